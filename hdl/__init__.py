@@ -1,0 +1,1 @@
+"""Amaranth hardware: configuration, zero-value coding cores, and Verilog emission."""

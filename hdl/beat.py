@@ -1,0 +1,50 @@
+"""What the streams of the cores carry, and what they report: beats and error codes."""
+
+from __future__ import annotations
+
+from amaranth.lib import data, enum, stream
+
+__all__ = ["ErrorCode", "beat_layout", "coded_beat_layout", "beat_stream", "coded_beat_stream"]
+
+
+class ErrorCode(enum.Enum, shape=2):
+    """Fate of a packet, valid beside the beat that carries its ``last``."""
+
+    OK = 0
+    """The packet is whole."""
+    TRUNCATED_TAG = 1
+    """The packet ends inside a tag."""
+    TRUNCATED_DATA = 2
+    """A tag claims more elements than the packet still holds, and this is no partial last line."""
+    TRAILING_BYTES = 3
+    """Bytes are left over at the end of the packet that make no whole element."""
+
+
+def beat_layout(beat_bytes: int) -> data.StructLayout:
+    """One transfer.
+
+    ``data`` is little-endian. ``keep`` has one bit per byte; it is read on the last beat of a packet only, where the
+    kept bytes are the first ones (none is allowed); on other beats all bytes count. ``last`` ends the packet.
+    """
+    return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1})
+
+
+def coded_beat_layout(beat_bytes: int) -> data.StructLayout:
+    """One transfer into a core: a beat, and the element size of its packet.
+
+    ``element`` is the number of bytes of an element (1, 2 or 4; the coding byte of the block header), read on the
+    first beat of a packet.
+    """
+    return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1, "element": 3})
+
+
+def beat_stream(beat_bytes: int) -> stream.Signature:
+    """A stream of :func:`beat_layout`."""
+    return stream.Signature(beat_layout(beat_bytes))
+
+
+def coded_beat_stream(beat_bytes: int) -> stream.Signature:
+    """A stream of :func:`coded_beat_layout`."""
+    return stream.Signature(coded_beat_layout(beat_bytes))
+
+
