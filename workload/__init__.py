@@ -1,0 +1,1 @@
+"""Activations: load dumps, narrow them to shorter floats, and the dump that ships with the project."""
