@@ -1,0 +1,241 @@
+"""The zero-value compressor: raw beats in, tags and non-zero elements out."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
+from hdl.coding import Scan, element_layout, one_hot_element, select, tag_bytes
+from hdl.config import LINE_BYTES
+from hdl.packer import Packer, end_layout
+from hdl.routing import Gather, RouteControl, swap_layout
+
+__all__ = ["Compressor"]
+
+
+class Compressor(wiring.Component):
+    """Compresses packets by zero-value coding, one raw beat per cycle.
+
+    ::
+
+             +-------+   +------+   +-------+   +--------+        +--------+   +--------+
+        i -->| input |-->| scan |-->| route |-->| gather |--...-->| packer |-->| output |--> o, error
+             +-------+   +------+   +-------+   +--------+        +--------+   +--------+
+                0           1           2          3       delay   last           rows
+                            |                                        ^
+                            +---- slices of the tag, kept beat by beat, joined here
+
+    A tag goes out in front of its line's first element but is known only when the line's last beat has been scanned.
+    The beats wait for it on their way through the pipeline, which is as long as a line: where the first beat meets
+    the packer the last one has just been scanned, so the wait costs neither a buffer nor a cycle. Stages close gaps,
+    so a source that idles in mid-line does not hold up what is complete.
+
+    Latency: the first packed beat of a line leaves 3 cycles after the line's last raw beat was taken (2 in the
+    pipeline, 1 in the packer) if it fills a row or ends the packet. Throughput: 1 raw beat per cycle, unless the
+    packed side is full.
+
+    Parameters
+    ----------
+    beat_bytes : int
+        Bytes of a beat on both sides: 16, 32 or 64.
+    element_bytes : tuple of int
+        Element sizes that packets may choose from: one or more of 1, 2, 4.
+
+    Members
+    -------
+    i : In(coded_beat_stream(beat_bytes))
+        Raw beats. An element size that is not built counts as the largest one built.
+    o : Out(beat_stream(beat_bytes))
+        Packed beats: lines back to back, each a tag and its non-zero elements.
+    error : Out(ErrorCode)
+        Valid beside the last beat of ``o``: ``OK``, or ``TRAILING_BYTES`` when the packet was no multiple of the
+        element size and its last bytes were dropped.
+
+    Source: Rhu et al., HPCA 2018, section V-B; the line format of docs/formats.md.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...]):
+        self._beat_bytes = beat_bytes
+        self._sizes = tuple(sorted(element_bytes))
+        super().__init__({
+            "i": In(coded_beat_stream(beat_bytes)),
+            "o": Out(beat_stream(beat_bytes)),
+            "error": Out(ErrorCode),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
+        units = n // grain
+        beats = LINE_BYTES // n
+        depth = max(beats + 1, 4)
+        final = depth - 1
+        position = exact_log2(units)
+
+        m.submodules.scan = scan = Scan(n, sizes)
+        m.submodules.route = route = RouteControl(n, grain)
+        m.submodules.gather = gather = Gather(n, grain)
+        m.submodules.packer = packer = Packer(n, grain)
+        wiring.connect(m, wiring.flipped(self.o), packer.o)
+        m.d.comb += self.error.eq(packer.error)
+
+        valid = [Signal(name=f"valid_{k}") for k in range(depth)]
+        free = [Signal(name=f"free_{k}") for k in range(depth)]
+        body = [Signal(8 * n, name=f"body_{k}", reset_less=True) for k in range(depth)]
+        mark = [Signal(data.StructLayout({"element": element_layout(sizes), "closes": 1, "last": 1}),
+                       name=f"mark_{k}", reset_less=True) for k in range(depth)]
+        tags = {k: Signal(units, name=f"tags_{k}", reset_less=True) for k in range(1, depth)}
+
+        # Stage 0: the beat as it came, and its place in the line.
+        present = Signal(n, reset_less=True)
+        opens, fresh = Signal(reset_less=True), Signal(reset_less=True)
+        index, between = Signal(exact_log2(beats)), Signal(init=1)
+        ready = Signal()
+        m.d.comb += self.i.ready.eq(ready)
+        with m.If(ready):
+            m.d.sync += [
+                body[0].eq(self.i.payload.data),
+                present.eq(self.i.payload.keep),
+                mark[0].last.eq(self.i.payload.last),
+                mark[0].closes.eq(self.i.payload.last | (index == beats - 1)),
+                opens.eq(index == 0),
+                fresh.eq(between),
+            ]
+            with m.If(between):
+                m.d.sync += mark[0].element.eq(one_hot_element(self.i.payload.element, sizes))
+            with m.If(self.i.valid):
+                m.d.sync += [
+                    index.eq(Mux(self.i.payload.last, 0, index + 1)),
+                    between.eq(self.i.payload.last),
+                ]
+
+        # Stage 1: zeros found, slice of the tag known.
+        m.d.comb += [
+            scan.data.eq(body[0]),
+            scan.present.eq(present | (~mark[0].last).replicate(n)),
+            scan.element.eq(mark[0].element),
+        ]
+        mask = Signal(units, reset_less=True)
+        tagged_1, none_1, ragged_1 = (Signal(reset_less=True, name=name) for name in ("tagged_1", "none_1", "ragged_1"))
+        with m.If(free[1]):
+            m.d.sync += [
+                mask.eq(scan.mask),
+                tagged_1.eq(opens & scan.some),
+                none_1.eq(fresh & ~scan.some),
+                ragged_1.eq(scan.ragged),
+            ]
+
+        # Stage 2: where the bytes go. `head` is the last used unit of the open row: a full row stays open until a byte
+        # behind it arrives, so every packet begins behind a full row, the last one of the packet before it.
+        head = Signal(position, init=units - 1)
+        tag_units = Signal(range(tag_bytes(grain) // grain + 1))
+        total = Signal(position + 2)
+        m.d.comb += [
+            tag_units.eq(select(mark[1].element, {
+                size: Const(tag_bytes(size) // grain, len(tag_units)) for size in sizes
+            }) & tagged_1.replicate(len(tag_units))),
+            route.mask.eq(mask),
+            route.start.eq(head + tag_units + 1),
+            total.eq(head + tag_units + route.count),
+        ]
+        swap = Signal(swap_layout(n, grain), reset_less=True)
+        spot_layout = data.StructLayout({
+            "head": position, "tag_units": len(tag_units), "rows": 2, "end": end_layout(n, grain)})
+        spot = {k: Signal(spot_layout, name=f"spot_{k}", reset_less=True) for k in range(2, final)}
+        with m.If(free[2]):
+            m.d.sync += [
+                swap.eq(route.swap),
+                spot[2].head.eq(head),
+                spot[2].tag_units.eq(tag_units),
+                spot[2].rows.eq(total[position:] | none_1),
+                spot[2].end.last.eq(mark[1].last),
+                spot[2].end.units.eq(total + 1),
+                spot[2].end.none.eq(none_1),
+                spot[2].end.ragged.eq(ragged_1),
+            ]
+            with m.If(valid[1]):
+                m.d.sync += head.eq(total[:position] | mark[1].last.replicate(position))
+
+        # Stage 3: bytes gathered to their lanes; what lies behind it waits for the tag.
+        m.d.comb += [gather.i.eq(body[2]), gather.swap.eq(swap)]
+        for k in range(1, depth):
+            with m.If(free[k]):
+                m.d.sync += [
+                    body[k].eq(gather.o if k == 3 else body[k - 1]),
+                    mark[k].eq(mark[k - 1]),
+                    tags[k].eq(scan.slice if k == 1 else tags[k - 1]),
+                ]
+                if k in spot and k > 2:
+                    m.d.sync += spot[k].eq(spot[k - 1])
+
+        # Last stage: lane masks, decoded one stage ahead, and the tag.
+        turns = tag_bytes(grain) // grain
+        turn = Signal(range(turns), reset_less=True)
+        below, on_tag = Signal(units, reset_less=True), Signal(units, reset_less=True)
+        tagged = Signal(reset_less=True)
+        rows = Signal(2, reset_less=True)
+        end = Signal(end_layout(n, grain), reset_less=True)
+        coming = spot[final - 1]
+        tag_end = Signal(position + 1)
+        older = Cat(coming.head >= unit for unit in range(units))
+        until = Cat(tag_end[:position] >= unit for unit in range(units))
+        m.d.comb += tag_end.eq(coming.head + coming.tag_units)
+        with m.If(free[final]):
+            m.d.sync += [
+                # All ones without a beat, as the packer asks.
+                below.eq(older | (~valid[final - 1]).replicate(units)),
+                on_tag.eq(Mux(tag_end[position], ~older | until, ~older & until)
+                          & (coming.tag_units != 0).replicate(units)),
+                turn.eq(coming.head + 1),
+                tagged.eq(coming.tag_units != 0),
+                rows.eq(coming.rows),
+                end.eq(coming.end),
+            ]
+
+        line = [mark[final - k].closes for k in range(beats)]
+        complete: Value = line[-1]
+        for k in reversed(range(beats - 1)):
+            complete = line[k] | (valid[final - k - 1] & complete)
+        absent = Signal(beats)
+        m.d.comb += absent.eq(Cat(Cat(line[:k]).any() for k in range(beats)))
+        tag = Signal(8 * tag_bytes(grain))
+        m.d.comb += tag.eq(select(mark[final].element, {
+            size: Cat(tags[final - k][:n // size] | absent[k].replicate(n // size) for k in range(beats))
+            for size in sizes}))
+        for rank in range(len(turn)):
+            turned = Signal.like(tag, name=f"tag_{rank}")
+            m.d.comb += turned.eq(Mux(turn[rank], tag.rotate_left(8 * grain << rank), tag))
+            tag = turned
+        m.d.comb += [
+            packer.i.valid.eq(valid[final] & (~tagged | complete)),
+            packer.i.payload.lanes.eq(body[final]),
+            packer.i.payload.below.eq(below),
+            packer.i.payload.tag.eq(tag),
+            packer.i.payload.on_tag.eq(on_tag),
+            packer.i.payload.rows.eq(rows),
+            packer.i.payload.end.eq(end),
+        ]
+
+        # Flow: a stage takes what the one before it holds when it is empty or passes on its own. `ready` foresees
+        # whether the first stage will be free: always, unless all are full and the packer has no room.
+        valid_next = [Signal(name=f"valid_{k}_next") for k in range(depth)]
+        m.d.comb += [
+            free[final].eq(~valid[final] | (packer.i.valid & packer.i.ready)),
+            valid_next[0].eq(Mux(ready, self.i.valid, valid[0] & ~free[1])),
+        ]
+        for k in range(1, depth):
+            m.d.comb += [
+                free[k - 1].eq(~valid[k - 1] | free[k]),
+                valid_next[k].eq(~free[k] | valid[k - 1]),
+            ]
+        m.d.sync += [
+            Cat(valid).eq(Cat(valid_next)),
+            ready.eq(~Cat(valid_next).all() | (packer.room_next >= Mux(free[final], coming.rows, rows))),
+        ]
+        return m

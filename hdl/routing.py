@@ -1,0 +1,184 @@
+"""Byte routing for zero-value coding: gather scattered bytes into consecutive lanes, and scatter them back.
+
+A beat has ``lanes`` byte lanes. *Gather* moves the bytes whose mask bit is set, in order, to consecutive lanes that
+begin at ``start`` and wrap around; *scatter* is the way back. Both are one pass through a butterfly network of
+``log2(lanes)`` ranks of 2x2 switches, so compaction and rotation cost the multiplexers of a rotation alone::
+
+            distance 1    distance 2          distance lanes/2
+    i.data --[switches]----[switches]-- ... ----[switches]-- o.data        gather (scatter: ranks in reverse order)
+                 ^             ^                    ^
+    mask, start --> RouteControl: one swap bit per switch
+
+That no two bytes ever meet is the known property of reverse banyan networks for compact, cyclic, order-preserving
+sets of destinations. The swap bits need no sorting: in the block of ``2d`` lanes whose two halves a rank of distance
+``d`` joins, the right half's bytes go to the lanes from ``m = start + (mask bits before the middle of the block)``
+on, and switch ``j`` of the block swaps unless ``m mod d > j`` differs from ``m div d mod 2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+__all__ = ["Gather", "RouteControl", "Scatter", "popcount", "swap_layout", "thermometer"]
+
+
+def popcount(bits: Value | Sequence[Value]) -> Value:
+    """Number of set bits, as a balanced tree of adders."""
+    terms = [Value.cast(bit) for bit in bits]  # type: ignore[union-attr]
+    while len(terms) > 1:
+        terms = [terms[k] + terms[k + 1] if k + 1 < len(terms) else terms[k] for k in range(0, len(terms), 2)]
+    return terms[0]
+
+
+def thermometer(value: Value, width: int) -> Value:
+    """``width`` bits, bit ``k`` set when ``k < value``."""
+    return Cat(value > k for k in range(width))
+
+
+def swap_layout(lanes: int, grain: int) -> data.StructLayout:
+    """Swap bits of a network: one field per rank, named by its distance in lanes, one bit per switch."""
+    ranks = range(exact_log2(grain), exact_log2(lanes))
+    return data.StructLayout({f"d{1 << rank}": lanes // grain // 2 for rank in ranks})
+
+
+class RouteControl(wiring.Component):
+    """Finds the swap bits of a network, and the number of bytes it moves. Combinational.
+
+    Parameters
+    ----------
+    lanes : int
+        Byte lanes of the network, a power of two.
+    grain : int
+        Bytes that always travel together: mask bits come one per ``grain`` lanes, ``start`` is a multiple of it.
+
+    Members
+    -------
+    mask : In(lanes // grain)
+        Which lanes hold a byte to be gathered (or are to be given one).
+    start : In(range(lanes // grain))
+        First lane of the gathered side, in grains.
+    swap : Out(swap_layout(lanes, grain))
+        Swap bits for :class:`Gather` and :class:`Scatter`.
+    count : Out(range(lanes // grain + 1))
+        Set bits of the mask.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        self._units = lanes // grain
+        self._grain = grain
+        super().__init__({
+            "mask": In(self._units),
+            "start": In(exact_log2(self._units)),
+            "swap": Out(swap_layout(lanes, grain)),
+            "count": Out(exact_log2(self._units) + 1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        ranks = exact_log2(self._units)
+
+        counts: dict[tuple[int, int], Value] = {(unit, 1): self.mask[unit] for unit in range(self._units)}
+        for rank in range(1, ranks + 1):
+            size = 1 << rank
+            for first in range(0, self._units, size):
+                total = Signal(rank + 1, name=f"count_{first}_{size}")
+                m.d.comb += total.eq(counts[first, size // 2] + counts[first + size // 2, size // 2])
+                counts[first, size] = total
+        m.d.comb += self.count.eq(counts[0, self._units])
+
+        def before(position: int, width: int) -> Value:
+            """Mask bits below ``position`` modulo ``2 ** width``, from the counts of aligned blocks."""
+            terms: list[Value] = []
+            while position:
+                size = position & -position
+                position -= size
+                terms.append(counts[position, size][:width])
+            while len(terms) > 1:
+                terms = [(terms[k] + terms[k + 1])[:width] if k + 1 < len(terms) else terms[k]
+                         for k in range(0, len(terms), 2)]
+            return terms[0]
+
+        for rank in range(ranks):
+            distance = 1 << rank
+            swaps = self.swap[f"d{distance * self._grain}"]
+            for block in range(self._units // (2 * distance)):
+                middle = Signal(rank + 1, name=f"middle_{distance}_{block}")
+                m.d.comb += middle.eq(before(block * 2 * distance + distance, rank + 1) + self.start[:rank + 1])
+                wrapped = thermometer(middle[:rank], distance) if rank else Const(0, 1)
+                m.d.comb += swaps[block * distance:(block + 1) * distance].eq(
+                    ~(wrapped ^ middle[rank].replicate(distance)))
+        return m
+
+
+class _Network(wiring.Component):
+    """A butterfly network of 2x2 byte switches. Combinational."""
+
+    def __init__(self, lanes: int, grain: int, *, reverse: bool):
+        self._lanes = lanes
+        self._grain = grain
+        self._reverse = reverse
+        super().__init__({
+            "i": In(8 * lanes),
+            "swap": In(swap_layout(lanes, grain)),
+            "o": Out(8 * lanes),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units = self._lanes // self._grain
+        width = 8 * self._grain
+        current = [self.i.word_select(unit, width) for unit in range(units)]
+        ranks = range(exact_log2(units))
+        for rank in reversed(ranks) if self._reverse else ranks:
+            distance = 1 << rank
+            swaps = self.swap[f"d{distance * self._grain}"]
+            following = [Signal(width, name=f"d{distance * self._grain}_{unit}") for unit in range(units)]
+            for switch in range(units // 2):
+                low = switch // distance * 2 * distance + switch % distance
+                high = low + distance
+                m.d.comb += [
+                    following[low].eq(Mux(swaps[switch], current[high], current[low])),
+                    following[high].eq(Mux(swaps[switch], current[low], current[high])),
+                ]
+            current = following
+        m.d.comb += self.o.eq(Cat(current))
+        return m
+
+
+class Gather(_Network):
+    """Moves masked bytes to consecutive lanes: compaction and rotation in one pass. Combinational.
+
+    Parameters
+    ----------
+    lanes : int
+        Byte lanes, a power of two.
+    grain : int
+        Bytes that always travel together.
+
+    Members
+    -------
+    i : In(8 * lanes)
+        Bytes in their places.
+    swap : In(swap_layout(lanes, grain))
+        From :class:`RouteControl`.
+    o : Out(8 * lanes)
+        Masked bytes on consecutive lanes, cyclic; the other lanes hold bytes of no meaning.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        super().__init__(lanes, grain, reverse=False)
+
+
+class Scatter(_Network):
+    """Moves bytes from consecutive lanes to their places: the way back of :class:`Gather`. Combinational.
+
+    Parameters and members are those of :class:`Gather`, with ``i`` and ``o`` in each other's role.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        super().__init__(lanes, grain, reverse=True)
