@@ -11,7 +11,7 @@ from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
 from hdl.coding import Scan, element_layout, one_hot_element, select, tag_bytes
 from hdl.config import LINE_BYTES
 from hdl.packer import Packer, end_layout
-from hdl.routing import Gather, RouteControl, swap_layout
+from hdl.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
 
 __all__ = ["Compressor"]
 
@@ -74,12 +74,17 @@ class Compressor(wiring.Component):
         n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
         units = n // grain
         beats = LINE_BYTES // n
-        depth = max(beats + 1, 4)
-        final = depth - 1
         position = exact_log2(units)
+        # Many units take long to count, and to turn the tag by: they get a stage for the counts, and their tag a stage
+        # of its own between scan and packer.
+        many = units > 8
+        counted, routed, gathered = (2, 3, 4) if many else (1, 2, 3)
+        final = max(gathered, beats if many else beats - 1)
+        depth = final + 1
 
         m.submodules.scan = scan = Scan(n, sizes)
-        m.submodules.route = route = RouteControl(n, grain)
+        m.submodules.ranks = ranks = Ranks(n, grain)
+        m.submodules.steer = steer = Steer(n, grain)
         m.submodules.gather = gather = Gather(n, grain)
         m.submodules.packer = packer = Packer(n, grain)
         wiring.connect(m, wiring.flipped(self.o), packer.o)
@@ -90,7 +95,7 @@ class Compressor(wiring.Component):
         body = [Signal(8 * n, name=f"body_{k}", reset_less=True) for k in range(depth)]
         mark = [Signal(data.StructLayout({"element": element_layout(sizes), "closes": 1, "last": 1}),
                        name=f"mark_{k}", reset_less=True) for k in range(depth)]
-        tags = {k: Signal(units, name=f"tags_{k}", reset_less=True) for k in range(1, depth)}
+        tags = [Signal(units, name=f"tags_{k}", reset_less=True) for k in range(depth)]
 
         # Stage 0: the beat as it came, and its place in the line.
         present = Signal(n, reset_less=True)
@@ -120,58 +125,66 @@ class Compressor(wiring.Component):
             scan.data.eq(body[0]),
             scan.present.eq(present | (~mark[0].last).replicate(n)),
             scan.element.eq(mark[0].element),
+            tags[0].eq(scan.slice),
         ]
+        found_layout = data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
+        found = Signal(found_layout, reset_less=True)
         mask = Signal(units, reset_less=True)
-        tagged_1, none_1, ragged_1 = (Signal(reset_less=True, name=name) for name in ("tagged_1", "none_1", "ragged_1"))
         with m.If(free[1]):
             m.d.sync += [
                 mask.eq(scan.mask),
-                tagged_1.eq(opens & scan.some),
-                none_1.eq(fresh & ~scan.some),
-                ragged_1.eq(scan.ragged),
+                found.tagged.eq(opens & scan.some),
+                found.none.eq(fresh & ~scan.some),
+                found.ragged.eq(scan.ragged),
             ]
+        m.d.comb += ranks.mask.eq(mask)
+        before, count = ranks.before, ranks.count
+        if many:
+            before, count = Signal.like(ranks.before, reset_less=True), Signal.like(ranks.count, reset_less=True)
+            first_found, found = found, Signal(found_layout, name="found_2", reset_less=True)
+            with m.If(free[counted]):
+                m.d.sync += [before.eq(ranks.before), count.eq(ranks.count), found.eq(first_found)]
 
-        # Stage 2: where the bytes go. `head` is the last used unit of the open row: a full row stays open until a byte
+        # Routed: where the bytes go. `head` is the last used unit of the open row: a full row stays open until a byte
         # behind it arrives, so every packet begins behind a full row, the last one of the packet before it.
         head = Signal(position, init=units - 1)
         tag_units = Signal(range(tag_bytes(grain) // grain + 1))
         total = Signal(position + 2)
         m.d.comb += [
-            tag_units.eq(select(mark[1].element, {
-                size: Const(tag_bytes(size) // grain, len(tag_units)) for size in sizes
-            }) & tagged_1.replicate(len(tag_units))),
-            route.mask.eq(mask),
-            route.start.eq(head + tag_units + 1),
-            total.eq(head + tag_units + route.count),
+            tag_units.eq(Mux(found.tagged, select(mark[counted].element, {
+                size: Const(tag_bytes(size) // grain, len(tag_units)) for size in sizes}), 0)),
+            steer.before.eq(before),
+            steer.start.eq(head + tag_units + 1),
+            total.eq(head + tag_units + count),
         ]
         swap = Signal(swap_layout(n, grain), reset_less=True)
         spot_layout = data.StructLayout({
             "head": position, "tag_units": len(tag_units), "rows": 2, "end": end_layout(n, grain)})
-        spot = {k: Signal(spot_layout, name=f"spot_{k}", reset_less=True) for k in range(2, final)}
-        with m.If(free[2]):
+        spot = {k: Signal(spot_layout, name=f"spot_{k}", reset_less=True) for k in range(routed, final)}
+        with m.If(free[routed]):
             m.d.sync += [
-                swap.eq(route.swap),
-                spot[2].head.eq(head),
-                spot[2].tag_units.eq(tag_units),
-                spot[2].rows.eq(total[position:] | none_1),
-                spot[2].end.last.eq(mark[1].last),
-                spot[2].end.units.eq(total + 1),
-                spot[2].end.none.eq(none_1),
-                spot[2].end.ragged.eq(ragged_1),
+                swap.eq(steer.swap),
+                spot[routed].head.eq(head),
+                spot[routed].tag_units.eq(tag_units),
+                spot[routed].rows.eq(total[position:] | found.none),
+                spot[routed].end.last.eq(mark[counted].last),
+                spot[routed].end.units.eq(total + 1),
+                spot[routed].end.none.eq(found.none),
+                spot[routed].end.ragged.eq(found.ragged),
             ]
-            with m.If(valid[1]):
-                m.d.sync += head.eq(total[:position] | mark[1].last.replicate(position))
+            with m.If(valid[counted]):
+                m.d.sync += head.eq(total[:position] | mark[counted].last.replicate(position))
 
-        # Stage 3: bytes gathered to their lanes; what lies behind it waits for the tag.
-        m.d.comb += [gather.i.eq(body[2]), gather.swap.eq(swap)]
+        # Gathered: bytes on their lanes; stages behind that one only wait for the tag.
+        m.d.comb += [gather.i.eq(body[routed]), gather.swap.eq(swap)]
         for k in range(1, depth):
             with m.If(free[k]):
                 m.d.sync += [
-                    body[k].eq(gather.o if k == 3 else body[k - 1]),
+                    body[k].eq(gather.o if k == gathered else body[k - 1]),
                     mark[k].eq(mark[k - 1]),
-                    tags[k].eq(scan.slice if k == 1 else tags[k - 1]),
+                    tags[k].eq(tags[k - 1]),
                 ]
-                if k in spot and k > 2:
+                if k in spot and k > routed:
                     m.d.sync += spot[k].eq(spot[k - 1])
 
         # Last stage: lane masks, decoded one stage ahead, and the tag.

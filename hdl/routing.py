@@ -7,7 +7,9 @@ begin at ``start`` and wrap around; *scatter* is the way back. Both are one pass
             distance 1    distance 2          distance lanes/2
     i.data --[switches]----[switches]-- ... ----[switches]-- o.data        gather (scatter: ranks in reverse order)
                  ^             ^                    ^
-    mask, start --> RouteControl: one swap bit per switch
+    mask --> Ranks --> Steer: one swap bit per switch
+                         ^
+    start ---------------+
 
 That no two bytes ever meet is the known property of reverse banyan networks for compact, cyclic, order-preserving
 sets of destinations. The swap bits need no sorting: in the block of ``2d`` lanes whose two halves a rank of distance
@@ -17,19 +19,16 @@ on, and switch ``j`` of the block swaps unless ``m mod d > j`` differs from ``m 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["Gather", "RouteControl", "Scatter", "popcount", "swap_layout", "thermometer"]
+__all__ = ["Gather", "Ranks", "Scatter", "Steer", "ranks_layout", "swap_layout", "thermometer"]
 
 
-def popcount(bits: Value | Sequence[Value]) -> Value:
-    """Number of set bits, as a balanced tree of adders."""
-    terms = [Value.cast(bit) for bit in bits]  # type: ignore[union-attr]
+def _sum(terms: list[Value]) -> Value:
+    """Sum of the terms as a balanced tree of adders."""
     while len(terms) > 1:
         terms = [terms[k] + terms[k + 1] if k + 1 < len(terms) else terms[k] for k in range(0, len(terms), 2)]
     return terms[0]
@@ -46,24 +45,29 @@ def swap_layout(lanes: int, grain: int) -> data.StructLayout:
     return data.StructLayout({f"d{1 << rank}": lanes // grain // 2 for rank in ranks})
 
 
-class RouteControl(wiring.Component):
-    """Finds the swap bits of a network, and the number of bytes it moves. Combinational.
+def ranks_layout(lanes: int, grain: int) -> data.StructLayout:
+    """Set mask bits before the middle of every block of a network, modulo the block: what steers its switches."""
+    units = lanes // grain
+    return data.StructLayout({
+        f"d{(grain << rank)}": data.ArrayLayout(rank + 1, units >> rank + 1) for rank in range(exact_log2(units))})
+
+
+class Ranks(wiring.Component):
+    """Counts mask bits: all of them, and those before the middle of every block of the network. Combinational.
 
     Parameters
     ----------
     lanes : int
         Byte lanes of the network, a power of two.
     grain : int
-        Bytes that always travel together: mask bits come one per ``grain`` lanes, ``start`` is a multiple of it.
+        Bytes that always travel together, a unit; the mask has one bit per unit.
 
     Members
     -------
     mask : In(lanes // grain)
-        Which lanes hold a byte to be gathered (or are to be given one).
-    start : In(range(lanes // grain))
-        First lane of the gathered side, in grains.
-    swap : Out(swap_layout(lanes, grain))
-        Swap bits for :class:`Gather` and :class:`Scatter`.
+        Units that hold bytes to be gathered (or are to be given some).
+    before : Out(ranks_layout(lanes, grain))
+        For :class:`Steer`.
     count : Out(range(lanes // grain + 1))
         Set bits of the mask.
     """
@@ -73,44 +77,74 @@ class RouteControl(wiring.Component):
         self._grain = grain
         super().__init__({
             "mask": In(self._units),
-            "start": In(exact_log2(self._units)),
-            "swap": Out(swap_layout(lanes, grain)),
+            "before": Out(ranks_layout(lanes, grain)),
             "count": Out(exact_log2(self._units) + 1),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        ranks = exact_log2(self._units)
-
+        steps = exact_log2(self._units)
         counts: dict[tuple[int, int], Value] = {(unit, 1): self.mask[unit] for unit in range(self._units)}
-        for rank in range(1, ranks + 1):
-            size = 1 << rank
+        for step in range(1, steps + 1):
+            size = 1 << step
             for first in range(0, self._units, size):
-                total = Signal(rank + 1, name=f"count_{first}_{size}")
+                total = Signal(step + 1, name=f"count_{first}_{size}")
                 m.d.comb += total.eq(counts[first, size // 2] + counts[first + size // 2, size // 2])
                 counts[first, size] = total
         m.d.comb += self.count.eq(counts[0, self._units])
 
-        def before(position: int, width: int) -> Value:
-            """Mask bits below ``position`` modulo ``2 ** width``, from the counts of aligned blocks."""
-            terms: list[Value] = []
-            while position:
-                size = position & -position
-                position -= size
-                terms.append(counts[position, size][:width])
-            while len(terms) > 1:
-                terms = [(terms[k] + terms[k + 1])[:width] if k + 1 < len(terms) else terms[k]
-                         for k in range(0, len(terms), 2)]
-            return terms[0]
-
-        for rank in range(ranks):
+        for rank in range(steps):
             distance = 1 << rank
-            swaps = self.swap[f"d{distance * self._grain}"]
             for block in range(self._units // (2 * distance)):
-                middle = Signal(rank + 1, name=f"middle_{distance}_{block}")
-                m.d.comb += middle.eq(before(block * 2 * distance + distance, rank + 1) + self.start[:rank + 1])
+                # The middle is a sum of aligned blocks, one per set bit of its position.
+                position, terms = (2 * block + 1) * distance, []
+                while position:
+                    size = position & -position
+                    position -= size
+                    terms.append(counts[position, size][:rank + 1])
+                m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(_sum(terms))
+        return m
+
+
+class Steer(wiring.Component):
+    """Finds the swap bit of every switch of a network. Combinational.
+
+    Parameters
+    ----------
+    lanes : int
+        Byte lanes of the network, a power of two.
+    grain : int
+        Bytes that always travel together, a unit.
+
+    Members
+    -------
+    before : In(ranks_layout(lanes, grain))
+        From :class:`Ranks`.
+    start : In(range(lanes // grain))
+        First unit of the gathered side.
+    swap : Out(swap_layout(lanes, grain))
+        For :class:`Gather` and :class:`Scatter`.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        self._units = lanes // grain
+        self._grain = grain
+        super().__init__({
+            "before": In(ranks_layout(lanes, grain)),
+            "start": In(exact_log2(self._units)),
+            "swap": Out(swap_layout(lanes, grain)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for rank in range(exact_log2(self._units)):
+            distance = 1 << rank
+            field = f"d{distance * self._grain}"
+            for block in range(self._units // (2 * distance)):
+                middle = Signal(rank + 1, name=f"middle_{distance * self._grain}_{block}")
+                m.d.comb += middle.eq(self.before[field][block] + self.start[:rank + 1])
                 wrapped = thermometer(middle[:rank], distance) if rank else Const(0, 1)
-                m.d.comb += swaps[block * distance:(block + 1) * distance].eq(
+                m.d.comb += self.swap[field][block * distance:(block + 1) * distance].eq(
                     ~(wrapped ^ middle[rank].replicate(distance)))
         return m
 
@@ -165,7 +199,7 @@ class Gather(_Network):
     i : In(8 * lanes)
         Bytes in their places.
     swap : In(swap_layout(lanes, grain))
-        From :class:`RouteControl`.
+        From :class:`Steer`.
     o : Out(8 * lanes)
         Masked bytes on consecutive lanes, cyclic; the other lanes hold bytes of no meaning.
     """
