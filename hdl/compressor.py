@@ -11,7 +11,7 @@ from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
 from hdl.coding import Scan, element_layout, one_hot_element, select, tag_bytes
 from hdl.config import LINE_BYTES
 from hdl.packer import Packer, end_layout
-from hdl.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
+from hdl.routing import Gather, Ranks, Steer, quads, swap_layout
 
 __all__ = ["Compressor"]
 
@@ -75,11 +75,12 @@ class Compressor(wiring.Component):
         units = n // grain
         beats = LINE_BYTES // n
         position = exact_log2(units)
-        # Many units take long to count, and to turn the tag by: they get a stage for the counts, and their tag a stage
-        # of its own between scan and packer.
+        # Many units take long to count, and their tag long to turn: the counts and the tag then get registers of their
+        # own. `waits` is the stage where the first beat of a line waits for its tag.
         many = units > 8
         counted, routed, gathered = (2, 3, 4) if many else (1, 2, 3)
         final = max(gathered, beats if many else beats - 1)
+        waits = final - 1 if many else final
         depth = final + 1
 
         m.submodules.scan = scan = Scan(n, sizes)
@@ -129,15 +130,16 @@ class Compressor(wiring.Component):
         ]
         found_layout = data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
         found = Signal(found_layout, reset_less=True)
-        mask = Signal(units, reset_less=True)
+        mask, fours = Signal(units, reset_less=True), Signal(3 * units // 4, reset_less=True)
         with m.If(free[1]):
             m.d.sync += [
                 mask.eq(scan.mask),
+                fours.eq(quads(scan.mask)),
                 found.tagged.eq(opens & scan.some),
                 found.none.eq(fresh & ~scan.some),
                 found.ragged.eq(scan.ragged),
             ]
-        m.d.comb += ranks.mask.eq(mask)
+        m.d.comb += [ranks.mask.eq(mask), ranks.quads.eq(fours)]
         before, count = ranks.before, ranks.count
         if many:
             before, count = Signal.like(ranks.before, reset_less=True), Signal.like(ranks.count, reset_less=True)
@@ -187,14 +189,28 @@ class Compressor(wiring.Component):
                 if k in spot and k > routed:
                     m.d.sync += spot[k].eq(spot[k - 1])
 
-        # Last stage: lane masks, decoded one stage ahead, and the tag.
-        turns = tag_bytes(grain) // grain
-        turn = Signal(range(turns), reset_less=True)
+        # The tag, from the slices of the beats that stand behind each other when the line is complete.
+        line = [mark[waits - k].closes for k in range(beats)]
+        complete: Value = line[-1]
+        for k in reversed(range(beats - 1)):
+            complete = line[k] | (valid[waits - k - 1] & complete)
+        absent = Signal(beats)
+        tag = Signal(8 * tag_bytes(grain))
+        m.d.comb += [
+            absent.eq(Cat(Cat(line[:k]).any() for k in range(beats))),
+            tag.eq(select(mark[waits].element, {
+                size: Cat(tags[waits - k][:n // size] | absent[k].replicate(n // size) for k in range(beats))
+                for size in sizes})),
+        ]
+
+        # Last stage: the piece for the packer; lane masks are decoded one stage ahead.
+        turn = Signal(range(tag_bytes(grain) // grain), reset_less=True)
         below, on_tag = Signal(units, reset_less=True), Signal(units, reset_less=True)
         tagged = Signal(reset_less=True)
         rows = Signal(2, reset_less=True)
         end = Signal(end_layout(n, grain), reset_less=True)
         coming = spot[final - 1]
+        passes = Signal()
         tag_end = Signal(position + 1)
         older = Cat(coming.head >= unit for unit in range(units))
         until = Cat(tag_end[:position] >= unit for unit in range(units))
@@ -202,7 +218,7 @@ class Compressor(wiring.Component):
         with m.If(free[final]):
             m.d.sync += [
                 # All ones without a beat, as the packer asks.
-                below.eq(older | (~valid[final - 1]).replicate(units)),
+                below.eq(older | (~passes).replicate(units)),
                 on_tag.eq(Mux(tag_end[position], ~older | until, ~older & until)
                           & (coming.tag_units != 0).replicate(units)),
                 turn.eq(coming.head + 1),
@@ -210,23 +226,24 @@ class Compressor(wiring.Component):
                 rows.eq(coming.rows),
                 end.eq(coming.end),
             ]
-
-        line = [mark[final - k].closes for k in range(beats)]
-        complete: Value = line[-1]
-        for k in reversed(range(beats - 1)):
-            complete = line[k] | (valid[final - k - 1] & complete)
-        absent = Signal(beats)
-        m.d.comb += absent.eq(Cat(Cat(line[:k]).any() for k in range(beats)))
-        tag = Signal(8 * tag_bytes(grain))
-        m.d.comb += tag.eq(select(mark[final].element, {
-            size: Cat(tags[final - k][:n // size] | absent[k].replicate(n // size) for k in range(beats))
-            for size in sizes}))
+        if many:
+            whole_tag, tag = tag, Signal.like(tag, name="tag_final", reset_less=True)
+            with m.If(free[final]):
+                m.d.sync += tag.eq(whole_tag)
+            m.d.comb += [
+                passes.eq(valid[waits] & ((coming.tag_units == 0) | complete)),
+                packer.i.valid.eq(valid[final]),
+            ]
+        else:
+            m.d.comb += [
+                passes.eq(valid[final - 1]),
+                packer.i.valid.eq(valid[final] & (~tagged | complete)),
+            ]
         for rank in range(len(turn)):
-            turned = Signal.like(tag, name=f"tag_{rank}")
+            turned = Signal.like(tag, name=f"tag_turned_{rank}")
             m.d.comb += turned.eq(Mux(turn[rank], tag.rotate_left(8 * grain << rank), tag))
             tag = turned
         m.d.comb += [
-            packer.i.valid.eq(valid[final] & (~tagged | complete)),
             packer.i.payload.lanes.eq(body[final]),
             packer.i.payload.below.eq(below),
             packer.i.payload.tag.eq(tag),
@@ -237,15 +254,14 @@ class Compressor(wiring.Component):
 
         # Flow: a stage takes what the one before it holds when it is empty or passes on its own. `ready` foresees
         # whether the first stage will be free: always, unless all are full and the packer has no room.
+        moves = [valid[k] & free[k + 1] for k in range(final - 1)] + [
+            passes & free[final], packer.i.valid & packer.i.ready]
         valid_next = [Signal(name=f"valid_{k}_next") for k in range(depth)]
-        m.d.comb += [
-            free[final].eq(~valid[final] | (packer.i.valid & packer.i.ready)),
-            valid_next[0].eq(Mux(ready, self.i.valid, valid[0] & ~free[1])),
-        ]
-        for k in range(1, depth):
+        for k in range(depth):
+            arrives = moves[k - 1] if k else ready & self.i.valid
             m.d.comb += [
-                free[k - 1].eq(~valid[k - 1] | free[k]),
-                valid_next[k].eq(~free[k] | valid[k - 1]),
+                free[k].eq(~valid[k] | moves[k]),
+                valid_next[k].eq(arrives | (valid[k] & ~moves[k])),
             ]
         m.d.sync += [
             Cat(valid).eq(Cat(valid_next)),

@@ -24,7 +24,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["Gather", "Ranks", "Scatter", "Steer", "ranks_layout", "swap_layout", "thermometer"]
+__all__ = ["Gather", "Ranks", "Scatter", "Steer", "quads", "ranks_layout", "swap_layout", "thermometer"]
 
 
 def _sum(terms: list[Value]) -> Value:
@@ -52,6 +52,11 @@ def ranks_layout(lanes: int, grain: int) -> data.StructLayout:
         f"d{(grain << rank)}": data.ArrayLayout(rank + 1, units >> rank + 1) for rank in range(exact_log2(units))})
 
 
+def quads(mask: Value) -> Value:
+    """Set bits of every four mask bits, three bits each: what :class:`Ranks` begins with."""
+    return Cat((mask[k] + mask[k + 1]) + (mask[k + 2] + mask[k + 3]) for k in range(0, len(mask), 4))
+
+
 class Ranks(wiring.Component):
     """Counts mask bits: all of them, and those before the middle of every block of the network. Combinational.
 
@@ -66,6 +71,8 @@ class Ranks(wiring.Component):
     -------
     mask : In(lanes // grain)
         Units that hold bytes to be gathered (or are to be given some).
+    quads : In(3 * lanes // grain // 4)
+        :func:`quads` of the mask, apart so that they can be had a stage earlier.
     before : Out(ranks_layout(lanes, grain))
         For :class:`Steer`.
     count : Out(range(lanes // grain + 1))
@@ -77,6 +84,7 @@ class Ranks(wiring.Component):
         self._grain = grain
         super().__init__({
             "mask": In(self._units),
+            "quads": In(3 * self._units // 4),
             "before": Out(ranks_layout(lanes, grain)),
             "count": Out(exact_log2(self._units) + 1),
         })
@@ -89,7 +97,8 @@ class Ranks(wiring.Component):
             size = 1 << step
             for first in range(0, self._units, size):
                 total = Signal(step + 1, name=f"count_{first}_{size}")
-                m.d.comb += total.eq(counts[first, size // 2] + counts[first + size // 2, size // 2])
+                m.d.comb += total.eq(self.quads.word_select(first // 4, 3) if size == 4 else
+                                     counts[first, size // 2] + counts[first + size // 2, size // 2])
                 counts[first, size] = total
         m.d.comb += self.count.eq(counts[0, self._units])
 
