@@ -66,10 +66,8 @@ class RowQueue(wiring.Component):
     -------
     push : In(range(3))
         Rows to append: none, ``row_a``, or ``row_a`` and ``row_b``; never more than ``3 - level``.
-    row_a : In(row_layout(beat_bytes, grain))
-        The first row.
-    row_b : In(8 * beat_bytes)
-        The second row; a packet never ends with it.
+    row_a, row_b : In(row_layout(beat_bytes, grain))
+        The first and the second row.
     level : Out(range(4))
         Rows in the queue now.
     level_next : Out(range(4))
@@ -88,7 +86,7 @@ class RowQueue(wiring.Component):
         super().__init__({
             "push": In(2),
             "row_a": In(row_layout(beat_bytes, grain)),
-            "row_b": In(8 * beat_bytes),
+            "row_b": In(row_layout(beat_bytes, grain)),
             "level": Out(2),
             "level_next": Out(2),
             "o": Out(beat_stream(beat_bytes)),
@@ -101,13 +99,11 @@ class RowQueue(wiring.Component):
         middle = Signal(layout, reset_less=True)
         back = Signal(layout, reset_less=True)
         front = Signal(layout)
-        row_b = Signal(layout)
         ragged = Signal(reset_less=True)
         pop = Signal()
         m.d.comb += [
             pop.eq(self.o.valid & self.o.ready),
             self.level_next.eq(self.level - pop + self.push),
-            row_b.data.eq(self.row_b),
             front.eq(Mux(self.level[1], middle, self.row_a)),
             self.error.eq(Mux(ragged, ErrorCode.TRAILING_BYTES, ErrorCode.OK)),
         ]
@@ -125,9 +121,9 @@ class RowQueue(wiring.Component):
             ]
         with m.If(pop | ~self.level[1]):
             m.d.sync += middle.eq(Mux(self.level == 3, back, Mux(self.level[1] | (self.level[0] & ~pop),
-                                                                self.row_a, row_b)))
+                                                                self.row_a, self.row_b)))
         with m.If(self.level != 3):
-            m.d.sync += back.eq(Mux(self.level[1], self.row_a, row_b))
+            m.d.sync += back.eq(Mux(self.level[1], self.row_a, self.row_b))
         return m
 
 
@@ -142,8 +138,9 @@ class Packer(wiring.Component):
                          |      | older bytes
                          +----> row_a, row_b --> RowQueue --> o
 
-    A row is full and leaves only when a byte behind it arrives, so the last row of a packet, full or not, always waits
-    in the open row: it leaves in front of the next packet's first piece, or at once when there is none to place.
+    A full row leaves when a byte behind it arrives. The last row of a packet, full or not, leaves with the packet's
+    last piece if the queue has room; else it waits in the open row and leaves in front of the next packet's first
+    piece, or by itself when there is none to place. Either way it costs no cycle of its own.
 
     Parameters
     ----------
@@ -190,6 +187,7 @@ class Packer(wiring.Component):
         empty = Signal(init=1)
         take = Signal()
         flush = Signal()
+        close = Signal()
         below = Signal(units)
         rows = Signal(2)
         m.d.comb += [
@@ -200,11 +198,14 @@ class Packer(wiring.Component):
             flush.eq(~self.i.valid & end.last & (queue.level != RowQueue.DEPTH)),
             below.eq(piece.below & ~empty.replicate(units)),
             rows.eq(piece.rows - empty),
-            queue.row_a.end.eq(end),
+            close.eq(piece.end.last & ~rows[1] & (queue.level + rows < RowQueue.DEPTH)),
+            queue.row_a.end.eq(Mux(self.i.valid & (rows == 0), piece.end, end)),
+            queue.row_b.end.eq(piece.end),
+            queue.row_b.end.last.eq(piece.end.last & ~rows[1]),
         ]
         with m.If(take):
-            m.d.comb += queue.push.eq(rows)
-            m.d.sync += [empty.eq(0), end.eq(piece.end)]
+            m.d.comb += queue.push.eq(rows + close)
+            m.d.sync += [empty.eq(close), end.eq(piece.end), end.last.eq(piece.end.last & ~close)]
         with m.Elif(flush):
             m.d.comb += queue.push.eq(1)
             m.d.sync += [empty.eq(1), end.last.eq(0)]
@@ -216,7 +217,7 @@ class Packer(wiring.Component):
             older, on_tag = below[unit], piece.on_tag[unit]
             m.d.comb += [
                 queue.row_a.data.word_select(unit, width).eq(Mux(older, old, Mux(on_tag, tag, lane))),
-                queue.row_b.word_select(unit, width).eq(Mux(older & on_tag, tag, lane)),
+                queue.row_b.data.word_select(unit, width).eq(Mux(older & on_tag, tag, lane)),
             ]
             with m.If(take & (~older | (rows != 0))):
                 m.d.sync += old.eq(Mux(on_tag & Mux(older, rows == 1, rows == 0), tag, lane))
