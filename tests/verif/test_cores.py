@@ -1,0 +1,25 @@
+"""Every shipped preset, simulated: what the benches of :mod:`verif.benches` send, golden has to agree with."""
+
+from __future__ import annotations
+
+import pytest
+
+from hdl.config import load, preset_names
+from verif import tools
+
+# Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
+_RUNS = [(preset, "verilator", 1.0) for preset in preset_names()]
+_RUNS += [(preset, "icarus", 0.1) for preset in ("paper_compressor", "paper_decompressor") if tools.available("icarus")]
+
+
+@pytest.mark.parametrize(("preset", "simulator", "share"), _RUNS, ids=[f"{run[0]}-{run[1]}" for run in _RUNS])
+def test_preset(preset: str, simulator: str, share: float, bench) -> None:
+    config = load(preset)
+    bench(config, f"verif.benches.{config.core}", simulator=simulator, share=share)
+
+
+@pytest.mark.parametrize("bits", [8, (8, 32)], ids=["8-bit", "8-and-32-bit"])
+@pytest.mark.parametrize("core", ["compressor", "decompressor"])
+def test_fewer_element_sizes(core: str, bits: int | tuple[int, ...], bench) -> None:
+    config = load(core).replace(element_bits=bits, beat_bytes=16)
+    bench(config, f"verif.benches.{core}", share=0.5)

@@ -1,0 +1,1 @@
+"""Verification: cocotb benches for the generated Verilog, the runner that starts them, and what they measure."""
