@@ -1,0 +1,65 @@
+# make           set-up, then the main job: Verilog, a real dump through it, ratio, throughput, area
+# make test      set-up, then lint, types and all tests
+# make help      the other targets
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+BUILD  := build
+SHELL  := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := all
+
+# The Yosys of the Python package, so that the Verilog is the same on every machine.
+export AMARANTH_USE_YOSYS := builtin
+
+.PHONY: all setup generate simulate area test lint format bench docs clean distclean help
+
+all: generate simulate area ## set up, generate Verilog, simulate the shipped dump, print ratio, throughput and area
+
+setup: $(READY) ## set up the virtual environment in .venv (once, and again when pyproject.toml changes)
+
+$(READY): pyproject.toml tools/check-system
+	@PYTHON="$(PYTHON)" tools/check-system
+	@echo "setting up $(VENV): downloads the tools (about 300 MB), once"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,peers]'
+	@touch $@
+
+generate: $(READY) ## write Verilog and JSON of compressor and decompressor into build/rtl
+	@$(BIN)/cdma generate -o $(BUILD)/rtl
+
+simulate: generate ## send the shipped dump through the simulated Verilog, both directions, every byte compared
+	@echo
+	@$(BIN)/cdma simulate --build-dir $(BUILD)/simulate
+
+area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the first run of Yosys takes a minute)
+	@echo
+	@$(BIN)/cdma area
+
+test: lint ## set up, check lint and types, run all tests on two cores
+	@$(BIN)/python -m pytest -n 2
+
+lint: $(READY) ## check style (ruff) and types (pyright)
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(READY) ## mend what ruff can mend
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY) ## measure cycles, area and the golden model's speed; writes docs/performance.json (minutes)
+	@$(BIN)/cdma bench --output docs/performance.json
+	@$(BIN)/python tools/generate_docs.py
+
+docs: $(READY) ## write the generated pages and the generated parts of pages again
+	@$(BIN)/python tools/generate_docs.py
+
+clean: ## delete what was generated
+	@rm -rf $(BUILD) dist .pytest_cache .ruff_cache .hypothesis
+
+distclean: clean ## delete the virtual environment too
+	@rm -rf $(VENV)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

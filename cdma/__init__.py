@@ -1,0 +1,1 @@
+"""The command line: reads arguments and files, calls the other packages, prints."""

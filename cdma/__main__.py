@@ -1,0 +1,92 @@
+"""The ``cdma`` command: one parser, one sub-command per file of :mod:`cdma.commands`, one way to fail."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from cdma.commands import COMMANDS
+from cdma.errors import CheckError, one_line
+from golden.errors import StreamError
+
+__all__ = ["main", "parser"]
+
+_ABOUT = """\
+Zero-value compression for activations that cross a slow link: Verilog of the cores, the golden model on
+files, simulation of the Verilog on your own dumps, area."""
+
+_EXAMPLES = """\
+examples:
+  cdma generate compressor -o rtl            Verilog of the compressor
+  cdma compress layer.npy layer.zvc          compress a file with the golden model
+  cdma simulate dump.npz                     a dump through the simulated Verilog, both directions
+  cdma area decompressor --target ecp5       what the decompressor takes on an FPGA
+
+exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mistake in the call, 130 interrupted.
+'cdma COMMAND --help' has the options and examples of a command."""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Descriptions as they are written, and room for the longest command, whose indent argparse does not count."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = max(len(command.__name__.rpartition(".")[2]) for command in COMMANDS) + 4
+
+
+class _Parser(argparse.ArgumentParser):
+    """Mistakes are told in one line, in the form that all errors have."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.exit(2, f"{self.prog.split()[0]}: error: {message} (see '{self.prog} --help')\n")
+
+
+def _version() -> str:
+    try:
+        return version("cdma-rtl")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser with all sub-commands; a parsed call carries its function as ``run``."""
+    top = _Parser(prog="cdma", description=_ABOUT, epilog=_EXAMPLES, formatter_class=_Help)
+    top.add_argument("--version", action="version", version=f"cdma {_version()}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0, 1 (failed check), 2 (mistake in the call), 130 (Ctrl-C)."""
+    call = parser().parse_args(arguments)
+    try:
+        code = call.run(call) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader went away, as `head` does: not an error. Python would still flush into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (CheckError, StreamError) as error:
+        return _fail(error, 1)
+    except (OSError, ValueError, TypeError) as error:
+        return _fail(error, 2)
+    except KeyboardInterrupt:
+        print("cdma: interrupted", file=sys.stderr)
+        return 130
+
+
+def _fail(error: Exception, code: int) -> int:
+    if os.environ.get("CDMA_DEBUG"):
+        raise error
+    print(f"cdma: error: {one_line(error)}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""``cdma bench``: every figure of the project, measured in one run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cdma.options import add_command, json_option
+from cdma.output import print_json
+from cdma.progress import Progress
+from cdma.report import performance_page
+
+_DESCRIPTION = """\
+Measure what the project claims: beats per cycle and latency of the simulated cores at densities 0 to 1 and every
+element size, area of the presets, and the golden model's speed beside zlib, lz4 and zstd on the same data. Prints
+the page that docs/performance.md holds. Takes some minutes."""
+
+_EXAMPLES = """\
+  cdma bench
+  cdma bench --only golden                                seconds
+  cdma bench --only area --liberty cells.lib              with um2 of your cell library
+  cdma bench --output figures.json"""
+
+_TARGETS = ("generic", "ecp5", "xilinx7")
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "bench", "measure cycles, area and the golden model's speed", _DESCRIPTION,
+                         _EXAMPLES, run)
+    parser.add_argument("--only", action="append", choices=tuple(_SECTIONS), help="measure this alone; may be repeated")
+    parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2")
+    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too")
+    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
+                        help="folder for simulator builds (default: build/sim)")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Measure, write and print."""
+    figures: dict[str, Any] = {}
+    with Progress() as progress:
+        for name in call.only or _SECTIONS:
+            figures |= _SECTIONS[name](call, progress)
+    if call.output:
+        Path(call.output).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    if call.json:
+        print_json(figures)
+    else:
+        print(performance_page(figures), end="")
+    return 0

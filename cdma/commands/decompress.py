@@ -1,0 +1,94 @@
+"""``cdma decompress``: the golden model back from a stream to a file."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from typing import Any
+
+from cdma.options import add_command, block_bytes, element_option, read_stream, whole_number, write_bytes
+from cdma.output import count
+
+_DESCRIPTION = """\
+Expand a block stream (or, with --lines, a line stream) that 'cdma compress' or the hardware wrote. The output is an
+array when its name ends with .npy, raw bytes otherwise. A malformed stream is refused with the place where it
+breaks, exit code 1, and nothing is written."""
+
+_EXAMPLES = """\
+  cdma decompress layer.zvc layer.npy --dtype float32 --shape 1,96,32,32
+  cdma decompress layer.zvc layer.raw
+  cdma decompress layer.zvc layer.raw --crc 1a2b3c4d      check the whole stream first
+  cdma decompress layer.lines layer.raw --lines --element 32"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "decompress", "expand a stream with the golden model", _DESCRIPTION, _EXAMPLES, run)
+    parser.add_argument("input", metavar="IN", help="stream; - is standard input")
+    parser.add_argument("output", metavar="OUT", help=".npy for an array, any other name for raw bytes; - is "
+                        "standard output")
+    parser.add_argument("--lines", action="store_true", help="the input is a line stream; needs --element")
+    element_option(parser, "bits of an element of a line stream (block streams say it themselves)")
+    parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
+                        help="raw bytes of a block, as when compressed (default: 4096)")
+    parser.add_argument("--raw-bytes", type=whole_number, metavar="N", help="length that the output must have")
+    parser.add_argument("--crc", type=_crc, metavar="HEX", help="CRC-32C that the block stream must have")
+    parser.add_argument("--dtype", metavar="TYPE", help="NumPy type of a .npy output (default: uint8)")
+    parser.add_argument("--shape", metavar="N,N,...", help="shape of a .npy output (default: one dimension)")
+
+
+def run(call: argparse.Namespace) -> int:
+    """Expand and write, then print sizes unless standard output is the target."""
+    from golden import blocks, zvc
+
+    if call.lines and call.element is None:
+        raise ValueError("a line stream does not say how large its elements are: give --element 8, 16 or 32")
+    if call.lines and call.crc is not None:
+        raise ValueError("a line stream has no CRC: leave --crc out, or leave --lines out for a block stream")
+    if not call.lines and call.element is not None:
+        raise ValueError("a block stream says itself how large its elements are: leave --element out, or add --lines")
+    as_array = call.output.endswith(".npy")
+    if not as_array and (call.dtype or call.shape):
+        raise ValueError(f"--dtype and --shape are for arrays: name the output .npy, not {call.output}")
+    stream = read_stream(call.input)
+    if call.lines:
+        raw = zvc.decompress(stream, int(call.element) // 8, raw_bytes=call.raw_bytes)
+    else:
+        raw = blocks.decompress(stream, call.block_bytes, raw_bytes=call.raw_bytes, crc=call.crc)
+    content = _npy(raw, call.dtype or "uint8", call.shape) if as_array else raw.tobytes()
+    write_bytes(call.output, content, call.input)
+    if call.output != "-":
+        print(f"{call.output}: {count(len(stream))} -> {count(raw.size)} bytes")
+    return 0
+
+
+def _crc(text: str) -> int:
+    try:
+        value = int(text, 16)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 32:
+        raise argparse.ArgumentTypeError(f"must be at most eight hexadecimal digits, not {text!r}")
+    return value
+
+
+def _npy(raw: Any, dtype: str, shape: str | None) -> bytes:
+    import numpy as np
+
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as error:
+        raise ValueError(f"no NumPy type {dtype!r}: float32, float16, uint8 and alike are") from error
+    if kind.hasobject or kind.itemsize == 0 or kind.kind in "USMm":
+        raise ValueError(f"--dtype must be a type of numbers, not {dtype!r}")
+    if raw.size % kind.itemsize:
+        raise ValueError(f"the stream holds {raw.size} bytes, no multiple of the {kind.itemsize} bytes of {dtype}")
+    array = raw.view(kind)
+    if shape is not None:
+        try:
+            array = array.reshape([int(part) for part in shape.split(",")])
+        except ValueError as error:
+            raise ValueError(f"{array.size} values of {dtype} do not fit the shape {shape}") from error
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()

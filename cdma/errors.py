@@ -1,0 +1,42 @@
+"""How commands fail: what is no mistake of the call, and errors as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["CheckError", "one_line", "simulation_errors"]
+
+
+class CheckError(Exception):
+    """A check of the user's data or of the hardware failed; the message says which."""
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error on one line, with the file it is about; its type's name where it has none."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def simulation_errors() -> Iterator[None]:
+    """Turn what simulations raise into errors of the command line.
+
+    Raises
+    ------
+    ValueError
+        If a program is not installed.
+    CheckError
+        If the Verilog does not compile or a bench fails; the message is the first lines of the simulator's, which
+        name the log that has them all.
+    """
+    from verif.runner import BenchError, BuildError
+    from verif.tools import MissingToolError
+
+    try:
+        yield
+    except MissingToolError as error:
+        raise ValueError(str(error)) from error
+    except (BuildError, BenchError) as error:
+        raise CheckError(" ".join(str(error).splitlines()[:2])) from error

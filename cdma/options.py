@@ -1,0 +1,125 @@
+"""Options and inputs that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from hdl.config import CoreConfig
+
+__all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "configurations", "core_options", "element_option",
+           "json_option", "one_array", "read_stream", "whole_number", "write_bytes"]
+
+DEFAULT_CORES = ("compressor", "decompressor")
+"""The presets that a command takes when none is named."""
+
+
+def add_command(commands: Any, name: str, about: str, description: str, examples: str, run: Any) -> Any:
+    """Add a sub-command whose help ends with examples; ``run`` takes the parsed call and returns the exit code."""
+    parser = commands.add_parser(name, help=about, description=description, epilog=f"examples:\n{examples}",
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def json_option(parser: Any) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def element_option(parser: Any, about: str, required: bool = False) -> None:
+    """Add ``--element``, in bits."""
+    parser.add_argument("--element", type=int, choices=(8, 16, 32), metavar="8|16|32", required=required, help=about)
+
+
+def whole_number(text: str) -> int:
+    """A number of 0 or more, for argparse."""
+    try:
+        number = int(text, 0)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number of 0 or more, not {text!r}")
+    return number
+
+
+def block_bytes(text: str) -> int:
+    """A block size, for argparse: a multiple of the 128 bytes of a line, from 512 to 32768."""
+    size = whole_number(text)
+    if not 512 <= size <= 32768 or size % 128:
+        raise argparse.ArgumentTypeError(f"must be a multiple of 128 from 512 to 32768, not {text}")
+    return size
+
+
+def core_options(parser: Any) -> None:
+    """Add the choice of configurations: presets or files, and changes to them."""
+    parser.add_argument("configurations", nargs="*", metavar="PRESET|FILE.toml",
+                        help=f"preset (see 'cdma generate --list') or TOML file; default: {' '.join(DEFAULT_CORES)}")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter, for instance beat_bytes=64 or element_bits=16,32; may be repeated")
+
+
+def configurations(call: argparse.Namespace) -> list[CoreConfig]:
+    """The configurations that a call names, with its settings applied.
+
+    Raises
+    ------
+    ValueError
+        If one cannot be loaded, or two have the same name.
+    """
+    from hdl.config import load
+
+    resolved = [load(name).with_settings(call.settings) for name in call.configurations or DEFAULT_CORES]
+    names = [config.name for config in resolved]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two configurations are named {name!r}: give them one at a time, or names of their own")
+    return resolved
+
+
+def one_array(path: str, name: str | None, element: int | None) -> np.ndarray:
+    """The one array of a file; ``-`` reads raw elements from standard input.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or has several arrays and none is named.
+    """
+    import numpy as np
+
+    from workload.load import load
+
+    if path == "-":
+        if element is None:
+            raise ValueError("standard input is read as raw elements: give their size with --element 8, 16 or 32")
+        return np.frombuffer(sys.stdin.buffer.read(), np.uint8)
+    arrays = load(path, array=name, element_bytes=element and element // 8)
+    if len(arrays) > 1:
+        raise ValueError(f"{path} has {len(arrays)} arrays: choose one with --array ({', '.join(arrays)})")
+    return next(iter(arrays.values()))
+
+
+def read_stream(path: str) -> bytes:
+    """The bytes of a file; ``-`` is standard input."""
+    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+
+
+def write_bytes(path: str, content: Any, source: str) -> None:
+    """Write bytes to a file; ``-`` is standard output.
+
+    Raises
+    ------
+    ValueError
+        If the file is the one that was read.
+    """
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        return
+    if source != "-" and Path(path).exists() and Path(path).samefile(source):
+        raise ValueError(f"{path} is the input: give the output a name of its own")
+    Path(path).write_bytes(content)

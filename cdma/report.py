@@ -1,0 +1,80 @@
+"""The page of figures: Markdown from what ``cdma bench`` measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cdma.output import count, fixed
+
+__all__ = ["performance_page"]
+
+_INTRO = """\
+# Performance
+
+`make bench` measures all of this in one run and writes this page; the figures as JSON are in
+[performance.json](performance.json)."""
+
+_THROUGHPUT = """\
+## Beats per cycle
+
+Raw beats per cycle in simulation, over tensors of 64 KiB that follow each other without a pause, with a
+sink that is always ready; in brackets the share of what the packed side lets through, min(1, raw bytes / packed bytes).
+The compressor takes raw beats, the decompressor gives them."""
+
+_LATENCY = """\
+## Latency
+
+The longest, in cycles from handshake to handshake, of packets alone. First beat: in the compressor from a line's last
+raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the elements
+of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw beat to the last
+packed beat."""
+
+_AREA = """\
+## Area
+
+From Yosys; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on the generic target
+from a small table of cell sizes, with a cell library the area in um2 by that of its NAND gate."""
+
+_GOLDEN = """\
+## Golden model
+
+Speed in GB of raw data per second on one core, in one run on the same data, beside general compressors at level 1."""
+
+
+def performance_page(figures: dict[str, Any]) -> str:
+    """Markdown with a section for each kind of figure that there is."""
+    parts = [_INTRO]
+    if "throughput" in figures:
+        parts += [_THROUGHPUT, *_throughput(figures["throughput"])]
+    if "latency" in figures:
+        parts += [_LATENCY, _latency(figures["latency"])]
+    if "area" in figures:
+        parts += [_AREA, *_area(figures["area"])]
+    if "golden" in figures:
+        parts += [_GOLDEN, *_golden(figures["golden"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is set flush left."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
+    for name in dict.fromkeys(row["name"] for row in rows):
+        own = [row for row in rows if row["name"] == name]
+        sizes = sorted({row["element_bits"] for row in own})
+        cells = {(row["density"], row["element_bits"]): f"{row['beats_per_cycle']:.4f} ({row['share']:.2%})"
+                 for row in own}
+        yield f"`{name}`, {own[0]['beat_bytes']}-byte beats:"
+        yield markdown(["density", *(f"{bits} bits" for bits in sizes)],
+                       [[f"{density:.1f}", *(cells[density, bits] for bits in sizes)]
+                        for density in sorted({row["density"] for row in own})])
+
+
+def _latency(rows: list[dict[str, Any]]) -> str:
+    return markdown(["core", "beat bytes", "element bits", "first beat", "end of packet"],
+                    [[f"`{row['name']}`", str(row["beat_bytes"]), str(row["element_bits"]), str(row["first_cycles"]),
+                      "" if row["flush_cycles"] is None else str(row["flush_cycles"])] for row in rows])

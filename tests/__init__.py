@@ -1,0 +1,1 @@
+"""The test suite: one folder per package, plus the pages of docs."""

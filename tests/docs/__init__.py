@@ -1,0 +1,1 @@
+"""The pages: commands run, examples hold, links lead somewhere, generated parts are fresh."""

@@ -1,0 +1,49 @@
+"""What pages tell users to type is run as it stands."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
+
+PAGES_WITH_COMMANDS = [page for page in PAGES if any(block.info == "sh" for block in blocks(page))]
+
+
+def without_make(block: Block) -> str:
+    """The commands of a block but for those that set the project up, which need a clone of their own."""
+    return "\n".join(line for line in block.body.splitlines() if not line.startswith(("make", "git clone", "cd ")))
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.stem)
+def test_commands_run(page: Path, tmp_path: Path) -> None:
+    # One page is one session; the simulator builds are shared with all other users of this clone.
+    shared = ROOT / "build/sim"
+    shared.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/sim").symlink_to(shared)
+    script = "\n".join(["set -eu -o pipefail", *(without_make(block) for block in blocks(page) if block.info == "sh")])
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("block", all_blocks("python"), ids=lambda block: block.title)
+def test_python_examples_run(block: Block, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", block.body], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+
+
+def test_make_targets_exist() -> None:
+    listed = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = {line.split()[1] for line in listed.splitlines()}
+    lines = [line for block in all_blocks("sh") for line in block.body.splitlines() if line.startswith("make")]
+    assert lines
+    for line in lines:
+        for word in shlex.split(line, comments=True)[1:]:
+            assert word in targets or "=" in word, line

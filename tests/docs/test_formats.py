@@ -1,0 +1,69 @@
+"""Every example of docs/formats.md against the golden model, and the model's reasons against its tables."""
+
+import numpy as np
+import pytest
+
+from golden import blocks, crc32c, zvc
+from tests.docs.pages import ROOT, Block, table
+from tests.docs.pages import blocks as fenced
+
+PAGE = ROOT / "docs/formats.md"
+LINES = [block for block in fenced(PAGE) if block.info.startswith("zvc-")]
+BLOCKS = [block for block in fenced(PAGE) if block.info.startswith("blocks-")]
+
+
+def unhex(text: str) -> bytes:
+    """Bytes of hexadecimal words; ``00*64`` stands for 64 of them."""
+    content = b""
+    for word in text.split():
+        digits, _, times = word.partition("*")
+        content += bytes.fromhex(digits) * int(times or 1)
+    return content
+
+
+def values(block: Block) -> dict[str, str]:
+    """The named rows of an example."""
+    return {name: words for name, _, words in (line.partition(" ") for line in block.body.splitlines())}
+
+
+def element_bytes(block: Block) -> int:
+    return int(block.info.split()[0].partition("-")[2]) // 8
+
+
+def test_there_are_examples() -> None:
+    assert len(LINES) >= 5
+    assert len(BLOCKS) >= 3
+
+
+@pytest.mark.parametrize("block", LINES, ids=lambda block: block.title)
+def test_line_stream_example(block: Block) -> None:
+    rows = values(block)
+    raw, packed = unhex(rows["raw"]), unhex(rows["packed"])
+    assert zvc.compress(raw, element_bytes(block)).tobytes() == packed
+    assert zvc.decompress(packed, element_bytes(block)).tobytes() == raw
+    assert zvc.packed_bytes(raw, element_bytes(block)) == len(packed)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.title)
+def test_block_stream_example(block: Block) -> None:
+    rows = values(block)
+    raw, packed = unhex(rows["raw"]), unhex(rows["packed"])
+    size = int(block.info.partition("block_bytes=")[2])
+    assert blocks.compress(raw, element_bytes(block), size).tobytes() == packed
+    crc = int(rows["crc"], 16)
+    assert crc32c.crc32c(packed) == crc
+    assert blocks.decompress(packed, size, raw_bytes=len(raw), crc=crc).tobytes() == raw
+
+
+def test_sizes_of_lines_are_those_of_the_table() -> None:
+    rows = table(PAGE, "element | elements of a line")
+    assert len(rows) == 3
+    for element, elements, tag, longest in rows:
+        size = int(element.split()[0]) // 8
+        assert int(elements) == 128 // size
+        assert zvc.packed_bytes(np.zeros(128, np.uint8), size) == int(tag.split()[0])
+        assert zvc.packed_bytes(np.ones(128, np.uint8), size) == int(longest.split()[0])
+
+
+def test_known_crc() -> None:
+    assert f"{crc32c.crc32c(b'123456789'):08x}" in PAGE.read_text(encoding="utf-8")
