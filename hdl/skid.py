@@ -1,0 +1,55 @@
+"""A register at the output that keeps ``ready`` from reaching back."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Skid"]
+
+
+class Skid(wiring.Component):
+    """Two places between a stream and its sink: all outputs, ``i.ready`` included, come from registers.
+
+    ::
+
+        i --+-----------> [output] --> o
+            +--> [spare] --^             the spare takes what comes in the cycle the sink stops
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+
+    Members
+    -------
+    i, o : stream.Signature(shape)
+        In and out: one transfer per cycle, one cycle of latency.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike):
+        self._shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        width = Shape.cast(self._shape).width
+        output, spare = Signal(width, reset_less=True), Signal(width, reset_less=True)
+        held, full = Signal(), Signal()
+        incoming = self.i.payload.as_value()
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            self.o.valid.eq(held),
+            self.o.payload.as_value().eq(output),
+        ]
+        with m.If(self.o.ready | ~held):
+            m.d.sync += [held.eq(self.i.valid | full), full.eq(0), output.eq(Mux(full, spare, incoming))]
+        with m.Else():
+            m.d.sync += full.eq(full | self.i.valid)
+        with m.If(~full):
+            m.d.sync += spare.eq(incoming)
+        return m
