@@ -1,0 +1,68 @@
+"""What is wrong with a malformed stream, and where."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["Reason", "StreamError"]
+
+
+class Reason(enum.Enum):
+    """Why a stream is malformed. The first three are what a decompressor without known length can tell."""
+
+    TRUNCATED_TAG = "truncated tag"
+    """The stream, or the payload of a block, ends where a tag should be or inside one."""
+    TRUNCATED_DATA = "truncated data"
+    """It ends before the elements that a tag claims, or before a block's payload and padding."""
+    TRAILING_BYTES = "trailing bytes"
+    """Bytes are left over: a fraction of an element, or more than the raw length needs."""
+    BAD_TAG = "bad tag"
+    """The tag of a partial last line, whose length is known, has a 0 for an element that is missing."""
+    TRUNCATED_HEADER = "truncated header"
+    """The stream ends where a block's header should be or inside one."""
+    BAD_CODING = "bad coding"
+    """The coding of a block is unknown, or another than the one that was asked for."""
+    WRONG_SEQUENCE = "wrong sequence"
+    """The sequence is not the block number modulo 256: a block is lost, stale or out of order."""
+    BAD_LENGTH = "bad length"
+    """The payload is empty, or shorter or longer than the raw bytes of the block can make it."""
+    BAD_PADDING = "bad padding"
+    """A byte of padding is not zero."""
+    CRC_MISMATCH = "CRC mismatch"
+    """The CRC-32C over the stream is not the one that was given."""
+
+
+class StreamError(ValueError):
+    """A stream is malformed.
+
+    Parameters
+    ----------
+    reason
+        Why.
+    offset
+        Byte of the stream where it goes wrong: where the tag of the line, the header or its field begins, the first
+        byte too many; for a CRC, the length of the stream.
+    expected
+        What was expected there and what was found, in words.
+    line
+        Number of the line, counted from 0 in its stream or block; None where no line is at fault.
+    block
+        Number of the block; None in a line stream, and where no block is at fault.
+    """
+
+    def __init__(self, reason: Reason, offset: int, expected: str, line: int | None = None,
+                 block: int | None = None) -> None:
+        self.reason = reason
+        self.offset = offset
+        self.expected = expected
+        self.line = line
+        self.block = block
+        places = [f"block {block}"] * (block is not None) + [f"line {line}"] * (line is not None) + [f"byte {offset}"]
+        super().__init__(f"{reason.value} at {', '.join(places)}: expected {expected}")
+
+    def __reduce__(self) -> tuple[type[StreamError], tuple[Reason, int, str, int | None, int | None]]:
+        return type(self), (self.reason, self.offset, self.expected, self.line, self.block)
+
+    def moved(self, offset: int, block: int) -> StreamError:
+        """The same error of a payload that begins at ``offset`` of a block stream, in block ``block``."""
+        return StreamError(self.reason, self.offset + offset, self.expected, self.line, block)
