@@ -43,7 +43,8 @@ class Throughput:
     raw_bytes, packed_bytes
         Size of the tensor.
     beats_per_cycle
-        Raw beats of the tensor by the cycles it took, of the two sides the one that took longer.
+        Raw beats of the tensor by the cycles from the last raw beat of the tensor before it to its own last one, so
+        that a bubble between tensors counts as well.
     limit
         What the packed side lets through.
     share
@@ -105,13 +106,15 @@ def measure(config: CoreConfig, densities: Sequence[float] = DENSITIES, *, raw_b
     """
     rng = np.random.default_rng(seed)
     points = [(size, density) for size in config.element_bytes for density in densities]
+    # The first tensor is there to be the one before.
+    points.insert(0, points[0])
     tensors = [Tensor.of(random_raw(rng, raw_bytes // size, size, density), size) for size, density in points]
     passages = _stream(config, tensors, False, simulator, build_dir)
+    ends = [passage.taken[1] if config.core == "compressor" else passage.given[1] for passage in passages]
     rows = []
-    for (size, density), tensor, passage in zip(points, tensors, passages, strict=True):
+    for number, ((size, density), tensor) in enumerate(zip(points[1:], tensors[1:], strict=True)):
         most = limit(tensor.raw.size, tensor.packed.size, config.beat_bytes)
-        cycles = max(side[1] - side[0] + 1 for side in (passage.taken, passage.given))
-        rate = tensor.raw.size / config.beat_bytes / cycles
+        rate = tensor.raw.size / config.beat_bytes / (ends[number + 1] - ends[number])
         rows.append(Throughput(config.core, config.name, config.beat_bytes, 8 * size, density, tensor.raw.size,
                                tensor.packed.size, rate, most, rate / most))
     return rows
@@ -178,7 +181,8 @@ def table(rows: Sequence[Throughput], latencies: Sequence[Latency] = ()) -> str:
         for row in latencies:
             if row.name == name:
                 flush = "" if row.flush_cycles is None else f", end of packet {row.flush_cycles}"
-                parts.append(f"latency in cycles, {row.element_bits}-bit: first beat of a line {row.first_cycles}{flush}")
+                said = f"latency in cycles, {row.element_bits}-bit: first beat of a line {row.first_cycles}"
+                parts.append(said + flush)
         parts.append("")
     return "\n".join(parts)
 

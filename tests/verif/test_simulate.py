@@ -85,7 +85,7 @@ def test_throughput_reaches_the_limit(preset: str, build_dir: Path) -> None:
     assert len(rows) == 11 * len(config.element_bytes)
     slow = [row for row in rows if row.share < 0.99]
     assert not slow, table(slow)
-    assert all(row.share <= 1.001 for row in rows)
+    assert all(row.share < 1.005 for row in rows)
 
 
 @pytest.mark.parametrize("preset", preset_names())
