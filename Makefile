@@ -24,7 +24,7 @@ $(READY): pyproject.toml tools/check-system
 	@PYTHON="$(PYTHON)" tools/check-system
 	@echo "setting up $(VENV): downloads the tools (about 300 MB), once"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,peers]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,peers,test]'
 	@touch $@
 
 generate: $(READY) ## write Verilog and JSON of compressor and decompressor into build/rtl

@@ -74,6 +74,14 @@ def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
                         for density in sorted({row["density"] for row in own})])
 
 
+def _area(reports: list[dict[str, Any]]) -> Iterator[str]:
+    yield from ()
+
+
+def _golden(figures: dict[str, Any]) -> Iterator[str]:
+    yield from ()
+
+
 def _latency(rows: list[dict[str, Any]]) -> str:
     return markdown(["core", "beat bytes", "element bits", "first beat", "end of packet"],
                     [[f"`{row['name']}`", str(row["beat_bytes"]), str(row["element_bits"]), str(row["first_cycles"]),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cdma.errors import simulation_errors
 from cdma.options import add_command, json_option
 from cdma.output import print_json
 from cdma.progress import Progress
@@ -25,6 +27,42 @@ _EXAMPLES = """\
   cdma bench --output figures.json"""
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
+_Section = Callable[[argparse.Namespace, Progress], dict[str, Any]]
+
+
+def _throughput(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from hdl.config import load, preset_names
+    from verif.throughput import latency, measure
+
+    rows: dict[str, list[dict[str, Any]]] = {"throughput": [], "latency": []}
+    names = preset_names()
+    with simulation_errors():
+        for number, name in enumerate(names):
+            progress(f"simulating {name}", number, len(names))
+            config, build_dir = load(name), Path(call.build_dir)
+            rows["throughput"] += map(asdict, measure(config, build_dir=build_dir))
+            rows["latency"] += map(asdict, latency(config, build_dir=build_dir))
+    return rows
+
+
+def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from hdl.config import load, preset_names
+    from synth.area import area
+
+    jobs = [(name, target) for name in preset_names() for target in _TARGETS + ("liberty",) * bool(call.liberty)]
+    reports = []
+    for number, (name, target) in enumerate(jobs):
+        progress(f"synthesising {name} for {target}", number, len(jobs))
+        liberty = Path(call.liberty) if target == "liberty" else None
+        reports.append({"preset": name} | area(load(name), target=target, liberty=liberty).as_dict())
+    return {"area": reports}
+
+
+def _golden(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    return {}
+
+
+_SECTIONS: dict[str, _Section] = {"throughput": _throughput, "area": _area, "golden": _golden}
 
 
 def add(commands: Any) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from golden import blocks, crc32c, zvc
+from golden.errors import Reason
 from tests.docs.pages import ROOT, Block, table
 from tests.docs.pages import blocks as fenced
 
@@ -63,6 +64,17 @@ def test_sizes_of_lines_are_those_of_the_table() -> None:
         assert int(elements) == 128 // size
         assert zvc.packed_bytes(np.zeros(128, np.uint8), size) == int(tag.split()[0])
         assert zvc.packed_bytes(np.ones(128, np.uint8), size) == int(longest.split()[0])
+
+
+@pytest.mark.parametrize("page", ["formats.md", "errors.md"])
+def test_pages_name_every_reason_and_no_other(page: str) -> None:
+    text = (PAGE.parent / page).read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|")[0].strip() for line in text.splitlines() if line.startswith("|")]
+    named = {word for row in rows for word in row.split(", ")}
+    reasons = {reason.value for reason in Reason}
+    assert reasons <= named
+    kinds = {reason.split()[0] for reason in reasons}
+    assert {word for word in named if word.split()[0] in kinds} == reasons
 
 
 def test_known_crc() -> None:
