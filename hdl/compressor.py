@@ -212,9 +212,12 @@ class Compressor(wiring.Component):
         coming = spot[final - 1]
         passes = Signal()
         tag_end = Signal(position + 1)
-        older = Cat(coming.head >= unit for unit in range(units))
-        until = Cat(tag_end[:position] >= unit for unit in range(units))
-        m.d.comb += tag_end.eq(coming.head + coming.tag_units)
+        older, until = Signal(units), Signal(units)
+        m.d.comb += [
+            tag_end.eq(coming.head + coming.tag_units),
+            older.eq(Cat(coming.head >= unit for unit in range(units))),
+            until.eq(Cat(tag_end[:position] >= unit for unit in range(units))),
+        ]
         with m.If(free[final]):
             m.d.sync += [
                 # All ones without a beat, as the packer asks.

@@ -8,12 +8,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
-from hdl.coding import element_layout, one_hot_element, select, tag_bytes
+from hdl.coding import element_layout, select
 from hdl.config import LINE_BYTES
 from hdl.expander import Expander, slot_layout
-from hdl.ring import Ring, pick, row_facts, turn
+from hdl.ring import ROWS, Ring, RowFacts, advanced
 from hdl.routing import Ranks, quads
 from hdl.skid import Skid
+from hdl.tag_reader import TagReader
 
 __all__ = ["Decompressor"]
 
@@ -80,210 +81,151 @@ class Decompressor(wiring.Component):
         units = n // grain
         position = exact_log2(units)
         beats = LINE_BYTES // n
-        tag_bits = 8 * tag_bytes(grain)
         many = units > 8
-        every = Ring.ROWS
 
-        m.submodules.ring = ring = Ring(n, grain)
+        m.submodules.ring = ring = Ring(n, sizes)
+        m.submodules.reader = reader = TagReader(n, sizes)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.expander = expander = Expander(n, sizes)
-        out_layout = data.StructLayout({
-            "data": 8 * n, "keep": units, "last": 1, "code": ErrorCode, "closes": 1})
-        m.submodules.skid = skid = Skid(out_layout)
+        m.submodules.skid = skid = Skid(data.StructLayout({
+            "data": 8 * n, "keep": units, "last": 1, "code": ErrorCode, "closes": 1}))
+        wiring.connect(m, wiring.flipped(self.i), ring.i)
+        m.d.comb += [reader.rows.eq(ring.rows), reader.valid.eq(ring.valid), reader.facts.eq(ring.facts)]
 
-        # Rows as they come in.
-        valid = Signal(every)
-        write = Signal(every, init=1)
-        ready, between = Signal(), Signal(init=1)
-        element = Signal(element_layout(sizes), reset_less=True)
-        coming = Signal(row_facts(n, sizes))
-        facts = [Signal(row_facts(n, sizes), name=f"facts_{k}", reset_less=True) for k in range(every)]
-        pushed = Signal(every)
-        keep = self.i.payload.keep
-        whole = Signal(units)
+        # Where data is read: `row` and `lane`. The count of a slot comes late in its cycle, so it is added in the next.
+        row_0, lane_0, more, beyond_0 = Signal(ROWS, init=1), Signal(position), Signal(position + 1), Signal()
+        row, lane, beyond, passes = Signal(ROWS), Signal(position), Signal(), Signal()
         m.d.comb += [
-            self.i.ready.eq(ready),
-            ring.data.eq(self.i.payload.data),
-            ring.write.eq(Mux(ready, write, 0)),
-            pushed.eq(Mux(ready & self.i.valid, write, 0)),
-            whole.eq(Cat(keep[(k + 1) * grain - 1] for k in range(units))),
-            coming.last.eq(self.i.payload.last),
-            coming.units.eq(Mux(self.i.payload.last, _length(whole), units)),
-            coming.ragged.eq(self.i.payload.last & Cat(
-                keep[k * grain] & ~keep[(k + 1) * grain - 1] for k in range(units)).any()),
-            coming.element.eq(Mux(between, one_hot_element(self.i.payload.element, sizes), element)),
+            Cat(lane, passes).eq(lane_0 + more),
+            row.eq(Mux(passes, advanced(row_0), row_0)),
+            ring.row.eq(row),
+            ring.lane.eq(lane),
         ]
-        with m.If(ready & self.i.valid):
-            m.d.sync += [
-                write.eq(turn(write)),
-                between.eq(self.i.payload.last),
-                element.eq(coming.element),
-            ]
-        for k in range(every):
-            with m.If(ring.write[k]):
-                m.d.sync += facts[k].eq(coming)
-
-        # Where reading stands: data at `row` and `lane`, the next tag at `tag_row` and `tag_lane`. Without a tag in
-        # hand both are the same.
-        row, tag_row = Signal(every, init=1), Signal(every, init=1)
-        lane, tag_lane = Signal(position), Signal(position)
-        here, there = _Row(m, "here", row, valid, facts), _Row(m, "there", turn(row), valid, facts)
-        beyond = Signal()
+        facts = [RowFacts.at(m, f"facts_{k}", advanced(row_0, k), ring.valid, ring.facts) for k in range(3)]
+        here = RowFacts.either(m, "here", passes, facts[1], facts[0])
+        there = RowFacts.either(m, "there", passes, facts[2], facts[1])
+        # The packet's last row was full and has been passed.
+        m.d.comb += beyond.eq(beyond_0 | (passes & facts[0].last))
 
         # The tag in hand: what is left of it, ones shifted in.
         held = Signal()
-        tag = Signal(tag_bits, reset_less=True)
+        tag = Signal(len(reader.tag), reset_less=True)
         index = Signal(exact_log2(beats), reset_less=True)
         size = Signal(element_layout(sizes), reset_less=True)
         slot = Signal(slot_layout(n, sizes))
-        closes = index == beats - 1
 
-        def spread(bits: Value, element_bytes: int) -> Value:
-            return Cat(bits[unit * grain // element_bytes] for unit in range(units))
+        def units_of_slice(number: int) -> Value:
+            """Mask of a slice of the tag, bit by unit; slice 0 is this beat's."""
+            return select(size, {b: Cat(
+                tag[number * n // b + unit * grain // b] for unit in range(units)) for b in sizes})
 
-        following = Signal(units)
-        following_count = Signal(position + 1)
         m.d.comb += [
-            slot.mask.eq(select(size, {b: spread(tag[:n // b], b) for b in sizes})),
-            following.eq(select(size, {b: spread(tag[n // b:2 * n // b], b) for b in sizes})),
+            slot.mask.eq(units_of_slice(0)),
             ranks.mask.eq(slot.mask),
             ranks.quads.eq(quads(slot.mask)),
-            following_count.eq(_count(following)),
             slot.before.eq(ranks.before),
             slot.count.eq(ranks.count),
-            slot.rest.eq(select(size, {b: tag[n // b:tag_bits * grain // b].all() for b in sizes})),
+            slot.rest.eq(select(size, {b: tag[n // b:LINE_BYTES // b].all() for b in sizes})),
             slot.start.eq(lane),
             slot.element.eq(size),
             slot.opens.eq(index == 0),
-            slot.closes.eq(closes),
-            ring.row.eq(row),
-            ring.lane.eq(lane),
+            slot.closes.eq(index == beats - 1),
             slot.window.eq(ring.window),
         ]
 
-        # The end of the packet, if it is near. `beyond`: its last row has been used up and passed.
-        after = Signal(every)
+        # The end of the packet, if it is near, and the row the next one begins in.
+        after = Signal(ROWS)
         limit = Signal(position + 2)
         m.d.comb += [
             slot.bounded.eq(beyond | here.last | there.last),
             limit.eq(Mux(here.last, here.units, there.units + units)),
             slot.left.eq(Mux(beyond, 0, limit - lane)),
             slot.ragged.eq(~beyond & Mux(here.last, here.ragged, there.ragged)),
-            after.eq(Mux(beyond, row, Mux(here.last, turn(row), turn(row, 2)))),
+            slot.final.eq(held & slot.closes & Mux(
+                beyond, (reader.row & row).any() & (reader.lane == 0), reader.closing)),
+            slot.bare.eq(~held),
+            slot.torn.eq(~reader.clean),
+            after.eq(Mux(beyond, row, Mux(here.last, advanced(row), advanced(row, 2)))),
+            reader.start.eq(after),
+            reader.at_start.eq(slot.final),
         ]
-        final = Signal()
-        same, onward = Signal(), Signal()
-        m.d.comb += [same.eq((tag_row & row).any()), onward.eq(~same)]
-        with m.If(beyond):
-            m.d.comb += final.eq(same & (tag_lane == 0))
-        with m.Elif(here.last):
-            m.d.comb += final.eq(~here.ragged & Mux(
-                here.units[position], onward & (tag_lane == 0), same & (tag_lane == here.units[:position])))
-        with m.Else():
-            m.d.comb += final.eq(there.last & ~there.ragged & onward & (tag_lane != 0)
-                                 & (tag_lane == there.units))
-        m.d.comb += slot.final.eq(held & closes & final)
 
-        # The next tag: behind this line's data, or at the start of the next packet.
-        from_row = Signal(every)
-        from_lane = Signal(position)
-        m.d.comb += [
-            from_row.eq(Mux(slot.final, after, tag_row)),
-            from_lane.eq(Mux(slot.final, 0, tag_lane)),
-            ring.tag_row.eq(from_row),
-            ring.tag_lane.eq(from_lane),
-        ]
-        begin, run_on = _Row(m, "begin", from_row, valid, facts), _Row(m, "run_on", turn(from_row), valid, facts)
-        tag_end = Signal(position + 1)
-        fits, over, whole_tag, torn_tag = Signal(), Signal(), Signal(), Signal()
-        m.d.comb += [
-            tag_end.eq(from_lane + select(begin.element, {
-                b: Const(tag_bytes(b) // grain, position + 1) for b in sizes})),
-            fits.eq(tag_end <= begin.units),
-            over.eq(~begin.last & (tag_end > units) & run_on.valid),
-            whole_tag.eq(begin.valid & (fits | (over & (tag_end - units <= run_on.units)))),
-            torn_tag.eq(begin.valid & ~fits & (begin.last | (over & (tag_end - units > run_on.units)))),
-        ]
-        loaded = Signal(tag_bits)
-        turned: Value = ring.segment
-        for rank in range(exact_log2(tag_bytes(grain) // grain)):
-            step = Signal(tag_bits, name=f"turned_{rank}")
-            m.d.comb += step.eq(Mux(from_lane[rank], turned.rotate_right(8 * grain << rank), turned))
-            turned = step
-        unused = select(begin.element, {
-            b: Const((1 << tag_bits) - (1 << tag_bits * grain // b), tag_bits) for b in sizes})
-        m.d.comb += loaded.eq(turned | unused)
-
-        # What happens in this cycle.
+        # What happens in this cycle: a slot goes, a tag is fetched, a packet turns out to end where a tag was due, or
+        # is found to have ended and what was read on behind it is dropped.
         slot_free, slot_valid, blocked, ends = Signal(), Signal(), Signal(), Signal()
-        go, fetch, bare, kill = Signal(), Signal(), Signal(), Signal()
-        waited, needs_none, needs_one = Signal(), Signal(), Signal()
-        reach, tag_reach = Signal(position + 1), Signal(position + 2)
+        go, fetch, bare, drop = Signal(), Signal(), Signal(), Signal()
+        waited, seen = Signal(), Signal(position + 1)
         m.d.comb += [
-            # With two rows, or the end of the packet, in sight the data is there. Else it takes a look at the count,
-            # which is too late in the cycle: the next one uses it.
+            # Two rows in sight, or the end of the packet, are enough for any slot; else the count decides, a cycle late.
             go.eq(held & slot_free & ~blocked & (
                 beyond | here.last | (here.valid & there.valid)
-                | (waited & (needs_none | (needs_one & here.valid))))),
-            bare.eq(~held & slot_free & ~blocked & torn_tag),
-            fetch.eq(whole_tag & ~blocked & ~ends & Mux(
-                held, go & closes & (slot.final | (~beyond & ~(here.last & onward))), 1)),
-            reach.eq(lane + ranks.count),
-            tag_reach.eq(lane + ranks.count + following_count),
-            slot.bare.eq(~held),
-            slot.torn.eq((from_lane != begin.units) | begin.ragged | ~begin.last),
+                | (waited & ((seen == 0) | (here.valid & (lane + seen <= units)))))),
+            bare.eq(~held & slot_free & ~blocked & reader.torn),
+            fetch.eq(reader.whole & ~blocked & ~ends & (
+                ~held | (go & slot.closes & (slot.final | ~(beyond | reader.past))))),
         ]
         m.d.sync += [
-            waited.eq(held & ~go & ~kill),
-            needs_none.eq(ranks.count == 0),
-            needs_one.eq(reach <= units),
+            waited.eq(held & ~go & ~drop), seen.eq(ranks.count),
+            row_0.eq(row), lane_0.eq(lane), more.eq(0), beyond_0.eq(beyond),
         ]
 
-        # Rows that reading has left. The count of a slot comes late, so its row is let go a cycle later.
-        left, left_next, left_now, valid_next = Signal(every), Signal(every), Signal(every), Signal(every)
-        stop_row = Signal(every)
-        m.d.comb += valid_next.eq((valid & ~left & ~left_now) | pushed)
-        m.d.sync += [valid.eq(valid_next), left.eq(left_next), ready.eq(~valid_next.all())]
+        stop_row = Signal(ROWS)
+        left = Signal(ROWS)
+        m.d.comb += ring.leave.eq(left | Mux(passes, row_0, 0))
 
-        def leave(target: Value) -> Value:
-            """Rows from ``row`` up to ``target``, without it."""
-            return Mux((target & row).any(), 0, row) | Mux((target & turn(row, 2)).any(), turn(row), 0)
+        def up_to(target: Value) -> Value:
+            """Rows from ``row`` on that lie before ``target``."""
+            return Mux((target & row).any(), 0, row) | Mux((target & advanced(row, 2)).any(), advanced(row), 0)
 
-        with m.If(kill):
-            m.d.comb += left_now.eq(leave(stop_row))
-            m.d.sync += [
-                held.eq(0), beyond.eq(0),
-                row.eq(stop_row), lane.eq(0), tag_row.eq(stop_row), tag_lane.eq(0),
-            ]
+        with m.If(drop):
+            m.d.comb += [left.eq(up_to(stop_row)), reader.move.eq(1), reader.move_row.eq(stop_row)]
+            m.d.sync += [held.eq(0), beyond_0.eq(0), row_0.eq(stop_row), lane_0.eq(0)]
         with m.Elif(fetch):
-            m.d.comb += left_now.eq(leave(from_row) | Mux(tag_end >= units, from_row, 0))
+            from_row = Mux(slot.final, after, reader.row)
+            m.d.comb += left.eq(up_to(from_row) | Mux(reader.wraps, from_row, 0))
             m.d.sync += [
-                held.eq(1), beyond.eq(begin.last & (tag_end >= units)), index.eq(0),
-                tag.eq(loaded), size.eq(begin.element),
-                row.eq(Mux(tag_end >= units, turn(from_row), from_row)), lane.eq(tag_end),
+                held.eq(1), index.eq(0), size.eq(reader.element),
+                row_0.eq(reader.end_row), lane_0.eq(reader.end_lane), beyond_0.eq(reader.passes_end),
             ]
         with m.Elif(go):
             m.d.sync += [
-                held.eq(~closes), index.eq(index + 1),
-                tag.eq(select(size, {b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes})),
-                beyond.eq(beyond | (here.last & reach[position])),
-                row.eq(Mux(reach[position], turn(row), row)), lane.eq(reach),
+                held.eq(~slot.closes), index.eq(index + 1), more.eq(ranks.count),
             ]
-            m.d.comb += left_next.eq(Mux(reach[position], row, 0))
-            with m.If(~closes):
-                m.d.sync += [
-                    tag_row.eq(Mux(tag_reach[position + 1], turn(row, 2), Mux(tag_reach[position], turn(row), row))),
-                    tag_lane.eq(tag_reach),
-                ]
-            with m.Elif(slot.final):
-                m.d.comb += [left_now.eq(leave(after)), left_next.eq(0)]
-                m.d.sync += [beyond.eq(0), row.eq(after), lane.eq(0), tag_row.eq(after), tag_lane.eq(0)]
+            with m.If(slot.final):
+                m.d.comb += [left.eq(up_to(after)), reader.move.eq(1), reader.move_row.eq(after)]
+                m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]
 
-        # The slot, registered where counting takes a stage of its own, and the beat made of it. A packet that ends in
-        # mid-line is noticed here: what was read on behind it is dropped.
+        with m.If(go | fetch):
+            m.d.sync += tag.eq(Mux(held & ~slot.closes, select(size, {
+                b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag))
+
+        # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead.
+        this_count, next_count = Signal(position + 1), Signal(position + 1)
+        if beats > 2:
+            following = Signal(units)
+            m.d.comb += following.eq(units_of_slice(2))
+            with m.If(go):
+                m.d.sync += [this_count.eq(next_count), next_count.eq(_count(following))]
+        else:
+            following = Signal(units)
+            m.d.comb += [
+                following.eq(units_of_slice(1)),
+                this_count.eq(ranks.count),
+                next_count.eq(_count(following)),
+            ]
+        last_lane, tag_lane = Signal(position + 1), Signal(position + 2)
+        m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(last_lane + next_count)]
+        with m.If(go & (index == beats - 2) & ~drop):
+            m.d.comb += [
+                reader.move.eq(1),
+                reader.move_row.eq(Mux(tag_lane[-1], advanced(row, 2), Mux(tag_lane[-2], advanced(row), row))),
+                reader.move_lane.eq(tag_lane),
+                reader.move_crossed.eq(tag_lane[position:] != last_lane[position:]),
+            ]
+
+        # The slot, registered where counting takes a stage of its own, and the beat made of it.
         if many:
-            stage = Signal(slot_layout(n, sizes), reset_less=True)
-            stage_after = Signal(every, reset_less=True)
+            stage, stage_after = Signal(slot.shape(), reset_less=True), Signal(ROWS, reset_less=True)
             with m.If(slot_free):
                 m.d.sync += [stage.eq(slot), stage_after.eq(after), slot_valid.eq(go | bare)]
             m.d.comb += [
@@ -301,7 +243,7 @@ class Decompressor(wiring.Component):
                 ends.eq(slot_valid & expander.ends),
             ]
         m.d.comb += [
-            kill.eq(slot_valid & expander.ends & skid.i.ready),
+            drop.eq(slot_valid & expander.ends & skid.i.ready),
             skid.i.valid.eq(slot_valid),
             skid.i.payload.data.eq(expander.data),
             skid.i.payload.keep.eq(expander.keep),
@@ -326,32 +268,6 @@ class Decompressor(wiring.Component):
             with m.Elif(skid.o.payload.closes):
                 m.d.sync += line.eq(line + 1)
         return m
-
-
-class _Row:
-    """The facts of the row that a one-hot signal points at."""
-
-    def __init__(self, m: Module, name: str, where: Value, valid: Signal, facts: list[Signal]):
-        self.valid, self.last, self.ragged = (Signal(name=f"{name}_{what}") for what in ("valid", "last", "ragged"))
-        self.units = Signal.like(facts[0].units, name=f"{name}_units")
-        self.element = Signal.like(facts[0].element, name=f"{name}_element")
-        m.d.comb += [
-            self.valid.eq((where & valid).any()),
-            self.last.eq((where & valid & Cat(fact.last for fact in facts)).any()),
-            self.ragged.eq((where & Cat(fact.ragged for fact in facts)).any()),
-            self.units.eq(pick(where, [fact.units for fact in facts])),
-            self.element.as_value().eq(pick(where, [fact.element.as_value() for fact in facts])),
-        ]
-
-
-def _length(kept: Value) -> Value:
-    """Number of bits set in a mask whose set bits come first."""
-    width = exact_log2(len(kept))
-    bits: list[Value] = []
-    for rank in range(width):
-        step = 1 << rank
-        bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
-    return Cat(*bits, kept[-1])
 
 
 def _count(bits: Value) -> Value:

@@ -112,8 +112,9 @@ class Expander(wiring.Component):
         cut, spent = Signal(), Signal()
         missing = Signal(exact_log2(units) + 1)
         kept, split = Signal(units), Signal()
-        absent = thermometer(missing, units)[::-1]
+        absent = Signal(units)
         m.d.comb += [
+            absent.eq(thermometer(missing, units)[::-1]),
             cut.eq(slot.bounded & (slot.count > slot.left)),
             spent.eq(slot.bounded & (slot.count == slot.left)),
             missing.eq(slot.count - slot.left),

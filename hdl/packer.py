@@ -100,18 +100,19 @@ class RowQueue(wiring.Component):
         back = Signal(layout, reset_less=True)
         front = Signal(layout)
         ragged = Signal(reset_less=True)
+        used = Signal(self._beat_bytes // self._grain)
         pop = Signal()
         m.d.comb += [
             pop.eq(self.o.valid & self.o.ready),
             self.level_next.eq(self.level - pop + self.push),
             front.eq(Mux(self.level[1], middle, self.row_a)),
+            used.eq(thermometer(front.end.units, len(used))),
             self.error.eq(Mux(ragged, ErrorCode.TRAILING_BYTES, ErrorCode.OK)),
         ]
         m.d.sync += [self.level.eq(self.level_next), self.o.valid.eq(self.level_next != 0)]
 
         # Places that hold nothing load whatever comes: an enable that looks at the level alone needs no multiplexer.
         with m.If(pop | ~self.o.valid):
-            used = thermometer(front.end.units, self._beat_bytes // self._grain)
             every = ~front.end.last | ((front.end.units == 0) & ~front.end.none)
             m.d.sync += [
                 self.o.payload.data.eq(front.data),

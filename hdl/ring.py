@@ -1,23 +1,27 @@
-"""The decompressor's input rows, and the two places it reads from: the next data and the next tag."""
+"""The decompressor's input rows: a ring that packed beats go into, read by a window that begins anywhere."""
 
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.coding import element_layout, tag_bytes
+from hdl.beat import coded_beat_stream
+from hdl.coding import element_layout, one_hot_element
 from hdl.routing import thermometer
 
-__all__ = ["Ring", "pick", "row_facts", "turn"]
+__all__ = ["ROWS", "Ring", "RowFacts", "advanced", "pick", "row_facts"]
+
+ROWS = 4
+"""Rows of the ring: the window and the tag behind it may touch three, and one is being written."""
 
 
 def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
     """What is known of a row besides its bytes.
 
-    ``last``: the packet ends with it; ``units``: units in use, all of them unless it is the last; ``ragged``: more
-    bytes follow those that make no unit; ``element``: element size of the packet.
+    ``last``: the packet ends with it; ``units``: units in use, all of them unless it is the last; ``ragged``: bytes
+    follow those that make no unit; ``element``: element size of the packet.
     """
     return data.StructLayout({
         "last": 1,
@@ -27,8 +31,8 @@ def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
     })
 
 
-def turn(one_hot: Value, steps: int = 1) -> Value:
-    """The place ``steps`` further round the ring."""
+def advanced(one_hot: Value, steps: int = 1) -> Value:
+    """The place ``steps`` further round a ring."""
     return one_hot.rotate_left(steps)
 
 
@@ -40,94 +44,142 @@ def pick(one_hot: Value, choices: list[Value]) -> Value:
     return result
 
 
+class RowFacts:
+    """Facts of a row, as signals of ``m``; ``last`` counts for rows that are there.
+
+    Made by :meth:`at`, for the row a one-hot signal points at, and :meth:`either`, which chooses between two when the
+    choice comes late.
+    """
+
+    def __init__(self, name: str, facts: data.View):
+        self.valid, self.last, self.ragged = (Signal(name=f"{name}_{what}") for what in ("valid", "last", "ragged"))
+        self.units = Signal(len(facts[0].units), name=f"{name}_units")
+        self.element = Signal(facts[0].element.shape(), name=f"{name}_element")
+        self._facts = facts
+
+    @classmethod
+    def at(cls, m: Module, name: str, where: Value, valid: Value, facts: data.View) -> RowFacts:
+        """Facts of the row ``where``."""
+        rows, result = range(ROWS), cls(name, facts)
+        m.d.comb += [
+            result.valid.eq((where & valid).any()),
+            result.last.eq((where & valid & Cat(facts[k].last for k in rows)).any()),
+            result.ragged.eq((where & Cat(facts[k].ragged for k in rows)).any()),
+            result.units.eq(pick(where, [facts[k].units for k in rows])),
+            result.element.eq(pick(where, [facts[k].element.as_value() for k in rows])),
+        ]
+        return result
+
+    @classmethod
+    def either(cls, m: Module, name: str, choice: Value, chosen: RowFacts, other: RowFacts) -> RowFacts:
+        """Facts of ``chosen`` if ``choice`` is set, else of ``other``."""
+        result = cls(name, other._facts)
+        m.d.comb += [getattr(result, fact).eq(Mux(choice, getattr(chosen, fact), getattr(other, fact)))
+                     for fact in ("valid", "last", "ragged", "units")]
+        m.d.comb += result.element.eq(Mux(choice, chosen.element.as_value(), other.element.as_value()))
+        return result
+
+
 class Ring(wiring.Component):
-    """A ring of rows, with one reader for data and one for tags.
+    """Takes packed beats into a ring of rows and shows one row's length of bytes from any place on.
 
     ::
 
-        data --> [row 0] [row 1] [row 2] [row 3]
-                    |       |       |       |
-                    +-------+---+---+-------+--> window: one row long, each byte on its own lane
-                                |
-                                +--------------> segment: as long as the longest tag, each byte on its own lane
+        i --> [row 0] [row 1] [row 2] [row 3] --> rows, facts, valid
+                 |       |       |       |
+                 +-------+---+---+-------+------> window
 
-    Both readers begin anywhere and run on into the next row. Neither shifts: a byte comes out on the lane it came in
-    by, which is what the routing network expects.
+    Nothing is shifted: every byte comes out on the lane it came in by, and those lanes that lie before the beginning
+    of the window show the row after. That is the order the routing network undoes.
 
     Parameters
     ----------
     beat_bytes : int
         Bytes of a row.
-    grain : int
-        Bytes of a unit.
+    sizes : tuple of int
+        Element sizes in bytes that can be chosen.
 
     Members
     -------
-    write : In(ROWS)
-        Row to write, one-hot; none when zero.
-    data : In(8 * beat_bytes)
-        What to write.
+    i : In(coded_beat_stream(beat_bytes))
+        Packed beats; ``ready`` comes from a register.
+    leave : In(ROWS)
+        Rows that are free again from the next cycle on.
     row : In(ROWS), lane : In(range(units))
         Where the window begins: row, one-hot, and unit.
     window : Out(8 * beat_bytes)
         The bytes from there on.
-    tag_row : In(ROWS), tag_lane : In(range(units))
-        Where the segment begins.
-    segment : Out(8 * tag_bytes(grain))
-        The bytes from there on, those before lane ``tag_lane`` modulo the segment's length being the later ones.
+    valid : Out(ROWS)
+        Rows that hold a beat.
+    rows : Out(ArrayLayout(8 * beat_bytes, ROWS)), facts : Out(ArrayLayout(row_facts(beat_bytes, sizes), ROWS))
+        The rows, and what is known of them.
     """
 
-    ROWS = 4
+    i: stream.Interface
 
-    def __init__(self, beat_bytes: int, grain: int):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...]):
         self._beat_bytes = beat_bytes
-        self._grain = grain
-        lane = exact_log2(beat_bytes // grain)
+        self._sizes = sizes
         super().__init__({
-            "write": In(self.ROWS),
-            "data": In(8 * beat_bytes),
-            "row": In(self.ROWS),
-            "lane": In(lane),
+            "i": In(coded_beat_stream(beat_bytes)),
+            "leave": In(ROWS),
+            "row": In(ROWS),
+            "lane": In(exact_log2(beat_bytes // min(sizes))),
             "window": Out(8 * beat_bytes),
-            "tag_row": In(self.ROWS),
-            "tag_lane": In(lane),
-            "segment": Out(8 * tag_bytes(grain)),
+            "valid": Out(ROWS),
+            "rows": Out(data.ArrayLayout(8 * beat_bytes, ROWS)),
+            "facts": Out(data.ArrayLayout(row_facts(beat_bytes, sizes), ROWS)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        width = 8 * self._grain
-        units = self._beat_bytes // self._grain
-        rows = [Signal(8 * self._beat_bytes, name=f"row_{k}", reset_less=True) for k in range(self.ROWS)]
-        for k, row in enumerate(rows):
-            with m.If(self.write[k]):
-                m.d.sync += row.eq(self.data)
+        grain = min(self._sizes)
+        units = self._beat_bytes // grain
+        write = Signal(ROWS, init=1)
+        ready, between = Signal(), Signal(init=1)
+        valid_next, pushed = Signal(ROWS), Signal(ROWS)
+        element = Signal(element_layout(self._sizes), reset_less=True)
+        coming = Signal(row_facts(self._beat_bytes, self._sizes))
+        beat = self.i.payload
+        whole = Signal(units)
+        m.d.comb += [
+            self.i.ready.eq(ready),
+            pushed.eq(Mux(ready & self.i.valid, write, 0)),
+            valid_next.eq((self.valid & ~self.leave) | pushed),
+            whole.eq(Cat(beat.keep[(k + 1) * grain - 1] for k in range(units))),
+            coming.last.eq(beat.last),
+            coming.units.eq(Mux(beat.last, _length(whole), units)),
+            coming.ragged.eq(beat.last & Cat(
+                beat.keep[k * grain] & ~beat.keep[(k + 1) * grain - 1] for k in range(units)).any()),
+            coming.element.eq(Mux(between, one_hot_element(beat.element, self._sizes), element)),
+        ]
+        m.d.sync += [self.valid.eq(valid_next), ready.eq(~valid_next.all())]
+        with m.If(ready & self.i.valid):
+            m.d.sync += [write.eq(advanced(write)), between.eq(beat.last), element.eq(coming.element)]
 
-        def bytes_at(unit: int) -> list[Value]:
-            return [row.word_select(unit, width) for row in rows]
+        rows = [Signal(8 * self._beat_bytes, name=f"row_{k}", reset_less=True) for k in range(ROWS)]
+        facts = [Signal(coming.shape(), name=f"facts_{k}", reset_less=True) for k in range(ROWS)]
+        for k in range(ROWS):
+            with m.If(ready & write[k]):
+                m.d.sync += [rows[k].eq(beat.data), facts[k].eq(coming)]
+            m.d.comb += [self.rows[k].eq(rows[k]), self.facts[k].eq(facts[k])]
 
-        passed = thermometer(self.lane, units)
+        before = Signal(units)
+        m.d.comb += before.eq(thermometer(self.lane, units))
         for unit in range(units):
-            source = Signal(self.ROWS, name=f"window_from_{unit}")
+            source = Signal(ROWS, name=f"source_{unit}")
             m.d.comb += [
-                source.eq(Mux(passed[unit], turn(self.row), self.row)),
-                self.window.word_select(unit, width).eq(pick(source, bytes_at(unit))),
-            ]
-
-        # The ring as segments: `begin` points at the one the tag begins in.
-        length = tag_bytes(self._grain) // self._grain
-        parts = units // length
-        inside = exact_log2(length)
-        part = self.tag_lane[inside:]
-        begin = Signal(self.ROWS * parts)
-        m.d.comb += begin.eq(Cat(self.tag_row[k // parts] & (part == k % parts) for k in range(len(begin))))
-        passed = thermometer(self.tag_lane[:inside], length)
-        for unit in range(length):
-            source = Signal(len(begin), name=f"segment_from_{unit}")
-            m.d.comb += [
-                source.eq(Mux(passed[unit], turn(begin), begin)),
-                self.segment.word_select(unit, width).eq(pick(source, [
-                    choice for k in range(self.ROWS)
-                    for choice in (rows[k].word_select(h * length + unit, width) for h in range(parts))])),
+                source.eq(Mux(before[unit], advanced(self.row), self.row)),
+                self.window.word_select(unit, 8 * grain).eq(
+                    pick(source, [row.word_select(unit, 8 * grain) for row in rows])),
             ]
         return m
+
+
+def _length(kept: Value) -> Value:
+    """Number of set bits of a mask whose set bits come first."""
+    bits: list[Value] = []
+    for rank in range(exact_log2(len(kept))):
+        step = 1 << rank
+        bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
+    return Cat(*bits, kept[-1])

@@ -152,7 +152,8 @@ class Steer(wiring.Component):
             for block in range(self._units // (2 * distance)):
                 middle = Signal(rank + 1, name=f"middle_{distance * self._grain}_{block}")
                 m.d.comb += middle.eq(self.before[field][block] + self.start[:rank + 1])
-                wrapped = thermometer(middle[:rank], distance) if rank else Const(0, 1)
+                wrapped = Signal(distance, name=f"wrapped_{distance * self._grain}_{block}")
+                m.d.comb += wrapped.eq(thermometer(middle[:rank], distance) if rank else 0)
                 m.d.comb += self.swap[field][block * distance:(block + 1) * distance].eq(
                     ~(wrapped ^ middle[rank].replicate(distance)))
         return m
