@@ -18,17 +18,17 @@ _INTRO = """\
 _THROUGHPUT = """\
 ## Beats per cycle
 
-Raw beats per cycle in simulation, over tensors of 64 KiB that follow each other without a pause, with a
-sink that is always ready; in brackets the share of what the packed side lets through, min(1, raw bytes / packed bytes).
-The compressor takes raw beats, the decompressor gives them."""
+Raw beats per cycle in simulation, over tensors of 64 KiB that follow each other without a pause, counted from the end
+of one to the end of the next, with a sink that is always ready; in brackets the share of what the packed side lets
+through, min(1, raw bytes / packed bytes). The compressor takes raw beats, the decompressor gives them."""
 
 _LATENCY = """\
 ## Latency
 
 The longest, in cycles from handshake to handshake, of packets alone. First beat: in the compressor from a line's last
-raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the elements
-of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw beat to the last
-packed beat."""
+raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the
+elements of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw beat to the
+last packed beat."""
 
 _AREA = """\
 ## Area
@@ -79,7 +79,21 @@ def _area(reports: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _golden(figures: dict[str, Any]) -> Iterator[str]:
-    yield from ()
+    rows = figures["rows"]
+    yield ", ".join(f"{name} {value}" for name, value in figures["machine"].items()) + "."
+    codecs = list(dict.fromkeys(row["codec"] for row in rows))
+    for bits in dict.fromkeys(row["element_bits"] for row in rows):
+        cells = {(row["density"], row["codec"]): _speed(row) for row in rows if row["element_bits"] == bits}
+        yield f"Elements of {bits} bits, compress / decompress (ratio):"
+        yield markdown(["density", *codecs], [[f"{density:.1f}", *(cells[density, codec] for codec in codecs)]
+                                              for density in dict.fromkeys(row["density"] for row in rows)])
+    yield f"CRC-32C, which is not in these figures: {figures['crc32c']:.2f} GB/s of packed data."
+
+
+def _speed(row: dict[str, Any]) -> str:
+    if row["ratio"] is None:
+        return row["note"]
+    return f"{row['compress']:.2f} / {row['decompress']:.2f} ({row['ratio']:.2f})"
 
 
 def _latency(rows: list[dict[str, Any]]) -> str:

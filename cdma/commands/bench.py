@@ -59,7 +59,10 @@ def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 
 def _golden(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    return {}
+    from golden import bench
+
+    rows = bench.measure(progress=progress)
+    return {"golden": {"machine": bench.machine(), "crc32c": bench.crc_speed(), "rows": list(map(bench.as_dict, rows))}}
 
 
 _SECTIONS: dict[str, _Section] = {"throughput": _throughput, "area": _area, "golden": _golden}
