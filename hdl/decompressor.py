@@ -156,10 +156,11 @@ class Decompressor(wiring.Component):
         go, fetch, bare, drop = Signal(), Signal(), Signal(), Signal()
         waited, seen = Signal(), Signal(position + 1)
         m.d.comb += [
-            # Two rows in sight, or the end of the packet, are enough for any slot; else the count decides, a cycle late.
+            # Two rows in sight, or the end of the packet, are enough for any slot; else the count decides, a cycle late:
+            # `lane_0` is `lane` by then.
             go.eq(held & slot_free & ~blocked & (
                 beyond | here.last | (here.valid & there.valid)
-                | (waited & ((seen == 0) | (here.valid & (lane + seen <= units)))))),
+                | (waited & ((seen == 0) | (here.valid & (lane_0 + seen <= units)))))),
             bare.eq(~held & slot_free & ~blocked & reader.torn),
             fetch.eq(reader.whole & ~blocked & ~ends & (
                 ~held | (go & slot.closes & (slot.final | ~(beyond | reader.past))))),

@@ -13,8 +13,8 @@ from hdl.routing import thermometer
 
 __all__ = ["ROWS", "Ring", "RowFacts", "advanced", "pick", "row_facts"]
 
-ROWS = 4
-"""Rows of the ring: the window and the tag behind it may touch three, and one is being written."""
+ROWS = 5
+"""Rows of the ring: the window and the tag behind it may touch three, one is being left and one written."""
 
 
 def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:

@@ -153,7 +153,7 @@ class TagReader(wiring.Component):
             self.torn.eq(here.valid & ~fits & (here.last | (over & (rest > there.units)))),
             self.clean.eq(here.last & (self.lane == here.units) & ~here.ragged),
             # A last row that is full has its end at the start of the row after.
-            self.closing.eq(Mux((self.lane == 0) & previous.last & previous.units[-1],
+            self.closing.eq(Mux((self.lane == 0) & crossed & previous.last & previous.units[-1],
                                 ~previous.ragged,
                                 here.last & ~here.ragged & (self.lane == here.units) & ~self.past)),
             self.past.eq(crossed & previous.last),
