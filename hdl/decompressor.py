@@ -171,19 +171,18 @@ class Decompressor(wiring.Component):
         ]
 
         stop_row = Signal(ROWS)
-        left = Signal(ROWS)
-        m.d.comb += ring.leave.eq(left | Mux(passes, row_0, 0))
+        m.d.comb += ring.leave.eq(Mux(passes, row_0, 0))
 
         def up_to(target: Value) -> Value:
             """Rows from ``row`` on that lie before ``target``."""
             return Mux((target & row).any(), 0, row) | Mux((target & advanced(row, 2)).any(), advanced(row), 0)
 
         with m.If(drop):
-            m.d.comb += [left.eq(up_to(stop_row)), reader.move.eq(1), reader.move_row.eq(stop_row)]
+            m.d.comb += [ring.leave_late.eq(up_to(stop_row)), reader.move.eq(1), reader.move_row.eq(stop_row)]
             m.d.sync += [held.eq(0), beyond_0.eq(0), row_0.eq(stop_row), lane_0.eq(0)]
         with m.Elif(fetch):
             from_row = Mux(slot.final, after, reader.row)
-            m.d.comb += left.eq(up_to(from_row) | Mux(reader.wraps, from_row, 0))
+            m.d.comb += ring.leave_late.eq(up_to(from_row) | Mux(reader.wraps, from_row, 0))
             m.d.sync += [
                 held.eq(1), index.eq(0), size.eq(reader.element),
                 row_0.eq(reader.end_row), lane_0.eq(reader.end_lane), beyond_0.eq(reader.passes_end),
@@ -193,7 +192,7 @@ class Decompressor(wiring.Component):
                 held.eq(~slot.closes), index.eq(index + 1), more.eq(ranks.count),
             ]
             with m.If(slot.final):
-                m.d.comb += [left.eq(up_to(after)), reader.move.eq(1), reader.move_row.eq(after)]
+                m.d.comb += [ring.leave_late.eq(up_to(after)), reader.move.eq(1), reader.move_row.eq(after)]
                 m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]
 
         with m.If(go | fetch):

@@ -128,7 +128,8 @@ class Expander(wiring.Component):
         partial = Signal()
         m.d.comb += [
             partial.eq(slot.rest & (slot.mask | kept).all() & (kept[0] | ~slot.opens)),
-            self.ends.eq(slot.bare | cut | (spent & slot.rest & ~slot.closes)),
+            # cut, or spent with nothing but missing elements behind: one comparison, as much hangs on it.
+            self.ends.eq(slot.bare | (slot.bounded & (slot.count + (slot.rest & ~slot.closes) > slot.left))),
             self.last.eq(self.ends | slot.final),
             self.keep.eq(Mux(slot.bare | (cut & ~partial), 0, kept | (~cut).replicate(units))),
         ]

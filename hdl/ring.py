@@ -103,8 +103,9 @@ class Ring(wiring.Component):
     -------
     i : In(coded_beat_stream(beat_bytes))
         Packed beats; ``ready`` comes from a register.
-    leave : In(ROWS)
-        Rows that are free again from the next cycle on.
+    leave, leave_late : In(ROWS)
+        Rows that are free again from the next cycle on; those that come late in their cycle let ``i.ready`` rise one
+        cycle after the others.
     row : In(ROWS), lane : In(range(units))
         Where the window begins: row, one-hot, and unit.
     window : Out(8 * beat_bytes)
@@ -123,6 +124,7 @@ class Ring(wiring.Component):
         super().__init__({
             "i": In(coded_beat_stream(beat_bytes)),
             "leave": In(ROWS),
+            "leave_late": In(ROWS),
             "row": In(ROWS),
             "lane": In(exact_log2(beat_bytes // min(sizes))),
             "window": Out(8 * beat_bytes),
@@ -137,7 +139,7 @@ class Ring(wiring.Component):
         units = self._beat_bytes // grain
         write = Signal(ROWS, init=1)
         ready, between = Signal(), Signal(init=1)
-        valid_next, pushed = Signal(ROWS), Signal(ROWS)
+        kept, pushed = Signal(ROWS), Signal(ROWS)
         element = Signal(element_layout(self._sizes), reset_less=True)
         coming = Signal(row_facts(self._beat_bytes, self._sizes))
         beat = self.i.payload
@@ -145,7 +147,7 @@ class Ring(wiring.Component):
         m.d.comb += [
             self.i.ready.eq(ready),
             pushed.eq(Mux(ready & self.i.valid, write, 0)),
-            valid_next.eq((self.valid & ~self.leave) | pushed),
+            kept.eq((self.valid & ~self.leave) | pushed),
             whole.eq(Cat(beat.keep[(k + 1) * grain - 1] for k in range(units))),
             coming.last.eq(beat.last),
             coming.units.eq(Mux(beat.last, _length(whole), units)),
@@ -153,7 +155,7 @@ class Ring(wiring.Component):
                 beat.keep[k * grain] & ~beat.keep[(k + 1) * grain - 1] for k in range(units)).any()),
             coming.element.eq(Mux(between, one_hot_element(beat.element, self._sizes), element)),
         ]
-        m.d.sync += [self.valid.eq(valid_next), ready.eq(~valid_next.all())]
+        m.d.sync += [self.valid.eq(kept & ~self.leave_late), ready.eq(~kept.all())]
         with m.If(ready & self.i.valid):
             m.d.sync += [write.eq(advanced(write)), between.eq(beat.last), element.eq(coming.element)]
 
