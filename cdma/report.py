@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdma.output import count, fixed
+from cdma.output import count, fixed, simulation_text
 
 __all__ = ["performance_page"]
 
@@ -14,6 +14,12 @@ _INTRO = """\
 
 `make bench` measures all of this in one run and writes this page; the figures as JSON are in
 [performance.json](performance.json)."""
+
+_SHIPPED = """\
+## A real dump
+
+The [shipped dump](../workload/data/README.md), as `cdma simulate` prints it: array by array through compressor and
+decompressor, back to back."""
 
 _THROUGHPUT = """\
 ## Beats per cycle
@@ -33,8 +39,8 @@ last packed beat."""
 _AREA = """\
 ## Area
 
-From Yosys; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on the generic target
-from a small table of cell sizes, with a cell library the area in um2 by that of its NAND gate."""
+Of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on
+the generic target from a small table of gate sizes, with a cell library its um2 by those of its NAND gate."""
 
 _GOLDEN = """\
 ## Golden model
@@ -42,9 +48,14 @@ _GOLDEN = """\
 Speed in GB of raw data per second on one core, in one run on the same data, beside general compressors at level 1."""
 
 
+_CELLS = ("cells", "flip_flops", "clock_gates")
+
+
 def performance_page(figures: dict[str, Any]) -> str:
     """Markdown with a section for each kind of figure that there is."""
     parts = [_INTRO]
+    if "shipped" in figures:
+        parts += [_SHIPPED, f"```text\n{simulation_text(figures['shipped'])}\n```"]
     if "throughput" in figures:
         parts += [_THROUGHPUT, *_throughput(figures["throughput"])]
     if "latency" in figures:
@@ -75,7 +86,19 @@ def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _area(reports: list[dict[str, Any]]) -> Iterator[str]:
-    yield from ()
+    for target, library in dict.fromkeys((report["target"], report["library"]) for report in reports):
+        own = [report for report in reports if (report["target"], report["library"]) == (target, library)]
+        yield f"Mapped to {'generic gates' if target == 'generic' else library or target}:"
+        if own[0]["total"]["luts"] is not None:
+            yield markdown(["preset", "LUTs", "flip-flops"], [
+                [f"`{report['preset']}`", count(report["total"]["luts"]), count(report["total"]["flip_flops"])]
+                for report in own])
+        else:
+            unit = ["um2"] if library else []
+            yield markdown(["preset", "cells", "flip-flops", "clock gates", "kGE", *unit], [
+                [f"`{report['preset']}`", *(count(report["total"][key]) for key in _CELLS),
+                 fixed(report["total"]["kge"], 2), *(fixed(report["total"][key], 0) for key in unit)]
+                for report in own])
 
 
 def _golden(figures: dict[str, Any]) -> Iterator[str]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from cdma.options import add_command, configurations, core_options, json_option
-from cdma.output import count, fixed, print_json, table
+from cdma.output import area_text, print_json
 from cdma.progress import Progress
 
 _DESCRIPTION = """\
 Synthesise cores with Yosys and print what they take, submodule by submodule and in all: cells, flip-flops and kGE
 (thousands of two-input NAND gates), with a cell library also um2, on an FPGA LUTs and flip-flops. Without a library
-a small table of cell sizes stands in for one."""
+a small table of gate sizes stands in for one. Modules are mapped one by one and the whole flattened, as it would be
+built, so the rows do not add up to the total; the total is what counts."""
 
 _EXAMPLES = """\
   cdma area                                               both cores, technology-independent
@@ -30,6 +30,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7"),
                         help="what to map to (default: liberty with --liberty, generic without)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library to map to")
+    parser.add_argument("--recipe", choices=("small", "fast"), default="small",
+                        help="what logic is mapped for: few gates, or short paths (default: small)")
     json_option(parser)
 
 
@@ -43,25 +45,10 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError(f"--liberty is for --target liberty, not {call.target}")
     target = call.target or ("liberty" if call.liberty else "generic")
     with Progress() as progress:
-        reports = [(config, area(config, target=target, liberty=call.liberty and Path(call.liberty),
-                                 progress=progress)) for config in configurations(call)]
+        reports = [area(config, target=target, liberty=call.liberty, recipe=call.recipe, progress=progress).as_dict()
+                   for config in configurations(call)]
     if call.json:
-        print_json([report.as_dict() for _, report in reports])
-        return 0
-    for number, (config, report) in enumerate(reports):
-        if number:
-            print()
-        bits = ", ".join(map(str, config.element_bits))
-        print(f"{config.name}: {config.beat_bytes}-byte beats, elements of {bits} bits, {target}\n")
-        print(area_table(report.rows))
+        print_json(reports)
+    else:
+        print("\n\n".join(map(area_text, reports)))
     return 0
-
-
-def area_table(rows: Any) -> str:
-    """Rows of an area report as a table; columns that no row has are left out."""
-    columns = [("cells", lambda row: count(row.cells)), ("flip-flops", lambda row: count(row.flip_flops)),
-               ("kGE", lambda row: fixed(row.kge, 2)), ("um2", lambda row: fixed(row.um2, 0)),
-               ("LUTs", lambda row: count(row.luts))]
-    filled = [(head, cell) for head, cell in columns if any(cell(row) for row in rows)]
-    return table(["module", *(head for head, _ in filled)],
-                 [[row.module, *(cell(row) for _, cell in filled)] for row in rows])

@@ -65,6 +65,6 @@ def run(call: argparse.Namespace) -> int:
     sizes = f"{count(raw.size)} -> {count(stream.size)} bytes"
     print(f"{call.output}: {sizes}, {ratio}, elements of {8 * element_bytes} bits")
     if not call.lines:
-        print(f"{count(facts['blocks'])} blocks of {call.block_bytes} raw bytes, {count(facts['raw_blocks'])} left raw, "
-              f"CRC-32C {facts['crc32c']}")
+        print(f"{count(facts['blocks'])} blocks of {call.block_bytes} raw bytes, "
+              f"{count(facts['raw_blocks'])} of them raw, CRC-32C {facts['crc32c']}")
     return 0

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.errors import CheckError, simulation_errors
 from cdma.options import add_command, element_option, json_option, whole_number
-from cdma.output import count, fixed, print_json, table
+from cdma.output import print_json, simulation_text
 from cdma.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from verif.simulate import ArrayResult
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
@@ -62,34 +59,48 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row per array."""
-    from verif.simulate import simulate
-
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
-    results: list[ArrayResult] = []
-    element_bits: list[int] = []
-    with Progress() as progress, simulation_errors():
-        for element_bytes, arrays in _by_element(call).items():
-            results += simulate(arrays, element_bytes, call.beat_bytes, stalls=call.stalls, simulator=call.simulator,
-                                waves=waves, build_dir=build_dir, seed=call.seed, progress=progress)
-            element_bits += [8 * element_bytes] * len(arrays)
-    rows = [{"element_bits": bits} | asdict(result) for bits, result in zip(element_bits, results, strict=True)]
-    failed = [result for result in results if not result.passed]
-    raw, packed = sum(result.raw_bytes for result in results), sum(result.packed_bytes for result in results)
+    arrays = arrays_by_element([Path(path) for path in call.dumps], call.array, call.element, call.narrow)
+    with Progress() as progress:
+        outcome = simulated(arrays, beat_bytes=call.beat_bytes, stalls=call.stalls, simulator=call.simulator,
+                            seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
     if call.json:
-        print_json({"simulator": call.simulator, "beat_bytes": call.beat_bytes, "stalls": call.stalls,
-                    "seed": call.seed, "arrays": rows, "raw_bytes": raw, "packed_bytes": packed,
-                    "ratio": raw / packed if packed else None, "passed": not failed})
+        print_json(outcome)
     else:
-        _print(rows)
-        ratio = f"{raw / packed:.3f}" if packed else "none"
-        print(f"\n{len(results)} arrays, {count(raw)} -> {count(packed)} bytes, ratio {ratio}; "
-              f"every byte compared in both directions: {len(results) - len(failed)} passed, {len(failed)} failed")
+        print(simulation_text(outcome))
         if waves is not None:
             print(f"waves: {waves}")
-    if failed:
-        raise CheckError(f"{failed[0].name}: {failed[0].difference}")
+    for row in outcome["arrays"]:
+        if not row["passed"]:
+            raise CheckError(f"{row['name']}: {row['difference']}")
     return 0
+
+
+def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,
+              stalls: float = 0.0, simulator: str = "verilator", seed: int = 1,
+              waves: Path | None = None) -> dict[str, Any]:
+    """The outcome that ``--json`` prints, of arrays by element size in bytes and by name.
+
+    Raises
+    ------
+    ValueError
+        If a program that the simulator needs is not installed.
+    CheckError
+        If the Verilog does not compile, or a simulation ends early.
+    """
+    from verif.simulate import simulate
+
+    rows: list[dict[str, Any]] = []
+    with simulation_errors():
+        for element_bytes, group in arrays.items():
+            results = simulate(group, element_bytes, beat_bytes, stalls=stalls, simulator=simulator, waves=waves,
+                               build_dir=build_dir, seed=seed, progress=progress)
+            rows += [{"element_bits": 8 * element_bytes} | result.as_dict() for result in results]
+    raw, packed = sum(row["raw_bytes"] for row in rows), sum(row["packed_bytes"] for row in rows)
+    return {"simulator": simulator, "beat_bytes": beat_bytes, "stalls": stalls, "seed": seed, "arrays": rows,
+            "raw_bytes": raw, "packed_bytes": packed, "ratio": raw / packed if packed else None,
+            "passed": all(row["passed"] for row in rows)}
 
 
 def _probability(text: str) -> float:
@@ -102,20 +113,21 @@ def _probability(text: str) -> float:
     return value
 
 
-def _by_element(call: argparse.Namespace) -> dict[int, dict[str, np.ndarray]]:
-    """The arrays to send, narrowed where asked, by element size in bytes."""
+def arrays_by_element(paths: list[Path], names: list[str] | None, element: int | None,
+                      form: str | None) -> dict[int, dict[str, np.ndarray]]:
+    """The arrays to send, narrowed where asked, by element size in bytes; of the shipped dump when no path is given."""
     from workload.data import shipped
     from workload.load import load, own_element_bytes
 
-    paths = [Path(path) for path in call.dumps] or [shipped()]
+    paths = paths or [shipped()]
     groups: dict[int, dict[str, np.ndarray]] = {}
     for path in paths:
-        for name, array in load(path, call.array, element_bytes=call.element and call.element // 8).items():
-            element_bytes = call.element // 8 if call.element else own_element_bytes(array)
+        for name, array in load(path, names, element_bytes=element and element // 8).items():
+            element_bytes = element // 8 if element else own_element_bytes(array)
             title = name if len(paths) == 1 else f"{path.stem}:{name}"
             if any(title in group for group in groups.values()):
                 raise ValueError(f"two arrays would be called {title}: simulate {path} alone")
-            groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, call.narrow)
+            groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
     return groups
 
 
@@ -132,14 +144,3 @@ def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | Non
     if array.nbytes % element_bytes:
         raise ValueError(f"{title} has {array.nbytes} bytes, no multiple of the {element_bytes} bytes of an element")
     return array
-
-
-def _print(rows: list[dict[str, Any]]) -> None:
-    head = ["array", "bits", "raw bytes", "density", "ratio", "comp in", "out", "decomp in", "out", "limit", "result"]
-    print("beats per cycle of compressor and decompressor, and the limit of their raw sides:\n")
-    print(table(head, [[
-        row["name"], str(row["element_bits"]), count(row["raw_bytes"]), fixed(row["density"], 3),
-        fixed(row["ratio"], 3), fixed(row["compress_in_beats_per_cycle"], 3),
-        fixed(row["compress_out_beats_per_cycle"], 3), fixed(row["decompress_in_beats_per_cycle"], 3),
-        fixed(row["decompress_out_beats_per_cycle"], 3), fixed(row["limit"], 3),
-        "pass" if row["passed"] else f"FAIL: {row['difference']}"] for row in rows], left=(0, 10)))

@@ -33,7 +33,8 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
     (tmp_path / "build/sim").symlink_to(shared)
     # Pages that speak of the reader's own dump get one layer of the shipped one.
     np.savez(tmp_path / "my_dump.npz", conv1=load(shipped(), "conv1")["conv1"])
-    script = "\n".join(["set -eu -o pipefail", *(without_set_up(block) for block in blocks(page) if block.info == "sh")])
+    commands = [without_set_up(block) for block in blocks(page) if block.info == "sh"]
+    script = "\n".join(["set -eu -o pipefail", *commands])
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True,
                           check=False)

