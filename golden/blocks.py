@@ -37,7 +37,7 @@ BLOCK_BYTES = 4096
 _SMALLEST = 512
 
 # Raw bytes that are expanded at once.
-_GROUP_BYTES = 1 << 21
+_GROUP_BYTES = 1 << 22
 
 
 def check_block_bytes(block_bytes: Any) -> int:

@@ -190,11 +190,14 @@ def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
     found = [np.zeros(0, np.int64)]
     error = None
     number = at = full = 0
-    while error is None and number < wanted and at < words.size:
+    total = words.size
+    while error is None and number < wanted and at < total:
         places: list[int] = []
-        while at < words.size and len(places) < min(_GROUP, wanted - number):
+        for _ in range(min(_GROUP, wanted - number)):
             places.append(at)
-            at += (heads[at] & 0xFFFF) + HEADER_BYTES + 3 >> 2
+            at += (heads[at] & 0xFFFF) + 7 >> 2  # the header, and the payload to the next word
+            if at >= total:
+                break
         group = np.array(places, np.int64)
         ends = at * 4 >= data.size or number + group.size == frame.blocks
         inner = group[:-1] if ends else group

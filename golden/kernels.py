@@ -3,45 +3,65 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
 
 from golden import numpy_kernels
 
-__all__ = ["NUMBA_BYTES", "VARIABLE", "kernels"]
+__all__ = ["KERNELS", "NUMBA_BYTES", "kernels", "numba_installed", "use"]
 
-VARIABLE = "CDMA_KERNELS"
-"""Environment variable that settles it: ``numpy`` or ``numba``."""
+KERNELS = ("numpy", "numba")
+"""What :func:`use` knows."""
 
 NUMBA_BYTES = 8 << 20
 """Fewer bytes are not worth loading Numba for."""
 
+_wanted: ContextVar[str | None] = ContextVar("wanted kernels", default=None)
+
 
 def kernels(size: int) -> ModuleType:
-    """The module with the inner loops for this many bytes: ``pack``, ``walk``, ``walk_blocks``, ``expand``.
+    """The module with the inner loops for this many bytes: ``pack``, ``walk``, ``expand``, ``expand_blocks``.
+
+    Numba's for :data:`NUMBA_BYTES` and more where it is installed, NumPy's otherwise, unless :func:`use` says which.
+    """
+    wanted = _wanted.get()
+    compiled = _compiled() if wanted == "numba" or (wanted is None and size >= NUMBA_BYTES) else None
+    return compiled or numpy_kernels
+
+
+@contextmanager
+def use(name: str) -> Iterator[None]:
+    """Within a ``with``, run the inner loops of this name for any size.
 
     Raises
     ------
     ValueError
-        If :data:`VARIABLE` is set to anything but ``numpy`` or ``numba``.
+        If it is none of :data:`KERNELS`.
     ModuleNotFoundError
-        If it is set to ``numba`` and Numba is not installed.
+        If it is ``numba`` and Numba is not installed.
     """
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", "numpy", "numba"):
-        raise ValueError(f"{VARIABLE} must be numpy or numba, not {wanted!r}")
-    if wanted == "numba" or (not wanted and size >= NUMBA_BYTES and _numba_installed()):
-        return _compiled()
-    return numpy_kernels
+    if name not in KERNELS:
+        raise ValueError(f"kernels must be {' or '.join(KERNELS)}, not {name!r}")
+    if name == "numba" and not numba_installed():
+        raise ModuleNotFoundError("kernels of Numba need Numba: install cdma-rtl[fast]", name="numba")
+    token = _wanted.set(name)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def numba_installed() -> bool:
+    """Whether Numba is there, and takes this Python and this NumPy."""
+    return _compiled() is not None
 
 
 @cache
-def _numba_installed() -> bool:
-    return importlib.util.find_spec("numba") is not None
-
-
-@cache
-def _compiled() -> ModuleType:
-    return importlib.import_module("golden.numba_kernels")
+def _compiled() -> ModuleType | None:
+    try:
+        return importlib.import_module("golden.numba_kernels")
+    except ImportError:
+        return None

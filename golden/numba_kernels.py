@@ -6,6 +6,7 @@ disk. Import this module only where Numba is installed: :mod:`golden.kernels` lo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,14 @@ from golden.buffers import Bytes
 from golden.layout import LINE_BYTES, line_layout
 
 __all__ = ["expand", "expand_blocks", "pack", "walk"]
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled at the first call for each type of arguments; kept on disk where there is a folder to write to."""
+    try:
+        return njit(cache=True, nogil=True)(function)
+    except RuntimeError:
+        return njit(nogil=True)(function)
+
 
 Units = NDArray[Any]
 Positions = NDArray[np.int64]
@@ -50,7 +59,7 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
     return _expand_blocks(units, units.view(np.uint8), first, lines, out.view(line.dtype), line.tag_bytes)
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _pack(source, target, target_bytes, lines, elements, tag_bytes, headers, framed):
     element_bytes = 128 // elements
     row_elements = lines * elements
@@ -87,7 +96,7 @@ def _pack(source, target, target_bytes, lines, elements, tag_bytes, headers, fra
     return at * element_bytes
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _walk(content, element_bytes, tag_bytes):
     lines = 0
     at = 0
@@ -102,7 +111,7 @@ def _walk(content, element_bytes, tag_bytes):
     return starts[:lines].copy(), at // element_bytes
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _line(units, content, start, target, at, tag_bytes):
     """Expand the line whose tag is at a unit; the unit where the next one would be. No place is read beyond the end."""
     element_bytes = content.size // units.size
@@ -127,13 +136,13 @@ def _line(units, content, start, target, at, tag_bytes):
     return source
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _expand(units, content, starts, target, tag_bytes):
     for line in range(starts.size):
         _line(units, content, starts[line], target, line * tag_bytes * 8, tag_bytes)
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def _expand_blocks(units, content, first, lines, target, tag_bytes):
     ends = np.empty(first.size, np.int64)
     for block in range(first.size):

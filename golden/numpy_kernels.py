@@ -24,8 +24,8 @@ Units = NDArray[Any]
 Positions = NDArray[np.int64]
 
 # What fits the second-level cache, with everything that is computed of it.
-_PACK_UNITS = 1 << 17
-_EXPAND_UNITS = 1 << 15
+_PACK_UNITS = 1 << 18
+_EXPAND_UNITS = 1 << 17
 
 _BYTE_ONES = np.uint64(0x0101_0101_0101_0101)
 
@@ -140,7 +140,8 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
     numpy.ndarray
         Units before the end of each block, as its tags have it.
     """
-    steps = np.append(_steps(units, line_layout(element_bytes)), np.uint8(0))
+    # Steps go on beyond the end of the stream, so that a block that is cut there does not seem to end there.
+    steps = np.append(_steps(units, line_layout(element_bytes)), np.uint8(1))
     # One step in all blocks at once.
     positions = np.empty((lines + 1, first.size), np.int64)
     positions[0] = first
