@@ -11,7 +11,7 @@ from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
 from hdl.coding import Scan, element_layout, one_hot_element, select, tag_bytes
 from hdl.config import LINE_BYTES
 from hdl.packer import Packer, end_layout
-from hdl.routing import Gather, Ranks, Steer, quads, swap_layout
+from hdl.routing import Gather, Ranks, Steer, swap_layout
 
 __all__ = ["Compressor"]
 
@@ -130,16 +130,15 @@ class Compressor(wiring.Component):
         ]
         found_layout = data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
         found = Signal(found_layout, reset_less=True)
-        mask, fours = Signal(units, reset_less=True), Signal(3 * units // 4, reset_less=True)
+        mask = Signal(units, reset_less=True)
         with m.If(free[1]):
             m.d.sync += [
                 mask.eq(scan.mask),
-                fours.eq(quads(scan.mask)),
                 found.tagged.eq(opens & scan.some),
                 found.none.eq(fresh & ~scan.some),
                 found.ragged.eq(scan.ragged),
             ]
-        m.d.comb += [ranks.mask.eq(mask), ranks.quads.eq(fours)]
+        m.d.comb += ranks.mask.eq(mask)
         before, count = ranks.before, ranks.count
         if many:
             before, count = Signal.like(ranks.before, reset_less=True), Signal.like(ranks.count, reset_less=True)

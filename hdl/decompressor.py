@@ -12,7 +12,7 @@ from hdl.coding import element_layout, select
 from hdl.config import LINE_BYTES
 from hdl.expander import Expander, slot_layout
 from hdl.ring import ROWS, Ring, RowFacts, advanced
-from hdl.routing import Ranks, quads
+from hdl.routing import Ranks, block_counts, length
 from hdl.skid import Skid
 from hdl.tag_reader import TagReader
 
@@ -119,12 +119,19 @@ class Decompressor(wiring.Component):
             return select(size, {b: Cat(
                 tag[number * n // b + unit * grain // b] for unit in range(units)) for b in sizes})
 
+        run = Signal(units)
+        step = slot.mask
+        for rank in range(position):
+            longer = Signal(units, name=f"run_{2 << rank}")
+            m.d.comb += longer.eq(step & Cat(step[1 << rank:], Const(-1, 1 << rank)))
+            step = longer
         m.d.comb += [
+            run.eq(step),
             slot.mask.eq(units_of_slice(0)),
             ranks.mask.eq(slot.mask),
-            ranks.quads.eq(quads(slot.mask)),
             slot.before.eq(ranks.before),
             slot.count.eq(ranks.count),
+            slot.ones.eq(length(run[::-1])),
             slot.rest.eq(select(size, {b: tag[n // b:LINE_BYTES // b].all() for b in sizes})),
             slot.start.eq(lane),
             slot.element.eq(size),
@@ -201,18 +208,14 @@ class Decompressor(wiring.Component):
 
         # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead.
         this_count, next_count = Signal(position + 1), Signal(position + 1)
+        following = Signal(units)
+        m.d.comb += following.eq(units_of_slice(min(2, beats - 1)))
+        following_count = block_counts(m, following)[0, units]
         if beats > 2:
-            following = Signal(units)
-            m.d.comb += following.eq(units_of_slice(2))
             with m.If(go):
-                m.d.sync += [this_count.eq(next_count), next_count.eq(_count(following))]
+                m.d.sync += [this_count.eq(next_count), next_count.eq(following_count)]
         else:
-            following = Signal(units)
-            m.d.comb += [
-                following.eq(units_of_slice(1)),
-                this_count.eq(ranks.count),
-                next_count.eq(_count(following)),
-            ]
+            m.d.comb += [this_count.eq(ranks.count), next_count.eq(following_count)]
         last_lane, tag_lane = Signal(position + 1), Signal(position + 2)
         m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(last_lane + next_count)]
         with m.If(go & (index == beats - 2) & ~drop):
@@ -268,11 +271,3 @@ class Decompressor(wiring.Component):
             with m.Elif(skid.o.payload.closes):
                 m.d.sync += line.eq(line + 1)
         return m
-
-
-def _count(bits: Value) -> Value:
-    """Number of bits set, as a tree of adders."""
-    terms: list[Value] = list(bits)
-    while len(terms) > 1:
-        terms = [terms[k] + terms[k + 1] for k in range(0, len(terms), 2)]
-    return terms[0]

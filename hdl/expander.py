@@ -20,8 +20,8 @@ def slot_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
     ``window``: packed bytes on their lanes; ``start``: unit the beat's first one is on; ``mask``, ``before``,
     ``count``: non-zero units, their ranks and their number; ``bounded``, ``left``: whether the end of the packet is
     known to be near, and the units left before it; ``ragged``: behind the last unit there are bytes that make none;
-    ``opens``, ``closes``: first and last beat of a line; ``rest``: the tag says non-zero for all elements behind this
-    beat; ``final``: the packet is known to end with this whole line; ``bare``: the packet ended where a tag was due,
+    ``opens``, ``closes``: first and last beat of a line; ``ones``: how many units at the end of the mask are set
+    without a gap; ``rest``: the tag says non-zero for all elements behind this beat; ``final``: the packet is known to end with this whole line; ``bare``: the packet ended where a tag was due,
     ``torn`` if inside it.
     """
     grain = min(sizes)
@@ -38,6 +38,7 @@ def slot_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
         "element": element_layout(sizes),
         "opens": 1,
         "closes": 1,
+        "ones": exact_log2(units) + 1,
         "rest": 1,
         "final": 1,
         "bare": 1,
@@ -127,11 +128,13 @@ class Expander(wiring.Component):
         ]
         partial = Signal()
         m.d.comb += [
-            partial.eq(slot.rest & (slot.mask | kept).all() & (kept[0] | ~slot.opens)),
+            # What is missing must be claimed by the mask: the units at its end, at least as many.
+            partial.eq(slot.rest & (slot.left + slot.ones >= slot.count) & (kept[0] | ~slot.opens)),
             # cut, or spent with nothing but missing elements behind: one comparison, as much hangs on it.
             self.ends.eq(slot.bare | (slot.bounded & (slot.count + (slot.rest & ~slot.closes) > slot.left))),
             self.last.eq(self.ends | slot.final),
-            self.keep.eq(Mux(slot.bare | (cut & ~partial), 0, kept | (~cut).replicate(units))),
+            self.keep.eq(((kept & partial.replicate(units)) | (~cut).replicate(units))
+                         & (~slot.bare).replicate(units)),
         ]
         with m.If(slot.bare):
             m.d.comb += self.code.eq(Mux(slot.torn, ErrorCode.TRUNCATED_TAG, ErrorCode.OK))

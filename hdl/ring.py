@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from hdl.beat import coded_beat_stream
 from hdl.coding import element_layout, one_hot_element
-from hdl.routing import thermometer
+from hdl.routing import length, thermometer
 
 __all__ = ["ROWS", "Ring", "RowFacts", "advanced", "pick", "row_facts"]
 
@@ -150,7 +150,7 @@ class Ring(wiring.Component):
             kept.eq((self.valid & ~self.leave) | pushed),
             whole.eq(Cat(beat.keep[(k + 1) * grain - 1] for k in range(units))),
             coming.last.eq(beat.last),
-            coming.units.eq(Mux(beat.last, _length(whole), units)),
+            coming.units.eq(Mux(beat.last, length(whole), units)),
             coming.ragged.eq(beat.last & Cat(
                 beat.keep[k * grain] & ~beat.keep[(k + 1) * grain - 1] for k in range(units)).any()),
             coming.element.eq(Mux(between, one_hot_element(beat.element, self._sizes), element)),
@@ -176,12 +176,3 @@ class Ring(wiring.Component):
                     pick(source, [row.word_select(unit, 8 * grain) for row in rows])),
             ]
         return m
-
-
-def _length(kept: Value) -> Value:
-    """Number of set bits of a mask whose set bits come first."""
-    bits: list[Value] = []
-    for rank in range(exact_log2(len(kept))):
-        step = 1 << rank
-        bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
-    return Cat(*bits, kept[-1])

@@ -19,16 +19,28 @@ on, and switch ``j`` of the block swaps unless ``m mod d > j`` differs from ``m 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["Gather", "Ranks", "Scatter", "Steer", "quads", "ranks_layout", "swap_layout", "thermometer"]
+__all__ = ["Gather", "Ranks", "Scatter", "Steer", "block_counts", "length", "ranks_layout", "swap_layout", "thermometer", "total"]
 
 
-def _sum(terms: list[Value]) -> Value:
+def length(kept: Value) -> Value:
+    """Number of set bits of a mask whose set bits come first: the inverse of :func:`thermometer`."""
+    bits: list[Value] = []
+    for rank in range(exact_log2(len(kept))):
+        step = 1 << rank
+        bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
+    return Cat(*bits, kept[-1])
+
+
+def total(terms: Iterable[Value]) -> Value:
     """Sum of the terms as a balanced tree of adders."""
+    terms = list(terms)
     while len(terms) > 1:
         terms = [terms[k] + terms[k + 1] if k + 1 < len(terms) else terms[k] for k in range(0, len(terms), 2)]
     return terms[0]
@@ -52,9 +64,46 @@ def ranks_layout(lanes: int, grain: int) -> data.StructLayout:
         f"d{(grain << rank)}": data.ArrayLayout(rank + 1, units >> rank + 1) for rank in range(exact_log2(units))})
 
 
-def quads(mask: Value) -> Value:
-    """Set bits of every four mask bits, three bits each: what :class:`Ranks` begins with."""
-    return Cat((mask[k] + mask[k + 1]) + (mask[k + 2] + mask[k + 3]) for k in range(0, len(mask), 4))
+def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
+    """Set bits of every aligned block of the mask whose size is a power of two, by first bit and size.
+
+    Fours are sorted and eights merged from two sorted fours, which is less deep than adding; the rest is added.
+    """
+    width = len(mask)
+    counts: dict[tuple[int, int], Value] = {(k, 1): mask[k] for k in range(width)}
+    ranked: dict[int, list[Value]] = {}
+    size = 2
+    while size <= width:
+        for first in range(0, width, size):
+            count = Signal(exact_log2(size) + 1, name=f"count_{first}_{size}")
+            if size == 4:
+                a, b, c, d = mask[first:first + 4]
+                ranked[first] = _named(m, f"ranked_{first}", [
+                    a | b | c | d, (a & b) | (c & d) | ((a | b) & (c | d)), (a & b & (c | d)) | (c & d & (a | b)),
+                    a & b & c & d])
+                one, two, three, four = ranked[first]
+                m.d.comb += count.eq(Cat((one & ~two) | (three & ~four), two & ~four, four))
+            elif size == 8:
+                low, high = ([Const(1), *ranked[k]] for k in (first, first + 4))
+                at_least = [Const(1), *_named(m, f"ranked_{first}_8", [
+                    Cat(low[k - j] & high[j] for j in range(5) if 0 <= k - j <= 4).any() for k in range(1, 9)])]
+                m.d.comb += count.eq(Cat(
+                    Cat(at_least[k] & ~at_least[k + 1] for k in (1, 3, 5, 7)).any(),
+                    (at_least[2] & ~at_least[4]) | (at_least[6] & ~at_least[8]),
+                    at_least[4] & ~at_least[8],
+                    at_least[8]))
+            else:
+                m.d.comb += count.eq(counts[first, size // 2] + counts[first + size // 2, size // 2])
+            counts[first, size] = count
+        size *= 2
+    return counts
+
+
+def _named(m: Module, name: str, values: list[Value]) -> list[Value]:
+    """The values as bits of one signal, so that none is built twice."""
+    signal = Signal(len(values), name=name)
+    m.d.comb += signal.eq(Cat(values))
+    return list(signal)
 
 
 class Ranks(wiring.Component):
@@ -71,8 +120,6 @@ class Ranks(wiring.Component):
     -------
     mask : In(lanes // grain)
         Units that hold bytes to be gathered (or are to be given some).
-    quads : In(3 * lanes // grain // 4)
-        :func:`quads` of the mask, apart so that they can be had a stage earlier.
     before : Out(ranks_layout(lanes, grain))
         For :class:`Steer`.
     count : Out(range(lanes // grain + 1))
@@ -84,7 +131,6 @@ class Ranks(wiring.Component):
         self._grain = grain
         super().__init__({
             "mask": In(self._units),
-            "quads": In(3 * self._units // 4),
             "before": Out(ranks_layout(lanes, grain)),
             "count": Out(exact_log2(self._units) + 1),
         })
@@ -92,14 +138,7 @@ class Ranks(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         steps = exact_log2(self._units)
-        counts: dict[tuple[int, int], Value] = {(unit, 1): self.mask[unit] for unit in range(self._units)}
-        for step in range(1, steps + 1):
-            size = 1 << step
-            for first in range(0, self._units, size):
-                total = Signal(step + 1, name=f"count_{first}_{size}")
-                m.d.comb += total.eq(self.quads.word_select(first // 4, 3) if size == 4 else
-                                     counts[first, size // 2] + counts[first + size // 2, size // 2])
-                counts[first, size] = total
+        counts = block_counts(m, self.mask)
         m.d.comb += self.count.eq(counts[0, self._units])
 
         for rank in range(steps):
@@ -111,7 +150,7 @@ class Ranks(wiring.Component):
                     size = position & -position
                     position -= size
                     terms.append(counts[position, size][:rank + 1])
-                m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(_sum(terms))
+                m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(total(terms))
         return m
 
 
