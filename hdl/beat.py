@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.lib import data, enum, stream
 
-__all__ = ["ErrorCode", "beat_layout", "coded_beat_layout", "beat_stream", "coded_beat_stream"]
+__all__ = ["ErrorCode", "beat_layout", "beat_stream", "coded_beat_layout", "coded_beat_stream"]
 
 
 class ErrorCode(enum.Enum, shape=2):

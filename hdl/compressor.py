@@ -11,7 +11,7 @@ from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
 from hdl.coding import Scan, element_layout, one_hot_element, select, tag_bytes
 from hdl.config import LINE_BYTES
 from hdl.packer import Packer, end_layout
-from hdl.routing import Gather, Ranks, Steer, swap_layout
+from hdl.routing import Gather, Ranks, Steer, swap_layout, thermometer
 
 __all__ = ["Compressor"]
 
@@ -100,8 +100,10 @@ class Compressor(wiring.Component):
 
         # Stage 0: the beat as it came, and its place in the line.
         present = Signal(n, reset_less=True)
-        opens, fresh = Signal(reset_less=True), Signal(reset_less=True)
-        index, between = Signal(exact_log2(beats)), Signal(init=1)
+        opens = Signal(reset_less=True)
+        fresh = Signal(reset_less=True)
+        index = Signal(exact_log2(beats))
+        between = Signal(init=1)
         ready = Signal()
         m.d.comb += self.i.ready.eq(ready)
         with m.If(ready):
@@ -204,18 +206,20 @@ class Compressor(wiring.Component):
 
         # Last stage: the piece for the packer; lane masks are decoded one stage ahead.
         turn = Signal(range(tag_bytes(grain) // grain), reset_less=True)
-        below, on_tag = Signal(units, reset_less=True), Signal(units, reset_less=True)
+        below = Signal(units, reset_less=True)
+        on_tag = Signal(units, reset_less=True)
         tagged = Signal(reset_less=True)
         rows = Signal(2, reset_less=True)
         end = Signal(end_layout(n, grain), reset_less=True)
         coming = spot[final - 1]
         passes = Signal()
         tag_end = Signal(position + 1)
-        older, until = Signal(units), Signal(units)
+        older = Signal(units)
+        until = Signal(units)
         m.d.comb += [
             tag_end.eq(coming.head + coming.tag_units),
-            older.eq(Cat(coming.head >= unit for unit in range(units))),
-            until.eq(Cat(tag_end[:position] >= unit for unit in range(units))),
+            older.eq(Cat(Const(1), thermometer(coming.head, units - 1))),
+            until.eq(Cat(Const(1), thermometer(tag_end[:position], units - 1))),
         ]
         with m.If(free[final]):
             m.d.sync += [

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CORES", "ELEMENT_BITS", "LINE_BYTES", "BEAT_BYTES", "CoreConfig", "load", "preset_names", "preset_path"]
+__all__ = ["BEAT_BYTES", "CORES", "ELEMENT_BITS", "LINE_BYTES", "CoreConfig", "load", "preset_names", "preset_path"]
 
 LINE_BYTES = 128
 """Raw bytes of a line, the unit of zero-value coding."""

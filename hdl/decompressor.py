@@ -93,8 +93,14 @@ class Decompressor(wiring.Component):
         m.d.comb += [reader.rows.eq(ring.rows), reader.valid.eq(ring.valid), reader.facts.eq(ring.facts)]
 
         # Where data is read: `row` and `lane`. The count of a slot comes late in its cycle, so it is added in the next.
-        row_0, lane_0, more, beyond_0 = Signal(ROWS, init=1), Signal(position), Signal(position + 1), Signal()
-        row, lane, beyond, passes = Signal(ROWS), Signal(position), Signal(), Signal()
+        row_0 = Signal(ROWS, init=1)
+        lane_0 = Signal(position)
+        more = Signal(position + 1)
+        beyond_0 = Signal()
+        row = Signal(ROWS)
+        lane = Signal(position)
+        beyond = Signal()
+        passes = Signal()
         m.d.comb += [
             Cat(lane, passes).eq(lane_0 + more),
             row.eq(Mux(passes, advanced(row_0), row_0)),
@@ -159,9 +165,16 @@ class Decompressor(wiring.Component):
 
         # What happens in this cycle: a slot goes, a tag is fetched, a packet turns out to end where a tag was due, or
         # is found to have ended and what was read on behind it is dropped.
-        slot_free, slot_valid, blocked, ends = Signal(), Signal(), Signal(), Signal()
-        go, fetch, bare, drop = Signal(), Signal(), Signal(), Signal()
-        waited, seen = Signal(), Signal(position + 1)
+        slot_free = Signal()
+        slot_valid = Signal()
+        blocked = Signal()
+        ends = Signal()
+        go = Signal()
+        fetch = Signal()
+        bare = Signal()
+        drop = Signal()
+        waited = Signal()
+        seen = Signal(position + 1)
         m.d.comb += [
             # Two rows in sight, or the end of the packet, are enough for any slot; else the count decides, a cycle late:
             # `lane_0` is `lane` by then.
@@ -207,7 +220,8 @@ class Decompressor(wiring.Component):
                 b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag))
 
         # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead.
-        this_count, next_count = Signal(position + 1), Signal(position + 1)
+        this_count = Signal(position + 1)
+        next_count = Signal(position + 1)
         following = Signal(units)
         m.d.comb += following.eq(units_of_slice(min(2, beats - 1)))
         following_count = block_counts(m, following)[0, units]
@@ -216,7 +230,8 @@ class Decompressor(wiring.Component):
                 m.d.sync += [this_count.eq(next_count), next_count.eq(following_count)]
         else:
             m.d.comb += [this_count.eq(ranks.count), next_count.eq(following_count)]
-        last_lane, tag_lane = Signal(position + 1), Signal(position + 2)
+        last_lane = Signal(position + 1)
+        tag_lane = Signal(position + 2)
         m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(last_lane + next_count)]
         with m.If(go & (index == beats - 2) & ~drop):
             m.d.comb += [
@@ -228,7 +243,8 @@ class Decompressor(wiring.Component):
 
         # The slot, registered where counting takes a stage of its own, and the beat made of it.
         if many:
-            stage, stage_after = Signal(slot.shape(), reset_less=True), Signal(ROWS, reset_less=True)
+            stage = Signal(slot.shape(), reset_less=True)
+            stage_after = Signal(ROWS, reset_less=True)
             with m.If(slot_free):
                 m.d.sync += [stage.eq(slot), stage_after.eq(after), slot_valid.eq(go | bare)]
             m.d.comb += [

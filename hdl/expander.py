@@ -110,9 +110,11 @@ class Expander(wiring.Component):
             m.d.comb += self.data.word_select(unit, 8 * grain).eq(
                 Mux(slot.mask[unit], scatter.o.word_select(unit, 8 * grain), 0))
 
-        cut, spent = Signal(), Signal()
+        cut = Signal()
+        spent = Signal()
         missing = Signal(exact_log2(units) + 1)
-        kept, split = Signal(units), Signal()
+        kept = Signal(units)
+        split = Signal()
         absent = Signal(units)
         m.d.comb += [
             absent.eq(thermometer(missing, units)[::-1]),

@@ -138,8 +138,10 @@ class Ring(wiring.Component):
         grain = min(self._sizes)
         units = self._beat_bytes // grain
         write = Signal(ROWS, init=1)
-        ready, between = Signal(), Signal(init=1)
-        kept, pushed = Signal(ROWS), Signal(ROWS)
+        ready = Signal()
+        between = Signal(init=1)
+        kept = Signal(ROWS)
+        pushed = Signal(ROWS)
         element = Signal(element_layout(self._sizes), reset_less=True)
         coming = Signal(row_facts(self._beat_bytes, self._sizes))
         beat = self.i.payload

@@ -26,7 +26,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["Gather", "Ranks", "Scatter", "Steer", "block_counts", "length", "ranks_layout", "swap_layout", "thermometer", "total"]
+__all__ = [
+    "Gather", "Ranks", "Scatter", "Steer", "block_counts", "length", "ranks_layout", "swap_layout", "thermometer"]
 
 
 def length(kept: Value) -> Value:
@@ -38,7 +39,7 @@ def length(kept: Value) -> Value:
     return Cat(*bits, kept[-1])
 
 
-def total(terms: Iterable[Value]) -> Value:
+def _total(terms: Iterable[Value]) -> Value:
     """Sum of the terms as a balanced tree of adders."""
     terms = list(terms)
     while len(terms) > 1:
@@ -48,7 +49,8 @@ def total(terms: Iterable[Value]) -> Value:
 
 def thermometer(value: Value, width: int) -> Value:
     """``width`` bits, bit ``k`` set when ``k < value``."""
-    return Cat(value > k for k in range(width))
+    most = (1 << len(value)) - 1
+    return Cat(value > k if k < most else Const(0) for k in range(width))
 
 
 def swap_layout(lanes: int, grain: int) -> data.StructLayout:
@@ -150,7 +152,7 @@ class Ranks(wiring.Component):
                     size = position & -position
                     position -= size
                     terms.append(counts[position, size][:rank + 1])
-                m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(total(terms))
+                m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(_total(terms))
         return m
 
 

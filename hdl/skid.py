@@ -38,8 +38,10 @@ class Skid(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         width = Shape.cast(self._shape).width
-        output, spare = Signal(width, reset_less=True), Signal(width, reset_less=True)
-        held, full = Signal(), Signal()
+        output = Signal(width, reset_less=True)
+        spare = Signal(width, reset_less=True)
+        held = Signal()
+        full = Signal()
         incoming = self.i.payload.as_value()
         m.d.comb += [
             self.i.ready.eq(~full),

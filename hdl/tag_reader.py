@@ -144,7 +144,9 @@ class TagReader(wiring.Component):
         there = RowFacts.at(m, "there", advanced(self.row), self.valid, self.facts)
         previous = RowFacts.at(m, "previous", advanced(self.row, ROWS - 1), self.valid, self.facts)
         end = Signal(lane_bits + 1)
-        fits, over, rest = Signal(), Signal(), Signal(lane_bits)
+        fits = Signal()
+        over = Signal()
+        rest = Signal(lane_bits)
         m.d.comb += [
             end.eq(self.lane + units_of(here.element)),
             fits.eq(end <= here.units),
