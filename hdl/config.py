@@ -63,7 +63,8 @@ class CoreConfig:
         if not self.name:
             object.__setattr__(self, "name", f"cdma_{self.core}")
         if not _NAME.match(self.name):
-            raise ValueError(f"name must be a Verilog identifier (a letter, then letters, digits and _), not {self.name!r}")
+            raise ValueError(
+                f"name must be a Verilog identifier (a letter, then letters, digits and _), not {self.name!r}")
         if isinstance(self.beat_bytes, bool) or not isinstance(self.beat_bytes, int):
             raise TypeError(f"beat_bytes must be an integer, not {self.beat_bytes!r}")
         if self.beat_bytes not in BEAT_BYTES:
@@ -74,7 +75,8 @@ class CoreConfig:
             raise TypeError(f"element_bits must be a list of integers, not {self.element_bits!r}")
         for bits in self.element_bits:
             if isinstance(bits, bool) or not isinstance(bits, int) or bits not in ELEMENT_BITS:
-                raise ValueError(f"element_bits must be one or more of {', '.join(map(str, ELEMENT_BITS))}, not {bits!r}")
+                raise ValueError(
+                    f"element_bits must be one or more of {', '.join(map(str, ELEMENT_BITS))}, not {bits!r}")
         if not self.element_bits:
             raise ValueError("element_bits must name at least one element size of 8, 16, 32, not none")
         object.__setattr__(self, "element_bits", tuple(sorted(set(self.element_bits))))
@@ -139,7 +141,8 @@ def preset_path(name: str) -> Path:
         If there is no such preset.
     """
     if name not in preset_names():
-        raise ValueError(f"no preset {name!r}: there are {', '.join(preset_names())} (or give the path of a .toml file)")
+        raise ValueError(
+            f"no preset {name!r}: there are {', '.join(preset_names())} (or give the path of a .toml file)")
     return _PRESETS / f"{name}.toml"
 
 
@@ -161,7 +164,8 @@ def load(preset_or_file: str | Path) -> CoreConfig:
         raise ValueError(f"{path} is not TOML: {error}") from error
     unknown = sorted(set(values) - set(CoreConfig.fields()))
     if unknown:
-        raise ValueError(f"{path}: unknown parameter {unknown[0]!r}: the parameters are {', '.join(CoreConfig.fields())}")
+        raise ValueError(
+            f"{path}: unknown parameter {unknown[0]!r}: the parameters are {', '.join(CoreConfig.fields())}")
     try:
         return CoreConfig(**values)
     except (TypeError, ValueError) as error:

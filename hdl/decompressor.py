@@ -125,14 +125,12 @@ class Decompressor(wiring.Component):
             return select(size, {b: Cat(
                 tag[number * n // b + unit * grain // b] for unit in range(units)) for b in sizes})
 
-        run = Signal(units)
-        step = slot.mask
+        run = slot.mask
         for rank in range(position):
             longer = Signal(units, name=f"run_{2 << rank}")
-            m.d.comb += longer.eq(step & Cat(step[1 << rank:], Const(-1, 1 << rank)))
-            step = longer
+            m.d.comb += longer.eq(run & Cat(run[1 << rank:], Const(-1, 1 << rank)))
+            run = longer
         m.d.comb += [
-            run.eq(step),
             slot.mask.eq(units_of_slice(0)),
             ranks.mask.eq(slot.mask),
             slot.before.eq(ranks.before),
@@ -176,7 +174,7 @@ class Decompressor(wiring.Component):
         waited = Signal()
         seen = Signal(position + 1)
         m.d.comb += [
-            # Two rows in sight, or the end of the packet, are enough for any slot; else the count decides, a cycle late:
+            # Two rows in sight, or the end of the packet, are enough for any slot. Else the count decides, a cycle late;
             # `lane_0` is `lane` by then.
             go.eq(held & slot_free & ~blocked & (
                 beyond | here.last | (here.valid & there.valid)

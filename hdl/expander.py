@@ -21,8 +21,8 @@ def slot_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
     ``count``: non-zero units, their ranks and their number; ``bounded``, ``left``: whether the end of the packet is
     known to be near, and the units left before it; ``ragged``: behind the last unit there are bytes that make none;
     ``opens``, ``closes``: first and last beat of a line; ``ones``: how many units at the end of the mask are set
-    without a gap; ``rest``: the tag says non-zero for all elements behind this beat; ``final``: the packet is known to end with this whole line; ``bare``: the packet ended where a tag was due,
-    ``torn`` if inside it.
+    without a gap; ``rest``: the tag says non-zero for all elements behind this beat; ``final``: the packet is known to
+    end with this whole line; ``bare``: the packet ended where a tag was due, ``torn`` if inside it.
     """
     grain = min(sizes)
     units = beat_bytes // grain
