@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,7 +33,7 @@ def one_hot_element(element: Value, sizes: tuple[int, ...]) -> Value:
     return Cat(*others, ~Cat(*others).any() if others else 1)
 
 
-def select(element: data.View, choices: Mapping[int, Value]) -> Value:
+def select(element: data.View, choices: Mapping[int, ValueLike]) -> Value:
     """The choice for the element size that is set, as a sum of products."""
     sizes = list(choices)
     if len(sizes) == 1:

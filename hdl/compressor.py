@@ -205,7 +205,6 @@ class Compressor(wiring.Component):
         ]
 
         # Last stage: the piece for the packer; lane masks are decoded one stage ahead.
-        turn = Signal(range(tag_bytes(grain) // grain), reset_less=True)
         below = Signal(units, reset_less=True)
         on_tag = Signal(units, reset_less=True)
         tagged = Signal(reset_less=True)
@@ -227,7 +226,6 @@ class Compressor(wiring.Component):
                 below.eq(older | (~passes).replicate(units)),
                 on_tag.eq(Mux(tag_end[position], ~older | until, ~older & until)
                           & (coming.tag_units != 0).replicate(units)),
-                turn.eq(coming.head + 1),
                 tagged.eq(coming.tag_units != 0),
                 rows.eq(coming.rows),
                 end.eq(coming.end),
@@ -245,7 +243,11 @@ class Compressor(wiring.Component):
                 passes.eq(valid[final - 1]),
                 packer.i.valid.eq(valid[final] & (~tagged | complete)),
             ]
-        for rank in range(len(turn)):
+        # Counted in units, a tag as long as a unit needs no turning.
+        turn = Signal(position, reset_less=True)
+        with m.If(free[final]):
+            m.d.sync += turn.eq(coming.head + 1)
+        for rank in range(exact_log2(tag_bytes(grain) // grain)):
             turned = Signal.like(tag, name=f"tag_turned_{rank}")
             m.d.comb += turned.eq(Mux(turn[rank], tag.rotate_left(8 * grain << rank), tag))
             tag = turned

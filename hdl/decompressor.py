@@ -174,8 +174,8 @@ class Decompressor(wiring.Component):
         waited = Signal()
         seen = Signal(position + 1)
         m.d.comb += [
-            # Two rows in sight, or the end of the packet, are enough for any slot. Else the count decides, a cycle late;
-            # `lane_0` is `lane` by then.
+            # Two rows in sight, or the end of the packet, are enough for any slot. Else the count decides, a cycle
+            # late; `lane_0` is `lane` by then.
             go.eq(held & slot_free & ~blocked & (
                 beyond | here.last | (here.valid & there.valid)
                 | (waited & ((seen == 0) | (here.valid & (lane_0 + seen <= units)))))),

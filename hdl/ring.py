@@ -54,7 +54,7 @@ class RowFacts:
     def __init__(self, name: str, facts: data.View):
         self.valid, self.last, self.ragged = (Signal(name=f"{name}_{what}") for what in ("valid", "last", "ragged"))
         self.units = Signal(len(facts[0].units), name=f"{name}_units")
-        self.element = Signal(facts[0].element.shape(), name=f"{name}_element")
+        self.element: data.View = Signal(facts[0].element.shape(), name=f"{name}_element")  # type: ignore[assignment]
         self._facts = facts
 
     @classmethod

@@ -74,7 +74,7 @@ class TagReader(wiring.Component):
             "move_row": In(ROWS),
             "move_lane": In(lane),
             "move_crossed": In(1),
-            "row": Out(ROWS, init=1),
+            "row": Out(ROWS),
             "lane": Out(lane),
             "closing": Out(1),
             "past": Out(1),
@@ -105,10 +105,12 @@ class TagReader(wiring.Component):
         # a segment that lie before its beginning, so that the tag's are in the next.
         begin = Signal(ROWS * parts, init=1)
         before = Signal(length)
+        row = Signal(ROWS, init=1)
         crossed = Signal()
+        m.d.comb += self.row.eq(row)
         with m.If(self.move):
             m.d.sync += [
-                self.row.eq(self.move_row),
+                row.eq(self.move_row),
                 self.lane.eq(self.move_lane),
                 crossed.eq(self.move_crossed),
                 before.eq(thermometer(self.move_lane[:inside], length)),

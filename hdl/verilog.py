@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from amaranth.back import verilog
@@ -24,6 +25,11 @@ class Verilog:
     config: CoreConfig
     text: str
     ports: list[dict[str, Any]]
+
+    @property
+    def waivers(self) -> str:
+        """Verilator configuration that waives, with reasons, the lint rules that generated Verilog cannot keep."""
+        return (Path(__file__).parent / "waivers.vlt").read_text(encoding="utf-8")
 
     @property
     def name(self) -> str:
