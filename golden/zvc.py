@@ -84,8 +84,8 @@ def line_packed_bytes(raw: Any, element_bytes: int) -> NDArray[np.int64]:
     for start in range(0, full, _COUNT_BYTES // LINE_BYTES):
         stop = min(start + _COUNT_BYTES // LINE_BYTES, full)
         found = data[start * LINE_BYTES:stop * LINE_BYTES].view(line.dtype) != 0
-        tags = np.packbits(found).view(np.uint32).reshape(stop - start, -1)
-        sizes[start:stop] = np.bitwise_count(tags).sum(axis=1, dtype=np.int64)
+        ones = np.bitwise_count(np.packbits(found).view(f"<u{min(line.tag_bytes, 8)}"))
+        sizes[start:stop] = ones if line.tag_bytes <= 8 else ones[::2] + ones[1::2]
     if full < sizes.size:
         sizes[full] = np.count_nonzero(data[full * LINE_BYTES:].view(line.dtype))
     return sizes * element_bytes + line.tag_bytes
