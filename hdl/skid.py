@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -42,11 +42,11 @@ class Skid(wiring.Component):
         spare = Signal(width, reset_less=True)
         held = Signal()
         full = Signal()
-        incoming = self.i.payload.as_value()
+        incoming = Value.cast(self.i.payload)
         m.d.comb += [
             self.i.ready.eq(~full),
             self.o.valid.eq(held),
-            self.o.payload.as_value().eq(output),
+            Value.cast(self.o.payload).eq(output),
         ]
         with m.If(self.o.ready | ~held):
             m.d.sync += [held.eq(self.i.valid | full), full.eq(0), output.eq(Mux(full, spare, incoming))]
