@@ -207,7 +207,9 @@ class Decompressor(wiring.Component):
             ]
         with m.Elif(go):
             m.d.sync += [
-                held.eq(~slot.closes), index.eq(index + 1), more.eq(ranks.count),
+                held.eq(~slot.closes), index.eq(index + 1),
+                # Behind its last row nothing is the packet's.
+                more.eq(Mux(beyond, 0, ranks.count)),
             ]
             with m.If(slot.final):
                 m.d.comb += [ring.leave_late.eq(up_to(after)), reader.move.eq(1), reader.move_row.eq(after)]
