@@ -81,7 +81,8 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("--only", action="append", choices=tuple(_SECTIONS), help="measure this alone; may be repeated")
     parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2")
-    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too")
+    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too; with --only, into those that are "
+                        "there")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
                         help="folder for simulator builds (default: build/sim)")
     json_option(parser)
@@ -94,7 +95,9 @@ def run(call: argparse.Namespace) -> int:
         for name in call.only or _SECTIONS:
             figures |= _SECTIONS[name](call, progress)
     if call.output:
-        Path(call.output).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        path = Path(call.output)
+        kept = json.loads(path.read_text(encoding="utf-8")) if call.only and path.exists() else {}
+        path.write_text(json.dumps(kept | figures, indent=1) + "\n", encoding="utf-8")
     if call.json:
         print_json(figures)
     else:

@@ -1,0 +1,60 @@
+"""bench: the page and the JSON of one section, and sections put into a file beside others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdma.report import performance_page
+from golden import bench
+from tests.docs.pages import ROOT
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less data and fewer densities: the figures are not looked at."""
+    whole = bench.measure
+    monkeypatch.setattr(bench, "measure", lambda progress: whole((0.5,), (4,), 1 << 16, progress))
+    monkeypatch.setattr(bench, "crc_speed", lambda: 1.0)
+
+
+def test_golden_section(cdma, quick: None) -> None:
+    figures = cdma("bench", "--only", "golden", "--json").json
+    assert list(figures) == ["golden"]
+    codecs = {row["codec"] for row in figures["golden"]["rows"]}
+    assert {"golden numpy", "zlib 1"} <= codecs
+    page = cdma("bench", "--only", "golden").out
+    assert "## Golden model" in page
+    assert "## Area" not in page
+    for codec in codecs:
+        assert codec in page
+
+
+def test_one_section_leaves_the_others_of_a_file(cdma, quick: None, tmp_path: Path) -> None:
+    (tmp_path / "figures.json").write_text('{"area": [], "golden": {}}')
+    cdma("bench", "--only", "golden", "--output", "figures.json")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["area"] == []
+    assert figures["golden"]["crc32c"] == 1.0
+
+
+_STALE = "the cores changed: make bench (or cdma bench --only shipped --output docs/performance.json; make docs)"
+
+
+def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_cores(cdma, build_dir: Path) -> None:
+    shipped = cdma("bench", "--only", "shipped", "--build-dir", build_dir, "--json").json["shipped"]
+    committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["shipped"]
+    assert shipped["passed"] is True
+    assert shipped == committed, _STALE
+
+
+def test_the_page_of_all_figures_has_every_section() -> None:
+    figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
+    page = performance_page(figures)
+    for title in ("A real dump", "Beats per cycle", "Latency", "Area", "Golden model"):
+        assert f"\n## {title}\n" in page
+
+
+def test_mistakes(fails) -> None:
+    assert "golden" in fails("bench", "--only", "speed")
+    assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
