@@ -62,7 +62,8 @@ def _golden(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from golden import bench
 
     rows = bench.measure(progress=progress)
-    return {"golden": {"machine": bench.machine(), "crc32c": bench.crc_speed(), "rows": list(map(bench.as_dict, rows))}}
+    return {"golden": {"machine": bench.machine(), "crc32c": bench.crc_speed(),
+                       "rows": [bench.as_dict(row) for row in rows]}}
 
 
 def _shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
@@ -81,8 +82,8 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("--only", action="append", choices=tuple(_SECTIONS), help="measure this alone; may be repeated")
     parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2")
-    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too; with --only, into those that are "
-                        "there")
+    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too; with --only, others that "
+                        "are in the file stay")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
                         help="folder for simulator builds (default: build/sim)")
     json_option(parser)

@@ -50,9 +50,10 @@ def run(call: argparse.Namespace) -> int:
     as_array = call.output.endswith(".npy")
     if not as_array and (call.dtype or call.shape):
         raise ValueError(f"--dtype and --shape are for arrays: name the output .npy, not {call.output}")
+    element_bytes = (call.element or 0) // 8
     stream = read_stream(call.input)
     if call.lines:
-        raw = zvc.decompress(stream, int(call.element) // 8, raw_bytes=call.raw_bytes)
+        raw = zvc.decompress(stream, element_bytes, raw_bytes=call.raw_bytes)
     else:
         raw = blocks.decompress(stream, call.block_bytes, raw_bytes=call.raw_bytes, crc=call.crc)
     content = _npy(raw, call.dtype or "uint8", call.shape) if as_array else raw.tobytes()

@@ -16,7 +16,8 @@ def random_floats(count: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 1 << 32, count, dtype=np.uint64).astype(np.uint32)
     near = (rng.standard_normal(count) * np.exp2(rng.integers(-30, 20, count))).astype(np.float32)
-    values = np.concatenate([bits.view(np.float32), near, np.float32([0, -0.0, np.inf, -np.inf, 65504, 65520, 1e-45])])
+    corners = np.array([0, -0.0, np.inf, -np.inf, 65504, 65520, 1e-45], np.float32)
+    values = np.concatenate([bits.view(np.float32), near, corners])
     return values[~np.isnan(values)]
 
 
@@ -36,9 +37,9 @@ def test_bfloat16_is_the_rounded_upper_half() -> None:
 
 @pytest.mark.parametrize("code", E4M3)
 def test_float8_known_codes(code: int) -> None:
-    value = np.float32([E4M3[code], -E4M3[code]])
+    value = np.array([E4M3[code], -E4M3[code]], np.float32)
     assert narrow(value, 1).tolist() == [code, code | 0x80]
-    assert widen(np.uint8([code, code | 0x80]), 1).tolist() == value.tolist()
+    assert widen(np.array([code, code | 0x80], np.uint8), 1).tolist() == value.tolist()
 
 
 def test_float8_is_the_nearest_value_ties_to_even() -> None:
@@ -61,7 +62,7 @@ def test_every_code_comes_back(name: str) -> None:
     values = widen(codes, size, name)
     numbers = ~np.isnan(values)
     assert np.array_equal(narrow(values, size, name)[numbers], codes[numbers])
-    assert np.isnan(widen(narrow(np.float32([np.nan, -np.nan]), size, name), size, name)).all()
+    assert np.isnan(widen(narrow(np.array([np.nan, -np.nan], np.float32), size, name), size, name)).all()
 
 
 @given(st.floats(width=32, allow_nan=False), st.sampled_from(sorted(FORMATS)))
