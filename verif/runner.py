@@ -1,7 +1,8 @@
 """Builds generated Verilog for a simulator and runs cocotb benches on it.
 
 The same design with the same simulator and options is compiled once, whoever asks for it: a build lives in a folder
-named after a hash of all of that, and a file lock makes parallel processes wait for the one that compiles.
+named after a hash of all of that and of how it is compiled, and a file lock makes parallel processes wait for the one
+that compiles.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from xml.etree import ElementTree
 
 import cocotb
 from cocotb_tools.check_results import get_results
-from cocotb_tools.runner import Runner, get_runner
+from cocotb_tools.runner import Runner, Verilator, get_runner
 
 from verif import tools
 
@@ -90,8 +91,9 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
     options = list(_OPTIONS[simulator])
     if waves and simulator == "verilator" and tools.wave_format(simulator) == "fst":
         options.append("--trace-fst")
-    key = json.dumps([verilog, top, tools.version(simulator), cocotb.__version__, options, waves])
-    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    key = [verilog, top, tools.version(simulator), cocotb.__version__, options, waves,
+           *(Path(file).read_text(encoding="utf-8") for file in (__file__, tools.__file__))]
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
     folder = build_dir.resolve() / f"{top}-{simulator}-{digest}"
     done = folder / "done"
     with _lock(folder.with_suffix(".lock")):
@@ -101,6 +103,7 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
             source = folder / f"{top}.v"
             source.write_text(verilog, encoding="utf-8")
             _compile(source, top, simulator, options, waves, folder)
+            _tidy(folder, top)
             done.touch()
     return Build(top, simulator, folder, waves)
 
@@ -117,8 +120,29 @@ def _compile(source: Path, top: str, simulator: str, options: Sequence[str], wav
             raise BuildError(f"{simulator} does not compile {top} ({log}):\n{_end(said)}") from error
 
 
+def _tidy(folder: Path, top: str) -> None:
+    """Delete what only the compiler needed: a hundred times as much as what is run."""
+    kept = {top, f"{top}.v", "build.log", "sim.vvp", "cmds.f"}
+    for file in folder.iterdir():
+        if file.name not in kept:
+            file.unlink()
+
+
+class _Verilator(Verilator):
+    """cocotb's runner, but what a bench can reach is the ports of the top only.
+
+    With every signal public, as cocotb asks for, Verilator can remove and merge none: compiling takes three times as
+    long, and simulating twice.
+    """
+
+    def _build_command(self) -> list[list[str]]:
+        verilator, *make = super()._build_command()
+        at = verilator.index("--public-flat-rw")
+        return [[*verilator[:at], "--public-depth", "1", *verilator[at + 1:]], *make]
+
+
 def _runner(simulator: str) -> Runner:
-    runner = get_runner(simulator)
+    runner = _Verilator() if simulator == "verilator" else get_runner(simulator)
     # The runner's own log repeats every command line; the build log and the bench log are what matters.
     runner.log.setLevel(logging.CRITICAL)
     return runner

@@ -24,12 +24,11 @@ def dump() -> dict[str, np.ndarray]:
     return {name: array.reshape(-1)[:16384] for name, array in load_dump(shipped()).items()}
 
 
-@pytest.mark.parametrize(("element_bytes", "beat_bytes", "stalls"), [
-    (4, 32, 0.0), (2, 32, 0.2), (1, 64, 0.2), (4, 16, 0.3)])
-def test_the_shipped_dump(dump, element_bytes: int, beat_bytes: int, stalls: float, build_dir: Path, seed: int) -> None:
+@pytest.mark.parametrize(("element_bytes", "stalls"), [(4, 0.0), (4, 0.3), (2, 0.2), (1, 0.2)])
+def test_the_shipped_dump(dump, element_bytes: int, stalls: float, build_dir: Path, seed: int) -> None:
     arrays = dump if element_bytes == 4 else {name: narrow(array, element_bytes) for name, array in dump.items()}
     said: list[tuple[str, int, int]] = []
-    results = simulate(arrays, element_bytes, beat_bytes, stalls=stalls, build_dir=build_dir, seed=seed,
+    results = simulate(arrays, element_bytes, 32, stalls=stalls, build_dir=build_dir, seed=seed,
                        progress=lambda *what: said.append(what))
     assert [result.name for result in results] == list(arrays)
     assert [result.difference for result in results] == [None] * len(results)
