@@ -195,12 +195,12 @@ class Decompressor(wiring.Component):
             """Rows from ``row`` on that lie before ``target``."""
             return Mux((target & row).any(), 0, row) | Mux((target & advanced(row, 2)).any(), advanced(row), 0)
 
+        from_row = Mux(slot.final, after, reader.row)
+        m.d.comb += ring.leave_late.eq(Mux(drop, up_to(stop_row), Mux(
+            fetch, up_to(from_row) | Mux(reader.wraps, from_row, 0), Mux(go & slot.final, up_to(after), 0))))
         with m.If(drop):
-            m.d.comb += [ring.leave_late.eq(up_to(stop_row)), reader.move.eq(1), reader.move_row.eq(stop_row)]
             m.d.sync += [held.eq(0), beyond_0.eq(0), row_0.eq(stop_row), lane_0.eq(0)]
         with m.Elif(fetch):
-            from_row = Mux(slot.final, after, reader.row)
-            m.d.comb += ring.leave_late.eq(up_to(from_row) | Mux(reader.wraps, from_row, 0))
             m.d.sync += [
                 held.eq(1), index.eq(0), size.eq(reader.element),
                 row_0.eq(reader.end_row), lane_0.eq(reader.end_lane), beyond_0.eq(reader.passes_end),
@@ -212,7 +212,6 @@ class Decompressor(wiring.Component):
                 more.eq(Mux(beyond, 0, ranks.count)),
             ]
             with m.If(slot.final):
-                m.d.comb += [ring.leave_late.eq(up_to(after)), reader.move.eq(1), reader.move_row.eq(after)]
                 m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]
 
         with m.If(go | fetch):
@@ -233,13 +232,15 @@ class Decompressor(wiring.Component):
         last_lane = Signal(position + 1)
         tag_lane = Signal(position + 2)
         m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(last_lane + next_count)]
-        with m.If(go & (index == beats - 2) & ~drop):
-            m.d.comb += [
-                reader.move.eq(1),
-                reader.move_row.eq(Mux(tag_lane[-1], advanced(row, 2), Mux(tag_lane[-2], advanced(row), row))),
-                reader.move_lane.eq(tag_lane),
-                reader.move_crossed.eq(tag_lane[position:] != last_lane[position:]),
-            ]
+        finds = Signal()
+        found_row = Mux(tag_lane[-1], advanced(row, 2), Mux(tag_lane[-2], advanced(row), row))
+        m.d.comb += [
+            finds.eq(go & (index == beats - 2) & ~drop),
+            reader.move.eq(drop | finds | (go & slot.final)),
+            reader.move_row.eq(Mux(drop, stop_row, Mux(finds, found_row, after))),
+            reader.move_lane.eq(Mux(finds, tag_lane, 0)),
+            reader.move_crossed.eq(finds & (tag_lane[position:] != last_lane[position:])),
+        ]
 
         # The slot, registered where counting takes a stage of its own, and the beat made of it.
         if many:

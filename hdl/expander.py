@@ -138,10 +138,9 @@ class Expander(wiring.Component):
             self.keep.eq(((kept & partial.replicate(units)) | (~cut).replicate(units))
                          & (~slot.bare).replicate(units)),
         ]
-        with m.If(slot.bare):
-            m.d.comb += self.code.eq(Mux(slot.torn, ErrorCode.TRUNCATED_TAG, ErrorCode.OK))
-        with m.Elif(cut & ~partial):
-            m.d.comb += self.code.eq(ErrorCode.TRUNCATED_DATA)
-        with m.Elif((cut & split) | ((cut | spent) & slot.ragged)):
-            m.d.comb += self.code.eq(ErrorCode.TRAILING_BYTES)
+        leftover = (cut & split) | ((cut | spent) & slot.ragged)
+        m.d.comb += self.code.eq(Mux(
+            slot.bare, Mux(slot.torn, ErrorCode.TRUNCATED_TAG, ErrorCode.OK), Mux(
+                cut & ~partial, ErrorCode.TRUNCATED_DATA, Mux(
+                    leftover, ErrorCode.TRAILING_BYTES, ErrorCode.OK))))
         return m

@@ -202,13 +202,12 @@ class Packer(wiring.Component):
             close.eq(piece.end.last & ~rows[1] & (queue.level + rows < RowQueue.DEPTH)),
             queue.row_a.end.eq(Mux(self.i.valid & (rows == 0), piece.end, end)),
             queue.row_b.end.eq(piece.end),
+            queue.push.eq(Mux(take, rows + close, flush)),
             queue.row_b.end.last.eq(piece.end.last & ~rows[1]),
         ]
         with m.If(take):
-            m.d.comb += queue.push.eq(rows + close)
             m.d.sync += [empty.eq(close), end.eq(piece.end), end.last.eq(piece.end.last & ~close)]
         with m.Elif(flush):
-            m.d.comb += queue.push.eq(1)
             m.d.sync += [empty.eq(1), end.last.eq(0)]
 
         for unit in range(units):

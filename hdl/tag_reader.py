@@ -171,24 +171,16 @@ class TagReader(wiring.Component):
             first_units.eq(units_of(first.element)),
             first_tag.eq(pick(self.start, [self.rows[k][:len(picked)] for k in range(ROWS)])),
         ]
-        with m.If(self.at_start):
-            m.d.comb += [
-                self.tag.eq(first_tag | ones_from(first.element)),
-                self.element.eq(first.element),
-                self.whole.eq(first.valid & (first_units <= first.units)),
-                self.wraps.eq(first_units[-1]),
-                self.passes_end.eq(self.wraps & first.last),
-                self.end_row.eq(Mux(self.wraps, advanced(self.start), self.start)),
-                self.end_lane.eq(first_units),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.tag.eq(picked | ones_from(here.element)),
-                self.element.eq(here.element),
-                self.whole.eq(here.valid & (fits | (over & (rest <= there.units)))),
-                self.wraps.eq(end[-1]),
-                self.passes_end.eq(self.wraps & here.last),
-                self.end_row.eq(Mux(self.wraps, advanced(self.row), self.row)),
-                self.end_lane.eq(end),
-            ]
+        start = self.at_start
+        m.d.comb += [
+            self.tag.eq(Mux(start, first_tag | ones_from(first.element), picked | ones_from(here.element))),
+            self.element.eq(Mux(start, first.element.as_value(), here.element.as_value())),
+            self.whole.eq(Mux(start, first.valid & (first_units <= first.units),
+                              here.valid & (fits | (over & (rest <= there.units))))),
+            self.wraps.eq(Mux(start, first_units, end)[-1]),
+            self.passes_end.eq(self.wraps & Mux(start, first.last, here.last)),
+            self.end_row.eq(Mux(start, Mux(self.wraps, advanced(self.start), self.start),
+                                Mux(self.wraps, advanced(self.row), self.row))),
+            self.end_lane.eq(Mux(start, first_units, end)),
+        ]
         return m
