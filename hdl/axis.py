@@ -62,7 +62,7 @@ class AxiStreamCore(wiring.Component):
         m = Module()
         m.domains.sync = sync = ClockDomain()
         core = (Compressor if self._config.core == "compressor" else Decompressor)(
-            self._config.beat_bytes, self._config.element_bytes)
+            self._config.beat_bytes, self._config.element_bytes, self._config.pipeline)
         m.submodules.core = core
         m.d.comb += [
             sync.clk.eq(self.aclk),

@@ -43,6 +43,8 @@ class Compressor(wiring.Component):
         Bytes of a beat on both sides: 16, 32 or 64.
     element_bytes : tuple of int
         Element sizes that packets may choose from: one or more of 1, 2, 4.
+    pipeline : str
+        ``fast`` or ``small``: with or without a stage of its own for counting. Beats of at most 8 units never have it.
 
     Members
     -------
@@ -60,8 +62,9 @@ class Compressor(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...]):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], pipeline: str = "fast"):
         self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
         self._sizes = tuple(sorted(element_bytes))
         super().__init__({
             "i": In(coded_beat_stream(beat_bytes)),
@@ -77,7 +80,7 @@ class Compressor(wiring.Component):
         position = exact_log2(units)
         # Many units take long to count, and their tag long to turn: the counts and the tag then get registers of their
         # own. `waits` is the stage where the first beat of a line waits for its tag.
-        many = units > 8
+        many = units > 8 and self._pipeline == "fast"
         counted, routed, gathered = (2, 3, 4) if many else (1, 2, 3)
         final = max(gathered, beats if many else beats - 1)
         waits = final - 1 if many else final

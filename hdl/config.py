@@ -27,6 +27,9 @@ BEAT_BYTES = (16, 32, 64)
 ELEMENT_BITS = (8, 16, 32)
 """Element sizes that zero-value coding knows."""
 
+PIPELINES = ("fast", "small")
+"""How deep a core is pipelined: for a high clock, or for few registers and a short latency."""
+
 _PRESETS = Path(__file__).parent / "presets"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
@@ -53,13 +56,18 @@ class CoreConfig:
     beat_bytes: int = _parameter(32, "bytes of one transfer on both streams", "16, 32 or 64")
     element_bits: tuple[int, ...] = _parameter(
         ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time", "one or more of 8, 16, 32")
+    pipeline: str = _parameter(
+        "fast", "fast: a stage more where bits are counted, for a high clock; small: fewer registers, less latency",
+        "fast or small")
 
     def __post_init__(self) -> None:
-        for name in ("core", "name", "about"):
+        for name in ("core", "name", "about", "pipeline"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a text, not {getattr(self, name)!r}")
         if self.core not in CORES:
             raise ValueError(f"core must be one of {', '.join(CORES)}, not {self.core!r}")
+        if self.pipeline not in PIPELINES:
+            raise ValueError(f"pipeline must be one of {', '.join(PIPELINES)}, not {self.pipeline!r}")
         if not self.name:
             object.__setattr__(self, "name", f"cdma_{self.core}")
         if not _NAME.match(self.name):

@@ -35,9 +35,9 @@ class Decompressor(wiring.Component):
     line before it is made, so tags cost no cycle. Bytes are never shifted to a common start: the network that spreads
     them over the beat also undoes their rotation.
 
-    Latency: the first raw beat leaves 3 cycles after the packed beat that holds its tag and data was taken, 4 in builds
-    with more than 8 units in a beat, which count in a stage of their own. Throughput: 1 raw beat per cycle unless the
-    packed side is empty; a packet that ends in mid-line costs up to 2 cycles more.
+    Latency: the first raw beat leaves 3 cycles after the packed beat with the last byte it needs was taken, 4 with the
+    slot register. Throughput: 1 raw beat per cycle unless the packed side is empty; a packet that ends in mid-line
+    costs up to 2 cycles more.
 
     All errors of a line stream show at the end of its packet. What was right has gone out before; a beat with ``last``
     closes the packet, and the next packet is taken.
@@ -48,6 +48,8 @@ class Decompressor(wiring.Component):
         Bytes of a beat on both sides: 16, 32 or 64.
     element_bytes : tuple of int
         Element sizes that packets may choose from: one or more of 1, 2, 4.
+    pipeline : str
+        ``fast`` or ``small``: with or without a stage of its own for counting. Beats of at most 8 units never have it.
 
     Members
     -------
@@ -66,8 +68,9 @@ class Decompressor(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...]):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], pipeline: str = "fast"):
         self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
         self._sizes = tuple(sorted(element_bytes))
         super().__init__({
             "i": In(coded_beat_stream(beat_bytes)),
@@ -81,7 +84,7 @@ class Decompressor(wiring.Component):
         units = n // grain
         position = exact_log2(units)
         beats = LINE_BYTES // n
-        many = units > 8
+        many = units > 8 and self._pipeline == "fast"
 
         m.submodules.ring = ring = Ring(n, sizes)
         m.submodules.reader = reader = TagReader(n, sizes)
