@@ -116,15 +116,17 @@ class Decompressor(wiring.Component):
         # The packet's last row was full and has been passed.
         m.d.comb += beyond.eq(beyond_0 | (passes & facts[0].last))
 
-        # The tag in hand: what is left of it, ones shifted in.
+        # The tag in hand: what is left of it, ones shifted in, and the mask of its first slice.
         held = Signal()
         tag = Signal(len(reader.tag), reset_less=True)
         index = Signal(exact_log2(beats), reset_less=True)
         size = Signal(element_layout(sizes), reset_less=True)
         slot = Signal(slot_layout(n, sizes))
 
-        def units_of_slice(number: int) -> Value:
-            """Mask of a slice of the tag, bit by unit; slice 0 is this beat's."""
+        mask = Signal(units, reset_less=True)
+
+        def units_of_slice(number: int, tag: Value, size: data.View) -> Value:
+            """Mask of a slice of a tag, bit by unit; slice 0 is the next beat's."""
             return select(size, {b: Cat(
                 tag[number * n // b + unit * grain // b] for unit in range(units)) for b in sizes})
 
@@ -134,7 +136,7 @@ class Decompressor(wiring.Component):
             m.d.comb += longer.eq(run & Cat(run[1 << rank:], Const(-1, 1 << rank)))
             run = longer
         m.d.comb += [
-            slot.mask.eq(units_of_slice(0)),
+            slot.mask.eq(mask),
             ranks.mask.eq(slot.mask),
             slot.before.eq(ranks.before),
             slot.count.eq(ranks.count),
@@ -218,14 +220,18 @@ class Decompressor(wiring.Component):
                 m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]
 
         with m.If(go | fetch):
-            m.d.sync += tag.eq(Mux(held & ~slot.closes, select(size, {
-                b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag))
+            shifts = held & ~slot.closes
+            m.d.sync += [
+                tag.eq(Mux(shifts, select(size, {
+                    b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag)),
+                mask.eq(Mux(shifts, units_of_slice(1, tag, size), units_of_slice(0, reader.tag, reader.element))),
+            ]
 
         # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead.
         this_count = Signal(position + 1)
         next_count = Signal(position + 1)
         following = Signal(units)
-        m.d.comb += following.eq(units_of_slice(min(2, beats - 1)))
+        m.d.comb += following.eq(units_of_slice(min(2, beats - 1), tag, size))
         following_count = block_counts(m, following)[0, units]
         if beats > 2:
             with m.If(go):
