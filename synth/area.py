@@ -1,0 +1,218 @@
+"""What a core takes: in gates of a small table, in cells of a library, or on an FPGA; in all and by submodule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hdl.config import CoreConfig
+from hdl.verilog import emit
+from synth import library as libraries
+from synth import mapping
+from synth.cells import CLOCK_GATE, FLIP_FLOP, FPGA, gate_size
+from synth.library import Library
+from synth.yosys import Progress, YosysError, find, report
+
+__all__ = ["AreaReport", "AreaRow", "area", "measure"]
+
+TOTAL = "total"
+"""What the row of the whole design is called."""
+
+
+@dataclass(frozen=True)
+class AreaRow:
+    """A module, without its submodules; or the whole design.
+
+    Parameters
+    ----------
+    module : str
+        Its path below the top, ``(top)``, or ``total``.
+    cells : int
+        Cells of all kinds.
+    flip_flops : int
+        Flip-flops.
+    clock_gates : int
+        Clock-gating cells.
+    kge : float or None
+        Thousands of two-input NAND gates; None on an FPGA.
+    um2 : float or None
+        Area of the library's cells; None without a library.
+    luts : int or None
+        Look-up tables; None except on an FPGA.
+    share : float
+        Part of all modules' kGE, or LUTs; 1 for the whole design.
+    """
+
+    module: str
+    cells: int
+    flip_flops: int
+    clock_gates: int
+    kge: float | None
+    um2: float | None
+    luts: int | None
+    share: float
+
+
+@dataclass(frozen=True)
+class AreaReport:
+    """Area of a design.
+
+    Modules are mapped one by one and the whole design flattened, as it would be built: logic is shared and dropped
+    across what were the borders, so that the rows of the modules do not add up to the total. The total is what counts.
+
+    Parameters
+    ----------
+    name : str
+        The top module.
+    target : str
+        What was mapped to.
+    library : str or None
+        Name of the cell library.
+    recipe : str or None
+        How logic was mapped to gates or cells; None on an FPGA.
+    yosys : str
+        Which Yosys.
+    rows : tuple of AreaRow
+        Each module, parents first; the whole design last.
+    """
+
+    name: str
+    target: str
+    library: str | None
+    recipe: str | None
+    yosys: str
+    rows: tuple[AreaRow, ...]
+
+    @property
+    def total(self) -> AreaRow:
+        """The whole design."""
+        return self.rows[-1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"rows": [asdict(row) for row in self.rows], "total": asdict(self.total)}
+
+
+def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | None = None, recipe: str = "small",
+         progress: Progress | None = None) -> AreaReport:
+    """Area of a core.
+
+    Parameters
+    ----------
+    config : CoreConfig
+        Which core.
+    target : str
+        ``generic``, ``liberty``, ``ecp5`` or ``xilinx7``.
+    liberty : str or Path, optional
+        The cell library, for the target ``liberty`` alone.
+    recipe : str
+        How logic is mapped to gates or cells: ``small`` or ``fast``.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Raises
+    ------
+    ValueError
+        If the target or the recipe is unknown, the library is missing, damaged or lacks a cell that is needed, or
+        there is no Yosys that is new enough.
+    """
+    library = _library(target, liberty)
+    report(progress, f"generating {config.name}")
+    return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe, progress=progress)
+
+
+def _library(target: str, liberty: str | Path | None) -> Library | None:
+    if target not in mapping.TARGETS:
+        raise ValueError(f"target must be one of {', '.join(mapping.TARGETS)}, not {target!r}")
+    if target == "liberty" and liberty is None:
+        raise ValueError("target liberty needs a cell library: name its file")
+    if target != "liberty" and liberty is not None:
+        raise ValueError(f"a cell library is for the target liberty, not {target}")
+    return libraries.load(liberty) if liberty is not None else None
+
+
+def measure(verilog: str, top: str, *, target: str = "generic", library: Library | None = None, recipe: str = "small",
+            progress: Progress | None = None) -> AreaReport:
+    """Area of any design in Verilog; parameters, result and errors as for :func:`area`."""
+    yosys = find(progress)
+    files = mapping.inputs(verilog, recipe, library)
+    stage = f"synthesis of {top}"
+    done = 0
+    report(progress, stage, 0, 2)
+
+    def run(flat: bool) -> dict[str, Any]:
+        nonlocal done
+        if target in FPGA:
+            script = mapping.fpga_script(top, flat, target)
+        elif library is not None:
+            script = mapping.library_script(top, flat, library)
+        else:
+            script = mapping.gates_script(top, flat)
+        result = yosys.run(script, files, ["stat.json"], f"{stage} (target {target})")
+        done += 1
+        report(progress, stage, done, 2)
+        return json.loads(result["stat.json"])
+
+    with ThreadPoolExecutor(2) as pool:
+        whole, tree = pool.map(run, (True, False))
+    return AreaReport(name=top, target=target, library=library.name if library else None,
+                      recipe=None if target in FPGA else recipe,
+                      yosys=yosys.version, rows=_rows(whole, tree, top, target, library))
+
+
+def _rows(whole: Mapping[str, Any], tree: Mapping[str, Any], top: str, target: str,
+          library: Library | None) -> tuple[AreaRow, ...]:
+    modules = {name.lstrip("\\"): facts["num_cells_by_type"] for name, facts in tree["modules"].items()}
+    (flat,) = (facts["num_cells_by_type"] for facts in whole["modules"].values())
+    rows = [_row(_path(name, top), {cell: count * number for cell, count in modules[name].items()
+                                    if cell not in modules}, target, library)
+            for name, number in _instances(modules, top).items()]
+    weights = [row.kge if row.kge is not None else row.luts or 0 for row in rows]
+    everything = sum(weights) or 1
+    shared = tuple(replace(row, share=round(weight / everything, 4)) for row, weight in zip(rows, weights, strict=True))
+    return (*shared, _row(TOTAL, flat, target, library))
+
+
+def _path(name: str, top: str) -> str:
+    return "(top)" if name == top else name.removeprefix(f"{top}.")
+
+
+def _instances(modules: Mapping[str, Mapping[str, int]], top: str) -> dict[str, int]:
+    """How often each module is there, parents first, in the order of their names."""
+    found: dict[str, int] = {}
+
+    def visit(name: str, number: int) -> None:
+        found[name] = found.get(name, 0) + number
+        for child in sorted(set(modules[name]) & set(modules)):
+            visit(child, number * modules[name][child])
+
+    visit(top, 1)
+    return found
+
+
+def _row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> AreaRow:
+    # Yosys notes where flattened modules were; those notes are no cells.
+    counts = {cell.lstrip("\\"): number for cell, number in counts.items() if cell != "$scopeinfo"}
+    flip_flops = clock_gates = 0
+    kge = um2 = luts = None
+    if target in FPGA:
+        fpga = FPGA[target]
+        flip_flops = sum(counts.get(cell, 0) for cell in fpga.flip_flops)
+        luts = sum(counts.get(cell, 0) * weight for cell, weight in fpga.luts.items())
+    elif library is not None:
+        if unmapped := sorted(set(counts) - set(library.cells)):
+            raise YosysError(f"cell library {library.path} has no cell for {unmapped[0]}")
+        kinds = {kind: sum(number for cell, number in counts.items() if library.cells[cell].kind == kind)
+                 for kind in ("flip-flop", "clock gate")}
+        flip_flops, clock_gates = kinds["flip-flop"], kinds["clock gate"]
+        um2 = round(sum(library.cells[cell].area * number for cell, number in sorted(counts.items())), 3)
+        kge = round(um2 / library.nand2.area / 1000, 4)
+    else:
+        flip_flops, clock_gates = counts.get(FLIP_FLOP, 0), counts.get(CLOCK_GATE, 0)
+        kge = round(sum(gate_size(cell) * number for cell, number in sorted(counts.items())) / 1000, 4)
+    return AreaRow(module=module, cells=sum(counts.values()), flip_flops=flip_flops, clock_gates=clock_gates,
+                   kge=kge, um2=um2, luts=luts, share=1.0)
