@@ -95,7 +95,7 @@ class Decompressor(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), ring.i)
         m.d.comb += [reader.rows.eq(ring.rows), reader.valid.eq(ring.valid), reader.facts.eq(ring.facts)]
 
-        # Where data is read: `row` and `lane`. The count of a slot comes late in its cycle, so it is added in the next.
+        # Where data is read: `row` and `lane`. Where counting takes long, the count of a slot is added in the next cycle.
         row_0 = Signal(ROWS, init=1)
         lane_0 = Signal(position)
         more = Signal(position + 1)
@@ -163,7 +163,8 @@ class Decompressor(wiring.Component):
             slot.torn.eq(~reader.clean),
             after.eq(Mux(beyond, row, Mux(here.last, advanced(row), advanced(row, 2)))),
             reader.start.eq(after),
-            reader.at_start.eq(slot.final),
+            # Beyond its end a packet has no tag: what is not fetched does not matter.
+            reader.at_start.eq(held & slot.closes & (beyond | reader.closing)),
         ]
 
         # What happens in this cycle: a slot goes, a tag is fetched, a packet turns out to end where a tag was due, or
@@ -190,7 +191,7 @@ class Decompressor(wiring.Component):
         ]
         m.d.sync += [
             waited.eq(held & ~go & ~drop), seen.eq(ranks.count),
-            row_0.eq(row), lane_0.eq(lane), more.eq(0), beyond_0.eq(beyond),
+            row_0.eq(row), lane_0.eq(lane), beyond_0.eq(beyond), more.eq(0),
         ]
 
         stop_row = Signal(ROWS)
@@ -201,8 +202,16 @@ class Decompressor(wiring.Component):
             return Mux((target & row).any(), 0, row) | Mux((target & advanced(row, 2)).any(), advanced(row), 0)
 
         from_row = Mux(slot.final, after, reader.row)
-        m.d.comb += ring.leave_late.eq(Mux(drop, up_to(stop_row), Mux(
-            fetch, up_to(from_row) | Mux(reader.wraps, from_row, 0), Mux(go & slot.final, up_to(after), 0))))
+        # Behind its last row nothing is the packet's.
+        count = Mux(beyond, 0, ranks.count)
+        reach = Signal(position + 1)
+        m.d.comb += [
+            reach.eq(lane + (0 if many else count)),
+            ring.leave_late.eq(
+                Mux(drop, up_to(stop_row),
+                    Mux(fetch, up_to(from_row) | Mux(reader.wraps, from_row, 0),
+                        Mux(go, Mux(slot.final, up_to(after), Mux(reach[position], row, 0)), 0)))),
+        ]
         with m.If(drop):
             m.d.sync += [held.eq(0), beyond_0.eq(0), row_0.eq(stop_row), lane_0.eq(0)]
         with m.Elif(fetch):
@@ -212,9 +221,9 @@ class Decompressor(wiring.Component):
             ]
         with m.Elif(go):
             m.d.sync += [
-                held.eq(~slot.closes), index.eq(index + 1),
-                # Behind its last row nothing is the packet's.
-                more.eq(Mux(beyond, 0, ranks.count)),
+                held.eq(~slot.closes), index.eq(index + 1), more.eq(count if many else 0),
+                row_0.eq(Mux(reach[position], advanced(row), row)), lane_0.eq(reach),
+                beyond_0.eq(beyond | (reach[position] & here.last)),
             ]
             with m.If(slot.final):
                 m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]

@@ -146,6 +146,7 @@ class TagReader(wiring.Component):
         there = RowFacts.at(m, "there", advanced(self.row), self.valid, self.facts)
         previous = RowFacts.at(m, "previous", advanced(self.row, ROWS - 1), self.valid, self.facts)
         end = Signal(lane_bits + 1)
+        ends_here = Signal(ROWS)
         fits = Signal()
         over = Signal()
         rest = Signal(lane_bits)
@@ -156,10 +157,12 @@ class TagReader(wiring.Component):
             rest.eq(end),
             self.torn.eq(here.valid & ~fits & (here.last | (over & (rest > there.units)))),
             self.clean.eq(here.last & (self.lane == here.units) & ~here.ragged),
-            # A last row that is full has its end at the start of the row after.
-            self.closing.eq(Mux((self.lane == 0) & crossed & previous.last & previous.units[-1],
-                                ~previous.ragged,
-                                here.last & ~here.ragged & (self.lane == here.units) & ~self.past)),
+            # A last row that is full has its end at the start of the row after. For the others the lane is compared
+            # with the end of every row and the right one picked then: both take time.
+            self.closing.eq((crossed & previous.last & previous.units[-1] & (self.lane == 0))
+                            | (~self.past & (row & self.valid & ends_here).any())),
+            ends_here.eq(Cat(fact.last & ~fact.ragged & (fact.units == self.lane)
+                             for fact in (self.facts[k] for k in range(ROWS)))),
             self.past.eq(crossed & previous.last),
         ]
 
