@@ -70,12 +70,15 @@ def configuration_page() -> str:
     for name, field in CoreConfig.fields().items():
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         parts.append(f"| `{name}` | {field.metadata['allowed']} | `{json.dumps(default)}` | {field.metadata['help']} |")
-    parts += ["\n## Presets\n",
-              "| preset | core | `beat_bytes` | `element_bits` | what it is for |\n|---|---|---|---|---|"]
+    shown = [name for name in CoreConfig.fields() if name not in ("name", "about")]
+    parts.append("\n## Presets\n")
+    parts.append(f"| preset | {' | '.join(f'`{name}`' for name in shown)} | what it is for |")
+    parts.append("|---|" + "---|" * (len(shown) + 1))
     for name in preset_names():
-        config = load(name)
-        bits = ", ".join(map(str, config.element_bits))
-        parts.append(f"| `{name}` | {config.core} | {config.beat_bytes} | {bits} | {config.about} |")
+        config = load(name).as_dict()
+        values = (", ".join(map(str, value)) if isinstance(value, list) else str(value)
+                  for value in (config[key] for key in shown))
+        parts.append(f"| `{name}` | {' | '.join(values)} | {config['about']} |")
     return NOTE + "\n".join(parts) + "\n"
 
 
