@@ -189,14 +189,16 @@ def run(built: Build, module: str, *, job: Mapping[str, Any], folder: Path, seed
     log, results, report = folder / "bench.log", folder / "results.xml", folder / "report.json"
     (folder / "job.json").write_text(json.dumps(dict(job)))
     report.unlink(missing_ok=True)
-    plusargs = ["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"]
+    # Verilator: random registers before reset. Icarus: waves into this run's folder, as Verilator does by itself.
+    plusargs = {"verilator": ["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"],
+                "icarus": [f"+dumpfile_path={folder / 'dump.fst'}"]}[built.simulator]
     with tools.environment():
         runner = _runner(built.simulator)
         extra = {"CDMA_JOB": str(folder)}
         try:
             runner.test(test_module=module, hdl_toplevel=built.top, hdl_toplevel_lang="verilog", seed=seed,
                         build_dir=built.folder, test_dir=folder, results_xml=str(results), extra_env=extra,
-                        plusargs=plusargs if built.simulator == "verilator" else [], waves=built.waves,
+                        plusargs=plusargs, waves=built.waves,
                         timescale=TIMESCALE, test_filter=tests, log_file=log)
         except (RuntimeError, SystemExit) as error:
             if not results.exists():

@@ -181,7 +181,7 @@ def _keep_waves(place: Path, waves: Path, simulator: str) -> None:
             "waves are VCD files, ten times as large as FST: for FST, install the headers of lz4 and zlib "
             "(Debian and Ubuntu: apt install liblz4-dev zlib1g-dev)")
     for core in ("compressor", "decompressor"):
-        shutil.move(next((place / core).glob(f"*.{form}")), waves / f"{core}.{form}")
+        shutil.move(place / core / f"dump.{form}", waves / f"{core}.{form}")
 
 
 def _rate(ends: list[int]) -> float:

@@ -55,9 +55,13 @@ def test_a_wrong_byte_is_found_with_its_line(build_dir: Path, tmp_path: Path) ->
     assert [passage.difference for passage in passages] == [None, said, None]
 
 
-def test_waves_are_kept(tmp_path: Path, build_dir: Path) -> None:
-    simulate({"a": np.eye(16, dtype=np.float32)}, 4, 16, waves=tmp_path, build_dir=build_dir)
-    form = tools.wave_format("verilator")
+_SIMULATORS = ["verilator", *(["icarus"] if tools.available("icarus") else [])]
+
+
+@pytest.mark.parametrize("simulator", _SIMULATORS)
+def test_waves_are_kept(simulator: str, tmp_path: Path, build_dir: Path) -> None:
+    simulate({"a": np.eye(16, dtype=np.float32)}, 4, 16, simulator=simulator, waves=tmp_path, build_dir=build_dir)
+    form = tools.wave_format(simulator)
     assert sorted(file.name for file in tmp_path.iterdir()) == [f"compressor.{form}", f"decompressor.{form}"]
     assert all(file.stat().st_size > 1000 for file in tmp_path.iterdir())
 
@@ -92,7 +96,8 @@ def test_latency(preset: str, build_dir: Path) -> None:
     config = load(preset)
     rows = latency(config, build_dir=build_dir)
     assert [row.element_bits for row in rows] == list(config.element_bits)
-    assert all(0 < row.first_cycles <= (6 if config.core == "compressor" else 3) for row in rows), rows
+    # What the cores reach today, handshake to handshake: a change that takes longer has to say so here.
+    assert all(0 < row.first_cycles <= {"compressor": 6, "decompressor": 5}[config.core] for row in rows), rows
 
 
 def test_the_command_prints_a_table_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path,
