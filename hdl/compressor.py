@@ -33,9 +33,10 @@ class Compressor(wiring.Component):
     the packer the last one has just been scanned, so the wait costs neither a buffer nor a cycle. Stages close gaps,
     so a source that idles in mid-line does not hold up what is complete.
 
-    Latency: the first packed beat of a line leaves 3 cycles after the line's last raw beat was taken (2 in the
-    pipeline, 1 in the packer) if it fills a row or ends the packet. Throughput: 1 raw beat per cycle, unless the
-    packed side is full.
+    Latency: the first packed beat of a line leaves 3 cycles after the line's last raw beat was taken if what is packed
+    by then fills it. What is less leaves when the packet ends or the next line fills it up, at most as many cycles
+    after the last raw beat as the pipeline has stages, and one. Throughput: 1 raw beat per cycle, unless the packed
+    side is full.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class Compressor(wiring.Component):
     element_bytes : tuple of int
         Element sizes that packets may choose from: one or more of 1, 2, 4.
     pipeline : str
-        ``fast`` or ``small``: with or without a stage of its own for counting. Beats of at most 8 units never have it.
+        ``small`` or ``fast``: without or with a stage of its own for counting. Beats of at most 8 units never have it.
 
     Members
     -------
@@ -62,7 +63,7 @@ class Compressor(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], pipeline: str = "fast"):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], pipeline: str = "small"):
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
         self._sizes = tuple(sorted(element_bytes))

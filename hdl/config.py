@@ -27,8 +27,8 @@ BEAT_BYTES = (16, 32, 64)
 ELEMENT_BITS = (8, 16, 32)
 """Element sizes that zero-value coding knows."""
 
-PIPELINES = ("fast", "small")
-"""How deep a core is pipelined: for a high clock, or for few registers and a short latency."""
+PIPELINES = ("small", "fast")
+"""How deep a core is pipelined: for few registers and a short latency, or for a high clock."""
 
 _PRESETS = Path(__file__).parent / "presets"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
@@ -57,8 +57,8 @@ class CoreConfig:
     element_bits: tuple[int, ...] = _parameter(
         ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time", "one or more of 8, 16, 32")
     pipeline: str = _parameter(
-        "fast", "fast: a stage more where bits are counted, for a high clock; small: fewer registers, less latency",
-        "fast or small")
+        "small", "small: few registers and a short latency; fast: a stage more where bits are counted, for a high clock",
+        "small or fast")
 
     def __post_init__(self) -> None:
         for name in ("core", "name", "about", "pipeline"):

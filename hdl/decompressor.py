@@ -49,7 +49,7 @@ class Decompressor(wiring.Component):
     element_bytes : tuple of int
         Element sizes that packets may choose from: one or more of 1, 2, 4.
     pipeline : str
-        ``fast`` or ``small``: with or without a stage of its own for counting. Beats of at most 8 units never have it.
+        ``small`` or ``fast``: without or with a stage of its own for counting. Beats of at most 8 units never have it.
 
     Members
     -------
@@ -68,7 +68,7 @@ class Decompressor(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], pipeline: str = "fast"):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], pipeline: str = "small"):
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
         self._sizes = tuple(sorted(element_bytes))
