@@ -48,8 +48,8 @@ lint: $(READY) ## check style (ruff) and types (pyright)
 format: $(READY) ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## measure cycles, area and the golden model's speed; writes docs/performance.json (minutes)
-	@$(BIN)/cdma bench --output docs/performance.json
+bench: $(READY) ## measure everything and write docs/performance.json and .md (a quarter of an hour; LIBERTY=FILE adds um2 and MHz)
+	@$(BIN)/cdma bench --output docs/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
 
 docs: $(READY) ## write the generated pages and the generated parts of pages again

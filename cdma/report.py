@@ -42,6 +42,12 @@ _AREA = """\
 Of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on
 the generic target from a small table of gate sizes, with a cell library its um2 by those of its NAND gate."""
 
+_TIMING = """\
+## Timing
+
+The clock that the slowest path of each kind allows, in cells at the library's own corner, with an ideal clock and wires
+without length; inputs arrive with the clock edge, outputs are taken at the next."""
+
 _GOLDEN = """\
 ## Golden model
 
@@ -62,6 +68,8 @@ def performance_page(figures: dict[str, Any]) -> str:
         parts += [_LATENCY, _latency(figures["latency"])]
     if "area" in figures:
         parts += [_AREA, *_area(figures["area"])]
+    if "timing" in figures:
+        parts += [_TIMING, *_timing(figures["timing"])]
     if "golden" in figures:
         parts += [_GOLDEN, *_golden(figures["golden"])]
     return "\n\n".join(parts) + "\n"
@@ -99,6 +107,19 @@ def _area(reports: list[dict[str, Any]]) -> Iterator[str]:
                 [f"`{report['preset']}`", *(count(report["total"][key]) for key in _CELLS),
                  fixed(report["total"]["kge"], 2), *(fixed(report["total"][key], 0) for key in unit)]
                 for report in own])
+
+
+def _timing(reports: list[dict[str, Any]]) -> Iterator[str]:
+    kinds = list(dict.fromkeys(path["kind"] for report in reports for path in report["paths"]))
+    for library, tool in dict.fromkeys((report["library"], report["tool"]) for report in reports):
+        own = [report for report in reports if (report["library"], report["tool"]) == (library, tool)]
+        yield f"{library}, timed with {tool}, in MHz:"
+        yield markdown(["preset", *kinds], [[f"`{report['preset']}`", *(_clock(report, kind) for kind in kinds)]
+                                            for report in own])
+
+
+def _clock(report: dict[str, Any], kind: str) -> str:
+    return next((count(round(path["mhz"])) for path in report["paths"] if path["kind"] == kind), "")
 
 
 def _golden(figures: dict[str, Any]) -> Iterator[str]:

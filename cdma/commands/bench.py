@@ -58,6 +58,22 @@ def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     return {"area": reports}
 
 
+def _timing(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from hdl.config import load, preset_names
+    from synth.timing import timing
+
+    if call.liberty is None:
+        if call.only:
+            raise ValueError("timing needs a cell library: give --liberty FILE")
+        return {}
+    reports = []
+    names = preset_names()
+    for number, name in enumerate(names):
+        progress(f"timing {name}", number, len(names))
+        reports.append({"preset": name} | timing(load(name), liberty=call.liberty).as_dict())
+    return {"timing": reports}
+
+
 def _golden(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from golden import bench
 
@@ -73,7 +89,8 @@ def _shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     return {"shipped": simulated(arrays, build_dir=Path(call.build_dir), progress=progress)}
 
 
-_SECTIONS: dict[str, _Section] = {"shipped": _shipped, "throughput": _throughput, "area": _area, "golden": _golden}
+_SECTIONS: dict[str, _Section] = {"shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
+                                 "golden": _golden}
 
 
 def add(commands: Any) -> None:
@@ -81,7 +98,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "bench", "measure cycles, area and the golden model's speed", _DESCRIPTION,
                          _EXAMPLES, run)
     parser.add_argument("--only", action="append", choices=tuple(_SECTIONS), help="measure this alone; may be repeated")
-    parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2")
+    parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2, and for timing")
     parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too; with --only, others that "
                         "are in the file stay")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",

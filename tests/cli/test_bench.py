@@ -51,10 +51,11 @@ def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_cores(cdma, 
 def test_the_page_of_all_figures_has_every_section() -> None:
     figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
     page = performance_page(figures)
-    for title in ("A real dump", "Beats per cycle", "Latency", "Area", "Golden model"):
+    for title in ("A real dump", "Beats per cycle", "Latency", "Area", "Timing", "Golden model"):
         assert f"\n## {title}\n" in page
 
 
 def test_mistakes(fails) -> None:
     assert "golden" in fails("bench", "--only", "speed")
+    assert "--liberty" in fails("bench", "--only", "timing")
     assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
