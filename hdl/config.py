@@ -57,7 +57,8 @@ class CoreConfig:
     element_bits: tuple[int, ...] = _parameter(
         ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time", "one or more of 8, 16, 32")
     pipeline: str = _parameter(
-        "small", "small: few registers and a short latency; fast: a stage more where bits are counted, for a high clock",
+        "small",
+        "small: few registers and a short latency; fast: a stage more where bits are counted, for a high clock",
         "small or fast")
 
     def __post_init__(self) -> None:

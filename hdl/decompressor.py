@@ -95,7 +95,7 @@ class Decompressor(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), ring.i)
         m.d.comb += [reader.rows.eq(ring.rows), reader.valid.eq(ring.valid), reader.facts.eq(ring.facts)]
 
-        # Where data is read: `row` and `lane`. Where counting takes long, the count of a slot is added in the next cycle.
+        # Where data is read: `row` and `lane`. With a slot register the count of a slot is added a cycle later.
         row_0 = Signal(ROWS, init=1)
         lane_0 = Signal(position)
         more = Signal(position + 1)
