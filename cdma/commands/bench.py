@@ -109,6 +109,8 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Measure, write and print."""
     figures: dict[str, Any] = {}
+    if call.liberty is not None and not Path(call.liberty).is_file():
+        raise ValueError(f"there is no cell library {call.liberty}")
     with Progress() as progress:
         for name in call.only or _SECTIONS:
             figures |= _SECTIONS[name](call, progress)
