@@ -27,7 +27,7 @@ $(READY): pyproject.toml tools/check-system
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,peers,test]'
 	@touch $@
 
-generate: $(READY) ## write Verilog and JSON of compressor and decompressor into build/rtl
+generate: $(READY) ## write Verilog, JSON and lint waivers of compressor and decompressor into build/rtl
 	@$(BIN)/cdma generate -o $(BUILD)/rtl
 
 simulate: generate ## send the shipped dump through the simulated Verilog, both directions, every byte compared

@@ -17,7 +17,7 @@ breaks, exit code 1, and nothing is written."""
 _EXAMPLES = """\
   cdma decompress layer.zvc layer.npy --dtype float32 --shape 1,96,32,32
   cdma decompress layer.zvc layer.raw
-  cdma decompress layer.zvc layer.raw --crc 1a2b3c4d      check the whole stream first
+  cdma decompress layer.zvc layer.raw --crc 1a2b3c4d      check the whole stream as well
   cdma decompress layer.lines layer.raw --lines --element 32"""
 
 
@@ -32,7 +32,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
                         help="raw bytes of a block, as when compressed (default: 4096)")
     parser.add_argument("--raw-bytes", type=whole_number, metavar="N", help="length that the output must have")
-    parser.add_argument("--crc", type=_crc, metavar="HEX", help="CRC-32C that the block stream must have")
+    parser.add_argument("--crc", type=_crc, metavar="HEX",
+                        help="CRC-32C that the block stream must have, checked when its structure is sound")
     parser.add_argument("--dtype", metavar="TYPE", help="NumPy type of a .npy output (default: uint8)")
     parser.add_argument("--shape", metavar="N,N,...", help="shape of a .npy output (default: one dimension)")
 

@@ -1,4 +1,4 @@
-"""``cdma generate``: Verilog of cores, and JSON about it."""
+"""``cdma generate``: Verilog of cores, JSON about it, and the lint rules that it waives."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from cdma.output import count, print_json, table
 from cdma.progress import Progress
 
 _DESCRIPTION = """\
-Write NAME.v and NAME.json of each configuration: its Verilog, and the resolved configuration, the ports and the
-versions of the tools. The same configuration gives the same bytes on every machine."""
+Write NAME.v, NAME.json and NAME.vlt of each configuration: its Verilog; the resolved configuration, the ports and the
+versions of the tools; and the lint rules that generated Verilog cannot keep, waived one by one with reasons, for
+'verilator --lint-only -Wall NAME.vlt NAME.v'. The same configuration gives the same bytes on every machine."""
 
 _EXAMPLES = """\
   cdma generate --list                                    what there is
@@ -47,7 +48,8 @@ def run(call: argparse.Namespace) -> int:
             progress("generating Verilog", number, len(configs))
             verilog = emit(config)
             files = {folder / f"{verilog.name}.v": verilog.text,
-                     folder / f"{verilog.name}.json": json.dumps(verilog.about(), indent=2) + "\n"}
+                     folder / f"{verilog.name}.json": json.dumps(verilog.about(), indent=2) + "\n",
+                     folder / f"{verilog.name}.vlt": verilog.waivers}
             for path, text in files.items():
                 path.write_text(text, encoding="utf-8")
                 written.append({"file": str(path), "bytes": len(text.encode()), "top": verilog.name})

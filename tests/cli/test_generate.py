@@ -12,7 +12,7 @@ from hdl.verilog import emit
 def test_both_cores_by_default(cdma) -> None:
     outcome = cdma("generate", "-o", "rtl")
     assert (outcome.code, outcome.err) == (0, "")
-    names = {f"cdma_{core}.{kind}" for core in ("compressor", "decompressor") for kind in ("v", "json")}
+    names = {f"cdma_{core}.{kind}" for core in ("compressor", "decompressor") for kind in ("v", "json", "vlt")}
     assert {path.name for path in Path("rtl").iterdir()} == names
     for name in names:
         assert name in outcome.out

@@ -22,3 +22,8 @@ def test_preset(preset: str, simulator: str, share: float, bench) -> None:
 def test_two_element_sizes(core: str, bench) -> None:
     config = load(core).replace(element_bits=(8, 32), beat_bytes=16)
     bench(config, f"verif.benches.{core}")
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_bus_models_of_others(preset: str, bench) -> None:
+    bench(load(preset), "verif.benches.interoperate")
