@@ -19,7 +19,10 @@ _SHIPPED = """\
 ## A real dump
 
 The [shipped dump](../workload/data/README.md), as `cdma simulate` prints it: array by array through compressor and
-decompressor, back to back."""
+decompressor, back to back. The limit is that of the array as a whole. Where a stretch of it is so dense that its lines
+grow, the packed side is full and the raw side waits; the cores hold a few beats, so a sparse stretch behind it cannot
+make the wait up. Arrays whose density is uneven can therefore stay below the limit (the lowest seen on dumps of real
+networks was 95.5 %, at 8 bits), arrays of even density reach it: see the next section."""
 
 _THROUGHPUT = """\
 ## Beats per cycle
@@ -34,7 +37,8 @@ _LATENCY = """\
 The longest, in cycles from handshake to handshake, of packets alone. First beat: in the compressor from a line's last
 raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the
 elements of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw beat to the
-last packed beat."""
+last packed beat. A line of narrow beats is eight beats long, so their compressor's pipeline is longer: what leaves with
+the end of the packet alone leaves later."""
 
 _AREA = """\
 ## Area
