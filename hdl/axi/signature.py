@@ -1,0 +1,57 @@
+"""Ports of AXI4 and AXI4-Lite as signatures, with the specification's own signal names.
+
+Source: AMBA AXI and ACE (IHI 0022), chapters A2 (signals), B1 (AXI4-Lite).
+"""
+
+from __future__ import annotations
+
+from amaranth.lib import enum, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Resp", "axi_lite", "axi_read", "axi_write"]
+
+ID_BITS = 1
+
+
+class Resp(enum.Enum, shape=2):
+    """Response to a transfer."""
+
+    OKAY = 0
+    EXOKAY = 1
+    SLVERR = 2
+    DECERR = 3
+
+
+def _request(channel: str, address_bits: int) -> dict[str, wiring.Member]:
+    return {
+        f"{channel}id": Out(ID_BITS), f"{channel}addr": Out(address_bits), f"{channel}len": Out(8),
+        f"{channel}size": Out(3), f"{channel}burst": Out(2), f"{channel}cache": Out(4), f"{channel}prot": Out(3),
+        f"{channel}valid": Out(1), f"{channel}ready": In(1),
+    }
+
+
+def axi_read(address_bits: int, beat_bytes: int) -> wiring.Signature:
+    """The read channels of an AXI4 port, as the master has them. All transactions have identifier 0."""
+    return wiring.Signature(_request("ar", address_bits) | {
+        "rid": In(ID_BITS), "rdata": In(8 * beat_bytes), "rresp": In(2), "rlast": In(1),
+        "rvalid": In(1), "rready": Out(1),
+    })
+
+
+def axi_write(address_bits: int, beat_bytes: int) -> wiring.Signature:
+    """The write channels of an AXI4 port, as the master has them. All transactions have identifier 0."""
+    return wiring.Signature(_request("aw", address_bits) | {
+        "wdata": Out(8 * beat_bytes), "wstrb": Out(beat_bytes), "wlast": Out(1), "wvalid": Out(1), "wready": In(1),
+        "bid": In(ID_BITS), "bresp": In(2), "bvalid": In(1), "bready": Out(1),
+    })
+
+
+def axi_lite(address_bits: int) -> wiring.Signature:
+    """An AXI4-Lite port of 32 bits, as the master has it; a subordinate has ``In(axi_lite(...))``."""
+    return wiring.Signature({
+        "awaddr": Out(address_bits), "awprot": Out(3), "awvalid": Out(1), "awready": In(1),
+        "wdata": Out(32), "wstrb": Out(4), "wvalid": Out(1), "wready": In(1),
+        "bresp": In(2), "bvalid": In(1), "bready": Out(1),
+        "araddr": Out(address_bits), "arprot": Out(3), "arvalid": Out(1), "arready": In(1),
+        "rdata": In(32), "rresp": In(2), "rvalid": In(1), "rready": Out(1),
+    })

@@ -1,0 +1,1 @@
+"""Control: registers, descriptors, queues, rings, completions and the interrupt."""

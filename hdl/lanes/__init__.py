@@ -1,0 +1,1 @@
+"""Lanes: all that stands beside one memory controller, for offload and for prefetch."""

@@ -1,0 +1,66 @@
+"""What lanes and link hand to each other: pieces of the block stream, one link beat at a time.
+
+A *framed block* is a block as it stands in the block stream: its header, its payload, and the padding to whole words
+of 4 bytes. Source: the block stream of docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from amaranth.lib import data, stream
+
+from hdl.engine_config import EngineConfig
+from hdl.transfer import BLOCK_BITS
+
+__all__ = ["HEADER_BYTES", "RAW_CODING", "WORD_BYTES", "block_layout", "framed_stream", "header_layout", "piece_stream",
+           "words_stream"]
+
+HEADER_BYTES = 4
+WORD_BYTES = 4
+RAW_CODING = 0
+"""Coding of a block that was left raw; the others are their element size in bytes."""
+
+
+def header_layout() -> data.StructLayout:
+    """A block's header: bytes of its payload, coding, and its number modulo 256."""
+    return data.StructLayout({"payload_bytes": 16, "coding": 8, "sequence": 8})
+
+
+def framed_stream(config: EngineConfig) -> stream.Signature:
+    """Framed blocks, from a lane to the aggregator: every block starts at byte 0 of a beat.
+
+    ``words`` of ``data`` count, 1 to ``link_words``; all but on the last beat; those behind are zero. ``first`` and
+    ``last`` bound a block. On the first beat, ``block_words`` is the number of words of the whole framed block,
+    ``nonzero`` its non-zero elements, and ``raw`` says that it was left raw.
+    """
+    return stream.Signature(data.StructLayout({
+        "data": 8 * config.link_beat_bytes, "words": range(config.link_words + 1), "first": 1, "last": 1,
+        "block_words": range(config.largest_payload // WORD_BYTES + 3), "nonzero": range(config.block_bytes + 1),
+        "raw": 1,
+    }))
+
+
+def words_stream(config: EngineConfig) -> stream.Signature:
+    """The block stream without gaps: ``words`` of ``data`` count, all but on the ``last`` beat of a transfer."""
+    return stream.Signature(data.StructLayout({
+        "data": 8 * config.link_beat_bytes, "words": range(config.link_words + 1), "last": 1,
+    }))
+
+
+def block_layout(config: EngineConfig) -> data.StructLayout:
+    """What a lane has to know to expand a block: lengths in bytes, where it goes, and its number in the transfer."""
+    return data.StructLayout({
+        "payload_bytes": range(config.largest_payload + 1), "raw": 1,
+        "raw_bytes": range(config.block_bytes + 1), "address": config.address_bits, "number": BLOCK_BITS,
+    })
+
+
+def piece_stream(config: EngineConfig) -> stream.Signature:
+    """Payloads from the distributor to a lane: beats as they came over the link.
+
+    The payload starts at word ``offset`` of the beat that is ``first``, and ends, padding included, in the beat that is
+    ``last``; words before and behind belong to others. ``offset`` and ``block`` count on the first beat only.
+    """
+    return stream.Signature(data.StructLayout({
+        "data": 8 * config.link_beat_bytes, "first": 1, "last": 1, "offset": range(config.link_words),
+        "block": block_layout(config),
+    }))
