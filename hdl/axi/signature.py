@@ -8,7 +8,7 @@ from __future__ import annotations
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Resp", "axi_lite", "axi_read", "axi_write"]
+__all__ = ["Resp", "axi_full", "axi_lite", "axi_read", "axi_write"]
 
 ID_BITS = 1
 
@@ -44,6 +44,12 @@ def axi_write(address_bits: int, beat_bytes: int) -> wiring.Signature:
         "wdata": Out(8 * beat_bytes), "wstrb": Out(beat_bytes), "wlast": Out(1), "wvalid": Out(1), "wready": In(1),
         "bid": In(ID_BITS), "bresp": In(2), "bvalid": In(1), "bready": Out(1),
     })
+
+
+def axi_full(address_bits: int, beat_bytes: int) -> wiring.Signature:
+    """An AXI4 port with all channels, as the master has it."""
+    return wiring.Signature({**axi_read(address_bits, beat_bytes).members,
+                             **axi_write(address_bits, beat_bytes).members})
 
 
 def axi_lite(address_bits: int) -> wiring.Signature:
