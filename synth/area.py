@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,8 +13,10 @@ from hdl.config import CoreConfig
 from hdl.verilog import emit
 from synth import library as libraries
 from synth import mapping
+from synth import timing as timings
 from synth.cells import CLOCK_GATE, FLIP_FLOP, FPGA, gate_size
 from synth.library import Library
+from synth.timing import TimingPath
 from synth.yosys import Progress, YosysError, find, report
 
 __all__ = ["AreaReport", "AreaRow", "area", "measure"]
@@ -78,6 +80,10 @@ class AreaReport:
         Which Yosys.
     rows : tuple of AreaRow
         Each module, parents first; the whole design last.
+    timed_with : str or None
+        What timed the netlist of the whole design; None if nothing did.
+    paths : tuple of TimingPath
+        The slowest paths of the whole design, one of each kind.
     """
 
     name: str
@@ -86,6 +92,8 @@ class AreaReport:
     recipe: str | None
     yosys: str
     rows: tuple[AreaRow, ...]
+    timed_with: str | None = None
+    paths: tuple[TimingPath, ...] = ()
 
     @property
     def total(self) -> AreaRow:
@@ -97,7 +105,8 @@ class AreaReport:
         return asdict(self) | {"rows": [asdict(row) for row in self.rows], "total": asdict(self.total)}
 
 
-def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | None = None, recipe: str = "small",
+def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | None = None,
+         recipe: str = mapping.DEFAULT_RECIPE, timed: bool = False, modules: bool = True,
          progress: Progress | None = None) -> AreaReport:
     """Area of a core.
 
@@ -110,7 +119,11 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
     liberty : str or Path, optional
         The cell library, for the target ``liberty`` alone.
     recipe : str
-        How logic is mapped to gates or cells: ``small`` or ``fast``.
+        How logic is mapped to gates or cells: ``fast`` or ``small``.
+    timed : bool
+        Whether to time the same netlist as well; only in the cells of a library.
+    modules : bool
+        Whether to map the modules one by one as well; without, the report has the row of the whole design alone.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
 
@@ -122,7 +135,8 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
     """
     library = _library(target, liberty)
     report(progress, f"generating {config.name}")
-    return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe, progress=progress)
+    return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe,
+                   clock=timings.CLOCK if timed and library else None, modules=modules, progress=progress)
 
 
 def _library(target: str, liberty: str | Path | None) -> Library | None:
@@ -135,46 +149,56 @@ def _library(target: str, liberty: str | Path | None) -> Library | None:
     return libraries.load(liberty) if liberty is not None else None
 
 
-def measure(verilog: str, top: str, *, target: str = "generic", library: Library | None = None, recipe: str = "small",
+def measure(verilog: str, top: str, *, target: str = "generic", library: Library | None = None,
+            recipe: str = mapping.DEFAULT_RECIPE, clock: str | None = None, modules: bool = True,
             progress: Progress | None = None) -> AreaReport:
-    """Area of any design in Verilog; parameters, result and errors as for :func:`area`."""
+    """Area of any design in Verilog, timed if its clock is named; parameters, result and errors as for :func:`area`."""
     yosys = find(progress)
     files = mapping.inputs(verilog, recipe, library)
     stage = f"synthesis of {top}"
+    runs = (True, False) if modules else (True,)
     done = 0
-    report(progress, stage, 0, 2)
+    report(progress, stage, done, len(runs))
 
-    def run(flat: bool) -> dict[str, Any]:
+    def run(flat: bool) -> dict[str, str]:
         nonlocal done
+        wanted = ["stat.json"]
         if target in FPGA:
             script = mapping.fpga_script(top, flat, target)
         elif library is not None:
-            script = mapping.library_script(top, flat, library)
+            netlist = flat and clock is not None
+            wanted += timings.NETLIST if netlist else ()
+            script = mapping.library_script(top, flat, recipe, library, netlist)
         else:
-            script = mapping.gates_script(top, flat)
-        result = yosys.run(script, files, ["stat.json"], f"{stage} (target {target})")
+            script = mapping.gates_script(top, flat, recipe)
+        result = yosys.run(script, files, wanted, f"{stage} (target {target})")
         done += 1
-        report(progress, stage, done, 2)
-        return json.loads(result["stat.json"])
+        report(progress, stage, done, len(runs))
+        return result
 
-    with ThreadPoolExecutor(2) as pool:
-        whole, tree = pool.map(run, (True, False))
+    with ThreadPoolExecutor(len(runs)) as pool:
+        whole, *tree = pool.map(run, runs)
+    (flat,) = (facts["num_cells_by_type"] for facts in json.loads(whole["stat.json"])["modules"].values())
+    rows = [row for result in tree for row in _rows(json.loads(result["stat.json"]), top, target, library)]
+    total = _row(TOTAL, flat, target, library)
+    timed_with: str | None = None
+    paths: tuple[TimingPath, ...] = ()
+    if library is not None and clock is not None:
+        report(progress, f"timing of {top}")
+        timed_with, paths = timings.of_netlist(whole, top, library, clock=clock)
     return AreaReport(name=top, target=target, library=library.name if library else None,
-                      recipe=None if target in FPGA else recipe,
-                      yosys=yosys.version, rows=_rows(whole, tree, top, target, library))
+                      recipe=None if target in FPGA else recipe, yosys=yosys.version,
+                      rows=(*rows, total), timed_with=timed_with, paths=paths)
 
 
-def _rows(whole: Mapping[str, Any], tree: Mapping[str, Any], top: str, target: str,
-          library: Library | None) -> tuple[AreaRow, ...]:
+def _rows(tree: Mapping[str, Any], top: str, target: str, library: Library | None) -> Iterator[AreaRow]:
     modules = {name.lstrip("\\"): facts["num_cells_by_type"] for name, facts in tree["modules"].items()}
-    (flat,) = (facts["num_cells_by_type"] for facts in whole["modules"].values())
     rows = [_row(_path(name, top), {cell: count * number for cell, count in modules[name].items()
                                     if cell not in modules}, target, library)
             for name, number in _instances(modules, top).items()]
     weights = [row.kge if row.kge is not None else row.luts or 0 for row in rows]
     everything = sum(weights) or 1
-    shared = tuple(replace(row, share=round(weight / everything, 4)) for row, weight in zip(rows, weights, strict=True))
-    return (*shared, _row(TOTAL, flat, target, library))
+    return (replace(row, share=round(weight / everything, 4)) for row, weight in zip(rows, weights, strict=True))
 
 
 def _path(name: str, top: str) -> str:

@@ -16,10 +16,13 @@ from synth.netlist import Netlist, read
 from synth.static import Step
 from synth.yosys import Progress, find, report
 
-__all__ = ["TOOLS", "Stage", "TimingPath", "TimingReport", "measure", "timing"]
+__all__ = ["NETLIST", "TOOLS", "Stage", "TimingPath", "TimingReport", "measure", "of_netlist", "timing"]
 
 TOOLS = ("opensta", "tables")
 """What can time a netlist: OpenSTA where it is installed, and the library's delay tables read here."""
+
+NETLIST = ("net.v", "net.json")
+"""The files that a mapped netlist consists of."""
 
 CLOCK = "aclk"
 """The clock's port."""
@@ -97,7 +100,7 @@ class TimingReport:
         return asdict(self)
 
 
-def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = "small", tool: str | None = None,
+def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = mapping.DEFAULT_RECIPE, tool: str | None = None,
            progress: Progress | None = None) -> TimingReport:
     """Worst paths of a core, flattened, in the cells of a library.
 
@@ -108,7 +111,7 @@ def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = "small", to
     liberty : str or Path
         The cell library.
     recipe : str
-        How logic is mapped to cells: ``small`` or ``fast``.
+        How logic is mapped to cells: ``fast`` or ``small``.
     tool : str, optional
         ``opensta`` or ``tables``; OpenSTA where it is installed if not given.
     progress : callable, optional
@@ -125,32 +128,54 @@ def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = "small", to
     return measure(emit(config).text, config.name, library, clock=CLOCK, recipe=recipe, tool=tool, progress=progress)
 
 
-def measure(verilog: str, top: str, library: Library, *, clock: str = CLOCK, recipe: str = "small",
+def measure(verilog: str, top: str, library: Library, *, clock: str = CLOCK, recipe: str = mapping.DEFAULT_RECIPE,
             tool: str | None = None, progress: Progress | None = None) -> TimingReport:
     """Worst paths of any design in Verilog with one clock; parameters, result and errors as for :func:`timing`."""
-    if tool is None:
-        tool = "opensta" if opensta.available() else "tables"
-    if tool not in TOOLS:
-        raise ValueError(f"the timing tool must be one of {', '.join(TOOLS)}, not {tool!r}")
-    if tool == "opensta" and not opensta.available():
-        raise ValueError("OpenSTA is not installed: put its program sta on PATH, or use the timing tool tables")
+    tool = _tool(tool)
     yosys = find(progress)
     report(progress, f"synthesis of {top}", 0, 2)
-    result = yosys.run(mapping.library_script(top, True, library, netlist=True),
-                       mapping.inputs(verilog, recipe, library), ["net.v", "net.json"], f"synthesis of {top}")
+    result = yosys.run(mapping.library_script(top, True, recipe, library, netlist=True),
+                       mapping.inputs(verilog, recipe, library), list(NETLIST), f"synthesis of {top}")
     report(progress, f"timing of {top}", 1, 2)
-    netlist = read(result["net.json"], top)
-    load = mapping.output_load(library)
-    if tool == "opensta":
-        paths = opensta.worst_paths(result["net.v"], netlist, library, clock, load)
-    else:
-        paths = static.worst_paths(netlist, library, clock, load)
+    name, paths = of_netlist(result, top, library, clock=clock, tool=tool)
     report(progress, f"timing of {top}", 2, 2)
-    um2 = sum(library.cells[kind].area for kind, _ in netlist.cells.values())
-    return TimingReport(name=top, library=library.name, recipe=recipe,
-                        tool=opensta.version() if tool == "opensta" else static.NAME, yosys=yosys.version,
-                        um2=round(um2, 3), kge=round(um2 / library.nand2.area / 1000, 4),
-                        paths=_named(paths, netlist, library))
+    um2 = sum(library.cells[kind].area for kind, _ in read(result["net.json"], top).cells.values())
+    return TimingReport(name=top, library=library.name, recipe=recipe, tool=name, yosys=yosys.version,
+                        um2=round(um2, 3), kge=round(um2 / library.nand2.area / 1000, 4), paths=paths)
+
+
+def of_netlist(files: Mapping[str, str], top: str, library: Library, *, clock: str = CLOCK,
+               tool: str | None = None) -> tuple[str, tuple[TimingPath, ...]]:
+    """What timed a mapped netlist, and its worst paths.
+
+    Parameters
+    ----------
+    files : mapping of str to str
+        Text of the :data:`NETLIST` that :func:`synth.mapping.library_script` leaves.
+    top, library, clock, tool
+        As for :func:`timing`.
+
+    Raises
+    ------
+    ValueError
+        If the tool is unknown, or OpenSTA is asked for and not installed.
+    """
+    netlist = read(files["net.json"], top)
+    load = mapping.output_load(library)
+    if _tool(tool) == "opensta":
+        paths = opensta.worst_paths(files["net.v"], netlist, library, clock, load)
+        return opensta.version(), _named(paths, netlist, library)
+    return static.NAME, _named(static.worst_paths(netlist, library, clock, load), netlist, library)
+
+
+def _tool(named: str | None) -> str:
+    if named is None:
+        return "opensta" if opensta.available() else "tables"
+    if named not in TOOLS:
+        raise ValueError(f"the timing tool must be one of {', '.join(TOOLS)}, not {named!r}")
+    if named == "opensta" and not opensta.available():
+        raise ValueError("OpenSTA is not installed: put its program sta on PATH, or use the timing tool tables")
+    return named
 
 
 def _named(paths: Mapping[tuple[str, str], list[Step]], netlist: Netlist, library: Library) -> tuple[TimingPath, ...]:
