@@ -1,0 +1,213 @@
+"""The memory's pins between masters of cocotbext-axi, and between hands that break every rule once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
+from cocotbext.axi import AxiBus, AxiMaster, AxiResp
+
+from verif import job
+from verif.engine.memory import RULES, Behaviour, Memory
+from verif.engine.top import DEVICE, LINK
+
+_PORTS = ("m_axi_lane0", "m_axi_lane1", "m_axi_link")
+_BASE = 0x12_3456_0000
+
+
+async def _ready(dut: Any) -> tuple[Memory, Memory]:
+    values = job.load()
+    for name in ("knob_write", "knob_memory", "knob_port", "knob", "knob_value"):
+        getattr(dut, name).value = 0
+    for port in _PORTS:
+        for name in ("arvalid", "rready", "awvalid", "wvalid", "bready"):
+            getattr(dut, f"{port}_{name}").value = 0
+    dut.aresetn.value = 0
+    cocotb.start_soon(Clock(dut.aclk, 2, "ns").start())
+    await ClockCycles(dut.aclk, 4)
+    dut.aresetn.value = 1
+    size = {"beat_bytes": values["beat_bytes"], "image_bytes": values["image_bytes"], "folder": job.folder()}
+    device, link = Memory(dut, "device", DEVICE, ports=2, **size), Memory(dut, "link", LINK, ports=1, **size)
+    for memory in (device, link):
+        await memory.place(_BASE)
+        await memory.behave(Behaviour())
+        await memory.heal()
+    return device, link
+
+
+def _master(dut: Any, port: str) -> Any:
+    master = AxiMaster(AxiBus.from_prefix(dut, port), dut.aclk, dut.aresetn, reset_active_level=False)
+    for interface in (master.write_if, master.read_if):
+        interface.log.setLevel("WARNING")
+    return master
+
+
+@cocotb.test()
+async def bytes_pass(dut: Any) -> None:
+    """What a master writes is what it reads, in order, however slow the memory; images go in and out."""
+    _, link = await _ready(dut)
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    image = rng.integers(0, 256, link.image_bytes, dtype=np.uint8)
+    await link.load(image)
+    assert np.array_equal(await link.dump(), image)
+    part = rng.integers(0, 256, 1600, dtype=np.uint8)
+    await link.load(part, _BASE + 320)
+    image[320:1920] = part
+    assert np.array_equal(await link.dump(_BASE + 304, 640), image[304:944])
+    master = _master(dut, "m_axi_link")
+    for how in (Behaviour(), Behaviour(latency=40), Behaviour(stalls=0.5), Behaviour(stalls=0.7, longest=16),
+                Behaviour(bandwidth=0.25, address_after_data=True)):
+        await link.behave(how, seed=int(rng.integers(1 << 30)))
+        for _ in range(4):
+            place, size = int(rng.integers(0, 60000)), int(rng.integers(1, 5000))
+            data = rng.integers(0, 256, size, dtype=np.uint8)
+            written = await with_timeout(master.write(_BASE + place, data.tobytes()), 200, "us")
+            assert written.resp == AxiResp.OKAY
+            image[place:place + size] = data
+            place, size = int(rng.integers(0, 60000)), int(rng.integers(1, 5000))
+            read = await with_timeout(master.read(_BASE + place, size), 200, "us")
+            assert (bytes(read.data), read.resp) == (image[place:place + size].tobytes(), AxiResp.OKAY)
+    assert np.array_equal(await link.dump(), image)
+    # The others' master starts and ends inside beats, which an engine never does.
+    assert set(await link.broken()) <= {f"link port 0: {RULES[rule]}" for rule in (3, 8, 12)}
+    assert await link.open() == 0
+
+
+@cocotb.test()
+async def figures_hold(dut: Any) -> None:
+    """Latency, bandwidth and stalls are as asked for; every beat is counted."""
+    _, link = await _ready(dut)
+    dut.m_axi_link_rready.value = 1
+
+    async def read(bursts: int) -> tuple[int, int, float]:
+        await link.clear()
+        start = await link.count("cycle", 0)
+        for number in range(bursts):
+            await _request(dut, "ar", _BASE + 4096 * (number % 8), 255)
+        while await link.open():
+            pass
+        traffic = await link.traffic()
+        assert (traffic.read_bursts, traffic.read_beats) == (bursts, 256 * bursts)
+        cycles = traffic.last_read - traffic.first_read + 1
+        return traffic.first_read - start, cycles, traffic.read_beats / cycles
+
+    first, cycles, _ = await read(4)
+    assert cycles == 1024
+    await link.behave(Behaviour(latency=350))
+    later, cycles, _ = await read(4)
+    assert (later - first, cycles) == (350 - 1, 1024)
+    await link.behave(Behaviour(bandwidth=0.25))
+    assert abs((await read(4))[2] - 0.25) < 0.005
+    for longest in (1, 8):
+        await link.behave(Behaviour(stalls=0.3, longest=longest), seed=cocotb.RANDOM_SEED % 2**31)
+        assert abs((await read(16))[2] - 0.7) < 0.05
+    assert await link.broken() == []
+
+
+@cocotb.test()
+async def addresses_fail(dut: Any) -> None:
+    """Addresses that shall fail, and those outside the image, answer with an error and are not written."""
+    device, link = await _ready(dut)
+    image = np.zeros(link.image_bytes, np.uint8)
+    await link.load(image)
+    master = _master(dut, "m_axi_link")
+    await link.fail(_BASE + 256, _BASE + 256, 2)
+    for place, resp in ((0, 0), (240, 0), (256, 2), (272, 0), (link.image_bytes, 3), (-16, 3)):
+        assert (await master.write(_BASE + place, bytes([7] * 16))).resp == resp
+        assert (await master.read(_BASE + place, 16)).resp == resp
+    for place in (0, 240, 272):
+        image[place:place + 16] = 7
+    assert np.array_equal(await link.dump(), image)
+    assert (await link.traffic()).outside == 4
+    await link.fail(_BASE + 256, _BASE + 300, 3, reads=False)
+    assert (await master.read(_BASE + 256, 64)).resp == 0
+    assert (await master.write(_BASE + 240, bytes(64))).resp == 3
+    await link.heal()
+    assert (await master.write(_BASE + 240, bytes(64))).resp == 0
+    assert await link.broken() == [] == await device.broken()
+
+
+async def _request(dut: Any, channel: str, address: int, length: int, *, port: str = "m_axi_link",
+                   size: int = 4) -> None:
+    pins = {"addr": address, "len": length, "size": size, "burst": 1, "id": 0, "valid": 1}
+    for name, value in pins.items():
+        getattr(dut, f"{port}_{channel}{name}").value = value
+    ready = getattr(dut, f"{port}_{channel}ready")
+    await RisingEdge(dut.aclk)
+    while not int(ready.value):
+        await RisingEdge(dut.aclk)
+    getattr(dut, f"{port}_{channel}valid").value = 0
+
+
+async def _data(dut: Any, strobe: int, last: int, *, port: str = "m_axi_link") -> None:
+    for name, value in (("data", 0), ("strb", strobe), ("last", last), ("valid", 1)):
+        getattr(dut, f"{port}_w{name}").value = value
+    await RisingEdge(dut.aclk)
+    while not int(getattr(dut, f"{port}_wready").value):
+        await RisingEdge(dut.aclk)
+    getattr(dut, f"{port}_wvalid").value = 0
+
+
+@cocotb.test()
+async def broken_rules_are_named(dut: Any) -> None:
+    """Every rule is broken once, and nothing else is said than that."""
+    device, link = await _ready(dut)
+    for port in _PORTS:
+        getattr(dut, f"{port}_rready").value = 1
+        getattr(dut, f"{port}_bready").value = 1
+
+    async def says(memory: Memory, *rules: int, port: int = 0) -> None:
+        await ClockCycles(dut.aclk, 4)
+        found = await device.broken() + await link.broken()
+        assert found == [f"{memory.name} port {port}: {RULES[rule]}" for rule in rules]
+
+    for channel, first in (("ar", 0), ("aw", 5)):
+        lasts = () if channel == "ar" else ((0xFFFF, 0), (0xFFFF, 1))
+        for rule, address, size in ((1, _BASE, 3), (2, _BASE + 4080, 4), (3, _BASE + 8, 4)):
+            await _request(dut, channel, address, 1, size=size)
+            for strobe, last in lasts:
+                await _data(dut, strobe, last)
+            await says(link, first + rule)
+        # The block belongs to port 0; then one that does, but ends in the next.
+        for port, address in ((1, _BASE), (0, _BASE + 496)):
+            await _request(dut, channel, address, 1, port=f"m_axi_lane{port}")
+            for strobe, last in lasts:
+                await _data(dut, strobe, last, port=f"m_axi_lane{port}")
+            await says(device, first + 4, port=port)
+        await link.behave(Behaviour(stalls=0.95, longest=256))
+        getattr(dut, f"m_axi_link_{channel}valid").value = 1
+        await ClockCycles(dut.aclk, 2)
+        while int(getattr(dut, f"m_axi_link_{channel}ready").value):
+            await RisingEdge(dut.aclk)
+        getattr(dut, f"m_axi_link_{channel}addr").value = _BASE + 512
+        await RisingEdge(dut.aclk)
+        getattr(dut, f"m_axi_link_{channel}valid").value = 0
+        await _reset(dut)
+        await link.behave(Behaviour())
+        await says(link, first)
+    for rule, beat in ((11, (0xFFFF, 0)), (12, (0xF00F, 1))):
+        await _request(dut, "aw", _BASE, 0)
+        await _data(dut, *beat)
+        await says(link, rule)
+    dut.m_axi_link_wvalid.value = 1
+    await ClockCycles(dut.aclk, 3)
+    dut.m_axi_link_wvalid.value = 0
+    await says(link, 10)
+    dut.m_axi_link_awvalid.value = 1
+    await _reset(dut)
+    await says(link, 13)
+    if cocotb.SIM_NAME.lower().startswith("icarus"):
+        dut.m_axi_link_awvalid.value = "x"
+        await ClockCycles(dut.aclk, 2)
+        dut.m_axi_link_awvalid.value = 0
+        await says(link, 14)
+
+
+async def _reset(dut: Any) -> None:
+    dut.aresetn.value = 0
+    await ClockCycles(dut.aclk, 3)
+    dut.m_axi_link_awvalid.value = 0
+    dut.aresetn.value = 1

@@ -1,0 +1,1 @@
+"""Verification of the whole engine: memories, driver and scoreboard, benches, and what they measure."""

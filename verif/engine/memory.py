@@ -1,0 +1,216 @@
+"""The memories that an engine is simulated with: loads and dumps their images, sets their knobs, reads their counters.
+
+The knobs, counters and rules are numbered in ``memory.v`` alone; this module reads them from there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cocotb.triggers import ReadOnly, RisingEdge
+
+from verif.stream import Bytes
+
+__all__ = ["COUNTS", "KNOBS", "RULES", "SOURCE", "Behaviour", "Memory", "Traffic"]
+
+SOURCE = Path(__file__).with_name("memory.v").read_text(encoding="utf-8")
+"""Verilog of the memory."""
+
+ALL_PORTS = 255
+
+
+def _numbers(kind: str) -> dict[str, int]:
+    found = re.findall(rf"\b{kind}_(\w+) = (\d+);", SOURCE)
+    return {name.lower(): int(number) for name, number in found}
+
+
+KNOBS = _numbers("KNOB")
+"""Numbers of the knobs by name."""
+
+COUNTS = _numbers("COUNT")
+"""Numbers of the counters by name."""
+
+RULES = tuple(re.findall(r"\bRULE_\w+ = \d+; +// (.*)", SOURCE))
+"""What each bit of the counter of broken rules says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """How a port answers.
+
+    Parameters
+    ----------
+    latency
+        Cycles from a request to its first beat, and from a write's last beat to its response, at least.
+    stalls
+        Share of the cycles in which each of the five channels pauses, from 0 to below 1.
+    longest
+        Cycles of a pause at most; a power of two up to 256.
+    bandwidth
+        Share of the cycles that carry a beat at most, in each direction.
+    address_after_data
+        Whether the address of a write is taken only when its data waits.
+    """
+
+    latency: int = 0
+    stalls: float = 0.0
+    longest: int = 1
+    bandwidth: float = 1.0
+    address_after_data: bool = False
+
+    @property
+    def often(self) -> int:
+        """How many of 256 cycles begin a pause, of those that may."""
+        length = (1 + self.longest) / 2
+        return min(256, round(256 * self.stalls / (1 - self.stalls) / length))
+
+    def __str__(self) -> str:
+        return (f"latency {self.latency}, stalls {self.stalls:g} of up to {self.longest}, "
+                f"bandwidth {self.bandwidth:g}{', address after data' if self.address_after_data else ''}")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What passed a port since its counters were cleared: beats, bursts, and cycles of the first and the last beat."""
+
+    read_beats: int
+    write_beats: int
+    read_bursts: int
+    write_bursts: int
+    first_read: int
+    last_read: int
+    first_write: int
+    last_write: int
+    outside: int
+
+
+class Memory:
+    """One of the memories of the top.
+
+    Parameters
+    ----------
+    dut
+        The top that :func:`verif.engine.top.top` makes, or one with the same knobs.
+    name
+        Of the memory: ``device`` or ``link``.
+    number
+        Which memory the knobs mean.
+    ports, beat_bytes, image_bytes
+        As in Verilog.
+    folder
+        Where the simulator runs.
+    """
+
+    def __init__(self, dut: Any, name: str, number: int, *, ports: int, beat_bytes: int, image_bytes: int,
+                 folder: Path) -> None:
+        self.name = name
+        self.ports = ports
+        self.beat_bytes = beat_bytes
+        self.image_bytes = image_bytes
+        self.base = 0
+        self._dut = dut
+        self._number = number
+        self._folder = folder
+
+    async def set(self, knob: str, value: int, port: int = ALL_PORTS) -> None:
+        """Turn a knob of a port, or of all."""
+        dut = self._dut
+        dut.knob_memory.value = self._number
+        dut.knob_port.value = port
+        dut.knob.value = KNOBS[knob]
+        dut.knob_value.value = value
+        dut.knob_write.value = 1
+        await RisingEdge(dut.aclk)
+        dut.knob_write.value = 0
+        await RisingEdge(dut.aclk)
+
+    async def count(self, counter: str, port: int) -> int:
+        """The value of a counter."""
+        dut = self._dut
+        dut.knob_memory.value = self._number
+        dut.knob_port.value = port
+        dut.knob.value = COUNTS[counter]
+        await ReadOnly()
+        value = int(dut.knob_read.value)
+        await RisingEdge(dut.aclk)
+        return value
+
+    async def place(self, base: int) -> None:
+        """Choose the address of the image's first byte: a multiple of its size."""
+        if base % self.image_bytes:
+            raise ValueError(f"the base of the {self.name} memory must be a multiple of {self.image_bytes:#x}, "
+                             f"not {base:#x}")
+        self.base = base
+        await self.set("base", base)
+
+    async def behave(self, how: Behaviour, port: int = ALL_PORTS, seed: int = 1) -> None:
+        """Choose how a port answers, or all."""
+        for name, value in (("read_latency", how.latency), ("write_latency", how.latency), ("seed", seed),
+                            ("bandwidth", max(1, round(256 * how.bandwidth))), ("stall_mask", how.longest - 1),
+                            ("address_after_data", how.address_after_data),
+                            *((f"stall_{channel}", how.often) for channel in ("ar", "r", "aw", "w", "b"))):
+            await self.set(name, value, port)
+
+    async def fail(self, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True,
+                   port: int = ALL_PORTS) -> None:
+        """Answer accesses to the beats of a range of addresses with an error response."""
+        await self.set("fail_first", first, port)
+        await self.set("fail_last", last, port)
+        await self.set("fail", resp + 4 * reads + 8 * writes, port)
+
+    async def heal(self) -> None:
+        """Answer every access rightly again."""
+        await self.set("fail", 0)
+
+    async def load(self, data: Bytes, address: int | None = None) -> None:
+        """Write bytes into the image, whole beats from an address on; from its first byte when no address is given."""
+        first, beats = self._beats(address, data.size)
+        data.reshape(-1, self.beat_bytes)[:, ::-1].tofile(self._folder / f"{self.name}.load")
+        await self.set("first", first)
+        await self.set("load", beats)
+
+    async def dump(self, address: int | None = None, size: int | None = None) -> Bytes:
+        """Read bytes of the image, whole beats; all when no address is given."""
+        first, beats = self._beats(address, self.image_bytes if size is None else size)
+        await self.set("first", first)
+        await self.set("dump", beats)
+        text = b"".join(line for line in (self._folder / f"{self.name}.dump").read_bytes().splitlines()
+                        if not line.startswith((b"//", b"@")))
+        # Icarus writes bits that were never loaded as x.
+        data = np.frombuffer(bytes.fromhex(text.translate(_KNOWN).decode("ascii")), np.uint8)
+        return data.reshape(-1, self.beat_bytes)[:, ::-1].ravel()
+
+    def _beats(self, address: int | None, size: int) -> tuple[int, int]:
+        offset = 0 if address is None else address - self.base
+        if offset % self.beat_bytes or size % self.beat_bytes or not 0 <= offset <= self.image_bytes - size:
+            raise ValueError(f"{size} bytes at {offset:#x} are no whole beats of the {self.name} memory of "
+                             f"{self.image_bytes} bytes")
+        return offset // self.beat_bytes, size // self.beat_bytes
+
+    async def clear(self) -> None:
+        """Set the counters of every port to 0."""
+        await self.set("clear", 0)
+
+    async def traffic(self, port: int = 0) -> Traffic:
+        """What passed a port."""
+        return Traffic(**{name: await self.count(name, port) for name in Traffic.__dataclass_fields__})
+
+    async def open(self) -> int:
+        """Number of bursts that are open, on all ports."""
+        return sum([await self.count("open", port) for port in range(self.ports)])
+
+    async def broken(self) -> list[str]:
+        """A sentence for each rule that a master broke at a port; they are forgotten then."""
+        found = []
+        for port in range(self.ports):
+            bits = await self.count("broken", port)
+            found += [f"{self.name} port {port}: {rule}" for number, rule in enumerate(RULES) if bits >> number & 1]
+        await self.set("forgive", 0)
+        return found
+
+
+_KNOWN = bytes.maketrans(b"xXzZ", b"0000")
