@@ -39,7 +39,7 @@ async def _ready(dut: Any) -> tuple[Memory, Memory]:
 
 
 def _master(dut: Any, port: str) -> Any:
-    master = AxiMaster(AxiBus.from_prefix(dut, port), dut.aclk, dut.aresetn, reset_active_level=False)
+    master: Any = AxiMaster(AxiBus.from_prefix(dut, port), dut.aclk, dut.aresetn, reset_active_level=False)
     for interface in (master.write_if, master.read_if):
         interface.log.setLevel("WARNING")
     return master
