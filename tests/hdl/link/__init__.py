@@ -1,0 +1,1 @@
+"""Tests of the link side, on Amaranth's simulator."""
