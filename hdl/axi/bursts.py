@@ -9,7 +9,13 @@ from amaranth.utils import exact_log2
 
 from hdl.engine_config import burst_beats
 
-__all__ = ["BurstCutter", "burst_layout", "span_layout"]
+__all__ = ["CACHE", "INCR", "BurstCutter", "burst_layout", "fault_layout", "span_layout"]
+
+INCR = 1
+"""Addresses count up in a burst."""
+
+CACHE = 0b0011
+"""Modifiable and bufferable: interconnects may widen, narrow and cut the bursts."""
 
 _PAGE_BITS = 12
 
@@ -25,11 +31,20 @@ def burst_layout(address_bits: int, beat_bytes: int) -> data.StructLayout:
     return data.StructLayout({"address": address_bits, "len": 8, "last": 1, "tail": exact_log2(beat_bytes)})
 
 
+def fault_layout(address_bits: int) -> data.StructLayout:
+    """The first error response: ``resp``, and the ``address`` that its burst starts at; both count if ``valid``."""
+    return data.StructLayout({"valid": 1, "resp": 2, "address": address_bits})
+
+
 class BurstCutter(wiring.Component):
     """Cuts requests into bursts as long as they may be: up to the next 4 KiB boundary.
 
+    ::
+
+        i --> [page, offset, beats left] --> [length: to the end of the request, or of the page] --> o
+
     Three cycles for a request of one burst, two for every further burst; a full-length burst takes the bus for 64 or
-    more, so the adders may take their time.
+    more, so the adders take a cycle of their own.
 
     Parameters
     ----------
@@ -41,7 +56,11 @@ class BurstCutter(wiring.Component):
     i : In(stream.Signature(span_layout(address_bits, length_bits)))
         Requests.
     o : Out(stream.Signature(burst_layout(address_bits, beat_bytes)))
-        Their bursts, in order.
+        Their bursts, in order. All of it comes from registers.
+    begin : In(1)
+        Another burst may be shown at ``o`` in the next cycle.
+    drop : In(1)
+        Forget requests instead, but for the burst that is shown.
 
     Source: AMBA AXI and ACE (IHI 0022), A3.4.1: a burst must not cross a 4 KiB boundary.
     """
@@ -54,47 +73,63 @@ class BurstCutter(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
             "o": Out(stream.Signature(burst_layout(address_bits, beat_bytes))),
+            "begin": In(1), "drop": In(1),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         shift = exact_log2(self._beat_bytes)
-        most = burst_beats(self._beat_bytes)
-        length = self.i.payload.bytes
-        page = Signal(len(self.i.payload.address) - _PAGE_BITS, reset_less=True)
-        offset = Signal(_PAGE_BITS - shift, reset_less=True)
-        left = Signal(len(length) - shift + 1 if len(length) > shift else 1, reset_less=True)
-        beats = Signal(range(most + 1), reset_less=True)
+        request = self.i.payload
+        # Beats left, less one, in beats and in pages' worth of beats.
+        beats = Signal(exact_log2(burst_beats(self._beat_bytes)), reset_less=True)
+        pages = Signal(max(0, len(request.bytes) - _PAGE_BITS), reset_less=True)
+        page = Signal(len(request.address) - _PAGE_BITS, reset_less=True)
+        offset = Signal.like(beats, reset_less=True)
+        length_less_one = Signal.like(beats, reset_less=True)
+        last = Signal(reset_less=True)
         tail = Signal(shift, reset_less=True)
-        room = Signal(range(most + 1))
+        crossing = Signal(len(beats) + 1)
+        # A page's number is long: what its lower half carries into the upper one is found a cycle before it counts.
+        half = len(page) // 2
+        carry = Signal(reset_less=True)
+        ends = Signal()
         m.d.comb += [
-            room.eq(most - offset),
+            crossing.eq(beats + offset),
+            ends.eq((pages == 0) & ~crossing[-1]),
             self.o.payload.address.eq(Cat(Const(0, shift), offset, page)),
-            self.o.payload.len.eq(beats - 1),
-            self.o.payload.last.eq(left == 0),
+            self.o.payload.len.eq(length_less_one),
+            self.o.payload.last.eq(last),
             self.o.payload.tail.eq(tail),
         ]
         with m.FSM():
             with m.State("take"):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += [
-                    Cat(offset, page).eq(self.i.payload.address[shift:]),
-                    left.eq((length + (self._beat_bytes - 1)) >> shift),
-                    tail.eq(length[:shift]),
+                    Cat(offset, page).eq(request.address[shift:]),
+                    Cat(beats, pages).eq((request.bytes - 1)[shift:len(request.bytes)]),
+                    tail.eq(request.bytes[:shift]),
                 ]
                 with m.If(self.i.valid):
                     m.next = "cut"
             with m.State("cut"):
                 m.d.sync += [
-                    beats.eq(Mux(left < room, left, room)),
-                    left.eq(Mux(left < room, 0, left - room)),
+                    length_less_one.eq(Mux(ends, beats, ~offset)),
+                    last.eq(ends),
+                    carry.eq(page[:half].all()),
                 ]
-                m.next = "give"
+                with m.If(self.drop):
+                    m.next = "take"
+                with m.Elif(self.begin):
+                    m.d.sync += [
+                        beats.eq(crossing[:-1]),
+                        pages.eq(Mux(crossing[-1], pages, pages - 1)),
+                    ]
+                    m.next = "give"
             with m.State("give"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
-                    m.d.sync += [page.eq(page + 1), offset.eq(0)]
-                    with m.If(left == 0):
+                    m.d.sync += [page[:half].eq(page[:half] + 1), page[half:].eq(page[half:] + carry), offset.eq(0)]
+                    with m.If(last):
                         m.next = "take"
                     with m.Else():
                         m.next = "cut"

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.axi.bursts import BurstCutter, burst_layout, span_layout
+from hdl.axi.bursts import CACHE, INCR, BurstCutter, burst_layout, fault_layout, span_layout
 from hdl.axi.signature import axi_read
-from hdl.beat import beat_stream
+from hdl.beat import beat_layout, beat_stream
 from hdl.fifo import StreamFifo
 from hdl.routing import thermometer
 
-__all__ = ["AxiReader", "fault_layout"]
-
-INCR = 1
-CACHE = 0b0011
-"""Modifiable and bufferable: interconnects may widen, narrow and cut the bursts."""
-
-
-def fault_layout(address_bits: int) -> data.StructLayout:
-    """The first error response: ``resp``, and the ``address`` that its burst starts at."""
-    return data.StructLayout({"valid": 1, "resp": 2, "address": address_bits})
+__all__ = ["AxiReader"]
 
 
 class AxiReader(wiring.Component):
@@ -30,12 +21,19 @@ class AxiReader(wiring.Component):
 
     ::
 
-             +-----+ bursts  +---------+
-        i -->| cut |----+--->| request |--> ar
-             +-----+    |    +---------+
+             +-----+
+        i -->| cut |----+---> ar            the cutter's registers are the port's
+             +-----+    |
                         +--> [FIFO] --+
                                       v
         r ------------------------> [count, check] --> [register] --> o, fault
+
+    Latency: ``arvalid`` rises 2 cycles after a request was taken, a beat comes out 1 cycle after it came in.
+    Throughput: one beat per cycle across bursts and requests. A request takes 3 cycles of the request channel, and 2
+    more for every burst behind its first, so requests of one or two beats that follow each other are slower.
+
+    ``rready`` is a function of registers and of ``o.ready``. Nothing is taken while no burst is on the way, and
+    ``rlast`` and ``rid`` are not read: bursts come in order, with the beats that were asked for.
 
     Parameters
     ----------
@@ -46,19 +44,19 @@ class AxiReader(wiring.Component):
 
     Members
     -------
-    i : In(stream of {address, bytes})
+    i : In(stream.Signature(span_layout(address_bits, length_bits)))
         Requests: at least one byte, from a multiple of the beat on.
     o : Out(beat_stream(beat_bytes))
-        One packet for each request, in order. One beat per cycle.
+        One packet for each request, in order; ``keep`` is right on every beat.
     axi : Out(axi_read(address_bits, beat_bytes))
         The memory.
     stop : In(1)
         Begin nothing new, drop what comes.
     idle : Out(1)
-        No burst is on the way.
+        No burst is on the way. Requests may wait, unless stopped.
     fault : Out(fault_layout(address_bits))
-        The first error response; the beat it came with and all later ones do not come out, and nothing new begins,
-        until reset.
+        The first error response; the beat it came with and all later ones do not come out, and the unit is as if
+        stopped, until reset.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, responses).
     """
@@ -81,26 +79,34 @@ class AxiReader(wiring.Component):
         address_bits, beat_bytes, length_bits = self._sizes
         axi = self.axi
         m.submodules.cutter = cutter = BurstCutter(address_bits, beat_bytes, length_bits)
-        m.submodules.open = open_ = StreamFifo(burst_layout(address_bits, beat_bytes), self._outstanding)
+        # It holds `outstanding` bursts: one of them in its output register.
+        m.submodules.open = open_ = StreamFifo(burst_layout(address_bits, beat_bytes), self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), cutter.i)
+        faulty = Signal()
+        fault = Signal(fault_layout(address_bits), reset_less=True)
         halted = Signal()
-        m.d.comb += halted.eq(self.stop | self.fault.valid)
-
-        # Requests.
-        issues = Signal()
         m.d.comb += [
-            issues.eq(cutter.o.valid & (~axi.arvalid | axi.arready) & (open_.level < self._outstanding) & ~halted),
-            cutter.o.ready.eq(issues),
-            open_.i.valid.eq(issues),
-            open_.i.payload.eq(cutter.o.payload),
+            halted.eq(self.stop | faulty),
+            self.fault.eq(fault),
+            self.fault.valid.eq(faulty),
+        ]
+
+        # Requests: entered into the FIFO in the first cycle that they are shown.
+        shown = Signal()
+        m.d.comb += [
+            cutter.begin.eq(open_.i.ready),
+            cutter.drop.eq(halted),
+            axi.arvalid.eq(cutter.o.valid),
+            axi.araddr.eq(cutter.o.payload.address),
+            axi.arlen.eq(cutter.o.payload.len),
             axi.arsize.eq(exact_log2(beat_bytes)),
             axi.arburst.eq(INCR),
             axi.arcache.eq(CACHE),
+            cutter.o.ready.eq(axi.arready),
+            open_.i.valid.eq(cutter.o.valid & ~shown),
+            open_.i.payload.eq(cutter.o.payload),
         ]
-        with m.If(~axi.arvalid | axi.arready):
-            m.d.sync += axi.arvalid.eq(issues)
-        with m.If(issues):
-            m.d.sync += [axi.araddr.eq(cutter.o.payload.address), axi.arlen.eq(cutter.o.payload.len)]
+        m.d.sync += shown.eq(cutter.o.valid & ~axi.arready)
 
         # Responses: counted, so that a memory whose rlast is wrong cannot shift packets.
         burst = open_.o.payload
@@ -108,25 +114,27 @@ class AxiReader(wiring.Component):
         ends = Signal()
         taken = Signal()
         held = Signal()
+        beat = Signal(beat_layout(beat_bytes), reset_less=True)
         m.d.comb += [
             axi.rready.eq(open_.o.valid & (~held | self.o.ready | halted)),
             taken.eq(axi.rvalid & axi.rready),
             ends.eq(count == burst.len),
             open_.o.ready.eq(taken & ends),
             self.o.valid.eq(held),
+            self.o.payload.eq(beat),
             self.idle.eq(~axi.arvalid & (open_.level == 0)),
         ]
         with m.If(taken):
             m.d.sync += count.eq(Mux(ends, 0, count + 1))
-            with m.If(axi.rresp[1] & ~self.fault.valid):
-                m.d.sync += [self.fault.valid.eq(1), self.fault.resp.eq(axi.rresp),
-                             self.fault.address.eq(burst.address)]
+            with m.If(axi.rresp[1] & ~faulty):
+                m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
+        closes = ends & burst.last
         with m.If(~held | self.o.ready):
             m.d.sync += [
                 held.eq(taken & ~axi.rresp[1] & ~halted),
-                self.o.payload.data.eq(axi.rdata),
-                self.o.payload.last.eq(ends & burst.last),
-                self.o.payload.keep.eq(Mux(ends & burst.last & (burst.tail != 0),
-                                           thermometer(burst.tail, beat_bytes), (1 << beat_bytes) - 1)),
+                beat.data.eq(axi.rdata),
+                beat.last.eq(closes),
+                beat.keep.eq(Mux(closes & (burst.tail != 0), thermometer(burst.tail, beat_bytes),
+                                 (1 << beat_bytes) - 1)),
             ]
         return m

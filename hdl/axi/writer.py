@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.axi.bursts import BurstCutter, span_layout
-from hdl.axi.reader import CACHE, INCR, fault_layout
+from hdl.axi.bursts import CACHE, INCR, BurstCutter, fault_layout, span_layout
 from hdl.axi.signature import axi_write
 from hdl.beat import beat_stream
 from hdl.fifo import StreamFifo
@@ -22,12 +21,24 @@ class AxiWriter(wiring.Component):
 
     ::
 
-             +-----+ bursts  +---------+
-        i -->| cut |-------->| request |--> aw
-             +-----+         +---------+
-                                  | first beat of a burst is there
-        data -----------------> [count, strobe] --> [register] --> w
-                                                b --> [addresses] --> fault
+             +-----+
+        i -->| cut |----+----------------------> aw      the cutter's registers are the port's
+             +-----+    | with its first beat
+                        v
+        data --> [count, strobe] --> [register] --> w
+                        |
+                        +--> [FIFO of addresses] --+
+                                                   v
+        b -----------------------------------------+--> fault
+
+    Latency: ``awvalid`` and ``wvalid`` rise together, 1 cycle after the first beat of a burst was taken, which is 2
+    cycles after its request at the earliest; other beats take 1 cycle as well. Throughput: one beat per cycle across
+    bursts and requests, if ``awready`` comes 3 cycles before the end of a burst. A request takes 4 cycles of the
+    request channel, and 3 more for every burst behind its first, so requests of up to 3 beats that follow each other
+    are slower.
+
+    ``data.ready`` is a function of registers, ``stop`` and ``wready``; ``bready`` of registers. ``wvalid`` never waits
+    for ``awready``, but for the one of the burst before.
 
     Parameters
     ----------
@@ -38,18 +49,18 @@ class AxiWriter(wiring.Component):
 
     Members
     -------
-    i : In(stream of {address, bytes})
+    i : In(stream.Signature(span_layout(address_bits, length_bits)))
         Requests: at least one byte, to a multiple of the beat on.
     data : In(beat_stream(beat_bytes))
-        As many beats as a request's bytes take; ``keep`` and ``last`` are not read. One beat per cycle.
+        As many beats as a request's bytes take; ``keep`` and ``last`` are not read. None is taken before its request.
     axi : Out(axi_write(address_bits, beat_bytes))
         The memory.
     stop : In(1)
-        Begin nothing new; a burst that was begun is completed with beats that write nothing.
+        Begin nothing new, drop what comes; a burst that was begun is completed with beats that write nothing.
     idle : Out(1)
-        Nothing is on the way, and no request is being worked on unless stopped.
+        Nothing is on the way; and unless the unit is stopped, no request is being worked on.
     fault : Out(fault_layout(address_bits))
-        The first error response; nothing new begins until reset.
+        The first error response; the unit is as if stopped, until reset.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, strobes, responses).
     """
@@ -70,65 +81,89 @@ class AxiWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         address_bits, beat_bytes, length_bits = self._sizes
+        shift = exact_log2(beat_bytes)
         axi = self.axi
         m.submodules.cutter = cutter = BurstCutter(address_bits, beat_bytes, length_bits)
-        m.submodules.open = open_ = StreamFifo(address_bits, self._outstanding)
+        # It holds `outstanding` addresses: one of them in its output register.
+        m.submodules.open = open_ = StreamFifo(address_bits - shift, self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), cutter.i)
-        halted = Signal()
         burst = cutter.o.payload
-        begins = Signal()           # the first beat of a burst goes, and its request with it
-        left = Signal(8)            # beats of the burst behind the one that goes
+        faulty = Signal()
+        fault = Signal(fault_layout(address_bits), reset_less=True)
+        halted = Signal()
+        asks = Signal()             # the cutter's burst is shown at the port
+        more = Signal()             # beats of a burst are to come
+        left = Signal(8, reset_less=True)
         final = Signal(reset_less=True)
-        tail = Signal(exact_log2(beat_bytes), reset_less=True)
+        tail = Signal(shift, reset_less=True)
+        may_begin = Signal()
+        begins = Signal()
         free = Signal()
         moves = Signal()
-        working = Signal()
+        held = Signal()
+        beat = Signal(data.StructLayout({"data": 8 * beat_bytes, "strobe": beat_bytes, "last": 1}), reset_less=True)
         m.d.comb += [
-            halted.eq(self.stop | self.fault.valid),
-            free.eq(~axi.wvalid | axi.wready),
-            begins.eq(cutter.o.valid & self.data.valid & free & (left == 0) & (~axi.awvalid | axi.awready)
-                      & (open_.level < self._outstanding) & ~halted),
-            moves.eq(begins | (free & (left != 0) & (self.data.valid | halted))),
-            cutter.o.ready.eq(begins),
-            self.data.ready.eq(moves & ~halted),
+            halted.eq(self.stop | faulty),
+            self.fault.eq(fault),
+            self.fault.valid.eq(faulty),
+            free.eq(~held | axi.wready),
+            may_begin.eq(cutter.o.valid & ~asks & ~more & open_.i.ready & ~halted),
+            begins.eq(may_begin & free & self.data.valid),
+            moves.eq(begins | (more & free & (self.data.valid | halted))),
+            self.data.ready.eq(halted | (free & (more | may_begin))),
+        ]
+
+        # Requests: the cutter shows a burst until it may go, and then at the port until it is taken.
+        m.d.comb += [
+            cutter.begin.eq(1),
+            cutter.drop.eq(halted),
+            cutter.o.ready.eq(Mux(asks, axi.awready, halted)),
             open_.i.valid.eq(begins),
-            open_.i.payload.eq(burst.address),
-            axi.awsize.eq(exact_log2(beat_bytes)),
+            open_.i.payload.eq(burst.address[shift:]),
+            axi.awvalid.eq(asks),
+            axi.awaddr.eq(burst.address),
+            axi.awlen.eq(burst.len),
+            axi.awsize.eq(shift),
             axi.awburst.eq(INCR),
             axi.awcache.eq(CACHE),
         ]
-        with m.If(~axi.awvalid | axi.awready):
-            m.d.sync += axi.awvalid.eq(begins)
-        with m.If(begins):
-            m.d.sync += [axi.awaddr.eq(burst.address), axi.awlen.eq(burst.len), final.eq(burst.last),
-                         tail.eq(burst.tail), left.eq(burst.len)]
+        m.d.sync += asks.eq(begins | (asks & ~axi.awready))
+
+        # Beats.
+        last = Signal()
+        size = Signal.like(tail)
+        partial = Signal()
+        m.d.comb += [
+            last.eq(Mux(more, left == 1, burst.len == 0)),
+            size.eq(Mux(more, tail, burst.tail)),
+            partial.eq(last & Mux(more, final, burst.last) & (size != 0)),
+            axi.wvalid.eq(held),
+            axi.wdata.eq(beat.data),
+            axi.wstrb.eq(beat.strobe),
+            axi.wlast.eq(beat.last),
+        ]
+        with m.If(~more):
+            m.d.sync += [left.eq(burst.len), final.eq(burst.last), tail.eq(burst.tail)]
         with m.Elif(moves):
             m.d.sync += left.eq(left - 1)
-
-        last = Signal()
-        partial = Signal()
-        bytes_ = Signal.like(tail)
-        m.d.comb += [
-            last.eq(Mux(begins, burst.len == 0, left == 1)),
-            bytes_.eq(Mux(begins, burst.tail, tail)),
-            partial.eq(last & Mux(begins, burst.last, final) & (bytes_ != 0)),
-        ]
         with m.If(free):
-            m.d.sync += axi.wvalid.eq(moves)
+            m.d.sync += held.eq(moves)
         with m.If(moves):
             m.d.sync += [
-                axi.wdata.eq(self.data.payload.data),
-                axi.wlast.eq(last),
-                axi.wstrb.eq(Mux(halted, 0, Mux(partial, thermometer(bytes_, beat_bytes), (1 << beat_bytes) - 1))),
+                more.eq(~last),
+                beat.data.eq(self.data.payload.data),
+                beat.last.eq(last),
+                beat.strobe.eq(Mux(partial, thermometer(size, beat_bytes), (1 << beat_bytes) - 1)
+                               & (~halted).replicate(beat_bytes)),
             ]
 
         # Responses come in the order of the requests: all have the same identifier.
         m.d.comb += [
             axi.bready.eq(open_.o.valid),
             open_.o.ready.eq(axi.bvalid),
-            working.eq(~cutter.i.ready & ~halted),
-            self.idle.eq(~working & ~axi.awvalid & ~axi.wvalid & (left == 0) & (open_.level == 0)),
+            self.idle.eq((cutter.i.ready | halted) & ~asks & ~held & ~more & (open_.level == 0)),
         ]
-        with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~self.fault.valid):
-            m.d.sync += [self.fault.valid.eq(1), self.fault.resp.eq(axi.bresp), self.fault.address.eq(open_.o.payload)]
+        with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~faulty):
+            m.d.sync += [faulty.eq(1), fault.resp.eq(axi.bresp),
+                         fault.address.eq(Cat(Const(0, shift), open_.o.payload))]
         return m
