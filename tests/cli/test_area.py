@@ -1,7 +1,10 @@
 """area: rows, JSON, targets, and every way to get it wrong."""
 
+from pathlib import Path
+
 import pytest
 
+_LIBRARY = Path(__file__).parents[1] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16"]
 
 
@@ -27,12 +30,27 @@ def test_fpga_targets_count_luts(cdma) -> None:
     assert "LUTs" in outcome.out
 
 
+@pytest.mark.parametrize("recipe", ["fast", "small"])
+def test_a_library_gives_area_and_clock_of_the_same_netlist(cdma, recipe: str) -> None:
+    call = [*_SMALL, "--liberty", _LIBRARY, "--recipe", recipe]
+    (report,) = cdma("area", *call, "--json").json
+    assert (report["library"], report["recipe"], report["total"]["luts"]) == ("tiny", recipe, None)
+    worst = next(path for path in report["paths"] if path["kind"] == "register to register")
+    outcome = cdma("area", *call)
+    assert outcome.code == 0
+    assert "um2" in outcome.out and f"{report['total']['um2']:.0f}" in outcome.out
+    assert f"recipe {recipe}" in outcome.out
+    line = next(line for line in outcome.out.splitlines() if line.startswith("register to register"))
+    assert {f"{worst['ps']:.0f}", f"{worst['mhz']:.0f}", worst["start"], worst["end"]} <= set(line.split())
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (["nothing"], "no preset 'nothing'"),
     (["--target", "liberty"], "--liberty FILE"),
     (["--target", "ecp5", "--liberty", "x.lib"], "ecp5"),
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
     (["--target", "asic"], "asic"),
+    (["--recipe", "balanced"], "'fast', 'small'"),
 ])
 def test_mistakes(fails, arguments: list[str], words: str) -> None:
     assert words in fails("area", *arguments)
