@@ -155,7 +155,8 @@ def test_stop_and_reset(seed: int) -> None:
     rng = random.Random(seed)
     clear = Signal()
     dut = AxiReader(40, 32, _LENGTH_BITS, rng.choice([1, 3]))
-    memory = Memory(dut.axi, 32, rng, rng.choice([0, 25]), rng.choice([0, 0.3]), 3, content=bytearray(rng.randbytes(SIZE)))
+    memory = Memory(dut.axi, 32, rng, rng.choice([0, 25]), rng.choice([0, 0.3]), 3,
+                    content=bytearray(rng.randbytes(SIZE)))
     open_end = rng.random() < 0.3       # nobody takes what comes out
 
     async def process(ctx: Any) -> None:
