@@ -55,12 +55,11 @@ def block_layout(config: EngineConfig) -> data.StructLayout:
 
 
 def piece_stream(config: EngineConfig) -> stream.Signature:
-    """Payloads from the distributor to a lane: beats as they came over the link.
+    """Payloads from the distributor to a lane, realigned: every block starts at byte 0 of a beat.
 
-    The payload starts at word ``offset`` of the beat that is ``first``, and ends, padding included, in the beat that is
-    ``last``; words before and behind belong to others. ``offset`` and ``block`` count on the first beat only.
+    ``first`` and ``last`` bound a block; all beats but its last one are full, and what is behind its payload in that
+    one has no meaning. ``block`` counts on the first beat only.
     """
     return stream.Signature(data.StructLayout({
-        "data": 8 * config.link_beat_bytes, "first": 1, "last": 1, "offset": range(config.link_words),
-        "block": block_layout(config),
+        "data": 8 * config.link_beat_bytes, "first": 1, "last": 1, "block": block_layout(config),
     }))

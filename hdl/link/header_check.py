@@ -1,0 +1,101 @@
+"""Whether a block's header can be: coding, sequence, length."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.coding import tag_bytes
+from hdl.config import LINE_BYTES
+from hdl.engine_config import EngineConfig
+from hdl.link.framing import RAW_CODING, header_layout
+from hdl.transfer import Status
+
+__all__ = ["HeaderCheck"]
+
+
+class HeaderCheck(wiring.Component):
+    """Checks headers in the order of the format's description: coding, sequence, length.
+
+    A raw block's payload is its raw bytes. A coded one's holds all its tags at least, and all its elements besides at
+    most. Combinational but for limits that are worked out once, in the cycle after ``start``.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    start : In(1)
+        The cycle after ``element`` and ``tail_bytes`` were set; two cycles later headers may come.
+    element : In(3)
+        Element size in bytes of coded blocks.
+    tail_bytes : In(range(block_bytes + 1))
+        Raw bytes of the last block.
+    header : In(header_layout())
+        The header.
+    sequence : In(8)
+        What its sequence has to be.
+    final : In(1)
+        It is the last block's.
+    bad : Out(1)
+        It cannot be.
+    status : Out(Status)
+        What is wrong first, if ``bad``.
+
+    Source: the block stream of docs/formats.md.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({
+            "start": In(1), "element": In(3), "tail_bytes": In(range(config.block_bytes + 1)),
+            "header": In(header_layout()), "sequence": In(8), "final": In(1), "bad": Out(1), "status": Out(Status),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size = self._config.block_bytes
+        sizes = sorted(self._config.element_bytes)
+
+        def tags(lines: Value | int) -> Value:
+            """Bytes of the tags of that many lines; ``element`` is one of ``sizes``."""
+            result: Value | None = None
+            for element in sizes:
+                value = Value.cast(lines) << exact_log2(tag_bytes(element))
+                result = value if result is None else Mux(self.element == element, value, result)
+            assert result is not None
+            return result
+
+        lines = Signal(range(size // LINE_BYTES + 1))
+        tail = self.tail_bytes
+        m.d.comb += lines.eq((tail + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES))
+        full_tags = Signal(range(self._config.largest_payload + 1), reset_less=True)
+        tail_tags = Signal.like(full_tags, reset_less=True)
+        full_most = Signal.like(full_tags, reset_less=True)
+        tail_most = Signal.like(full_tags, reset_less=True)
+        with m.If(self.start):
+            m.d.sync += [full_tags.eq(tags(size // LINE_BYTES)), tail_tags.eq(tags(lines))]
+        m.d.sync += [full_most.eq(full_tags + size), tail_most.eq(tail_tags + tail)]
+
+        header = self.header
+        raw = Signal()
+        low, high = Signal.like(full_tags), Signal.like(full_tags)
+        bad_coding, bad_sequence, bad_length = (
+            Signal(name=name) for name in ("bad_coding", "bad_sequence", "bad_length"))
+        whole = Mux(self.final, tail, size)
+        m.d.comb += [
+            raw.eq(header.coding == RAW_CODING),
+            low.eq(Mux(raw, whole, Mux(self.final, tail_tags, full_tags))),
+            high.eq(Mux(raw, whole, Mux(self.final, tail_most, full_most))),
+            bad_coding.eq(~raw & (header.coding != self.element)),
+            bad_sequence.eq(header.sequence != self.sequence),
+            bad_length.eq((header.payload_bytes < low) | (header.payload_bytes > high)),
+            self.bad.eq(bad_coding | bad_sequence | bad_length),
+            self.status.eq(Mux(bad_coding, Status.BAD_CODING,
+                               Mux(bad_sequence, Status.BAD_SEQUENCE, Status.BAD_LENGTH))),
+        ]
+        return m
