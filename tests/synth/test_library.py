@@ -50,8 +50,12 @@ def test_an_and_of_two_binds_closer_than_an_or(changed: _Changed) -> None:
 def test_smallest_cells_are_chosen(changed: _Changed) -> None:
     # An inverter drives if there is no buffer; a gate without a test pin is better than one with.
     assert changed(('function : "A"', 'function : "!A"')).driver.name == "INV"
-    gate = changed(("clock_gate_test_pin : true;", "")).clock_gate
-    assert gate is not None and gate.test == ()
+    plain = changed(("  cell (TIE1)", """  cell (PLAIN) { area : 9; clock_gating_integrated_cell : latch_posedge;
+        pin (E) { direction : input; clock_gate_enable_pin : true; }
+        pin (C) { direction : input; clock_gate_clock_pin : true; }
+        pin (G) { direction : output; clock_gate_out_pin : true; } }
+      cell (TIE1)"""))
+    assert plain.clock_gate == ClockGate("PLAIN", "E", "C", "G", ())
 
 
 def test_libraries_without_clock_gate_or_ties(changed: _Changed) -> None:

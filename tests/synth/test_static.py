@@ -5,6 +5,8 @@ INV 10 + 1 load + 0.2 slew rising and 8 + 0.5 load + 0.2 slew falling, NAND2 12 
 50 rising and 40 falling + 1 load; set-up 20 and 30 + 0.1 slew.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from synth.library import Library
@@ -24,6 +26,14 @@ def test_register_to_register(tiny: Library) -> None:
     # The register falls with 2 fF: 42 ps, slew 12. The inverter rises with 3 fF: 10 + 3 + 2.4, slew 8. The NAND gate
     # falls with 2 fF: 14 + 2 + 0.8, slew 9. Set-up 30 + 0.9. In all 105.1; the other direction takes 99.25.
     assert _rounded(path) == [("a", 4, 42.0), ("i", 5, 15.4), ("n", 7, 16.8), ("b", None, 30.9)]
+
+
+def test_the_later_of_two_ways_to_a_gate(tiny: Library) -> None:
+    cells = CHAIN.cells | {"n": ("NAND2", {"A": 5, "B": 4, "Y": 7})}
+    path = worst_paths(replace(CHAIN, cells=cells), tiny, "clk", 5.0)[_REGISTERS]
+    # The register falls with 5 fF: 45, slew 15; the inverter rises: 10 + 3 + 3. Past it the register is there at
+    # 55 + 17.5, through it at 45 + 16 + 16.8: that is later.
+    assert _rounded(path) == [("a", 4, 45.0), ("i", 5, 16.0), ("n", 7, 16.8), ("b", None, 30.9)]
 
 
 def test_input_to_register(tiny: Library) -> None:
