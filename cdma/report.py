@@ -50,7 +50,8 @@ _TIMING = """\
 ## Timing
 
 The clock that the slowest path of each kind allows, in cells at the library's own corner, with an ideal clock and wires
-without length; inputs arrive with the clock edge, outputs are taken at the next."""
+without length; inputs arrive with the clock edge, outputs are taken at the next. It is the same netlist whose area
+stands above, mapped by the recipe `fast`."""
 
 _GOLDEN = """\
 ## Golden model
