@@ -37,7 +37,8 @@ class AxiLite(wiring.Component):
 
     Every channel has one place, so addresses and data may come in any order and at any distance, and all that goes to
     the bus comes from registers. A write goes when it has address and data and the response before it was taken, a
-    read alike; when both may go they take turns. The two lowest bits of an address are not read.
+    read alike; they take turns, because the next one of a kind is never there when one has just gone. The two lowest
+    bits of an address are not read.
 
     Latency: with an acknowledgement in the next cycle, the response comes 4 cycles after the last of the request.
 
@@ -71,7 +72,7 @@ class AxiLite(wiring.Component):
                 m.d.sync += [full.eq(getattr(bus, f"{channel}valid")), held.eq(Cat(parts))]
             places[channel] = full, held
 
-        writes = Signal()       # which of both goes, or went last
+        writes = Signal()
         may_write = Signal()
         may_read = Signal()
         m.d.comb += [
@@ -95,7 +96,7 @@ class AxiLite(wiring.Component):
         with m.FSM():
             with m.State("wait"):
                 with m.If(may_write | may_read):
-                    m.d.sync += writes.eq(may_write & ~(may_read & writes))
+                    m.d.sync += writes.eq(may_write)
                     m.next = "go"
             with m.State("go"):
                 m.d.comb += [port.write.eq(writes), port.read.eq(~writes)]

@@ -164,7 +164,8 @@ def test_stop_and_reset(seed: int) -> None:
         ctx.set(dut.i.valid, 1)
         for _ in range(rng.randint(1, 400)):
             ctx.set(dut.o.ready, not open_end and rng.random() < 0.8)
-            await ctx.tick()
+            _, _, arvalid, idle = await ctx.tick().sample(dut.axi.arvalid, dut.idle)
+            assert not (arvalid and idle)
         ctx.set(dut.o.ready, 0)
         ctx.set(dut.stop, 1)
         withdrawn = False

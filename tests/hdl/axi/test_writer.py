@@ -74,6 +74,38 @@ def test_no_request_before_its_data() -> None:
     clocked(dut, process, memory.write)
 
 
+@pytest.mark.parametrize("first", ["aw", "w"])
+def test_idle_does_not_believe_a_response_that_comes_too_early(first: str) -> None:
+    """A response without a burst: the unit is busy until its own side of the burst is done."""
+    dut = AxiWriter(40, 32, _LENGTH_BITS, 4)
+    later = "w" if first == "aw" else "aw"
+
+    async def process(ctx: Any) -> None:
+        ctx.set(dut.axi.bvalid, 1)
+        ctx.set(getattr(dut.axi, f"{first}ready"), 1)
+        await give(ctx, dut.i, _requests([(0, 64)]), Pace(random.Random(1), 0))
+        for beat in range(2):
+            if later == "w" and beat == 1:
+                ctx.set(dut.axi.wready, 1)
+                await ctx.tick()
+                ctx.set(dut.axi.wready, 0)
+            for _ in range(10):
+                await ctx.tick()
+                assert not ctx.get(dut.idle)
+            ctx.set(dut.data.valid, 1)
+            await ctx.tick().until(dut.data.ready)
+            ctx.set(dut.data.valid, 0)
+        ctx.set(dut.stop, later == "aw")
+        for _ in range(10):
+            await ctx.tick()
+            assert ctx.get(getattr(dut.axi, f"{later}valid")) and not ctx.get(dut.idle)
+        ctx.set(getattr(dut.axi, f"{later}ready"), 1)
+        await ctx.tick().repeat(2)
+        assert ctx.get(dut.idle) and not ctx.get(dut.fault.valid)
+
+    clocked(dut, process)
+
+
 @pytest.mark.parametrize("beat_bytes", [16, 32, 64])
 def test_a_beat_in_every_cycle(beat_bytes: int) -> None:
     """Long requests that follow each other, with enough bursts on the way to cover the latency."""
@@ -155,6 +187,7 @@ def test_stop_and_reset(seed: int) -> None:
     dut = AxiWriter(40, 32, _LENGTH_BITS, rng.choice([1, 3]))
     memory = Memory(dut.axi, 32, rng, rng.choice([0, 25]), rng.choice([0, 0.3]), 3, rng.random() < 0.5)
     feeding = rng.choice([0.3, 0.9])
+    still_feeding = rng.choice([0, 0.5])
 
     async def process(ctx: Any) -> None:
         ctx.set(dut.i.payload, {"address": 0, "bytes": 60000})
@@ -169,16 +202,22 @@ def test_stop_and_reset(seed: int) -> None:
             _, _, valid, ready = await ctx.tick().sample(dut.data.valid, dut.data.ready)
             given += valid and ready
         ctx.set(dut.stop, 1)
+        ctx.set(dut.i.valid, 1)
+        dropped = 0
         withdrawn = False
         for _ in range(1200):
-            ctx.set(dut.data.valid, rng.random() < 0.5)
-            _, _, awvalid, ready, idle = await ctx.tick().sample(dut.axi.awvalid, dut.data.ready, dut.idle)
+            ctx.set(dut.data.valid, rng.random() < still_feeding)
+            _, _, awvalid, ready, another, idle = await ctx.tick().sample(
+                dut.axi.awvalid, dut.data.ready, dut.i.ready, dut.idle)
+            dropped += another
             assert not (withdrawn and awvalid), "a request after the stop"
             withdrawn = not awvalid
             assert ready, "what comes is dropped"
             assert not idle or memory.open == 0
         assert ctx.get(dut.idle)
+        assert dropped > 100
         assert memory.content == b"\xff" * 32 * given + bytes(SIZE - 32 * given)
+        ctx.set(dut.i.valid, 0)
         ctx.set(dut.data.valid, 0)
         ctx.set(clear, 1)
         await ctx.tick()
