@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Value, ValueLike
 
-__all__ = ["increased"]
+__all__ = ["increased", "stepped"]
 
 _CHUNK = 6
 
@@ -17,3 +17,10 @@ def increased(value: Value, step: ValueLike = 1) -> Value:
         carry = Value.cast(step)[0]
         chunks.append((chunk + (carry & value[:start].all() if start else carry))[:len(chunk)])
     return Cat(*chunks)
+
+
+def stepped(value: Value, step: int) -> Value:
+    """``value`` + a constant of at least 1 and few bits, as wide as ``value``."""
+    bits = min(step.bit_length(), len(value))
+    low = value[:bits] + step
+    return Cat(low[:bits], increased(value[bits:], low[bits]))

@@ -11,13 +11,13 @@ from hdl.beat import beat_stream
 from hdl.counting import increased
 from hdl.engine_config import EngineConfig
 from hdl.lanes.interleave import lane_bits
-from hdl.link.framing import RAW_CODING, WORD_BYTES, block_layout, header_layout, piece_stream
+from hdl.link.framing import RAW_CODING, WORD_BYTES, block_layout, header_layout, piece_stream, stream_fault_layout
 from hdl.link.header_check import HeaderCheck
 from hdl.link.hopper import Hopper
 from hdl.link.realigner import Realigner
 from hdl.transfer import BLOCK_BITS, LENGTH_BITS, Status
 
-__all__ = ["Distributor", "start_layout", "stream_fault_layout"]
+__all__ = ["Distributor", "start_layout"]
 
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
@@ -25,11 +25,6 @@ def start_layout(config: EngineConfig) -> data.StructLayout:
     element size in bytes of its coded blocks."""
     return data.StructLayout({"first_lane": lane_bits(config), "address": config.address_bits,
                               "raw_bytes": LENGTH_BITS, "element": 3})
-
-
-def stream_fault_layout() -> data.StructLayout:
-    """A malformed stream: what is wrong, and the number of the block."""
-    return data.StructLayout({"valid": 1, "status": Status, "block": BLOCK_BITS})
 
 
 class Distributor(wiring.Component):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from amaranth.lib import data, stream
 
 from hdl.engine_config import EngineConfig
-from hdl.transfer import BLOCK_BITS
+from hdl.transfer import BLOCK_BITS, Status
 
 __all__ = ["HEADER_BYTES", "RAW_CODING", "WORD_BYTES", "block_layout", "framed_stream", "header_layout", "piece_stream",
-           "words_stream"]
+           "stream_fault_layout", "words_stream"]
 
 HEADER_BYTES = 4
 WORD_BYTES = 4
@@ -63,3 +63,8 @@ def piece_stream(config: EngineConfig) -> stream.Signature:
     return stream.Signature(data.StructLayout({
         "data": 8 * config.link_beat_bytes, "first": 1, "last": 1, "block": block_layout(config),
     }))
+
+
+def stream_fault_layout() -> data.StructLayout:
+    """A malformed stream: what is wrong, and the number of the block."""
+    return data.StructLayout({"valid": 1, "status": Status, "block": BLOCK_BITS})

@@ -1,0 +1,196 @@
+"""A lane of prefetch: blocks from the link, expanded, into one memory controller."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.axi.bursts import fault_layout
+from hdl.axi.signature import axi_write
+from hdl.axi.writer import AxiWriter
+from hdl.counting import stepped
+from hdl.decompressor import Decompressor
+from hdl.engine_config import EngineConfig
+from hdl.fifo import StreamFifo
+from hdl.lanes.fitter import Fitter, order_layout
+from hdl.lanes.narrower import Narrower, payload_layout
+from hdl.link.framing import piece_stream, stream_fault_layout
+from hdl.transfer import Status
+
+__all__ = ["PrefetchLane"]
+
+_BLOCKS = 8     # that a lane holds before they are expanded, however short they are
+
+
+class PrefetchLane(wiring.Component):
+    """Buffers blocks, expands those that are coded, and writes them to their places.
+
+    ::
+
+                +--------+   +----------+ coded  +--------------+   +--------+   +--------+
+        i --+-->| buffer |-->| narrower |------->| decompressor |-->| fitter |-->| writer |--> axi
+            |   +--------+   +----------+        +--------------+   |        |   |        |
+            |                  ^  | raw                             |        |   |        |
+            |                  |  +-------------------------------->|        |   |        |
+            |   +--------+     |                                    +--------+   +--------+
+            +-->| blocks |-----+--------------------------------------^--> address --^
+                +--------+
+
+    The rows of a block wait in the buffer, and what is known of it beside; blocks keep their order though raw ones
+    overtake nothing: the fitter turns to a block when the one before it is whole.
+
+    Latency: the first beat reaches the port 5 cycles after the row of a raw block was taken, 8 after that of a coded
+    one (9 with a slot register). Throughput: 1 lane beat per cycle; a coded block behind a raw one starts up to 4
+    cycles late, unless it was held up meanwhile.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    i : In(piece_stream(config))
+        Blocks of one transfer, of which this lane has every ``lanes``-th; ``ready`` comes from a register. Once
+        something is wrong, or the lane is stopped, it is taken and dropped.
+    element : In(3)
+        Element size in bytes of coded blocks; held during a transfer.
+    axi : Out(axi_write(address_bits, beat_bytes))
+        The memory controller. Nothing but the places of the blocks is written, each to its raw length at most.
+    stop : In(1)
+        Begin nothing new. Until reset.
+    idle : Out(1)
+        No AXI transaction is open; and unless the lane is stopped, every block that came whole has been written.
+    settled : Out(1)
+        Every block that came whole has been found good, or one has not.
+    axi_fault : Out(fault_layout(address_bits))
+        The first error response; the lane writes nothing more until reset.
+    fault : Out(stream_fault_layout())
+        The first block that does not expand to its raw length; the lane stands still until reset.
+    waits : Out({memory, buffer})
+        In this cycle the lane waits: for the memory, with a beat for it; for the link, with an empty buffer.
+
+    Source: the block stream of docs/formats.md.
+    """
+
+    i: stream.Interface
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({
+            "i": In(piece_stream(config)), "element": In(3),
+            "axi": Out(axi_write(config.address_bits, config.beat_bytes)), "stop": In(1), "idle": Out(1),
+            "settled": Out(1), "axi_fault": Out(fault_layout(config.address_bits)),
+            "fault": Out(stream_fault_layout()), "waits": Out(data.StructLayout({"memory": 1, "buffer": 1})),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        depth = config.buffer_bytes // config.link_beat_bytes
+        block_bits = exact_log2(config.block_bytes)
+        m.submodules.buffer = buffer = StreamFifo(8 * config.link_beat_bytes, depth)
+        m.submodules.payloads = payloads = StreamFifo(payload_layout(config), _BLOCKS)
+        m.submodules.orders = orders = StreamFifo(order_layout(), _BLOCKS)
+        m.submodules.narrower = narrower = Narrower(config)
+        m.submodules.decompressor = decompressor = Decompressor(
+            config.beat_bytes, config.element_bytes, config.pipeline)
+        m.submodules.fitter = fitter = Fitter(config)
+        m.submodules.writer = writer = AxiWriter(
+            config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads)
+        wiring.connect(m, buffer.o, narrower.rows)
+        wiring.connect(m, payloads.o, narrower.payloads)
+        wiring.connect(m, decompressor.o, fitter.coded)
+        wiring.connect(m, fitter.o, writer.data)
+        wiring.connect(m, writer.axi, wiring.flipped(self.axi))
+
+        # In: `ready` is decided a cycle ahead, with room for two rows.
+        ready = Signal()
+        halted = Signal()
+        push = Signal()
+        block = self.i.payload.block
+        room = (buffer.level <= depth - 2) & (payloads.level <= _BLOCKS - 2) & (orders.level <= _BLOCKS - 2)
+        m.d.sync += ready.eq(room | halted)
+        m.d.comb += [
+            halted.eq(self.stop | fitter.bad),
+            self.i.ready.eq(ready),
+            push.eq(self.i.valid & ready & ~halted),
+            buffer.i.valid.eq(push),
+            buffer.i.payload.eq(self.i.payload.data),
+            payloads.i.valid.eq(push & self.i.payload.first),
+            payloads.i.payload.end.eq(block.payload_bytes - 1),
+            payloads.i.payload.raw.eq(block.raw),
+            orders.i.valid.eq(payloads.i.valid),
+            orders.i.payload.raw.eq(block.raw),
+            orders.i.payload.short.eq(block.raw_bytes != config.block_bytes),
+        ]
+
+        # Raw blocks go past the decompressor.
+        m.d.comb += [
+            decompressor.i.valid.eq(narrower.o.valid & ~narrower.raw),
+            fitter.bypass.valid.eq(narrower.o.valid & narrower.raw),
+            narrower.o.ready.eq(Mux(narrower.raw, fitter.bypass.ready, decompressor.i.ready)),
+            decompressor.i.payload.data.eq(narrower.o.payload.data),
+            decompressor.i.payload.keep.eq(narrower.o.payload.keep),
+            decompressor.i.payload.last.eq(narrower.o.payload.last),
+            decompressor.i.payload.element.eq(self.element),
+            fitter.bypass.payload.eq(narrower.o.payload),
+            fitter.code.eq(decompressor.error.code),
+        ]
+
+        # Places and numbers follow from those of the first block.
+        begun = Signal()
+        asks = Signal()
+        pulls = Signal()
+        address = Signal(config.address_bits - block_bits, reset_less=True)
+        number = Signal.like(block.number, reset_less=True)
+        short_bytes = Signal(range(config.block_bytes + 1), reset_less=True)
+        length = Signal.like(short_bytes, reset_less=True)
+        m.d.comb += [
+            pulls.eq(orders.o.valid & fitter.order.ready & (~asks | writer.i.ready)),
+            orders.o.ready.eq(pulls),
+            fitter.order.valid.eq(pulls),
+            fitter.order.payload.eq(orders.o.payload),
+            fitter.short_bytes.eq(short_bytes),
+            writer.i.valid.eq(asks),
+            writer.i.payload.address.eq(address << block_bits),
+            writer.i.payload.bytes.eq(length),
+            writer.stop.eq(self.stop),
+        ]
+        with m.If(pulls):
+            m.d.sync += [asks.eq(1), length.eq(Mux(orders.o.payload.short, short_bytes, config.block_bytes))]
+        with m.Elif(writer.i.ready):
+            m.d.sync += asks.eq(0)
+        with m.If(payloads.i.valid):
+            m.d.sync += begun.eq(1)
+            with m.If(orders.i.payload.short):
+                m.d.sync += short_bytes.eq(block.raw_bytes)
+        with m.If(payloads.i.valid & ~begun):
+            m.d.sync += [address.eq(block.address[block_bits:]), number.eq(block.number)]
+        with m.Else():
+            with m.If(asks & writer.i.ready):
+                m.d.sync += address.eq(stepped(address, config.lanes))
+            with m.If(fitter.done):
+                m.d.sync += number.eq(stepped(number, config.lanes))
+
+        # Blocks that came whole and have not been found good.
+        open_ = Signal(range(2 * _BLOCKS + 4))
+        comes = Signal()
+        m.d.comb += [
+            comes.eq(push & self.i.payload.last),
+            self.settled.eq((open_ == 0) | fitter.bad),
+            self.idle.eq(writer.idle & (self.stop | (open_ == 0))),
+            self.axi_fault.eq(writer.fault),
+            self.fault.valid.eq(fitter.bad),
+            self.fault.status.eq(Status.BAD_PAYLOAD),
+            self.fault.block.eq(number),
+            self.waits.memory.eq(fitter.o.valid & ~fitter.o.ready),
+            self.waits.buffer.eq(begun & ~fitter.o.valid & ~buffer.o.valid),
+        ]
+        with m.If(comes & ~fitter.done):
+            m.d.sync += open_.eq(open_ + 1)
+        with m.Elif(fitter.done & ~comes):
+            m.d.sync += open_.eq(open_ - 1)
+        return m
