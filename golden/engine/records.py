@@ -1,0 +1,158 @@
+"""Descriptors and completions as a driver writes and reads them: 64 bytes, little-endian."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from golden.engine.status import Status
+
+__all__ = ["RECORD_BYTES", "Completion", "Descriptor"]
+
+RECORD_BYTES = 64
+"""Bytes of a descriptor, and of a completion."""
+
+_DESCRIPTOR = struct.Struct("<BBHIQQQQQI3I")
+_COMPLETION = struct.Struct("<IBBBBIIQQQQ4I")
+_INTERRUPT, _CHECK_CRC, _NO_FALLBACK = 1, 2, 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descriptor:
+    """A transfer that is asked for; nothing is checked here, the engine does that.
+
+    Parameters
+    ----------
+    operation
+        1 offload, 2 prefetch.
+    element_bytes
+        1, 2 or 4.
+    source, destination
+        Byte addresses.
+    raw_bytes
+        Raw length.
+    capacity
+        Bytes the destination has room for.
+    packed_bytes
+        Length of the block stream (prefetch).
+    crc
+        Expected CRC-32C, for ``check_crc``.
+    tag
+        The user's own.
+    interrupt, check_crc, fallback
+        Flags; ``fallback`` False forbids raw blocks.
+    other_flags
+        Bits of the flags that have no meaning.
+    reserved
+        The words that must be zero.
+    """
+
+    operation: int
+    element_bytes: int
+    source: int
+    destination: int
+    raw_bytes: int
+    capacity: int
+    packed_bytes: int = 0
+    crc: int = 0
+    tag: int = 0
+    interrupt: bool = False
+    check_crc: bool = False
+    fallback: bool = True
+    other_flags: int = 0
+    reserved: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def flags(self) -> int:
+        """The 16 bits of the flags."""
+        return (_INTERRUPT * self.interrupt | _CHECK_CRC * self.check_crc | _NO_FALLBACK * (not self.fallback)
+                | self.other_flags)
+
+    def pack(self) -> bytes:
+        """The 64 bytes; struct.error if a field does not fit."""
+        return _DESCRIPTOR.pack(self.operation, self.element_bytes, self.flags, self.tag, self.source,
+                                self.destination, self.raw_bytes, self.capacity, self.packed_bytes, self.crc,
+                                *self.reserved)
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Descriptor:
+        """The descriptor in 64 bytes.
+
+        Raises
+        ------
+        ValueError
+            If there are not 64.
+        """
+        (operation, element_bytes, flags, tag, source, destination, raw_bytes, capacity, packed_bytes, crc,
+         *reserved) = _DESCRIPTOR.unpack(_whole(record, "descriptor"))
+        return cls(operation=operation, element_bytes=element_bytes, source=source, destination=destination,
+                   raw_bytes=raw_bytes, capacity=capacity, packed_bytes=packed_bytes, crc=crc, tag=tag,
+                   interrupt=bool(flags & _INTERRUPT), check_crc=bool(flags & _CHECK_CRC),
+                   fallback=not flags & _NO_FALLBACK, other_flags=flags & ~7,
+                   reserved=(reserved[0], reserved[1], reserved[2]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """What became of a descriptor.
+
+    Parameters
+    ----------
+    tag, operation
+        The descriptor's.
+    status
+        What happened.
+    lane, response
+        AXI errors: the lane (0 for the link) and the response.
+    crc
+        CRC-32C of the block stream; on an error 0, but for CRC_MISMATCH.
+    raw_blocks
+        Blocks that were left raw.
+    bytes_written
+        Of the stream (offload) or the tensor (prefetch); 0 on an error.
+    nonzero
+        Non-zero elements (offload).
+    place
+        AXI errors: first address of the burst. Malformed streams and small destinations: number of the block.
+    cycles
+        From taking the descriptor to the completion; left out of comparisons.
+    """
+
+    tag: int
+    status: Status
+    operation: int
+    lane: int = 0
+    response: int = 0
+    crc: int = 0
+    raw_blocks: int = 0
+    bytes_written: int = 0
+    nonzero: int = 0
+    place: int = 0
+    cycles: int = field(default=0, compare=False)
+
+    def pack(self) -> bytes:
+        """The 64 bytes."""
+        return _COMPLETION.pack(self.tag, self.status, self.lane, self.response, self.operation, self.crc,
+                                self.raw_blocks, self.bytes_written, self.nonzero, self.cycles, self.place, 0, 0, 0, 0)
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Completion:
+        """The completion in 64 bytes.
+
+        Raises
+        ------
+        ValueError
+            If there are not 64, the status is unknown, or a bit is set that has no meaning.
+        """
+        (tag, status, lane, response, operation, crc, raw_blocks, bytes_written, nonzero, cycles, place,
+         *reserved) = _COMPLETION.unpack(_whole(record, "completion"))
+        if any(reserved) or response > 3:
+            raise ValueError(f"a completion has bits that must be zero: {bytes(record).hex()}")
+        return cls(tag=tag, status=Status(status), operation=operation, lane=lane, response=response, crc=crc,
+                   raw_blocks=raw_blocks, bytes_written=bytes_written, nonzero=nonzero, place=place, cycles=cycles)
+
+
+def _whole(record: bytes, kind: str) -> bytes:
+    if len(record) != RECORD_BYTES:
+        raise ValueError(f"a {kind} has {RECORD_BYTES} bytes, not {len(record)}")
+    return bytes(record)
