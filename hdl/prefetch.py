@@ -1,0 +1,157 @@
+"""Prefetch: over the link, expanded, into device memory."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.axi.reader import AxiReader
+from hdl.axi.signature import axi_read, axi_write
+from hdl.engine_config import EngineConfig
+from hdl.events import events_layout
+from hdl.faults import first_fault
+from hdl.lanes.prefetch import PrefetchLane
+from hdl.link.crc32c import Crc32c
+from hdl.link.distributor import Distributor
+from hdl.link.verdict import Verdict
+from hdl.routing import length
+from hdl.supervisor import Supervisor
+from hdl.transfer import LENGTH_BITS, Status, request_layout, result_layout
+
+__all__ = ["PrefetchPath"]
+
+
+class PrefetchPath(wiring.Component):
+    """Reads block streams over the link, and writes their tensors through the lanes.
+
+    ::
+
+                                                 +------+
+                +--------+     +-------------+ /-| lane |--> lanes[0]
+        link -->| reader |--+->| distributor |---| lane |--> lanes[1]
+                +--------+  |  +-------------+ \\-| lane |     ...
+                            +--> CRC             +------+
+        request --> supervisor --> result          | faults
+                        ^-------- verdict <--------+
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    request, result : stream
+        Transfers to do, one at a time, and what became of them: :mod:`hdl.transfer`.
+    abort : In(1)
+        Ends the transfer that runs.
+    lanes : Out(axi_write(...)).array(lanes)
+        To each memory controller.
+    link : Out(axi_read(...))
+        To the link.
+    events : Out(events_layout(config))
+        For counters.
+    """
+
+    request: stream.Interface
+    result: stream.Interface
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({
+            "request": In(stream.Signature(request_layout(config))),
+            "result": Out(stream.Signature(result_layout(config))),
+            "abort": In(1),
+            "lanes": Out(axi_write(config.address_bits, config.beat_bytes)).array(config.lanes),
+            "link": Out(axi_read(config.address_bits, config.link_beat_bytes)),
+            "events": Out(events_layout(config)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.submodules.supervisor = supervisor = Supervisor(config, "destination")
+        transfer = supervisor.transfer
+        wiring.connect(m, wiring.flipped(self.request), supervisor.request)
+        wiring.connect(m, supervisor.result, wiring.flipped(self.result))
+        m.d.comb += supervisor.abort.eq(self.abort)
+
+        clear = ResetInserter(supervisor.clear)
+        reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
+        distributor = Distributor(config)
+        m.submodules.verdict = verdict = clear(Verdict(config))
+        lanes = [PrefetchLane(config) for _ in range(config.lanes)]
+        m.submodules.reader = clear(reader)
+        m.submodules.distributor = clear(distributor)
+        wiring.connect(m, reader.axi, wiring.flipped(self.link))
+        wiring.connect(m, reader.o, distributor.i)
+        for number, lane in enumerate(lanes):
+            m.submodules[f"lane{number}"] = clear(lane)
+            wiring.connect(m, distributor.lanes[number], lane.i)
+            wiring.connect(m, lane.axi, wiring.flipped(self.lanes[number]))
+            m.d.comb += [
+                lane.element.eq(transfer.element),
+                lane.stop.eq(supervisor.stop),
+                verdict.lanes[number].eq(lane.fault),
+                verdict.settled[number].eq(lane.settled),
+            ]
+        m.d.comb += [
+            reader.i.valid.eq(supervisor.begin),
+            reader.i.payload.address.eq(transfer.source),
+            reader.i.payload.bytes.eq(transfer.packed_bytes),
+            reader.stop.eq(supervisor.stop),
+            distributor.start.valid.eq(supervisor.begin),
+            distributor.start.payload.first_lane.eq(supervisor.first_lane),
+            distributor.start.payload.address.eq(transfer.destination),
+            distributor.start.payload.raw_bytes.eq(transfer.raw_bytes),
+            distributor.start.payload.element.eq(transfer.element),
+            distributor.stop.eq(verdict.stop | supervisor.stop),
+            verdict.distributor.eq(distributor.fault),
+        ]
+
+        mismatch = Signal()
+        crc_done = Signal(init=not config.crc)
+        if config.crc:
+            m.submodules.crc = crc = clear(Crc32c(config.link_beat_bytes))
+            kept = reader.o.payload.keep
+            m.d.comb += [
+                crc.i.valid.eq(reader.o.valid & reader.o.ready),
+                crc.i.payload.data.eq(reader.o.payload.data),
+                crc.i.payload.words.eq(length(Cat(kept[3::4]))),
+                crc.i.payload.last.eq(reader.o.payload.last),
+                crc_done.eq(crc.done),
+                supervisor.totals.crc.eq(crc.value),
+            ]
+            m.d.sync += mismatch.eq(transfer.check_crc & (crc.value != transfer.crc))
+        done = Signal()
+        settled = Signal()
+        m.d.sync += [
+            done.eq(distributor.done & crc_done & Cat(lane.idle for lane in lanes).all() & ~supervisor.begin),
+            # The comparison takes a cycle to be seen.
+            settled.eq(done),
+        ]
+        faults = [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
+                   "place": reader.fault.address}]
+        faults += [{"valid": lane.axi_fault.valid, "status": Status.LANE_WRITE_ERROR, "lane": number,
+                    "resp": lane.axi_fault.resp, "place": lane.axi_fault.address}
+                   for number, lane in enumerate(lanes)]
+        faults += [
+            {"valid": verdict.fault.valid, "status": verdict.fault.status, "place": verdict.fault.block},
+            {"valid": settled & mismatch, "status": Status.CRC_MISMATCH},
+        ]
+        m.d.comb += [
+            supervisor.fault.eq(first_fault(m, config, faults, "fault")),
+            supervisor.finished.eq(settled & ~mismatch),
+            supervisor.totals.bytes.eq(transfer.raw_bytes),
+            supervisor.totals.raw_blocks.eq(distributor.raw_blocks),
+        ]
+        idle = Signal()
+        m.d.sync += idle.eq(supervisor.stop & Cat(reader.idle, *(lane.idle for lane in lanes)).all())
+        m.d.comb += supervisor.idle.eq(idle)
+        m.d.sync += [
+            self.events.link_busy.eq(self.link.rvalid & self.link.rready),
+            self.events.memory_stalls.eq(sum(lane.waits.memory for lane in lanes)),
+            self.events.buffer_stalls.eq(sum(lane.waits.buffer for lane in lanes)),
+        ]
+        return m
