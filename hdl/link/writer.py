@@ -35,7 +35,7 @@ class LinkWriter(wiring.Component):
     A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst; while
     it is written, the next one gathers. Pages of 4 KiB are what bursts end at, and full ones are one burst each.
 
-    Latency: a burst's ``awvalid`` rises 5 cycles after its last beat was taken, if the port is free. Throughput: one
+    Latency: a burst's ``awvalid`` rises 4 cycles after its last beat was taken, if the port is free. Throughput: one
     beat per cycle.
 
     Parameters

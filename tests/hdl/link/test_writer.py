@@ -13,6 +13,7 @@ from tests.hdl.axi.memory import Memory
 from tests.hdl.bench import clocked
 
 _PAGE = 4096
+_PATIENCE = 5000        # cycles for any step; what takes longer has got stuck
 
 
 def _config(beat_bytes: int, outstanding: int = 4) -> EngineConfig:
@@ -43,8 +44,18 @@ async def _transfer(ctx: Any, dut: LinkWriter, address: int, content: bytes, rng
             assert not ctx.get(dut.done)
             _, _, taken = await ctx.tick().sample(dut.i.ready)
             refused += not taken
+            assert refused < _PATIENCE
         ctx.set(dut.i.valid, 0)
     return refused
+
+
+async def _done(ctx: Any, dut: LinkWriter) -> int:
+    """Waits until the transfer is done; how many cycles that took."""
+    for cycle in range(_PATIENCE):
+        if ctx.get(dut.done):
+            return cycle
+        await ctx.tick()
+    raise AssertionError(f"not done after {_PATIENCE} cycles")
 
 
 def _bursts(address: int, size: int, beat_bytes: int) -> list[tuple[int, int]]:
@@ -79,8 +90,7 @@ def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency
             expected[address:address + size] = content
             bursts.extend(_bursts(address, size, beat_bytes))
             await _transfer(ctx, dut, address, content, rng, rng.choice([0, pauses]))
-            while not ctx.get(dut.done):
-                await ctx.tick()
+            await _done(ctx, dut)
             assert ctx.get(dut.idle)
             assert memory.content == expected
 
@@ -102,11 +112,7 @@ def test_takes_a_beat_in_every_cycle(beat_bytes: int, place: int) -> None:
 
     async def process(ctx: Any) -> None:
         assert await _transfer(ctx, dut, place, content, rng, 0) == 0
-        waited = 0
-        while not ctx.get(dut.done):
-            await ctx.tick()
-            waited += 1
-        cycles.append(waited)
+        cycles.append(await _done(ctx, dut))
         assert memory.content[place:place + len(content)] == content
 
     clocked(dut, process, memory.write)
@@ -128,7 +134,7 @@ def test_a_burst_waits_until_all_of_it_is_there() -> None:
 
     async def process(ctx: Any) -> None:
         await _transfer(ctx, dut, 4064, rng.randbytes(9000), rng, 0.7)
-        await ctx.tick().until(dut.done)
+        await _done(ctx, dut)
 
     clocked(dut, process, memory.write, watch)
     inside = False
@@ -136,6 +142,22 @@ def test_a_burst_waits_until_all_of_it_is_there() -> None:
         assert beat or not inside
         inside = bool((inside or beat) and not last)
     assert sum(last for _, last in busy) == 4
+
+
+def test_the_first_burst_begins_soon() -> None:
+    """Request and data are there in the fourth cycle after the only beat."""
+    dut = LinkWriter(_config(32))
+
+    async def process(ctx: Any) -> None:
+        await _transfer(ctx, dut, 96, b"word", random.Random(0), 0)
+        shown = []
+        for _ in range(5):
+            shown.append((ctx.get(dut.axi.awvalid), ctx.get(dut.axi.wvalid)))
+            await ctx.tick()
+        assert shown == [(0, 0)] * 3 + [(1, 1)] * 2
+        assert (ctx.get(dut.axi.awaddr), ctx.get(dut.axi.awlen), ctx.get(dut.axi.wstrb)) == (96, 0, 0xF)
+
+    clocked(dut, process)
 
 
 @pytest.mark.parametrize("resp", [2, 3])
