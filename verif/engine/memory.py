@@ -6,16 +6,17 @@ The knobs, counters and rules are numbered in ``memory.v`` alone; this module re
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import Lock, ReadOnly, RisingEdge
 
 from verif.stream import Bytes
 
-__all__ = ["COUNTS", "KNOBS", "RULES", "SOURCE", "Behaviour", "Memory", "Traffic"]
+__all__ = ["COUNTS", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory", "Traffic"]
 
 SOURCE = Path(__file__).with_name("memory.v").read_text(encoding="utf-8")
 """Verilog of the memory."""
@@ -88,13 +89,58 @@ class Traffic:
     outside: int
 
 
+class Knobs:
+    """The pins that lead to the knobs and counters of all memories; whoever uses them does so alone.
+
+    Parameters
+    ----------
+    dut
+        The top that :func:`verif.engine.top.top` makes, or one with the same pins.
+    """
+
+    def __init__(self, dut: Any) -> None:
+        self._dut = dut
+        self._lock = Lock()
+
+    def idle(self) -> None:
+        """Put the pins to rest."""
+        for name in ("knob_write", "knob_memory", "knob_port", "knob", "knob_value"):
+            getattr(self._dut, name).value = 0
+
+    async def set(self, memory: int, port: int, values: Mapping[str, int]) -> None:
+        """Turn knobs of a port, one after the other, with nothing in between."""
+        dut = self._dut
+        async with self._lock:
+            dut.knob_memory.value = memory
+            dut.knob_port.value = port
+            for name, value in values.items():
+                dut.knob.value = KNOBS[name]
+                dut.knob_value.value = value
+                dut.knob_write.value = 1
+                await RisingEdge(dut.aclk)
+            dut.knob_write.value = 0
+            await RisingEdge(dut.aclk)
+
+    async def count(self, memory: int, port: int, counter: str) -> int:
+        """The value of a counter."""
+        dut = self._dut
+        async with self._lock:
+            dut.knob_memory.value = memory
+            dut.knob_port.value = port
+            dut.knob.value = COUNTS[counter]
+            await ReadOnly()
+            value = int(dut.knob_read.value)
+            await RisingEdge(dut.aclk)
+        return value
+
+
 class Memory:
     """One of the memories of the top.
 
     Parameters
     ----------
-    dut
-        The top that :func:`verif.engine.top.top` makes, or one with the same knobs.
+    knobs
+        Of all memories.
     name
         Of the memory: ``device`` or ``link``.
     number
@@ -105,39 +151,25 @@ class Memory:
         Where the simulator runs.
     """
 
-    def __init__(self, dut: Any, name: str, number: int, *, ports: int, beat_bytes: int, image_bytes: int,
+    def __init__(self, knobs: Knobs, name: str, number: int, *, ports: int, beat_bytes: int, image_bytes: int,
                  folder: Path) -> None:
         self.name = name
         self.ports = ports
         self.beat_bytes = beat_bytes
         self.image_bytes = image_bytes
         self.base = 0
-        self._dut = dut
+        self._knobs = knobs
         self._number = number
         self._folder = folder
+        self._loading = Lock()
 
     async def set(self, knob: str, value: int, port: int = ALL_PORTS) -> None:
         """Turn a knob of a port, or of all."""
-        dut = self._dut
-        dut.knob_memory.value = self._number
-        dut.knob_port.value = port
-        dut.knob.value = KNOBS[knob]
-        dut.knob_value.value = value
-        dut.knob_write.value = 1
-        await RisingEdge(dut.aclk)
-        dut.knob_write.value = 0
-        await RisingEdge(dut.aclk)
+        await self._knobs.set(self._number, port, {knob: value})
 
     async def count(self, counter: str, port: int) -> int:
         """The value of a counter."""
-        dut = self._dut
-        dut.knob_memory.value = self._number
-        dut.knob_port.value = port
-        dut.knob.value = COUNTS[counter]
-        await ReadOnly()
-        value = int(dut.knob_read.value)
-        await RisingEdge(dut.aclk)
-        return value
+        return await self._knobs.count(self._number, port, counter)
 
     async def place(self, base: int) -> None:
         """Choose the address of the image's first byte: a multiple of its size."""
@@ -149,18 +181,16 @@ class Memory:
 
     async def behave(self, how: Behaviour, port: int = ALL_PORTS, seed: int = 1) -> None:
         """Choose how a port answers, or all."""
-        for name, value in (("read_latency", how.latency), ("write_latency", how.latency), ("seed", seed),
-                            ("bandwidth", max(1, round(256 * how.bandwidth))), ("stall_mask", how.longest - 1),
-                            ("address_after_data", how.address_after_data),
-                            *((f"stall_{channel}", how.often) for channel in ("ar", "r", "aw", "w", "b"))):
-            await self.set(name, value, port)
+        often = {f"stall_{channel}": how.often for channel in ("ar", "r", "aw", "w", "b")}
+        await self._knobs.set(self._number, port, {
+            "read_latency": how.latency, "write_latency": how.latency, "seed": seed, "stall_mask": how.longest - 1,
+            "bandwidth": max(1, round(256 * how.bandwidth)), "address_after_data": how.address_after_data, **often})
 
     async def fail(self, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True,
                    port: int = ALL_PORTS) -> None:
         """Answer accesses to the beats of a range of addresses with an error response."""
-        await self.set("fail_first", first, port)
-        await self.set("fail_last", last, port)
-        await self.set("fail", resp + 4 * reads + 8 * writes, port)
+        await self._knobs.set(self._number, port, {"fail_first": first, "fail_last": last,
+                                                   "fail": resp + 4 * reads + 8 * writes})
 
     async def heal(self) -> None:
         """Answer every access rightly again."""
@@ -169,15 +199,14 @@ class Memory:
     async def load(self, data: Bytes, address: int | None = None) -> None:
         """Write bytes into the image, whole beats from an address on; from its first byte when no address is given."""
         first, beats = self._beats(address, data.size)
-        data.reshape(-1, self.beat_bytes)[:, ::-1].tofile(self._folder / f"{self.name}.load")
-        await self.set("first", first)
-        await self.set("load", beats)
+        async with self._loading:
+            data.reshape(-1, self.beat_bytes)[:, ::-1].tofile(self._folder / f"{self.name}.load")
+            await self._knobs.set(self._number, 0, {"first": first, "load": beats})
 
     async def dump(self, address: int | None = None, size: int | None = None) -> Bytes:
         """Read bytes of the image, whole beats; all when no address is given."""
         first, beats = self._beats(address, self.image_bytes if size is None else size)
-        await self.set("first", first)
-        await self.set("dump", beats)
+        await self._knobs.set(self._number, 0, {"first": first, "dump": beats})
         text = b"".join(line for line in (self._folder / f"{self.name}.dump").read_bytes().splitlines()
                         if not line.startswith((b"//", b"@")))
         # Icarus writes bits that were never loaded as x.

@@ -11,7 +11,7 @@ from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
 from verif import job
-from verif.engine.memory import RULES, Behaviour, Memory
+from verif.engine.memory import RULES, Behaviour, Knobs, Memory
 from verif.engine.top import DEVICE, LINK
 
 _PORTS = ("m_axi_lane0", "m_axi_lane1", "m_axi_link")
@@ -20,8 +20,8 @@ _BASE = 0x12_3456_0000
 
 async def _ready(dut: Any) -> tuple[Memory, Memory]:
     values = job.load()
-    for name in ("knob_write", "knob_memory", "knob_port", "knob", "knob_value"):
-        getattr(dut, name).value = 0
+    knobs = Knobs(dut)
+    knobs.idle()
     for port in _PORTS:
         for name in ("arvalid", "rready", "awvalid", "wvalid", "bready"):
             getattr(dut, f"{port}_{name}").value = 0
@@ -30,7 +30,7 @@ async def _ready(dut: Any) -> tuple[Memory, Memory]:
     await ClockCycles(dut.aclk, 4)
     dut.aresetn.value = 1
     size = {"beat_bytes": values["beat_bytes"], "image_bytes": values["image_bytes"], "folder": job.folder()}
-    device, link = Memory(dut, "device", DEVICE, ports=2, **size), Memory(dut, "link", LINK, ports=1, **size)
+    device, link = Memory(knobs, "device", DEVICE, ports=2, **size), Memory(knobs, "link", LINK, ports=1, **size)
     for memory in (device, link):
         await memory.place(_BASE)
         await memory.behave(Behaviour())

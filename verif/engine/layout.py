@@ -1,0 +1,80 @@
+"""Where tensors and streams lie in the memories of a simulation: apart from each other, so that a stray byte shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from verif.stream import Bytes
+
+__all__ = ["Arena", "OutOfSpaceError"]
+
+_GUARD = 64
+
+
+class OutOfSpaceError(RuntimeError):
+    """An image has no room left."""
+
+
+class Arena:
+    """Hands out places of an image one behind the other, with guard bytes before and behind each.
+
+    The guards are at least 64 bytes of noise, like all that was not handed out; who compares the whole image with what
+    it should be compares them too.
+
+    Parameters
+    ----------
+    base, size
+        The addresses there are.
+    align
+        Every place starts at a multiple of it.
+    rng
+        Chooses how wide the gaps are, and the noise.
+
+    Members
+    -------
+    image
+        What the memory has to be loaded with.
+    """
+
+    def __init__(self, base: int, size: int, align: int, rng: np.random.Generator) -> None:
+        self.base = base
+        self.size = size
+        self.image = rng.integers(0, 256, size, dtype=np.uint8)
+        self._align = align
+        self._rng = rng
+        self._free = 0
+
+    def take(self, size: int, gap: int = 3) -> int:
+        """An address with so many bytes behind it.
+
+        Parameters
+        ----------
+        gap
+            Multiples of the alignment that may be left out, at most.
+
+        Raises
+        ------
+        OutOfSpaceError
+            If there are not so many left.
+        """
+        start = -(-(self._free + _GUARD) // self._align) + int(self._rng.integers(0, gap + 1))
+        start *= self._align
+        if start + size + _GUARD > self.size:
+            raise OutOfSpaceError(f"{size} bytes do not fit behind {start} of {self.size} bytes")
+        self._free = start + size
+        return self.base + start
+
+    def put(self, data: Bytes, gap: int = 3) -> int:
+        """The address of bytes that were put into the image."""
+        address = self.take(data.size, gap)
+        at = address - self.base
+        self.image[at:at + data.size] = data
+        return address
+
+    def view(self, address: int, size: int) -> Bytes:
+        """Bytes of the image."""
+        return self.image[address - self.base:address - self.base + size]
+
+    def clear(self) -> None:
+        """Hand out all places anew; the image stays."""
+        self._free = 0

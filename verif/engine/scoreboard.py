@@ -1,0 +1,195 @@
+"""What was wrong with an engine: completions and memory images beside those of the golden model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Operation, Parameters, Response, Status
+from hdl.engine_config import EngineConfig
+from verif.engine.layout import Arena
+from verif.stream import Bytes
+
+__all__ = ["Scoreboard", "Totals"]
+
+_MOST = 100
+
+
+@dataclass
+class Totals:
+    """What the transfers of a direction that succeeded moved."""
+
+    raw_bytes: int = 0
+    packed_bytes: int = 0
+
+
+@dataclass
+class _Loose:
+    """The destination of a transfer that failed.
+
+    Parameters
+    ----------
+    before
+        Its bytes before.
+    after
+        Its bytes, had the transfer succeeded; None when nothing is known of them.
+    """
+
+    arena: Arena
+    address: int
+    before: Bytes
+    after: Bytes | None
+
+
+class Scoreboard:
+    """Judges completions and images.
+
+    The golden model works on the arenas' images: after every completion they are what memory must hold. Of a transfer
+    that failed, each byte of the destination must be the old one or, where the model knows it, the right one.
+
+    Parameters
+    ----------
+    config
+        What the engine was built from.
+    device, link
+        What the memories hold.
+
+    Members
+    -------
+    differences
+        A sentence for everything that was wrong (the first hundred).
+    """
+
+    def __init__(self, config: EngineConfig, device: Arena, link: Arena) -> None:
+        self.differences: list[str] = []
+        self._totals = {operation: Totals() for operation in Operation}
+        built: dict[str, Any] = config.as_dict() | {"element_bytes": config.element_bytes}
+        self._beats = config.link_beat_bytes
+        self._arenas = {Operation.OFFLOAD: link, Operation.PREFETCH: device}
+        self._memories = {"device": Memory(device.base, device.image), "link": Memory(link.base, link.image)}
+        self._engine = Engine(Parameters(**{field.name: built[field.name] for field in fields(Parameters)}),
+                              self._memories["device"], self._memories["link"])
+        self._loose: list[_Loose] = []
+
+    def fail(self, memory: str, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True) -> None:
+        """Expect errors of accesses to a range of addresses."""
+        self._memories[memory].faults.append(Fault(first, last + 1, Response(resp), reads, writes))
+
+    def heal(self) -> None:
+        """Expect no errors of memory any more."""
+        for memory in self._memories.values():
+            memory.faults.clear()
+
+    def fault(self, sentence: str) -> None:
+        """Note something that was wrong."""
+        if len(self.differences) < _MOST:
+            self.differences.append(sentence)
+
+    def take_totals(self, operation: Operation) -> Totals:
+        """What succeeded in a direction since this was asked the last time."""
+        totals, self._totals[operation] = self._totals[operation], Totals()
+        return totals
+
+    def check(self) -> None:
+        """Raise AssertionError when anything was wrong so far."""
+        if self.differences:
+            more = f"\nand {len(self.differences) - 3} more" if len(self.differences) > 3 else ""
+            raise AssertionError("\n".join(self.differences[:3]) + more)
+
+    def expected(self, descriptor: Descriptor) -> list[Completion]:
+        """All completions that are right for a descriptor, if its direction got it; the images are as if it was done.
+        """
+        return self._engine.outcomes(descriptor)
+
+    def judge(self, descriptor: Descriptor, seen: Completion, *, channel: Operation | None = None,
+              aborted: bool = False) -> str | None:
+        """Judge a completion; what was wrong with it, or None.
+
+        Parameters
+        ----------
+        channel
+            Which direction the descriptor was given to; its own when not given.
+        aborted
+            Whether an abort was asked for while it ran.
+        """
+        channel = channel or Operation(descriptor.operation)
+        refused = self._engine.refusal(descriptor, channel)
+        if refused is not None:
+            return self._compare(descriptor, [refused], seen)
+        arena = self._arenas[channel]
+        size = descriptor.capacity if channel is Operation.OFFLOAD else descriptor.raw_bytes
+        # An address outside the image answers with an error; what is inside may be written.
+        size = max(0, min(size, arena.base + arena.size - descriptor.destination))
+        place = arena.view(descriptor.destination, size)
+        before = place.copy()
+        right = self.expected(descriptor)
+        succeeds = right[0].status is Status.OK
+        if aborted:
+            right = [*right, Completion(tag=descriptor.tag, operation=channel, status=Status.ABORTED)]
+        if seen.status is Status.OK and succeeds:
+            stream = descriptor.packed_bytes if channel is Operation.PREFETCH else right[0].bytes_written
+            self._totals[channel].raw_bytes += descriptor.raw_bytes
+            self._totals[channel].packed_bytes += stream
+            least = -(-stream // self._beats)
+            if seen.cycles < least:
+                self.fault(f"{_shown(descriptor)}: {seen.cycles} cycles, but {least} beats passed the link")
+        else:
+            self._loose.append(_Loose(arena, descriptor.destination, before, place.copy() if succeeds else None))
+            place[:] = before
+        return self._compare(descriptor, right, seen)
+
+    def lost(self, descriptor: Descriptor) -> None:
+        """Note that a descriptor will have no completion: a reset came, before or after it was done."""
+        blank = Completion(tag=descriptor.tag, operation=descriptor.operation, status=Status.ABORTED)
+        self.judge(descriptor, blank, aborted=True)
+
+    def _compare(self, descriptor: Descriptor, right: list[Completion], seen: Completion) -> str | None:
+        if seen in right:
+            return None
+        sentence = f"{_shown(descriptor)}: {_difference(right[0], seen)}"
+        if len(right) > 1:
+            sentence += f" (nor any of {len(right) - 1} others)"
+        self.fault(sentence)
+        return sentence
+
+    def compare(self, name: str, arena: Arena, seen: Bytes) -> str | None:
+        """Compare an image with what memory must hold; what was wrong, or None."""
+        for loose in [each for each in self._loose if each.arena is arena]:
+            self._loose.remove(loose)
+            at = loose.address - arena.base
+            now = seen[at:at + loose.before.size]
+            if loose.after is not None:
+                wrong = np.flatnonzero((now != loose.before) & (now != loose.after))
+                if wrong.size:
+                    self.fault(f"{name} memory: byte {loose.address + int(wrong[0]):#x} of the destination of a "
+                               "transfer that failed is neither what it was nor what it would be")
+            arena.image[at:at + now.size] = now
+        wrong = np.flatnonzero(arena.image != seen)
+        if not wrong.size:
+            return None
+        first = int(wrong[0])
+        sentence = (f"{name} memory: byte {arena.base + first:#x} is {seen[first]:#04x}, not "
+                    f"{arena.image[first]:#04x}; {wrong.size} bytes differ")
+        self.fault(sentence)
+        # What follows is judged by itself.
+        arena.image[:] = seen
+        return sentence
+
+
+def _shown(descriptor: Descriptor) -> str:
+    name = {each.value: each.name.lower() for each in Operation}.get(descriptor.operation, "nothing known")
+    return (f"{name} of {descriptor.raw_bytes} bytes of {8 * descriptor.element_bytes}-bit elements from "
+            f"{descriptor.source:#x} to {descriptor.destination:#x}")
+
+
+def _difference(right: Completion, seen: Completion) -> str:
+    seen = replace(seen, cycles=right.cycles)
+    parts = []
+    for field in fields(Completion):
+        wanted, found = getattr(right, field.name), getattr(seen, field.name)
+        if wanted != found:
+            shown = [each.name if isinstance(each, Status) else f"{each:#x}" for each in (found, wanted)]
+            parts.append(f"{field.name} is {shown[0]}, not {shown[1]}")
+    return ", ".join(parts)
