@@ -38,12 +38,12 @@ class PrefetchLane(wiring.Component):
             +-->| blocks |-----+--------------------------------------^--> address --^
                 +--------+
 
-    The rows of a block wait in the buffer, and what is known of it beside; blocks keep their order though raw ones
+    The rows of a block wait in the buffer, and what is known of it beside; blocks keep their order and raw ones
     overtake nothing: the fitter turns to a block when the one before it is whole.
 
-    Latency: the first beat reaches the port 5 cycles after the row of a raw block was taken, 8 after that of a coded
-    one (9 with a slot register). Throughput: 1 lane beat per cycle; a coded block behind a raw one starts up to 4
-    cycles late, unless it was held up meanwhile.
+    Latency: the first beat is at the port 6 cycles after the row of a raw block was taken, 7 after that of a coded one
+    (8 with a slot register). Throughput: 1 lane beat per cycle; a coded block behind a raw one may start up to 4 cycles
+    late, as the decompressor is empty then.
 
     Parameters
     ----------

@@ -228,7 +228,7 @@ class Distributor(wiring.Component):
         else:
             m.d.comb += [taken.eq(live & ready), go.eq((~live | ready).all())]
         with m.If(go):
-            m.d.sync += shown.eq(made & ~bad.replicate(2))
+            m.d.sync += shown.eq(made)
         with m.Else():
             m.d.sync += shown.eq(live & ~taken)
         for k, port in enumerate(self.lanes):

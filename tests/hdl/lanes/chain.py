@@ -64,9 +64,10 @@ class Play:
 
     def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, element: int, *, address: int = 0,
                  busy: float = 1.0, pauses: float = 0.0, latency: int = 0, seed: int = 0,
-                 slow: int | None = None, faulty: tuple[int, int] | None = None):
+                 slow: int | None = None, faulty: tuple[int, int] | None = None,
+                 stop_at: int | None = None):
         self.config, self.stream, self.raw_bytes, self.element = config, stream, raw_bytes, element
-        self.address, self.busy = address, busy
+        self.address, self.busy, self.stop_at = address, busy, stop_at
         self.rng = random.Random(seed)
         self.dut = Chain(config)
         self.memories = [Memory(port, config.beat_bytes, self.rng, latency=latency, pauses=pauses,
@@ -119,7 +120,7 @@ class Play:
             for number, lane in enumerate(dut.lanes):
                 if ctx.get(lane.axi_fault.valid):
                     self.axi_fault = number, ctx.get(lane.axi_fault.resp), ctx.get(lane.axi_fault.address)
-            if self.axi_fault:
+            if self.axi_fault or cycle == self.stop_at:
                 break
             if ctx.get(dut.done) and ctx.get(dut.idle):
                 break
