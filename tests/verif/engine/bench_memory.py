@@ -178,6 +178,7 @@ async def broken_rules_are_named(dut: Any) -> None:
                 await _data(dut, strobe, last, port=f"m_axi_lane{port}")
             await says(device, first + 4, port=port)
         await link.behave(Behaviour(stalls=0.95, longest=256))
+        getattr(dut, f"m_axi_link_{channel}addr").value = _BASE
         getattr(dut, f"m_axi_link_{channel}valid").value = 1
         await ClockCycles(dut.aclk, 2)
         while int(getattr(dut, f"m_axi_link_{channel}ready").value):
