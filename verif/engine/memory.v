@@ -486,7 +486,10 @@ module cdma_memory_port #(
     wire [ADDRESS_BITS+13:0] ar_now = {araddr, arid, arlen, arsize, arburst};
     wire [ADDRESS_BITS+13:0] aw_now = {awaddr, awid, awlen, awsize, awburst};
     wire [9*BEAT_BYTES:0] w_now = {wdata, wstrb, wlast};
-    initial broken = 0;
+    initial begin
+        broken = 0;
+        was_reset = 0;
+    end
 
     function foreign;       // whether a burst touches a block of another port
         input [63:0] from;
