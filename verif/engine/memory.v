@@ -481,6 +481,7 @@ module cdma_memory_port #(
     wire [63:0] aw_first = 64'd0 | awaddr, aw_last = ((aw_first >> BEAT_BITS) + awlen << BEAT_BITS) + BEAT_BYTES - 1;
     reg [RULES-1:0] broken, now;
     reg ar_waited, aw_waited, w_waited, was_reset;
+    reg alive;                          // there was a reset: before, nothing means anything
     reg [ADDRESS_BITS+13:0] ar_before, aw_before;
     reg [9*BEAT_BYTES:0] w_before;
     wire [ADDRESS_BITS+13:0] ar_now = {araddr, arid, arlen, arsize, arburst};
@@ -488,7 +489,7 @@ module cdma_memory_port #(
     wire [9*BEAT_BYTES:0] w_now = {wdata, wstrb, wlast};
     initial begin
         broken = 0;
-        was_reset = 0;
+        alive = 0;
     end
 
     function foreign;       // whether a burst touches a block of another port
@@ -523,11 +524,12 @@ module cdma_memory_port #(
                           || (arvalid && (^ar_now) === 1'bx) || (awvalid && (^aw_now) === 1'bx)
                           || (wvalid && (^{wstrb, wlast}) === 1'bx);
         // A synchronous reset is seen one clock edge later.
-        if (!aresetn || was_reset) begin
+        if (!aresetn || was_reset || !alive) begin
             now = 0;
-            now[RULE_RESET] = was_reset && !aresetn && (arvalid || awvalid || wvalid);
+            now[RULE_RESET] = alive && was_reset && !aresetn && (arvalid || awvalid || wvalid);
         end
         was_reset <= !aresetn;
+        if (!aresetn) alive <= 1;
         ar_waited <= aresetn && arvalid && !arready;
         aw_waited <= aresetn && awvalid && !awready;
         w_waited <= aresetn && wvalid && !wready;
