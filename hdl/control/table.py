@@ -14,7 +14,7 @@ from hdl.transfer import Status
 
 __all__ = [
     "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "PAGE_BITS", "RING_INDEX_BITS", "VERSION", "Access", "Field",
-    "Page", "Register", "pages", "registers"]
+    "Home", "Page", "Register", "pages", "registers"]
 
 ADDRESS_BITS = 12
 """Bits of a byte address of the register window."""
@@ -44,6 +44,16 @@ class Access(Enum):
     W1S = "write 1 to start; reads 1 until that is done"
 
 
+class Home(Enum):
+    """Where a register's bits are kept."""
+
+    CONSTANT = "nowhere: they never change"
+    LOGIC = "in the unit they belong to"
+    WINDOW = "in the memory of the descriptor windows"
+    COMPLETION = "in the memory of the completion queue"
+    SNAPSHOT = "in the memory of the counters' snapshots"
+
+
 @dataclass(frozen=True)
 class Field:
     """Bits of a register. ``enum`` names values; the description says what the bits mean."""
@@ -71,6 +81,7 @@ class Register:
     access: Access
     description: str
     fields: tuple[Field, ...]
+    home: Home = Home.LOGIC
 
     @property
     def reset(self) -> int:
@@ -88,16 +99,19 @@ class Page:
     registers: tuple[Register, ...]
 
 
-def _register(name: str, offset: int, access: Access, description: str, *fields: Field) -> Register:
-    return Register(name, offset, access, description, fields)
+def _register(name: str, offset: int, access: Access, description: str, *fields: Field,
+              home: Home = Home.LOGIC) -> Register:
+    return Register(name, offset, access, description, fields, home)
 
 
-def _whole(name: str, offset: int, access: Access, description: str, reset: int = 0) -> Register:
+def _whole(name: str, offset: int, access: Access, description: str, reset: int = 0,
+           home: Home = Home.CONSTANT) -> Register:
     """A register that is one number."""
-    return _register(name, offset, access, description, Field("VALUE", 0, 32, access, reset, description))
+    return _register(name, offset, access, description, Field("VALUE", 0, 32, access, reset, description), home=home)
 
 
-def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout, about: str) -> Iterator[Register]:
+def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout, about: str,
+            home: Home) -> Iterator[Register]:
     """A record as registers, one for each word."""
     fields = list(record_fields(layout))
     for word in range(RECORD_WORDS):
@@ -109,7 +123,7 @@ def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout,
                 inside.append(Field(f"{name.upper()}{part}", low - 32 * word, high - low, access, 0,
                                     f"{about}: {name}{f', bits {low - first} up' if width > 32 else ''}",
                                     Status if name == "status" else None))
-        yield _register(f"{prefix}_{word}", offset + 4 * word, access, f"Word {word} of {about}.", *inside)
+        yield _register(f"{prefix}_{word}", offset + 4 * word, access, f"Word {word} of {about}.", *inside, home=home)
 
 
 COUNTERS = {
@@ -130,27 +144,29 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
     yield _register(
         "VERSION", 0x04, ro, "Version of register map and descriptors.",
         Field("MINOR", 0, 16, ro, VERSION[1], "Counts what was added."),
-        Field("MAJOR", 16, 16, ro, VERSION[0], "Counts what breaks drivers."))
+        Field("MAJOR", 16, 16, ro, VERSION[0], "Counts what breaks drivers."), home=Home.CONSTANT)
     yield _register(
         "GEOMETRY", 0x08, ro, "What was built.",
         Field("LANES", 0, 8, ro, config.lanes, "Memory controllers, each with a lane."),
         Field("BEAT_BYTES", 8, 8, ro, config.beat_bytes, "Bytes of a transfer at a memory controller."),
         Field("LINK_BEAT_BYTES", 16, 8, ro, config.link_beat_bytes,
               "Bytes of a transfer at the link; addresses there are multiples of it."),
-        Field("ADDRESS_BITS", 24, 8, ro, config.address_bits, "Bits of an address."))
+        Field("ADDRESS_BITS", 24, 8, ro, config.address_bits, "Bits of an address."), home=Home.CONSTANT)
     yield _register(
         "SIZES", 0x0C, ro, "What was built.",
         Field("BLOCK_BYTES", 0, 16, ro, config.block_bytes,
               "Raw bytes of a block; addresses in device memory are multiples of it."),
         Field("QUEUE_DEPTH", 16, 8, ro, config.queue_depth,
-              "Descriptors that a queue holds, and completions as well."))
+              "Descriptors that a queue holds, and completions as well."),
+        home=Home.CONSTANT)
     yield _whole("BUFFER", 0x10, ro, "Packed bytes that a lane holds, for each direction.", config.buffer_bytes)
     yield _register(
         "FEATURES", 0x14, ro, "What was built.",
         *(Field(f"ELEMENT_{8 * size}", k, 1, ro, size in config.element_bytes, f"Elements of {8 * size} bits.")
           for k, size in enumerate((1, 2, 4))),
         Field("RAW_FALLBACK", 8, 1, ro, config.raw_fallback, "Blocks that coding would not shrink stay raw."),
-        Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."))
+        Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
+        home=Home.CONSTANT)
     yield _register(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
         Field("SOFT_RESET", 0, 1, Access.W1S, 0,
@@ -175,8 +191,10 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
 
 def _channel(config: EngineConfig) -> Iterator[Register]:
     ro, rw, wo = Access.RO, Access.RW, Access.WO
-    yield from _window("DESCRIPTOR", 0x00, rw, descriptor_layout(), "the descriptor that DOORBELL pushes")
-    yield from _window("COMPLETION", 0x40, ro, completion_layout(), "the oldest completion (all zero without one)")
+    yield from _window("DESCRIPTOR", 0x00, rw, descriptor_layout(), "the descriptor that DOORBELL pushes",
+                       Home.WINDOW)
+    yield from _window("COMPLETION", 0x40, ro, completion_layout(), "the oldest completion (all zero without one)",
+                       Home.COMPLETION)
     yield _register(
         "DOORBELL", 0x80, wo, "Pushes the descriptor window into the queue. SLVERR when there is no free place.",
         Field("PUSH", 0, 1, wo, 0, "1: push. The window keeps its content."))
@@ -226,7 +244,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
     for number, (name, about) in enumerate(COUNTERS.items()):
         for half, part in enumerate(("LO", "HI")):
             yield _whole(f"{name}_{part}", 0xC0 + 8 * number + 4 * half, ro,
-                         f"{about}: bits {32 * half + 31} to {32 * half} of the snapshot.")
+                         f"{about}: bits {32 * half + 31} to {32 * half} of the snapshot.", home=Home.SNAPSHOT)
 
 
 def pages(config: EngineConfig) -> tuple[Page, ...]:

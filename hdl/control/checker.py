@@ -1,0 +1,213 @@
+"""Checks of a descriptor: word by word, into a transfer or the reason why there is none."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.control.descriptor import Operation, descriptor_layout, flags_layout
+from hdl.engine_config import EngineConfig
+from hdl.transfer import LENGTH_BITS, Status, request_layout
+
+__all__ = ["Checker"]
+
+_HIGH_BITS = LENGTH_BITS - 32
+_ORDER = (0, 1, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12)  # lengths before what they are added to
+_STATUS = (Status.BAD_OPERATION, Status.BAD_ELEMENT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
+           Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
+
+
+def _word(field: str) -> int:
+    """Number of the word in which a field of the descriptor begins."""
+    return descriptor_layout()[field].offset // 32
+
+
+class Checker(wiring.Component):
+    """Reads a descriptor, one word in a cycle, and checks it with one 32-bit adder.
+
+    ::
+
+        word --> (queue) --> data --> [register] --+--> fields of the transfer
+                                                   +--> [add] --> end of source and destination
+                                                   +--> failures, one bit each --> the first one: status
+
+    Latency: ``done`` comes 19 cycles after ``start``.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What is built, so what a descriptor may ask for.
+    operation : Operation
+        What descriptors of this queue must ask for.
+
+    Members
+    -------
+    start : In(1)
+        One cycle: a descriptor is there.
+    word : Out(4)
+        Word to read; ``data`` shows it one cycle later.
+    data : In(32)
+        That word.
+    done : Out(1)
+        One cycle: all is known, and stays so until the next start.
+    status : Out(Status)
+        OK, or the first check that failed, in the order of the table in this file.
+    request : Out(request_layout(config))
+        The transfer.
+    tag, operation, interrupt : Out
+        What the completion needs of the descriptor.
+    """
+
+    def __init__(self, config: EngineConfig, operation: Operation):
+        self._config = config
+        self._operation = operation
+        super().__init__({
+            "start": In(1), "word": Out(4), "data": In(32), "done": Out(1), "status": Out(Status),
+            "request": Out(request_layout(config)), "tag": Out(32), "operation": Out(8), "interrupt": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        offload = self._operation is Operation.OFFLOAD
+        request = Signal(request_layout(config), reset_less=True)
+        tag = Signal(32, reset_less=True)
+        operation = Signal(8, reset_less=True)
+        interrupt = Signal(reset_less=True)
+        fails = Signal(data.StructLayout({status.name: 1 for status in _STATUS}), reset_less=True)
+        m.d.comb += [self.request.eq(request), self.tag.eq(tag), self.operation.eq(operation),
+                     self.interrupt.eq(interrupt)]
+
+        # Words come two steps after their numbers went out.
+        step = Signal(range(len(_ORDER)))
+        asks = Signal()
+        comes = Signal()
+        there = Signal()
+        word = Signal(32, reset_less=True)
+        steps = [step, *(Signal.like(step, name=f"step_{name}", reset_less=True) for name in ("comes", "there"))]
+        m.d.comb += self.word.eq(Array(_ORDER)[step])
+        m.d.sync += [
+            asks.eq(self.start | (asks & (step != len(_ORDER) - 1))),
+            comes.eq(asks),
+            there.eq(comes),
+            steps[1].eq(steps[0]),
+            steps[2].eq(steps[1]),
+            self.done.eq(there & ~comes),
+        ]
+        with m.If(asks):
+            m.d.sync += step.eq(step + 1)
+        with m.If(comes):
+            m.d.sync += word.eq(self.data)
+
+        # Sums of 64 bits in two steps: what the first leaves for the second is a carry, and whether it was zero.
+        added = Signal(32)
+        total = Signal(33)
+        carry = Signal(reset_less=True)
+        inexact = Signal(reset_less=True)
+        begins = Signal()
+        m.d.comb += total.eq(word + added + carry)
+        zero = Signal()
+        was_zero = Signal(reset_less=True)
+        m.d.comb += zero.eq(word == 0)
+        m.d.sync += was_zero.eq(zero)
+
+        high = config.address_bits - 32
+        beyond = Signal()   # the sum is larger than the first address that was not built
+        m.d.comb += beyond.eq(total[high + 1:].any() | (total[high] & (total[:high].any() | inexact)))
+
+        def length_fails(name: str, misfits: Value) -> tuple[list[Value], list[Value]]:
+            """Statements for the two words of a length; ``misfits`` is about the first."""
+            fail = fails[name]
+            return [fail.eq(misfits)], [fail.eq(fail | word[_HIGH_BITS:].any() | (zero & was_zero))]
+
+        with m.If(self.start):
+            m.d.sync += fails.BAD_RESERVED.eq(0)
+        with m.If(there):
+            m.d.sync += [carry.eq(Mux(begins, total[32], 0)), inexact.eq(total[:32].any())]
+            with m.Switch(steps[2]):
+                def at(field: str, half: int = 0) -> Value:
+                    return m.Case(_ORDER.index(_word(field) + half))
+
+                with at("operation"):
+                    self._head(m, word, request, fails, operation, interrupt)
+                with at("tag"):
+                    m.d.sync += tag.eq(word)
+                for half in range(3):
+                    with at("reserved", half):
+                        m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
+
+                low, rest = length_fails("BAD_RAW_BYTES", Mux(
+                    request.element[2], word[:2].any(), request.element[1] & word[0]))
+                with at("raw_bytes"):
+                    m.d.sync += [request.raw_bytes[:32].eq(word), low]
+                with at("raw_bytes", 1):
+                    m.d.sync += [request.raw_bytes[32:].eq(word), rest]
+
+                low, rest = length_fails("BAD_PACKED_BYTES", word[:2].any())
+                with at("packed_bytes"):
+                    m.d.sync += fails.BAD_PACKED_BYTES.eq(~zero) if offload else [
+                        request.packed_bytes[:32].eq(word), low]
+                with at("packed_bytes", 1):
+                    m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
+                        request.packed_bytes[32:].eq(word), rest]
+
+                length = request.raw_bytes if offload else request.packed_bytes
+                for name, field, unit, behind in (
+                        ("BAD_SOURCE", "source", config.block_bytes if offload else config.link_beat_bytes, length),
+                        ("BAD_DESTINATION", "destination",
+                         config.link_beat_bytes if offload else config.block_bytes,
+                         Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
+                    with at(field):
+                        m.d.comb += [added.eq(behind[:32]), begins.eq(1)]
+                        m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
+                    with at(field, 1):
+                        m.d.comb += added.eq(behind[32:])
+                        m.d.sync += [request[field][32:].eq(word),
+                                     fails[name].eq(fails[name] | word[high:].any() | beyond)]
+                        if not offload and field == "destination":
+                            m.d.sync += carry.eq(1)     # the capacity comes next, and is subtracted from
+
+                # The capacity: added to the destination, or compared with the raw length, which is taken from it.
+                with at("capacity"):
+                    m.d.comb += [added.eq(request.destination[:32] if offload else ~request.raw_bytes[:32]),
+                                 begins.eq(1)]
+                    m.d.sync += request.capacity[:32].eq(word)
+                with at("capacity", 1):
+                    m.d.comb += added.eq(request.destination[32:] if offload else
+                                         ~(request.raw_bytes[32:] | Const(0, 32)))
+                    m.d.sync += request.capacity[32:].eq(word)
+                    with m.If(word[_HIGH_BITS:].any()):
+                        m.d.sync += request.capacity.eq((1 << LENGTH_BITS) - 1)
+                    if offload:
+                        m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | beyond),
+                                     fails.DESTINATION_TOO_SMALL.eq(0)]
+                    else:
+                        m.d.sync += fails.DESTINATION_TOO_SMALL.eq(~total[32])
+                with at("crc"):
+                    m.d.sync += request.crc.eq(word)
+        for status in reversed(_STATUS):
+            with m.If(fails[status.name]):
+                m.d.comb += self.status.eq(status)
+        return m
+
+    def _head(self, m: Module, word: Signal, request: data.View, fails: data.View, operation: Signal,
+              interrupt: Signal) -> None:
+        """The first word: operation, element size and flags."""
+        config = self._config
+        offload = self._operation is Operation.OFFLOAD
+        flags = data.View(flags_layout(), word[16:])
+        misplaced = flags.no_fallback
+        if offload or not config.crc:
+            misplaced = flags.check_crc if offload else flags.check_crc | flags.no_fallback
+        m.d.sync += [
+            operation.eq(word[:8]),
+            interrupt.eq(flags.interrupt),
+            request.element.eq(word[8:]),
+            request.fallback.eq(~flags.no_fallback if config.raw_fallback else 0),
+            request.check_crc.eq(flags.check_crc),
+            fails.BAD_OPERATION.eq(word[:8] != self._operation.value),
+            fails.BAD_ELEMENT.eq(~Cat(word[8:16] == size for size in config.element_bytes).any()),
+            fails.BAD_FLAGS.eq(flags.undefined.any() | misplaced),
+        ]

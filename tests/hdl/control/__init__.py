@@ -1,0 +1,1 @@
+"""Tests of control: the register table, what the bus answers, descriptors, rings and counters."""
