@@ -1,58 +1,47 @@
-"""The engine as a function from descriptors and memory images to memory images and completions."""
+"""The engine as a function from descriptors and memory images to memory images and completions.
+
+A transfer that goes well has one right completion. So has one with a single fault. Where there are several, lanes and
+link work side by side, and which fault ends the transfer depends on how fast the memories are. Right is a completion
+for any fault that the engine can get to, whatever else is wrong:
+
+- an error of memory: of each lane the first one in its blocks, and the first one on the link;
+- offload: the first block that the capacity does not hold;
+- prefetch: the first fault of the stream, in the order of the stream. The engine looks at all that came before a fault
+  until it names it, so no other one can be named. Of a block coding, sequence and length come first, then that it is
+  all there, then its padding, then its lines. What is behind the last block comes after them.
+
+The engine gets to a block's destination if nothing before it in the stream is wrong: nothing that cannot be read, or
+does not fit, or has a bad header. Of a block that is cut off or badly padded a part may have gone to its lane; the lane
+that names a block whose lines are wrong writes nothing behind it. The CRC is compared when all else went well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden import blocks, zvc
+from golden import blocks
 from golden.buffers import Bytes
 from golden.coding import RAW
 from golden.crc32c import crc32c
-from golden.engine.memory import Memory
-from golden.engine.records import Completion, Descriptor
+from golden.engine.memory import BurstError, Memory
+from golden.engine.parameters import LENGTH_BITS, Parameters
+from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Status, status_of
-from golden.errors import StreamError
-from golden.headers import Frame, check_header
+from golden.errors import Reason, StreamError
+from golden.headers import HEADER_BYTES, Frame, Scan, scan
 
-__all__ = ["LENGTH_BITS", "Engine", "Parameters"]
+__all__ = ["Engine"]
 
-LENGTH_BITS = 40
-"""Bits of every length in bytes."""
-
-_UNDEFINED_FLAGS = 0xFFF8
+_LONGEST = (1 << LENGTH_BITS) - 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parameters:
-    """What an engine was built for; the fields are those of its configuration.
-
-    Parameters
-    ----------
-    lanes
-        Memory controllers.
-    block_bytes
-        Raw bytes of a block.
-    beat_bytes, link_beat_bytes
-        Bytes of a transfer at a lane, and at the link.
-    address_bits
-        Bits of an address.
-    element_bytes
-        Element sizes that were built.
-    raw_fallback, crc
-        Whether blocks may go raw, and whether the CRC is computed; without, it is 0 in completions.
-    """
-
-    lanes: int
-    block_bytes: int
-    beat_bytes: int
-    link_beat_bytes: int
-    address_bits: int
-    element_bytes: tuple[int, ...]
-    raw_fallback: bool = True
-    crc: bool = True
+@dataclass(frozen=True)
+class _LaneError:
+    lane: int
+    block: int
+    error: BurstError
 
 
 @dataclass(frozen=True)
@@ -71,157 +60,163 @@ class Engine:
     device: Memory
     link: Memory
 
-    def run(self, descriptor: Descriptor) -> Completion:
-        """Do a transfer, and change the destination's image if it succeeds.
+    def run(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion:
+        """Do a transfer, and change the destination's image if it succeeds; the completion.
 
-        On an error the destination is undefined within its capacity; this model leaves it as it was.
+        On an error the destination is undefined within its capacity (offload) or raw length (prefetch); this model
+        leaves it as it was. Of several right completions it is the one for the first fault in the order of the stream.
+
+        Parameters
+        ----------
+        channel
+            The direction of the queue that the descriptor is in; its own when not given.
 
         Raises
         ------
         ValueError
-            If a transfer that has no fault goes where there is no memory.
+            If the transfer gets to addresses where there is neither memory nor a fault.
         """
-        return self.outcomes(descriptor)[0]
+        return self.outcomes(descriptor, channel)[0]
 
-    def outcomes(self, descriptor: Descriptor) -> list[Completion]:
-        """Do a transfer; all completions that are right for it.
+    def outcomes(self, descriptor: Descriptor, channel: Operation | None = None) -> list[Completion]:
+        """Do a transfer; all completions that are right for it, see above.
 
-        There is more than one only where there is more than one fault: lanes and link work side by side, so any of
-        them may be the one that is reported: of each lane the first it meets, of the stream's headers and lengths the
-        first, of the link the first. The first in the list is the first in the order of the stream.
+        Parameters, errors: as :meth:`run`, which gives the first of them.
         """
+        if (refused := self.refusal(descriptor, channel)) is not None:
+            return [refused]
         blank = Completion(tag=descriptor.tag, status=Status.OK, operation=descriptor.operation)
-        if (status := self._refused(descriptor)) is not None:
-            return [replace(blank, status=status)]
         act = self._offload if descriptor.operation == Operation.OFFLOAD else self._prefetch
         return act(descriptor, blank)
 
-    def refuses(self, descriptor: Descriptor) -> bool:
-        """Whether a descriptor is refused before anything is read or written."""
-        return self._refused(descriptor) is not None
-
-    # Checks, in the order in which the first failure is reported.
-
-    def _refused(self, asked: Descriptor, operation: Operation | None = None) -> Status | None:
-        built = self.parameters
-        offload = asked.operation == Operation.OFFLOAD
-        most = 1 << LENGTH_BITS
-        if asked.operation not in tuple(Operation) or (operation is not None and asked.operation != operation):
-            return Status.BAD_OPERATION
-        if asked.element_bytes not in built.element_bytes:
-            return Status.BAD_ELEMENT
-        if (asked.flags & _UNDEFINED_FLAGS or (asked.check_crc and (offload or not built.crc))
-                or (not asked.fallback and not offload)):
-            return Status.BAD_FLAGS
-        if any(asked.reserved):
-            return Status.BAD_RESERVED
-        if not 0 < asked.raw_bytes < most or asked.raw_bytes % asked.element_bytes:
-            return Status.BAD_RAW_BYTES
-        if asked.packed_bytes if offload else not 0 < asked.packed_bytes < most or asked.packed_bytes % 4:
-            return Status.BAD_PACKED_BYTES
-        source = (built.block_bytes, asked.raw_bytes) if offload else (built.link_beat_bytes, asked.packed_bytes)
-        target = (built.link_beat_bytes, asked.capacity) if offload else (built.block_bytes, asked.raw_bytes)
-        for address, (grain, size), status in ((asked.source, source, Status.BAD_SOURCE),
-                                               (asked.destination, target, Status.BAD_DESTINATION)):
-            if address % grain or address + size > 1 << built.address_bits:
-                return status
-        return Status.DESTINATION_TOO_SMALL if not offload and asked.capacity < asked.raw_bytes else None
-
-    def refusal(self, descriptor: Descriptor, channel: Operation) -> Completion | None:
-        """The completion of a descriptor that a direction's channel refuses; None when it takes it."""
-        status = self._refused(descriptor, channel)
+    def refusal(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion | None:
+        """The completion of a descriptor that is refused before anything is read or written; None when it is not."""
+        status = self.parameters.refusal(descriptor, channel)
         return None if status is None else Completion(tag=descriptor.tag, status=status,
                                                       operation=descriptor.operation)
 
-    # The two directions.
+    def fetch(self, address: int) -> Descriptor | Completion:
+        """A ring's entry in the far side's memory: the descriptor, or the completion that says it cannot be read.
+
+        Raises
+        ------
+        ValueError
+            If the address is no multiple of 64, or there is no memory.
+        """
+        if address % RECORD_BYTES:
+            raise ValueError(f"the address of a ring's entry must be a multiple of {RECORD_BYTES}, not {address:#x}")
+        error = self.link.error(address, RECORD_BYTES, self.parameters.link_beat_bytes, write=False)
+        if error is not None:
+            return Completion(tag=0, status=Status.DESCRIPTOR_READ_ERROR, operation=0, response=error.response,
+                              place=address)
+        return Descriptor.unpack(self.link.read(address, RECORD_BYTES).tobytes())
 
     def _offload(self, asked: Descriptor, blank: Completion) -> list[Completion]:
         built = self.parameters
-        faults = self._lane_faults(asked.source, asked.raw_bytes, blank, write=False)
+        size = built.block_bytes
+        unread = self._lane_errors(asked.source, asked.raw_bytes, write=False)
+        # What is before the first block that cannot be read may get to the link.
+        readable = min([asked.raw_bytes, *(each.block * size for each in unread)])
+        raw = self.device.read(asked.source, readable) if readable else np.zeros(0, np.uint8)
+        stream = blocks.compress(raw, asked.element_bytes, size, asked.fallback and built.raw_fallback)
+        found = scan(stream, Frame(size, readable))
+        ends = _ends(found)
+        fitting = int(np.searchsorted(ends, min(asked.capacity, _LONGEST), side="right"))
+        room = int(ends[fitting - 1]) if fitting else 0
+        faults = [(each.block, _of_memory(blank, Status.LANE_READ_ERROR, each.error, each.lane)) for each in unread]
+        if room < stream.size:
+            faults.append((fitting, replace(blank, status=Status.DESTINATION_TOO_SMALL, place=fitting)))
+        if error := self.link.error(asked.destination, room, built.link_beat_bytes, write=True):
+            block = int(np.searchsorted(ends, error.beat - asked.destination, side="right"))
+            faults.append((block, _of_memory(blank, Status.LINK_WRITE_ERROR, error)))
         if faults:
-            return faults
-        raw = self.device.read(asked.source, asked.raw_bytes)
-        stream = blocks.compress(raw, asked.element_bytes, built.block_bytes, asked.fallback and built.raw_fallback)
-        found = list(blocks.headers(stream, built.block_bytes))
-        # What there is no room for is not written, so it cannot fail.
-        fits = max((block.end for block in found if block.end <= asked.capacity), default=0)
-        faults = [replace(blank, status=Status.DESTINATION_TOO_SMALL,
-                          place=next(block.number for block in found if block.end > asked.capacity))
-                  ] if fits < stream.size else []
-        if fits and (fault := self.link.fault(asked.destination, fits, built.link_beat_bytes, write=True)):
-            faults.append(replace(blank, status=Status.LINK_WRITE_ERROR, place=fault[0], response=fault[1]))
-        if faults:
-            return faults
+            return _in_order(faults)
         self.link.write(asked.destination, stream)
         nonzero = int(np.count_nonzero(raw.view(f"<u{asked.element_bytes}")))
         return [replace(blank, crc=crc32c(stream) if built.crc else 0, bytes_written=stream.size, nonzero=nonzero,
-                        raw_blocks=sum(block.coding == RAW for block in found))]
+                        raw_blocks=_raw_blocks(found))]
 
     def _prefetch(self, asked: Descriptor, blank: Completion) -> list[Completion]:
         built = self.parameters
-        if fault := self.link.fault(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False):
-            # Blocks before the burst that failed may be wrong as well, or their lanes.
-            faults = [replace(blank, status=Status.LINK_READ_ERROR, place=fault[0], response=fault[1])]
-            good = fault[0] - asked.source
-            return faults + [each for each in self._stream_faults(self.link.read(asked.source, good), asked, blank)
-                             if each.status not in (Status.TRUNCATED, Status.TRAILING)
-                             ] + self._lane_faults(asked.destination, asked.raw_bytes, blank, write=True)
-        stream = self.link.read(asked.source, asked.packed_bytes)
-        faults = self._lane_faults(asked.destination, asked.raw_bytes, blank, write=True)
-        try:
-            raw = blocks.decompress(stream, built.block_bytes, asked.raw_bytes, element_bytes=asked.element_bytes)
-        except StreamError:
-            return self._stream_faults(stream, asked, blank) + faults
+        error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False)
+        stream = self.link.read(asked.source, error.beat - asked.source if error else asked.packed_bytes)
+        found = scan(stream, Frame(built.block_bytes, asked.raw_bytes, asked.element_bytes))
+        faults: list[tuple[int, Completion]] = []
+        raw, fault = _expand(stream, asked, built.block_bytes)
+        standing: tuple[int, int] | None = None
+        if fault is not None:
+            status, place = status_of(fault)
+            # Where the link failed, the stream has no end.
+            if not (error and status is Status.TRUNCATED):
+                faults.append((place, replace(blank, status=status, place=place)))
+            if status is Status.BAD_PAYLOAD:
+                standing = self._lane(asked.destination, place), place
+        for each in self._lane_errors(asked.destination, asked.raw_bytes, write=True):
+            stands = standing is not None and each.lane == standing[0] and each.block > standing[1]
+            if each.block < _handed_out(found) and not stands:
+                faults.append((each.block, _of_memory(blank, Status.LANE_WRITE_ERROR, each.error, each.lane)))
+        if error:
+            faults.append((found.offset.size, _of_memory(blank, Status.LINK_READ_ERROR, error)))
         if faults:
-            return faults
+            return _in_order(faults)
         crc = crc32c(stream) if built.crc else 0
         if asked.check_crc and crc != asked.crc:
             return [replace(blank, status=Status.CRC_MISMATCH, crc=crc)]
         self.device.write(asked.destination, raw)
-        raw_blocks = sum(block.coding == RAW for block in blocks.headers(stream, built.block_bytes))
-        return [replace(blank, crc=crc, bytes_written=raw.size, raw_blocks=raw_blocks)]
+        return [replace(blank, crc=crc, bytes_written=raw.size, raw_blocks=_raw_blocks(found))]
 
-    def _spans(self, address: int, size: int) -> Iterator[tuple[int, int]]:
-        for at in range(address, address + size, self.parameters.block_bytes):
-            yield at, min(self.parameters.block_bytes, address + size - at)
+    def _lane(self, address: int, block: int) -> int:
+        """The lane of a block of a transfer that begins at an address of device memory."""
+        return (address // self.parameters.block_bytes + block) % self.parameters.lanes
 
-    def _lane_faults(self, address: int, size: int, blank: Completion, *, write: bool) -> list[Completion]:
-        """Of each lane, the first block of device memory that answers with an error."""
-        if not self.device.faults:
-            return []
+    def _lane_errors(self, address: int, raw_bytes: int, *, write: bool) -> list[_LaneError]:
+        """Of each lane, the first error in its blocks."""
         built = self.parameters
-        found: dict[int, Completion] = {}
-        for at, length in self._spans(address, size):
-            lane = at // built.block_bytes % built.lanes
-            fault = self.device.fault(at, length, built.beat_bytes, write=write)
-            if fault is not None and lane not in found:
-                found[lane] = replace(blank, status=Status.LANE_WRITE_ERROR if write else Status.LANE_READ_ERROR,
-                                      lane=lane, place=fault[0], response=fault[1])
+        size = built.block_bytes
+        # Lanes take turns, so the first block of each that a fault hits is among as many blocks as there are lanes.
+        hit: set[int] = set()
+        for fault in self.device.faults:
+            if address < fault.end:
+                first = max(fault.start - address, 0) // size
+                hit.update(range(first, min(first + built.lanes, -(-raw_bytes // size))))
+        found: dict[int, _LaneError] = {}
+        for block in sorted(hit):
+            lane = self._lane(address, block)
+            at = block * size
+            error = self.device.error(address + at, min(size, raw_bytes - at), built.beat_bytes, write=write)
+            if error is not None and lane not in found:
+                found[lane] = _LaneError(lane, block, error)
         return list(found.values())
 
-    def _stream_faults(self, stream: Bytes, asked: Descriptor, blank: Completion) -> list[Completion]:
-        """What is wrong with a stream: of each lane's blocks the first, up to the first header that is wrong."""
-        built = self.parameters
-        frame = Frame(built.block_bytes, asked.raw_bytes, asked.element_bytes)
-        first = asked.destination // built.block_bytes
-        found: dict[int, Completion] = {}
-        offset = 0
-        spans = list(self._spans(0, asked.raw_bytes))
-        for number, (_, size) in enumerate(spans):
-            lane = (first + number) % built.lanes
-            try:
-                block = check_header(stream, number, offset, frame)
-            except StreamError as fault:
-                found.setdefault(-1, replace(blank, status=status_of(fault.reason, False), place=number))
-                break
-            payload = stream[block.payload_offset:block.payload_offset + block.payload_bytes]
-            try:
-                if block.coding != RAW:
-                    zvc.decompress(payload, block.coding, size)
-            except StreamError:
-                found.setdefault(lane, replace(blank, status=Status.BAD_PAYLOAD, place=number))
-            offset = block.end
-        else:
-            if offset < stream.size:
-                found[-1] = replace(blank, status=Status.TRAILING, place=len(spans))
-        return sorted(found.values(), key=lambda each: each.place)
+
+def _of_memory(blank: Completion, status: Status, error: BurstError, lane: int = 0) -> Completion:
+    return replace(blank, status=status, lane=lane, response=error.response, place=error.address)
+
+
+def _in_order(faults: list[tuple[int, Completion]]) -> list[Completion]:
+    """Completions for faults in these blocks, in the order of the stream."""
+    return [completion for _, completion in sorted(faults, key=lambda fault: fault[0])]
+
+
+def _ends(found: Scan) -> np.ndarray:
+    """Bytes of the stream before the end of each block, padding included."""
+    return found.offset + HEADER_BYTES + (found.payload + HEADER_BYTES - 1) // HEADER_BYTES * HEADER_BYTES
+
+
+def _raw_blocks(found: Scan) -> int:
+    return int(np.count_nonzero(found.coding == RAW))
+
+
+def _expand(stream: Bytes, asked: Descriptor, block_bytes: int) -> tuple[Bytes, StreamError | None]:
+    """The tensor, or the first thing that is wrong with its stream."""
+    try:
+        return blocks.decompress(stream, block_bytes, asked.raw_bytes, element_bytes=asked.element_bytes), None
+    except StreamError as fault:
+        return np.zeros(0, np.uint8), fault
+
+
+def _handed_out(found: Scan) -> int:
+    """Blocks of which lanes get something: those before the first bad header, and one that is cut off or badly
+    padded."""
+    part = found.error is not None and found.error.reason in (Reason.TRUNCATED_DATA, Reason.BAD_PADDING)
+    return found.offset.size + part

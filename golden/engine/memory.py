@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
-from golden.buffers import Bytes
+from golden.buffers import Bytes, whole_number
 from golden.engine.status import Response
 
-__all__ = ["Fault", "Memory"]
+__all__ = ["BurstError", "Fault", "Memory"]
 
 _PAGE_BYTES = 4096
 _MOST_BEATS = 256
@@ -26,57 +28,103 @@ class Fault:
     writes: bool = True
 
 
-@dataclass
+@dataclass(frozen=True)
+class BurstError:
+    """An access failed.
+
+    Parameters
+    ----------
+    address
+        First address of the burst.
+    beat
+        First address of its first beat that failed.
+    response
+        The answer.
+    """
+
+    address: int
+    beat: int
+    response: Response
+
+
 class Memory:
-    """Bytes from ``base`` on.
+    """Regions of bytes; between them there is nothing.
 
     Parameters
     ----------
     base
-        Address of the first byte.
+        Address of the first region's first byte.
     image
-        The bytes; written in place.
+        Its bytes; written in place.
     faults
         Addresses that answer with an error.
     """
 
-    base: int
-    image: Bytes
-    faults: list[Fault] = field(default_factory=list)
+    def __init__(self, base: int, image: Bytes, faults: Iterable[Fault] = ()) -> None:
+        self.image = image
+        self.faults = list(faults)
+        self._bases: list[int] = []
+        self._images: list[Bytes] = []
+        self.add(base, image)
+
+    def add(self, base: int, image: Bytes) -> None:
+        """Another region; its bytes are written in place.
+
+        Raises
+        ------
+        TypeError
+            If the image is no flat array of bytes.
+        ValueError
+            If it overlaps another region.
+        """
+        if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.ndim != 1:
+            raise TypeError("the image of a memory must be a flat array of numpy.uint8, not "
+                            f"{getattr(image, 'dtype', type(image).__name__)}{list(getattr(image, 'shape', ()))}")
+        at = bisect_right(self._bases, whole_number(base, "base"))
+        for each in range(max(at - 1, 0), min(at + 1, len(self._bases))):
+            other, size = self._bases[each], self._images[each].size
+            if base < other + size and other < base + image.size:
+                raise ValueError(f"a region of {image.size} bytes at {base:#x} overlaps that of {size} bytes at "
+                                 f"{other:#x}")
+        self._bases.insert(at, base)
+        self._images.insert(at, image)
 
     def read(self, address: int, size: int) -> Bytes:
-        """A copy of so many bytes; ValueError if they are not all there."""
+        """A copy of so many bytes; ValueError if no region has them all."""
         return self._view(address, size).copy()
 
     def write(self, address: int, data: Bytes) -> None:
-        """Write bytes; ValueError if there is no room for all."""
+        """Write bytes; ValueError if no region has room for all."""
         self._view(address, data.size)[:] = data
 
     def _view(self, address: int, size: int) -> Bytes:
-        at = address - self.base
-        if at < 0 or at + size > self.image.size:
-            raise ValueError(f"{size} bytes at {address:#x} are not within the {self.image.size} bytes from "
-                             f"{self.base:#x} on")
-        return self.image[at:at + size]
+        each = bisect_right(self._bases, address) - 1
+        if each >= 0:
+            at = address - self._bases[each]
+            if at + size <= self._images[each].size:
+                return self._images[each][at:at + size]
+        regions = ", ".join(f"{image.size} at {base:#x}" for base, image in zip(self._bases, self._images, strict=True))
+        raise ValueError(f"{size} bytes at {address:#x} are not within a region: there are {regions}")
 
-    def fault(self, address: int, size: int, beat_bytes: int, *, write: bool) -> tuple[int, Response] | None:
-        """The first burst of an access that answers with an error: its first address, and the response.
+    def error(self, address: int, size: int, beat_bytes: int, *, write: bool) -> BurstError | None:
+        """The first error that an access gets; None if all goes well.
 
-        Bursts end at 4 KiB boundaries, and after 256 beats.
+        An access goes in bursts to the next 4 KiB boundary, of 256 beats at most. A beat that touches a fault's
+        addresses fails, whichever of its bytes are wanted; of several faults in a beat the first in the list answers.
+
+        Parameters
+        ----------
+        address
+            A multiple of ``beat_bytes``.
         """
-        most = min(_PAGE_BYTES, _MOST_BEATS * beat_bytes)
-        end = address + size
-        while address < end:
-            until = min(end, (address // most + 1) * most)
-            for each in self.faults:
-                # Whole beats are read.
-                last = until if write else address + -(-(until - address) // beat_bytes) * beat_bytes
-                if (each.writes if write else each.reads) and each.start < last and address < each.end:
-                    return address, each.response
-            address = until
-        return None
-
-
-def image(size: int, fill: int = 0) -> Bytes:
-    """So many bytes of the same value."""
-    return np.full(size, fill, np.uint8)
+        end = address + -(-size // beat_bytes) * beat_bytes
+        found: BurstError | None = None
+        span = min(_PAGE_BYTES, _MOST_BEATS * beat_bytes)
+        for fault in self.faults:
+            first = max(fault.start, address)
+            if not (fault.writes if write else fault.reads) or first >= min(fault.end, end):
+                continue
+            beat = first // beat_bytes * beat_bytes
+            if found is None or beat < found.beat:
+                found = BurstError(max(address, beat // span * span), beat, fault.response)
+        return found

@@ -15,6 +15,9 @@ RECORD_BYTES = 64
 _DESCRIPTOR = struct.Struct("<BBHIQQQQQI3I")
 _COMPLETION = struct.Struct("<IBBBBIIQQQQ4I")
 _INTERRUPT, _CHECK_CRC, _NO_FALLBACK = 1, 2, 4
+_DEFINED_FLAGS = _INTERRUPT | _CHECK_CRC | _NO_FALLBACK
+_BITS = {"operation": 8, "element_bytes": 8, "tag": 32, "source": 64, "destination": 64, "raw_bytes": 64,
+         "capacity": 64, "packed_bytes": 64, "crc": 32, "other_flags": 16}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +72,20 @@ class Descriptor:
                 | self.other_flags)
 
     def pack(self) -> bytes:
-        """The 64 bytes; struct.error if a field does not fit."""
+        """The 64 bytes.
+
+        Raises
+        ------
+        ValueError
+            If a field does not fit into its bits.
+        """
+        for name, bits in _BITS.items():
+            _check(name, getattr(self, name), bits)
+        for word in self.reserved:
+            _check("reserved", word, 32)
+        if self.other_flags & _DEFINED_FLAGS:
+            raise ValueError(f"other_flags must leave bits {_DEFINED_FLAGS:#x} clear, which have names, not "
+                             f"{self.other_flags:#x}")
         return _DESCRIPTOR.pack(self.operation, self.element_bytes, self.flags, self.tag, self.source,
                                 self.destination, self.raw_bytes, self.capacity, self.packed_bytes, self.crc,
                                 *self.reserved)
@@ -88,7 +104,7 @@ class Descriptor:
         return cls(operation=operation, element_bytes=element_bytes, source=source, destination=destination,
                    raw_bytes=raw_bytes, capacity=capacity, packed_bytes=packed_bytes, crc=crc, tag=tag,
                    interrupt=bool(flags & _INTERRUPT), check_crc=bool(flags & _CHECK_CRC),
-                   fallback=not flags & _NO_FALLBACK, other_flags=flags & ~7,
+                   fallback=not flags & _NO_FALLBACK, other_flags=flags & ~_DEFINED_FLAGS,
                    reserved=(reserved[0], reserved[1], reserved[2]))
 
 
@@ -137,7 +153,7 @@ class Completion:
 
     @classmethod
     def unpack(cls, record: bytes) -> Completion:
-        """The completion in 64 bytes.
+        """The completion in 64 bytes, as the engine wrote them.
 
         Raises
         ------
@@ -150,6 +166,11 @@ class Completion:
             raise ValueError(f"a completion has bits that must be zero: {bytes(record).hex()}")
         return cls(tag=tag, status=Status(status), operation=operation, lane=lane, response=response, crc=crc,
                    raw_blocks=raw_blocks, bytes_written=bytes_written, nonzero=nonzero, place=place, cycles=cycles)
+
+
+def _check(name: str, value: int, bits: int) -> None:
+    if not 0 <= value < 1 << bits:
+        raise ValueError(f"{name} must be a number of {bits} bits, not {value}")
 
 
 def _whole(record: bytes, kind: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from golden.errors import Reason
+from golden.errors import Reason, StreamError
 
 __all__ = ["Operation", "Response", "Status", "status_of"]
 
@@ -13,7 +13,9 @@ class Operation(IntEnum):
     """What a descriptor asks for."""
 
     OFFLOAD = 1
+    """From device memory, compressed, over the link."""
     PREFETCH = 2
+    """Over the link, expanded, to device memory."""
 
 
 class Response(IntEnum):
@@ -24,50 +26,73 @@ class Response(IntEnum):
 
 
 class Status(IntEnum):
-    """Status of a completion. See docs/errors.md for what to do about each."""
+    """Status of a completion."""
 
     OK = 0x00
+    """Done."""
     BAD_OPERATION = 0x01
+    """Neither offload nor prefetch, or not what this queue is for."""
     BAD_ELEMENT = 0x02
+    """An element size that was not built."""
     BAD_FLAGS = 0x03
+    """A flag without meaning, for this operation or at all, or a check that was not built."""
     BAD_SOURCE = 0x04
+    """The source is not aligned, or ends beyond the last address."""
     BAD_DESTINATION = 0x05
+    """The destination is not aligned, or ends beyond the last address."""
     BAD_RAW_BYTES = 0x06
+    """The raw length is zero, too large, or no whole number of elements."""
     BAD_PACKED_BYTES = 0x07
+    """The packed length is zero, too large, or no multiple of 4; or it is not zero for an offload."""
     BAD_RESERVED = 0x08
+    """A reserved word is not zero."""
     DESTINATION_TOO_SMALL = 0x10
+    """The capacity is too small, for a block of an offload or for the raw length of a prefetch."""
     LANE_READ_ERROR = 0x20
+    """Device memory answered a read with an error."""
     LANE_WRITE_ERROR = 0x21
+    """Device memory answered a write with an error."""
     LINK_READ_ERROR = 0x22
+    """The far side answered a read with an error."""
     LINK_WRITE_ERROR = 0x23
+    """The far side answered a write with an error."""
     DESCRIPTOR_READ_ERROR = 0x24
+    """The far side answered the read of a ring's entry with an error."""
     BAD_CODING = 0x30
+    """A block's coding is neither raw nor the descriptor's element size."""
     BAD_SEQUENCE = 0x31
+    """A block's sequence is not its number modulo 256."""
     BAD_LENGTH = 0x32
+    """A block's payload is longer or shorter than its raw length can make it."""
     TRUNCATED = 0x33
+    """The stream ends before its last block does."""
     TRAILING = 0x34
+    """The stream goes on behind its last block."""
     BAD_PADDING = 0x35
+    """A byte that pads a block is not zero."""
     BAD_PAYLOAD = 0x36
+    """A block's lines are not its raw length."""
     CRC_MISMATCH = 0x40
+    """The CRC-32C of the stream is not the expected one."""
     ABORTED = 0x50
+    """The driver ended the transfer."""
 
 
-_OF_HEADERS = {
+_OF_FRAMES = {
     Reason.BAD_CODING: Status.BAD_CODING,
     Reason.WRONG_SEQUENCE: Status.BAD_SEQUENCE,
     Reason.BAD_LENGTH: Status.BAD_LENGTH,
-    Reason.BAD_PADDING: Status.BAD_PADDING,
     Reason.TRUNCATED_HEADER: Status.TRUNCATED,
-    Reason.CRC_MISMATCH: Status.CRC_MISMATCH,
+    Reason.TRUNCATED_DATA: Status.TRUNCATED,
+    Reason.BAD_PADDING: Status.BAD_PADDING,
+    Reason.TRAILING_BYTES: Status.TRAILING,
 }
 
 
-def status_of(reason: Reason, in_lines: bool) -> Status:
-    """The status of a malformed stream; ``in_lines`` says that the fault is in the lines of a block's payload."""
-    if in_lines:
-        return Status.BAD_PAYLOAD
-    if reason is Reason.TRUNCATED_DATA:
-        return Status.TRUNCATED
-    if reason is Reason.TRAILING_BYTES:
-        return Status.TRAILING
-    return _OF_HEADERS[reason]
+def status_of(fault: StreamError) -> tuple[Status, int]:
+    """Status of a malformed stream, and its place: the number of the block, or of blocks when the stream goes on."""
+    assert fault.block is not None
+    if fault.line is not None:
+        return Status.BAD_PAYLOAD, fault.block
+    status = _OF_FRAMES[fault.reason]
+    return status, fault.block + (status is Status.TRAILING)

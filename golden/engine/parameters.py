@@ -1,0 +1,100 @@
+"""What an engine was built for, and which descriptors it refuses for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from golden.blocks import check_block_bytes
+from golden.buffers import check_element_bytes
+from golden.engine.records import Descriptor
+from golden.engine.status import Operation, Status
+
+__all__ = ["LENGTH_BITS", "Parameters"]
+
+LENGTH_BITS = 40
+"""Bits of every length in bytes."""
+
+_UNDEFINED_FLAGS = 0xFFF8
+_BEAT_BYTES = (16, 32, 64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """What an engine was built for; the fields are those of its configuration.
+
+    Parameters
+    ----------
+    lanes
+        Memory controllers.
+    block_bytes
+        Raw bytes of a block.
+    beat_bytes, link_beat_bytes
+        Bytes of a transfer at a lane, and at the link.
+    address_bits
+        Bits of an address.
+    element_bytes
+        Element sizes that were built.
+    raw_fallback, crc
+        Whether blocks may go raw, and whether the CRC is computed; without, it is 0 in completions.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is not allowed.
+    """
+
+    lanes: int
+    block_bytes: int
+    beat_bytes: int
+    link_beat_bytes: int
+    address_bits: int
+    element_bytes: tuple[int, ...]
+    raw_fallback: bool = True
+    crc: bool = True
+
+    def __post_init__(self) -> None:
+        check_block_bytes(self.block_bytes)
+        for size in self.element_bytes:
+            check_element_bytes(size)
+        for name in ("beat_bytes", "link_beat_bytes"):
+            if getattr(self, name) not in _BEAT_BYTES:
+                raise ValueError(f"{name} must be 16, 32 or 64, not {getattr(self, name)}")
+        if not 1 <= self.lanes <= 16:
+            raise ValueError(f"lanes must be 1 to 16, not {self.lanes}")
+        if not 32 <= self.address_bits <= 64:
+            raise ValueError(f"address_bits must be 32 to 64, not {self.address_bits}")
+
+    def refusal(self, asked: Descriptor, channel: Operation | None = None) -> Status | None:
+        """Why a descriptor is refused before anything is read or written: the first check that fails, or None.
+
+        Parameters
+        ----------
+        channel
+            The direction of the queue it is in; its own when not given.
+        """
+        offload = asked.operation == Operation.OFFLOAD
+        most = 1 << LENGTH_BITS
+        if asked.operation not in ((channel,) if channel is not None else tuple(Operation)):
+            return Status.BAD_OPERATION
+        if asked.element_bytes not in self.element_bytes:
+            return Status.BAD_ELEMENT
+        if (asked.flags & _UNDEFINED_FLAGS or (asked.check_crc and (offload or not self.crc))
+                or (not asked.fallback and not offload)):
+            return Status.BAD_FLAGS
+        if any(asked.reserved):
+            return Status.BAD_RESERVED
+        if not 0 < asked.raw_bytes < most or asked.raw_bytes % asked.element_bytes:
+            return Status.BAD_RAW_BYTES
+        if offload:
+            if asked.packed_bytes:
+                return Status.BAD_PACKED_BYTES
+            source, target = (self.block_bytes, asked.raw_bytes), (self.link_beat_bytes, asked.capacity)
+        else:
+            if not 0 < asked.packed_bytes < most or asked.packed_bytes % 4:
+                return Status.BAD_PACKED_BYTES
+            source, target = (self.link_beat_bytes, asked.packed_bytes), (self.block_bytes, asked.raw_bytes)
+        for address, (grain, size), status in ((asked.source, source, Status.BAD_SOURCE),
+                                               (asked.destination, target, Status.BAD_DESTINATION)):
+            if address % grain or address + size > 1 << self.address_bits:
+                return status
+        return Status.DESTINATION_TOO_SMALL if not offload and asked.capacity < asked.raw_bytes else None

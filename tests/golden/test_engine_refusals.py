@@ -1,0 +1,131 @@
+"""Descriptors that the engine's model refuses: every field at its limits, the checks in order, no byte moved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
+from tests.golden.engines import BUILT, DEVICE, LINK, OFFLOAD, PREFETCH, engine
+
+_TOP = 1 << 40
+_MOST = (1 << 64) - 1
+
+REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
+    *((base, {"operation": value}, Status.BAD_OPERATION) for base in (OFFLOAD, PREFETCH) for value in (0, 3, 4, 255)),
+    *((base, {"element_bytes": value}, Status.BAD_ELEMENT) for base in (OFFLOAD, PREFETCH)
+      for value in (0, 3, 5, 8, 255)),
+    *((base, {"other_flags": 1 << bit}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH) for bit in range(3, 16)),
+    (OFFLOAD, {"check_crc": True}, Status.BAD_FLAGS),
+    (PREFETCH, {"fallback": False}, Status.BAD_FLAGS),
+    *((base, {"reserved": reserved}, Status.BAD_RESERVED) for base in (OFFLOAD, PREFETCH)
+      for reserved in ((1, 0, 0), (0, 1 << 31, 0), (0, 0, 0xFFFF_FFFF))),
+    *((base, {"raw_bytes": value}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)
+      for value in (0, 1, 2, 3, 3998, _TOP, _TOP + 4000, _MOST - 3)),
+    *((base, {"element_bytes": 2, "raw_bytes": 3999}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)),
+    *((OFFLOAD, {"packed_bytes": value}, Status.BAD_PACKED_BYTES) for value in (1, 4, _TOP, _MOST)),
+    *((PREFETCH, {"packed_bytes": value}, Status.BAD_PACKED_BYTES)
+      for value in (0, 1, 2, 3, 802, _TOP, _TOP + 800, _MOST - 3)),
+    *((OFFLOAD, {"source": value}, Status.BAD_SOURCE)
+      for value in (1, DEVICE + 256, DEVICE + 511, _TOP - 512, _TOP, _TOP + DEVICE, 1 << 63)),
+    *((PREFETCH, {"source": value}, Status.BAD_SOURCE)
+      for value in (1, LINK + 16, LINK + 31, _TOP - 32, _TOP, _TOP + LINK, 1 << 63)),
+    *((OFFLOAD, {"destination": value}, Status.BAD_DESTINATION)
+      for value in (1, LINK + 4, LINK + 16, _TOP - 32, _TOP, _TOP + LINK, 1 << 63)),
+    *((OFFLOAD, {"capacity": value}, Status.BAD_DESTINATION) for value in (_TOP - LINK - 31, _TOP, _MOST)),
+    *((PREFETCH, {"destination": value}, Status.BAD_DESTINATION)
+      for value in (1, DEVICE + 32, DEVICE + 256, _TOP - 512, _TOP, _TOP + DEVICE, 1 << 63)),
+    *((PREFETCH, {"capacity": value}, Status.DESTINATION_TOO_SMALL) for value in (0, 1, 3999)),
+]
+
+_SPOILT: list[tuple[Status, dict[str, Any]]] = [
+    (Status.BAD_OPERATION, {"operation": 9}),
+    (Status.BAD_ELEMENT, {"element_bytes": 3}),
+    (Status.BAD_FLAGS, {"other_flags": 64}),
+    (Status.BAD_RESERVED, {"reserved": (1, 1, 1)}),
+    (Status.BAD_RAW_BYTES, {"raw_bytes": 0}),
+    (Status.BAD_PACKED_BYTES, {"packed_bytes": 2}),
+    (Status.BAD_SOURCE, {"source": 4}),
+    (Status.BAD_DESTINATION, {"destination": 4}),
+    (Status.DESTINATION_TOO_SMALL, {"capacity": 0}),
+]
+"""A fault of every check, in the order of the checks."""
+
+
+@pytest.mark.parametrize(("base", "changes", "status"), REFUSED,
+                         ids=[f"{Operation(base.operation).name}-{status.name}-{changes}"
+                              for base, changes, status in REFUSED])
+def test_refused(base: Descriptor, changes: dict[str, Any], status: Status) -> None:
+    model = engine()
+    images = model.device.image.copy(), model.link.image.copy()
+    descriptor = replace(base, **changes)
+    right = Completion(tag=base.tag, status=status, operation=descriptor.operation)
+    assert model.refusal(descriptor) == model.run(descriptor) == right
+    assert model.outcomes(descriptor) == [right]
+    assert np.array_equal(model.device.image, images[0])
+    assert np.array_equal(model.link.image, images[1])
+
+
+@pytest.mark.parametrize(("base", "changes"), [
+    (OFFLOAD, {}), (PREFETCH, {}),
+    (OFFLOAD, {"interrupt": True, "crc": 0xFFFF_FFFF, "tag": 0xFFFF_FFFF, "fallback": False}),
+    (PREFETCH, {"interrupt": True, "check_crc": True}),
+    (OFFLOAD, {"raw_bytes": 4}), (PREFETCH, {"raw_bytes": 4}),
+    (OFFLOAD, {"element_bytes": 1, "raw_bytes": 3}), (OFFLOAD, {"element_bytes": 2, "raw_bytes": 6}),
+    (OFFLOAD, {"source": 0, "raw_bytes": _TOP - 4}), (OFFLOAD, {"source": _TOP - 512, "raw_bytes": 512}),
+    (OFFLOAD, {"source": _TOP - 4096}),
+    (PREFETCH, {"packed_bytes": 4}), (PREFETCH, {"source": 0, "packed_bytes": _TOP - 4}),
+    (PREFETCH, {"source": _TOP - 32, "packed_bytes": 32}), (PREFETCH, {"source": _TOP - 800}),
+    (OFFLOAD, {"destination": _TOP - 32, "capacity": 32}), (OFFLOAD, {"capacity": 0}),
+    (OFFLOAD, {"capacity": _TOP - LINK - 32}),
+    (PREFETCH, {"destination": _TOP - 4096}), (PREFETCH, {"destination": _TOP - 512, "raw_bytes": 512}),
+    (PREFETCH, {"destination": 0, "raw_bytes": _TOP - 4, "capacity": _MOST}), (PREFETCH, {"capacity": _MOST}),
+])
+def test_just_allowed(base: Descriptor, changes: dict[str, Any]) -> None:
+    assert engine().refusal(replace(base, **changes)) is None
+
+
+@given(spoilt=st.sets(st.integers(0, len(_SPOILT) - 1), min_size=1))
+def test_the_first_check_that_fails_is_named(spoilt: set[int]) -> None:
+    changes = {name: value for number in spoilt for name, value in _SPOILT[number][1].items()}
+    assert engine().run(replace(PREFETCH, **changes)).status == _SPOILT[min(spoilt)][0]
+
+
+def test_what_is_not_built_is_refused() -> None:
+    plain = engine(replace(BUILT, crc=False, element_bytes=(4,)))
+    assert plain.run(replace(PREFETCH, check_crc=True)).status == Status.BAD_FLAGS
+    for size in (1, 2):
+        assert plain.run(replace(OFFLOAD, element_bytes=size)).status == Status.BAD_ELEMENT
+    narrow = engine(replace(BUILT, address_bits=32))
+    assert narrow.run(replace(OFFLOAD, source=1 << 32)).status == Status.BAD_SOURCE
+    assert narrow.run(replace(OFFLOAD, capacity=(1 << 32) - OFFLOAD.destination)).status == Status.OK
+    assert narrow.run(replace(OFFLOAD, capacity=(1 << 32) - OFFLOAD.destination + 1)).status == Status.BAD_DESTINATION
+
+
+def test_addresses_of_64_bits() -> None:
+    """Sums beyond the last address do not come round; no capacity is too large, as far as there are addresses."""
+    top = 1 << 64
+    wide = Engine(replace(BUILT, address_bits=64), Memory(top - 4096, np.zeros(4096, np.uint8)),
+                  Memory(LINK, np.zeros(4096, np.uint8)))
+    fits = replace(OFFLOAD, source=top - 4096, raw_bytes=4096, capacity=top - OFFLOAD.destination)
+    assert wide.run(fits).status == Status.OK
+    assert wide.run(replace(fits, capacity=fits.capacity + 1)).status == Status.BAD_DESTINATION
+    assert wide.run(replace(fits, raw_bytes=4100)).status == Status.BAD_SOURCE
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"lanes": 0}, "lanes must be 1 to 16, not 0"),
+    ({"block_bytes": 100}, "block_bytes must be 512 to 32768"),
+    ({"beat_bytes": 8}, "beat_bytes must be 16, 32 or 64, not 8"),
+    ({"link_beat_bytes": 128}, "link_beat_bytes must be 16, 32 or 64, not 128"),
+    ({"address_bits": 65}, "address_bits must be 32 to 64, not 65"),
+    ({"element_bytes": (4, 8)}, "element_bytes must be 1, 2 or 4, not 8"),
+])
+def test_engines_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(BUILT, **changes)
