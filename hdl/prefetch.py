@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from hdl.axi.reader import AxiReader
 from hdl.axi.signature import axi_read, axi_write
@@ -15,7 +16,6 @@ from hdl.lanes.prefetch import PrefetchLane
 from hdl.link.crc32c import Crc32c
 from hdl.link.distributor import Distributor
 from hdl.link.verdict import Verdict
-from hdl.routing import length
 from hdl.supervisor import Supervisor
 from hdl.transfer import LENGTH_BITS, Status, request_layout, result_layout
 
@@ -114,11 +114,12 @@ class PrefetchPath(wiring.Component):
         crc_done = Signal(init=not config.crc)
         if config.crc:
             m.submodules.crc = crc = clear(Crc32c(config.link_beat_bytes))
-            kept = reader.o.payload.keep
+            # Of the last beat, from the length: its keep bits are not known early enough.
+            tail = transfer.packed_bytes[2:exact_log2(config.link_beat_bytes)]
             m.d.comb += [
                 crc.i.valid.eq(reader.o.valid & reader.o.ready),
                 crc.i.payload.data.eq(reader.o.payload.data),
-                crc.i.payload.words.eq(length(Cat(kept[3::4]))),
+                crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
                 crc.i.payload.last.eq(reader.o.payload.last),
                 crc_done.eq(crc.done),
                 supervisor.totals.crc.eq(crc.value),
