@@ -1,4 +1,4 @@
-"""Verilog of a core, and the facts that go with it: resolved configuration, ports, tool versions."""
+"""Verilog of a core or an engine, and the facts that go with it: resolved configuration, ports, tool versions."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from amaranth.back import verilog
-from amaranth.hdl import Shape
-from amaranth.lib.wiring import Member
+from amaranth.hdl import Value, ValueCastable
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import wiring
 
 from hdl.axis import AxiStreamCore
 from hdl.config import CoreConfig
+from hdl.engine import Engine
+from hdl.engine_config import EngineConfig
 
 __all__ = ["Verilog", "emit"]
 
 
 @dataclass(frozen=True)
 class Verilog:
-    """A generated core."""
+    """A generated core or engine."""
 
-    config: CoreConfig
+    config: CoreConfig | EngineConfig
     text: str
     ports: list[dict[str, Any]]
 
@@ -47,15 +50,15 @@ class Verilog:
         }
 
 
-def emit(config: CoreConfig) -> Verilog:
-    """Generates the Verilog of a core.
+def emit(config: CoreConfig | EngineConfig) -> Verilog:
+    """Generates the Verilog of a core or an engine.
 
     The text depends on the configuration and the tool versions alone: no path, no date, and always the Yosys that the
     project pins.
 
     Parameters
     ----------
-    config : CoreConfig
+    config : CoreConfig or EngineConfig
         What to build.
 
     Returns
@@ -64,14 +67,19 @@ def emit(config: CoreConfig) -> Verilog:
         Text, ports and facts.
     """
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    top = AxiStreamCore(config)
-    ports: list[dict[str, Any]] = []
-    for name, member in top.signature.members.items():
-        assert isinstance(member, Member)
-        ports.append({
-            "name": name,
-            "direction": "input" if member.flow.value == "In" else "output",
-            "width": Shape.cast(member.shape).width,
-        })
-    text = verilog.convert(top, name=config.name, emit_src=False, strip_internal_attrs=True)
-    return Verilog(config=config, text=text, ports=ports)
+    top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
+    ports = _ports(top)
+    text = verilog.convert(top, name=config.name, ports=ports, emit_src=False, strip_internal_attrs=True)
+    facts = [{"name": name, "direction": direction.value, "width": len(value)}
+             for name, (value, direction) in ports.items()]
+    return Verilog(config=config, text=text, ports=facts)
+
+
+def _ports(top: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
+    """The top's members by the names that bus tools expect: ``m_axi_link_awaddr``, one underscore between words."""
+    ports = {}
+    for path, member, value in top.signature.flatten(top):
+        cast = value.as_value() if isinstance(value, ValueCastable) else value
+        direction = PortDirection.Input if member.flow is wiring.In else PortDirection.Output
+        ports["_".join(map(str, path))] = (cast, direction)
+    return ports

@@ -92,7 +92,8 @@ class OffloadLane(wiring.Component):
         m.submodules.zeros = zeros = ZeroCount(n, config.element_bytes, config.block_bytes)
         m.submodules.compressor = compressor = Compressor(n, config.element_bytes, config.pipeline)
         m.submodules.framer = framer = Framer(config)
-        m.submodules.order = order = StreamFifo(data.StructLayout({"raw": 1, "block": scanned_layout(config)}), _ORDERED)
+        m.submodules.order = order = StreamFifo(
+            data.StructLayout({"raw": 1, "block": scanned_layout(config)}), _ORDERED)
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
 
         # Requests: to the reader, and what the block will need behind it.
@@ -151,7 +152,7 @@ class OffloadLane(wiring.Component):
         self._buffer(m, framer, order)
         return m
 
-    def _choose(self, m: Module, reader: AxiReader, zeros: ZeroCount, scanned: Signal, ready: Signal, passes: Signal,
+    def _choose(self, m: Module, reader: AxiReader, zeros: ZeroCount, scanned: data.View, ready: Signal, passes: Signal,
                 compressor: Compressor, framer: Framer, order: StreamFifo) -> None:
         """The store, and behind it two ways to the framer."""
         m.submodules.store = store = RawStore(self._config)
