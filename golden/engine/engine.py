@@ -123,14 +123,15 @@ class Engine:
         ends = _ends(found)
         fitting = int(np.searchsorted(ends, min(asked.capacity, _LONGEST), side="right"))
         room = int(ends[fitting - 1]) if fitting else 0
-        faults = [(each.block, _of_memory(blank, Status.LANE_READ_ERROR, each.error, each.lane)) for each in unread]
-        if room < stream.size:
-            faults.append((fitting, replace(blank, status=Status.DESTINATION_TOO_SMALL, place=fitting)))
+        # In the order of the stream: what gets to the link is before all that does not.
+        faults = []
         if error := self.link.error(asked.destination, room, built.link_beat_bytes, write=True):
-            block = int(np.searchsorted(ends, error.beat - asked.destination, side="right"))
-            faults.append((block, _of_memory(blank, Status.LINK_WRITE_ERROR, error)))
+            faults.append(_of_memory(blank, Status.LINK_WRITE_ERROR, error))
+        if room < stream.size:
+            faults.append(replace(blank, status=Status.DESTINATION_TOO_SMALL, place=fitting))
+        faults += [_of_memory(blank, Status.LANE_READ_ERROR, each.error, each.lane) for each in unread]
         if faults:
-            return _in_order(faults)
+            return faults
         self.link.write(asked.destination, stream)
         nonzero = int(np.count_nonzero(raw.view(f"<u{asked.element_bytes}")))
         return [replace(blank, crc=crc32c(stream) if built.crc else 0, bytes_written=stream.size, nonzero=nonzero,
@@ -158,7 +159,7 @@ class Engine:
         if error:
             faults.append((found.offset.size, _of_memory(blank, Status.LINK_READ_ERROR, error)))
         if faults:
-            return _in_order(faults)
+            return [completion for _, completion in sorted(faults, key=lambda each: each[0])]
         crc = crc32c(stream) if built.crc else 0
         if asked.check_crc and crc != asked.crc:
             return [replace(blank, status=Status.CRC_MISMATCH, crc=crc)]
@@ -191,11 +192,6 @@ class Engine:
 
 def _of_memory(blank: Completion, status: Status, error: BurstError, lane: int = 0) -> Completion:
     return replace(blank, status=status, lane=lane, response=error.response, place=error.address)
-
-
-def _in_order(faults: list[tuple[int, Completion]]) -> list[Completion]:
-    """Completions for faults in these blocks, in the order of the stream."""
-    return [completion for _, completion in sorted(faults, key=lambda fault: fault[0])]
 
 
 def _ends(found: Scan) -> np.ndarray:

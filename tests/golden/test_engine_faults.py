@@ -85,6 +85,19 @@ def test_padding() -> None:
     assert model.run(asked) == Completion(tag=0, status=Status.BAD_PADDING, operation=2)
 
 
+def test_a_badly_padded_block_may_have_gone_to_its_lane() -> None:
+    raw = tensor(4000, 1, 0.5)
+    stream = blocks.compress(raw, 1, 512)
+    number, block = next((number, each) for number, each in enumerate(blocks.headers(stream, 512))
+                         if number > 0 and each.payload_bytes % 4)
+    stream[block.end - 1] = 1
+    at = DEVICE + 512 * number
+    model = Engine(BUILT, Memory(DEVICE, np.zeros(4096, np.uint8), [Fault(at, DEVICE + 4096)]), Memory(LINK, stream))
+    asked = replace(PREFETCH, element_bytes=1, source=LINK, destination=DEVICE, packed_bytes=stream.size)
+    assert set(summary(model.outcomes(asked))) == {(Status.BAD_PADDING, 0, 0, number),
+                                                   (Status.LANE_WRITE_ERROR, at // 512 % 3, 2, at)}
+
+
 def test_every_other_fault_comes_before_the_crc() -> None:
     stream = _flipped((_BLOCKS[6].payload_offset, 255))
     model = Engine(BUILT, Memory(DEVICE, np.zeros(4096, np.uint8)), Memory(LINK, stream))
@@ -133,6 +146,8 @@ def test_errors_name_lane_and_burst() -> None:
     assert summary(model.outcomes(replace(OFFLOAD, capacity=4)))[0] == (Status.DESTINATION_TOO_SMALL, 0, 0, 0)
     model.link.faults.append(Fault(LINK + 64, LINK + 65))
     assert summary(model.outcomes(OFFLOAD))[0] == (Status.LINK_WRITE_ERROR, 0, 2, LINK + 32)
+    assert [each[0] for each in summary(model.outcomes(replace(OFFLOAD, capacity=400)))] == [
+        Status.LINK_WRITE_ERROR, Status.DESTINATION_TOO_SMALL, Status.LANE_READ_ERROR, Status.LANE_READ_ERROR]
 
 
 def test_errors_of_the_link_while_writing() -> None:
