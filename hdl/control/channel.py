@@ -133,12 +133,13 @@ class Channel(wiring.Component):
         status = Signal(Status)
         account = self.account
         offload = self._operation is Operation.OFFLOAD
+        shown = self._completion(m, word, checker, Value.cast(status), unread, bad, cycles)
         m.d.comb += [
             status.eq(Mux(unread, Status.DESCRIPTOR_READ_ERROR, Mux(bad, checker.status, result.status))),
             account.raw_bytes.eq(checker.request.raw_bytes),
             account.packed_bytes.eq(result.bytes if offload else checker.request.packed_bytes),
             done.i.word.eq(word),
-            done.i.data.eq(self._completion(m, word, checker, status, unread, bad, cycles)),
+            done.i.data.eq(shown),
         ]
         with m.If(self.accounted):
             m.d.sync += uncounted.eq(0)
@@ -190,7 +191,7 @@ class Channel(wiring.Component):
         m.d.sync += abort.eq(works & (abort | self.abort))
         return m
 
-    def _completion(self, m: Module, word: Signal, checker: Checker, status: Signal, unread: Signal, bad: Signal,
+    def _completion(self, m: Module, word: Signal, checker: Checker, status: Value, unread: Signal, bad: Signal,
                     cycles: Signal) -> Value:
         """A word of the completion."""
         result = self.result.payload

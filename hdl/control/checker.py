@@ -19,9 +19,9 @@ _STATUS = (Status.BAD_OPERATION, Status.BAD_ELEMENT, Status.BAD_FLAGS, Status.BA
            Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
 
 
-def _word(field: str) -> int:
-    """Number of the word in which a field of the descriptor begins."""
-    return descriptor_layout()[field].offset // 32
+def _step(field: str, word: int = 0) -> int:
+    """The step at which a word of a field comes."""
+    return _ORDER.index(descriptor_layout()[field].offset // 32 + word)
 
 
 class Checker(wiring.Component):
@@ -127,29 +127,26 @@ class Checker(wiring.Component):
         with m.If(there):
             m.d.sync += [carry.eq(Mux(begins, total[32], 0)), inexact.eq(total[:32].any())]
             with m.Switch(steps[2]):
-                def at(field: str, half: int = 0) -> Value:
-                    return m.Case(_ORDER.index(_word(field) + half))
-
-                with at("operation"):
+                with m.Case(_step("operation")):
                     self._head(m, word, request, fails, operation, interrupt)
-                with at("tag"):
+                with m.Case(_step("tag")):
                     m.d.sync += tag.eq(word)
                 for half in range(3):
-                    with at("reserved", half):
+                    with m.Case(_step("reserved", half)):
                         m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
 
                 low, rest = length_fails("BAD_RAW_BYTES", Mux(
                     request.element[2], word[:2].any(), request.element[1] & word[0]))
-                with at("raw_bytes"):
+                with m.Case(_step("raw_bytes")):
                     m.d.sync += [request.raw_bytes[:32].eq(word), low]
-                with at("raw_bytes", 1):
+                with m.Case(_step("raw_bytes", 1)):
                     m.d.sync += [request.raw_bytes[32:].eq(word), rest]
 
                 low, rest = length_fails("BAD_PACKED_BYTES", word[:2].any())
-                with at("packed_bytes"):
+                with m.Case(_step("packed_bytes")):
                     m.d.sync += fails.BAD_PACKED_BYTES.eq(~zero) if offload else [
                         request.packed_bytes[:32].eq(word), low]
-                with at("packed_bytes", 1):
+                with m.Case(_step("packed_bytes", 1)):
                     m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
                         request.packed_bytes[32:].eq(word), rest]
 
@@ -159,10 +156,10 @@ class Checker(wiring.Component):
                         ("BAD_DESTINATION", "destination",
                          config.link_beat_bytes if offload else config.block_bytes,
                          Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
-                    with at(field):
+                    with m.Case(_step(field)):
                         m.d.comb += [added.eq(behind[:32]), begins.eq(1)]
                         m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
-                    with at(field, 1):
+                    with m.Case(_step(field, 1)):
                         m.d.comb += added.eq(behind[32:])
                         m.d.sync += [request[field][32:].eq(word),
                                      fails[name].eq(fails[name] | word[high:].any() | beyond)]
@@ -170,11 +167,11 @@ class Checker(wiring.Component):
                             m.d.sync += carry.eq(1)     # the capacity comes next, and is subtracted from
 
                 # The capacity: added to the destination, or compared with the raw length, which is taken from it.
-                with at("capacity"):
+                with m.Case(_step("capacity")):
                     m.d.comb += [added.eq(request.destination[:32] if offload else ~request.raw_bytes[:32]),
                                  begins.eq(1)]
                     m.d.sync += request.capacity[:32].eq(word)
-                with at("capacity", 1):
+                with m.Case(_step("capacity", 1)):
                     m.d.comb += added.eq(request.destination[32:] if offload else
                                          ~(request.raw_bytes[32:] | Const(0, 32)))
                     m.d.sync += request.capacity[32:].eq(word)
@@ -185,7 +182,7 @@ class Checker(wiring.Component):
                                      fails.DESTINATION_TOO_SMALL.eq(0)]
                     else:
                         m.d.sync += fails.DESTINATION_TOO_SMALL.eq(~total[32])
-                with at("crc"):
+                with m.Case(_step("crc")):
                     m.d.sync += request.crc.eq(word)
         for status in reversed(_STATUS):
             with m.If(fails[status.name]):

@@ -200,7 +200,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         Field("PUSH", 0, 1, wo, 0, "1: push. The window keeps its content."))
     yield _register(
         "QUEUE", 0x84, ro, "Descriptors that wait.",
-        Field("LEVEL", 0, 8, ro, 0, "Descriptors in the queue, without the one at work."),
+        Field("LEVEL", 0, 8, ro, 0, "Descriptors in the queue; each leaves it when it was checked."),
         Field("FREE", 8, 8, ro, config.queue_depth, "Descriptors that can be pushed; the ring takes places too."))
     yield _register(
         "COMPLETIONS", 0x88, ro, "Completions that wait.",

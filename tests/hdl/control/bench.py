@@ -24,8 +24,8 @@ CONFIG = EngineConfig(lanes=3)
 
 def good(direction: int, **changes: Any) -> Descriptor:
     """A descriptor that is taken (1: by offload, 2: by prefetch), with some fields changed."""
-    fields = {"operation": direction, "element_bytes": 4, "source": 0, "destination": 0, "raw_bytes": 4096,
-              "capacity": 1 << 20, "packed_bytes": 0 if direction == 1 else 128}
+    fields: dict[str, Any] = {"operation": direction, "element_bytes": 4, "source": 0, "destination": 0,
+                              "raw_bytes": 4096, "capacity": 1 << 20, "packed_bytes": 0 if direction == 1 else 128}
     return Descriptor(**fields | changes)
 
 
@@ -79,7 +79,8 @@ class Bench:
         self.config = config
         self.rng = random.Random(seed)
         self.dut = Control(config)
-        self.offset = {register.name: register.offset for register in registers(config)}
+        self.registers = registers(config)
+        self.offset = {register.name: register.offset for register in self.registers}
         self.paths = {name: Path(getattr(self.dut, f"{name}_request"), getattr(self.dut, f"{name}_result"),
                                  getattr(self.dut, f"{name}_abort")) for name in ("offload", "prefetch")}
         self.memory = Memory(self.dut.fetch, config.link_beat_bytes, self.rng, latency=latency, pauses=pauses,
@@ -116,6 +117,11 @@ class Bench:
         ctx.set(bus.bready, 0)
         assert given == response, f"{where}: response {given} to a write of {value:#x}, not {response}"
 
+    async def wait(self, ctx: Any, cycles: int) -> None:
+        """Lets cycles go by, or none."""
+        for _ in range(cycles):
+            await ctx.tick()
+
     async def read(self, ctx: Any, where: str | int, *, response: int = 0) -> int:
         """Reads a register by name or offset, and checks the response."""
         bus = self.dut.bus
@@ -144,14 +150,24 @@ class Bench:
             await self.write(ctx, f"{direction.upper()}_DESCRIPTOR_{number}", word)
         await self.write(ctx, f"{direction.upper()}_DOORBELL", 1, response=response)
 
+    async def _completed(self, ctx: Any, name: str) -> None:
+        for _ in range(400):
+            if await self.read(ctx, f"{name}_COMPLETIONS"):
+                return
+        raise AssertionError("no completion came")
+
+    async def outcome(self, ctx: Any, direction: str) -> tuple[int, int]:
+        """Waits for a completion, reads tag and status of it, and removes it."""
+        name = direction.upper()
+        await self._completed(ctx, name)
+        tag, status = [await self.read(ctx, f"{name}_COMPLETION_{number}") for number in range(2)]
+        await self.write(ctx, f"{name}_COMPLETION_POP", 1)
+        return tag, status & 255
+
     async def completion(self, ctx: Any, direction: str) -> Completion:
         """Waits for a completion, reads and removes it."""
         name = direction.upper()
-        for _ in range(400):
-            if await self.read(ctx, f"{name}_COMPLETIONS"):
-                break
-        else:
-            raise AssertionError("no completion came")
+        await self._completed(ctx, name)
         words = [await self.read(ctx, f"{name}_COMPLETION_{number}") for number in range(16)]
         await self.write(ctx, f"{name}_COMPLETION_POP", 1)
         completion = Completion.unpack(struct.pack("<16I", *words))
