@@ -16,7 +16,7 @@ from hdl.verilog import emit
 from verif import runner
 from verif.stream import Bytes
 
-__all__ = ["Passage", "Tensor", "build_core", "limit", "stream"]
+__all__ = ["Passage", "Tensor", "build_core", "limit", "stream", "watch"]
 
 _POLL_SECONDS = 0.2
 
@@ -121,7 +121,7 @@ def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *
         packets.append({"data": files[data], "expected": files[expected], "starts": files["starts"],
                         "element_bytes": tensor.element_bytes})
     job = {"config": config.as_dict(), "packets": packets, "stalls": stalls, "burst": burst, "alone": alone}
-    with _watch(folder / "progress", progress):
+    with watch(folder / "progress", progress):
         report = runner.run(built, "verif.benches.stream", job=job, folder=folder, seed=seed)
     return [_passage(report, number) for number in range(len(tensors))]
 
@@ -134,7 +134,7 @@ def _passage(report: dict[str, Any], number: int) -> Passage:
     return Passage(report["in"][number], came[number] if number < len(came) else [], difference)
 
 
-class _watch:  # noqa: N801 (used as a statement)
+class watch:  # noqa: N801 (used as a statement)
     """While entered, calls back when the number in a file changes."""
 
     def __init__(self, file: Path, progress: Callable[[int], None] | None) -> None:

@@ -259,7 +259,7 @@ class Distributor(wiring.Component):
                 self.fault.status.eq(Mux(spoilt.any(), Status.BAD_PADDING, status)),
                 self.fault.block.eq(Mux(older, ~increased(~block.number),
                                         Mux(behind & ~spoilt.any(), unread, block.number))),
-                self.done.eq(self.done | (complete & go & ~spoilt.any())),
+                self.done.eq(self.done | (complete & go & ~bad & ~spoilt.any())),
             ]
         m.d.comb += hopper.drop.eq(bad | self.fault.valid | self.stop)
         return m

@@ -44,21 +44,24 @@ class Arena:
         self._rng = rng
         self._free = 0
 
-    def take(self, size: int, gap: int = 3) -> int:
+    def take(self, size: int, gap: int = 3, align: int | None = None) -> int:
         """An address with so many bytes behind it.
 
         Parameters
         ----------
         gap
             Multiples of the alignment that may be left out, at most.
+        align
+            What the address is a multiple of; as for all places when not given.
 
         Raises
         ------
         OutOfSpaceError
             If there are not so many left.
         """
-        start = -(-(self._free + _GUARD) // self._align) + int(self._rng.integers(0, gap + 1))
-        start *= self._align
+        align = align or self._align
+        start = -(-(self._free + _GUARD) // align) + int(self._rng.integers(0, gap + 1))
+        start *= align
         if start + size + _GUARD > self.size:
             raise OutOfSpaceError(f"{size} bytes do not fit behind {start} of {self.size} bytes")
         self._free = start + size

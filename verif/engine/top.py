@@ -14,7 +14,7 @@ __all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "memory",
 DEVICE, LINK = 0, 1
 """Numbers of the memories, for the knobs."""
 
-IMAGE_BYTES = 1 << 23
+IMAGE_BYTES = 1 << 22
 """Bytes of each memory unless said otherwise."""
 
 LITE_BITS = 12

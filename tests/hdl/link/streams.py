@@ -8,19 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden import blocks
-from golden.errors import Reason, StreamError
+from golden.engine import status as engine_status
+from golden.errors import StreamError
 from golden.headers import Block, Frame, scan
 from hdl.transfer import Status
 
 __all__ = ["Expected", "activations", "damage", "expected", "packed", "status_of"]
-
-_STATUS = {
-    Reason.TRUNCATED_HEADER: Status.TRUNCATED, Reason.TRUNCATED_DATA: Status.TRUNCATED,
-    Reason.TRAILING_BYTES: Status.TRAILING, Reason.BAD_CODING: Status.BAD_CODING,
-    Reason.WRONG_SEQUENCE: Status.BAD_SEQUENCE, Reason.BAD_LENGTH: Status.BAD_LENGTH,
-    Reason.BAD_PADDING: Status.BAD_PADDING,
-}
-
 
 @dataclass(frozen=True)
 class Expected:
@@ -80,14 +73,9 @@ def damage(rng: random.Random, stream: bytes, block_bytes: int) -> bytes:
 
 
 def status_of(fault: StreamError) -> tuple[Status, int]:
-    """What the engine reports of a fault that the golden model found, and the number of the block.
-
-    Behind the last block the engine counts on, where the golden model names the last one.
-    """
-    assert fault.block is not None
-    if fault.line is not None:
-        return Status.BAD_PAYLOAD, fault.block
-    return _STATUS[fault.reason], fault.block + (fault.reason is Reason.TRAILING_BYTES)
+    """What the engine reports of a fault that the golden model found, and the number of the block."""
+    status, place = engine_status.status_of(fault)
+    return Status(status.value), place
 
 
 def expected(stream: bytes, block_bytes: int, raw_bytes: int, element: int) -> Expected:

@@ -155,6 +155,19 @@ def test_every_fault_is_named(seed: int) -> None:
     Bench(config, damage(rng, stream, config.block_bytes), len(raw), element, **options).run().check()
 
 
+@pytest.mark.parametrize("byte", [2, 3])
+@pytest.mark.parametrize("size", [4, 12, 28, 60])
+@pytest.mark.parametrize("link", [16, 32, 64])
+def test_a_bad_header_in_the_last_beat_is_not_the_end_of_a_good_stream(link: int, size: int, byte: int) -> None:
+    config = _config(2, 16, link, 512, 4)
+    raw = bytes(range(1, size + 1))
+    stream = bytearray(packed(raw, 4, 512))
+    stream[byte] ^= 8
+    bench = Bench(config, bytes(stream), len(raw), 4).run()
+    bench.check()
+    assert bench.fault is not None
+
+
 @pytest.mark.parametrize("link", [16, 32, 64])
 @pytest.mark.parametrize("lanes", [2, 3, 4])
 def test_a_beat_in_every_cycle(lanes: int, link: int) -> None:

@@ -1,0 +1,312 @@
+"""What goes wrong: refused descriptors, errors of memory, spoilt streams, aborts and resets; the next one always works.
+
+Every transfer that fails is followed by one that must not, in the same direction and without a reset; destinations are
+compared byte by byte, and everything around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
+from verif.engine.memory import Behaviour
+from verif.engine.stimulus import damage, random_behaviour, random_tensor
+from verif.engine.testbench import EngineTestbench, ready, share
+
+_RESPONSES = (2, 3)
+_NO_TRANSFER_CYCLES = 5000
+
+
+def _pair(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
+    """An offload and a prefetch that are right."""
+    tensors = [random_tensor(bench.rng, bench.config, most_blocks=blocks) for _ in range(2)]
+    return [bench.offload(tensors[0]), bench.prefetch(bench.stream(tensors[1]), tensors[1])]
+
+
+async def _goes_on(bench: EngineTestbench) -> None:
+    """No AXI transaction is open, memory is what it has to be, and both directions work."""
+    await bench.quiet()
+    await bench.compare()
+    bench.clear()
+    descriptors = _pair(bench)
+    await bench.load()
+    for completion in await bench.run(descriptors):
+        assert completion.status is Status.OK
+    await bench.compare()
+    bench.clear()
+
+
+def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
+    """A right descriptor spoilt in every field, and in several at once."""
+    config = bench.config
+    places, block, beat = 1 << config.address_bits, config.block_bytes, config.link_beat_bytes
+    offload = right.operation == Operation.OFFLOAD
+    grains = {"source": block if offload else beat, "destination": beat if offload else block}
+    changes: list[dict[str, Any]] = [
+        *({"operation": value} for value in (0, 3, 255, 3 - right.operation)),
+        *({"element_bytes": value} for value in (0, 3, 5, 255)),
+        *({"element_bytes": value} for value in {1, 2, 4} - set(config.element_bytes)),
+        *({"other_flags": 1 << bit} for bit in (3, 9, 15)),
+        {"check_crc": True} if offload else {"fallback": False},
+        *({"reserved": tuple(1 << int(bench.rng.integers(32)) if word == at else 0 for word in range(3))}
+          for at in range(3)),
+        *({"raw_bytes": value} for value in (0, 1 << 40, (1 << 40) + right.raw_bytes, 1 << 63)),
+        *([{"raw_bytes": right.raw_bytes + 1}] if right.element_bytes > 1 else []),
+        *({"packed_bytes": value} for value in ((1, 4, 1 << 63) if offload else
+                                                (0, right.packed_bytes + 1, right.packed_bytes + 2, 1 << 40, 1 << 63))),
+        *({field: getattr(right, field) + 1} for field in grains),
+        *({field: getattr(right, field) + grain // 2} for field, grain in grains.items()),
+        *({field: places - grain, "raw_bytes": 2 * block, "capacity": 2 * block,
+           "packed_bytes": right.packed_bytes and 2 * block} for field, grain in grains.items()),
+        *([{field: getattr(right, field) | places} for field in grains] if config.address_bits < 64 else []),
+        {"capacity": right.raw_bytes - 1} if not offload else {"capacity": places},
+        {"capacity": (1 << 64) - 1} if offload else {"capacity": 0},
+        {"operation": 9, "element_bytes": 9, "other_flags": 8, "reserved": (1, 1, 1)},
+        {"element_bytes": 9, "other_flags": 8, "reserved": (1, 1, 1), "raw_bytes": 0},
+        {"other_flags": 8, "reserved": (1, 1, 1), "raw_bytes": 0, "source": 1},
+        {"reserved": (1, 1, 1), "raw_bytes": 0, "packed_bytes": 3, "source": 1},
+        {"raw_bytes": 0, "packed_bytes": 3, "source": 1, "destination": 1},
+        {"packed_bytes": 3, "source": 1, "destination": 1, "capacity": 0},
+        {"source": 1, "destination": 1, "capacity": 0}, {"destination": 1, "capacity": 0},
+    ]
+    for change in changes:
+        yield replace(right, **change)
+
+
+@cocotb.test()
+async def refused_descriptors(dut: Any) -> None:
+    """Every field that may be wrong, alone and with others: the right status, and no memory is touched."""
+    bench = await ready(dut)
+    pair = _pair(bench)
+    await bench.load()
+    found: set[Status] = set()
+    for right in pair:
+        channel = bench.control.channels[Operation(right.operation)]
+        for descriptor in _refused(bench, right):
+            await channel.push(descriptor)
+            seen = await channel.completion(_NO_TRANSFER_CYCLES)
+            bench.scoreboard.judge(descriptor, seen, channel=channel.operation)
+            found.add(seen.status)
+    bench.scoreboard.check()
+    traffic = [await memory.traffic(port) for memory in (bench.device, bench.link) for port in range(memory.ports)]
+    assert all(each.read_bursts == each.write_bursts == 0 for each in traffic), "a refused descriptor touched memory"
+    missing = {status for status in Status if status.value < 0x20} - found - {Status.OK}
+    assert not missing, f"no descriptor was refused with {', '.join(status.name for status in missing)}"
+    await bench.run(pair)
+    await bench.compare()
+
+
+@cocotb.test()
+async def errors_of_memory(dut: Any) -> None:
+    """An error response at any address of either memory: status, lane and address of the burst."""
+    bench = await ready(dut)
+    for _ in range(share(24)):
+        await bench.behave(random_behaviour(bench.rng))
+        pair = _pair(bench, 4 * bench.config.lanes)
+        await bench.load()
+        resp = int(bench.rng.choice(_RESPONSES))
+        for descriptor in pair:
+            offload = descriptor.operation == Operation.OFFLOAD
+            spans = [("device", descriptor.source, descriptor.raw_bytes),
+                     ("link", descriptor.destination, descriptor.capacity)] if offload else [
+                ("link", descriptor.source, descriptor.packed_bytes),
+                ("device", descriptor.destination, descriptor.raw_bytes)]
+            name, first, size = spans[int(bench.rng.integers(2))]
+            at = first + int(bench.rng.integers(size))
+            last = at + int(bench.rng.choice([0, 64, size]))
+            reads = offload == (name == "device")
+            await getattr(bench, name).fail(at, last, resp, reads=reads, writes=not reads)
+            bench.scoreboard.fail(name, at, last, resp, reads=reads, writes=not reads)
+            await bench.run([descriptor])
+            await bench.device.heal()
+            await bench.link.heal()
+            bench.scoreboard.heal()
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def small_destinations(dut: Any) -> None:
+    """Capacities that end in any block of the stream: nothing is written beyond, and the block is named."""
+    bench = await ready(dut)
+    for _ in range(share(10)):
+        await bench.behave(random_behaviour(bench.rng))
+        descriptors = []
+        for _ in range(3):
+            tensor = random_tensor(bench.rng, bench.config)
+            size = bench.stream(tensor).size
+            descriptors.append(bench.offload(tensor, capacity=int(bench.rng.choice(
+                [0, 1, size - 1, int(bench.rng.integers(size)), size]))))
+        await bench.load()
+        await bench.run(descriptors)
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def spoilt_streams(dut: Any) -> None:
+    """Streams with faults of every kind: the right status and block, or the right bytes; never a hang."""
+    bench = await ready(dut)
+    for _ in range(share(12)):
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        tensors = [random_tensor(bench.rng, bench.config) for _ in range(24)]
+        streams = [(bench.stream(each), each.element_bytes) for each in tensors]
+        descriptors = []
+        for _, number, stream in damage(bench.rng, streams):
+            descriptors += [bench.prefetch(stream, tensors[number], check_crc=False),
+                            bench.prefetch(streams[number][0], tensors[number])]
+        await bench.load()
+        await bench.run(descriptors)
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def wrong_checksums(dut: Any) -> None:
+    """A CRC that is not the stream's is reported with the one that is."""
+    bench = await ready(dut)
+    descriptors = []
+    for _ in range(share(10)):
+        tensor = random_tensor(bench.rng, bench.config)
+        right = bench.prefetch(bench.stream(tensor), tensor, check_crc=bench.config.crc)
+        descriptors += [replace(right, crc=right.crc ^ 1 << int(bench.rng.integers(32))), right]
+    await bench.load()
+    await bench.run(descriptors)
+    await _goes_on(bench)
+
+
+@cocotb.test()
+async def aborts(dut: Any) -> None:
+    """An abort at any moment ends the transfer that runs, if one does, and only that."""
+    bench = await ready(dut)
+    for round_ in range(share(30)):
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        for descriptor in _pair(bench, 6 * bench.config.lanes)[::1 if round_ % 2 else -1]:
+            await bench.load()
+            channel = bench.control.channels[Operation(descriptor.operation)]
+            await channel.push(descriptor)
+            await bench.control.wait(int(bench.rng.choice([1, 20, 100, 500, 2000])) + int(bench.rng.integers(50)))
+            await channel.abort()
+            seen = await channel.completion(bench.patience(descriptor))
+            bench.scoreboard.judge(descriptor, seen, aborted=True)
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def aborts_of_one_direction(dut: Any) -> None:
+    """An abort of a direction leaves the other, and the descriptors that wait, alone."""
+    bench = await ready(dut)
+    for operation, channel in bench.control.channels.items():
+        for _ in range(share(4)):
+            bench.clear()
+            descriptors = [each for _ in range(3) for each in _pair(bench, 4 * bench.config.lanes)]
+            await bench.load()
+            for descriptor in descriptors:
+                await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+            await bench.control.wait(int(bench.rng.integers(100, 800)))
+            await channel.abort()
+            ended = 0
+            for descriptor in descriptors:
+                own = bench.control.channels[Operation(descriptor.operation)]
+                seen = await own.completion(bench.patience(descriptor))
+                bench.scoreboard.judge(descriptor, seen, aborted=own is channel)
+                ended += seen.status is Status.ABORTED
+            assert ended <= 1, f"an abort of {operation.name.lower()} ended {ended} transfers"
+            await _goes_on(bench)
+
+
+@cocotb.test()
+async def soft_resets(dut: Any) -> None:
+    """A soft reset at any moment: all registers as after reset, no transaction left open, and all works."""
+    bench = await ready(dut)
+    for _ in range(share(16)):
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        descriptors = [each for _ in range(2) for each in _pair(bench, 4 * bench.config.lanes)]
+        await bench.load()
+        for descriptor in descriptors:
+            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.control.wait(int(bench.rng.integers(1, 1500)))
+        await bench.control.soft_reset()
+        await bench.quiet()
+        for name, register in bench.control.registers.items():
+            value = await bench.control.read(name)
+            assert value == register.reset, f"{name} is {value:#x} after the soft reset, not {register.reset:#x}"
+        for descriptor in descriptors:
+            bench.scoreboard.lost(descriptor)
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def hard_resets(dut: Any) -> None:
+    """A reset by the pin at any moment, with the memories reset as well."""
+    bench = await ready(dut)
+    for _ in range(share(8)):
+        bench.clear()
+        descriptors = _pair(bench, 4 * bench.config.lanes)
+        await bench.load()
+        for descriptor in descriptors:
+            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.control.wait(int(bench.rng.integers(1, 1500)))
+        await bench.reset()
+        for descriptor in descriptors:
+            bench.scoreboard.lost(descriptor)
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def rings_that_cannot_be_read(dut: Any) -> None:
+    """An error in a ring stops that ring alone and has a completion; enabled again, it goes on at the same entry."""
+    bench = await ready(dut)
+    bits = {field.name: field.mask for field in bench.control.registers["IRQ_STATUS"].fields}
+    for number, (operation, channel) in enumerate(bench.control.channels.items()):
+        bench.clear()
+        await bench.behave(Behaviour(latency=int(bench.rng.integers(100))))
+        descriptors = [_pair(bench)[number] for _ in range(7)]
+        ring = bench.rings(8)[operation]
+        await bench.load()
+        at = int(bench.rng.integers(1, 7))
+        bad = ring.address + RECORD_BYTES * at
+        await bench.link.fail(bad, bad + RECORD_BYTES - 1, 2, writes=False)
+        await ring.enable()
+        await ring.feed(descriptors)
+
+        async def stopped(mask: int = bits[f"{channel.prefix}_RING_ERROR"]) -> bool:
+            return bool(await bench.control.read("IRQ_STATUS") & mask)
+
+        assert await bench.control.until(stopped, 300_000), "an error in a ring is not reported"
+        assert await channel.read("RING_CONTROL") == 0
+        assert await channel.read("RING_HEAD") == at
+        await bench.link.heal()
+        await bench.control.write("IRQ_STATUS", bits[f"{channel.prefix}_RING_ERROR"])
+        await channel.write("RING_CONTROL", 1)
+        for descriptor in [*descriptors[:at], None, *descriptors[at:]]:
+            if descriptor is None:
+                seen = await channel.completion(_NO_TRANSFER_CYCLES)
+                wanted = Completion(tag=0, status=Status.DESCRIPTOR_READ_ERROR, operation=0, response=2, place=bad)
+                assert replace(seen, cycles=0) == wanted, f"{seen} stands for the entry that cannot be read"
+            else:
+                bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+        await ring.disable()
+        await _goes_on(bench)
+
+
+@cocotb.test()
+async def noise_instead_of_streams(dut: Any) -> None:
+    """Random bytes for a stream, of any length."""
+    bench = await ready(dut)
+    descriptors = []
+    for _ in range(share(40)):
+        tensor = random_tensor(bench.rng, bench.config, most_blocks=3)
+        noise = bench.rng.integers(0, 256, 4 * int(bench.rng.integers(1, 600)), dtype=np.uint8)
+        if bench.rng.random() < 0.7:
+            # The first header is right, so that the lanes get something.
+            noise[:4] = bench.stream(tensor)[:4]
+        descriptors.append(bench.prefetch(noise, tensor))
+    await bench.load()
+    await bench.run(descriptors)
+    await _goes_on(bench)

@@ -1,0 +1,81 @@
+"""Arrays as a training step moves them: offloaded in order, prefetched in reverse; reported, not judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from golden.engine import Completion, Descriptor, Operation, Status
+from verif import job
+from verif.engine.memory import Behaviour
+from verif.engine.stimulus import RawTensor
+from verif.engine.testbench import EngineTestbench, ready
+
+
+@cocotb.test()
+async def network(dut: Any) -> None:
+    """Report cycles, counts and the first difference of every array; faults that belong to none go to the first."""
+    values = job.load()
+    bench = await ready(dut)
+    await bench.behave(Behaviour(**values["behaviour"]))
+    tensors = [RawTensor(np.load(file), values["element_bytes"]) for file in values["arrays"]]
+    rows: list[dict[str, Any]] = [{"offload_cycles": 0, "prefetch_cycles": 0, "raw_blocks": 0, "difference": None}
+                                  for _ in tensors]
+    offloads = [bench.offload(tensor) for tensor in tensors]
+    await bench.load()
+    try:
+        for row, completion in zip(rows, await _move(bench, offloads, rows, 0), strict=True):
+            row |= {"offload_cycles": completion.cycles, "raw_blocks": completion.raw_blocks}
+        await _compare(bench, offloads, rows)
+        bench.device_arena.image[:] = bench.rng.integers(0, 256, bench.device_arena.size, dtype=np.uint8)
+        await bench.device.load(bench.device_arena.image)
+        prefetches = [bench.prefetch(bench.stream(tensor), tensor, source=offload.destination,
+                                     destination=offload.source)
+                      for tensor, offload in zip(tensors, offloads, strict=True)]
+        completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows))
+        for row, completion in zip(rows[::-1], completions, strict=True):
+            row |= {"prefetch_cycles": completion.cycles}
+        await _compare(bench, prefetches, rows)
+        await bench.counters()
+    except AssertionError as error:
+        bench.scoreboard.fault(str(error))
+    if bench.scoreboard.differences and not any(row["difference"] for row in rows):
+        rows[0]["difference"] = bench.scoreboard.differences[0]
+    job.report({"arrays": rows})
+
+
+async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[dict[str, Any]],
+                done: int) -> list[Completion]:
+    """Queue all, and note what each completion says."""
+    channel = bench.control.channels[Operation(descriptors[0].operation)]
+    feeder = cocotb.start_soon(channel.feed(descriptors))
+    found = []
+    for descriptor, row in zip(descriptors, rows, strict=True):
+        job.progress(done + len(found))
+        found.append(await channel.completion(bench.patience(descriptor)))
+        row["difference"] = row["difference"] or bench.scoreboard.judge(descriptor, found[-1])
+        if found[-1].status is not Status.OK:
+            row["difference"] = row["difference"] or f"ended with {found[-1].status.name}"
+    await feeder
+    return found
+
+
+async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[dict[str, Any]]) -> None:
+    """Compare both memories; a byte that differs goes to the array whose destination it is in."""
+    for memory, arena in ((bench.device, bench.device_arena), (bench.link, bench.link_arena)):
+        expected, seen = arena.image.copy(), await memory.dump()
+        difference = bench.scoreboard.compare(memory.name, arena, seen)
+        if difference is None:
+            continue
+        for descriptor, row in zip(descriptors, rows, strict=True):
+            at = descriptor.destination - arena.base
+            wrong = np.flatnonzero(expected[at:at + descriptor.capacity] != seen[at:at + descriptor.capacity])
+            if 0 <= at < arena.size and wrong.size:
+                row["difference"] = row["difference"] or (
+                    f"{'stream' if descriptor.packed_bytes == 0 else 'tensor'} byte {int(wrong[0])} is "
+                    f"{seen[at + wrong[0]]:#04x}, not {expected[at + wrong[0]]:#04x}")
+    for memory in (bench.device, bench.link):
+        for sentence in await memory.broken():
+            bench.scoreboard.fault(sentence)

@@ -1,0 +1,181 @@
+"""Tensors there and back: lengths, densities, directions, queues, rings, interrupts, counters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from golden.engine import Operation
+from verif.engine.lite import RegisterError
+from verif.engine.memory import Behaviour
+from verif.engine.stimulus import BEHAVIOURS, RawTensor, edges, random_behaviour, random_tensor
+from verif.engine.testbench import EngineTestbench, ready, share
+from verif.stimulus import corners, random_raw
+
+SLVERR = 2
+
+
+@cocotb.test()
+async def lengths_around_edges(dut: Any) -> None:
+    """One element, and everything around where beats, lines, pages, blocks and rounds of lanes end."""
+    bench = await ready(dut)
+    for size in bench.config.element_bytes:
+        lengths = edges(bench.config, size)
+        picked = bench.rng.choice(lengths, share(len(lengths)), replace=False).tolist()
+        await bench.behave(random_behaviour(bench.rng))
+        await bench.there_and_back([random_tensor(bench.rng, bench.config, length, size)
+                                    for length in {size, *picked}])
+    await bench.counters()
+    bench.scoreboard.check()
+
+
+@cocotb.test()
+async def random_tensors(dut: Any) -> None:
+    """Lengths, densities and element sizes at random, with every behaviour of the memories."""
+    bench = await ready(dut)
+    for device in BEHAVIOURS[:share(len(BEHAVIOURS))]:
+        await bench.behave(device, random_behaviour(bench.rng))
+        await bench.there_and_back([random_tensor(bench.rng, bench.config) for _ in range(share(24))])
+
+
+@cocotb.test()
+async def long_tensors(dut: Any) -> None:
+    """So many blocks that their sequence numbers come around, up to 1 MiB."""
+    bench = await ready(dut)
+    for length in {min(share(1 << 20), longest) for longest in (260 * bench.config.block_bytes, 1 << 20)}:
+        size = int(bench.rng.choice(bench.config.element_bytes))
+        length -= length % 4 + size * int(bench.rng.integers(3))
+        await bench.there_and_back([random_tensor(bench.rng, bench.config, length, size)])
+
+
+@cocotb.test()
+async def one_slow_memory(dut: Any) -> None:
+    """A memory controller that is far slower than the others holds all up, and nothing else happens."""
+    bench = await ready(dut)
+    for _ in range(share(3)):
+        await bench.behave(Behaviour())
+        await bench.device.behave(Behaviour(latency=200, stalls=0.9, longest=64),
+                                  port=int(bench.rng.integers(bench.config.lanes)))
+        await bench.there_and_back([random_tensor(bench.rng, bench.config, 40 * bench.config.block_bytes)])
+
+
+@cocotb.test()
+async def both_directions(dut: Any) -> None:
+    """Offload and prefetch of different tensors at the same time, with and without the raw fallback."""
+    bench = await ready(dut)
+    for _ in range(share(6)):
+        bench.clear()
+        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+        await _both(bench, share(12))
+
+
+async def _both(bench: EngineTestbench, count: int, **how: Any) -> None:
+    """Descriptors of both directions in random order."""
+    descriptors = []
+    for _ in range(count):
+        tensor = random_tensor(bench.rng, bench.config)
+        fallback = bool(bench.rng.random() < 0.7)
+        descriptors.append(bench.offload(tensor, fallback=fallback))
+        descriptors.append(bench.prefetch(bench.stream(tensor, fallback), tensor))
+    bench.rng.shuffle(descriptors)
+    await bench.load()
+    await bench.run(descriptors, **how)
+    await bench.compare()
+    await bench.counters()
+    bench.scoreboard.check()
+
+
+@cocotb.test()
+async def rings(dut: Any) -> None:
+    """Descriptors from rings in link memory, around their ends, of both directions at the same time."""
+    bench = await ready(dut)
+    for entries in (2, 8, 16):
+        bench.clear()
+        await bench.behave(random_behaviour(bench.rng))
+        both = bench.rings(entries)
+        for ring in both.values():
+            await ring.enable()
+        await _both(bench, share(14), rings=both)
+        for ring in both.values():
+            await ring.disable()
+
+
+@cocotb.test()
+async def queues_full(dut: Any) -> None:
+    """Completions that nobody takes stop a direction, and nothing is lost; a full queue refuses descriptors."""
+    bench = await ready(dut)
+    depth = bench.config.queue_depth
+    for operation, channel in bench.control.channels.items():
+        bench.clear()
+        tensors = [random_tensor(bench.rng, bench.config, 2 * bench.config.block_bytes) for _ in range(2 * depth)]
+        descriptors = [bench.offload(each) if operation is Operation.OFFLOAD else
+                       bench.prefetch(bench.stream(each), each) for each in tensors]
+        await bench.load()
+        for descriptor in descriptors[:depth]:
+            await channel.push(descriptor)
+
+        async def blocked(name: str = f"{channel.prefix}_BLOCKED", read: Any = bench.control.fields) -> bool:
+            return bool((await read("STATUS"))[name])
+
+        await channel.feed(descriptors[depth:depth + 1])
+        assert await bench.control.until(blocked, 200_000), "a full completion queue does not show"
+        await channel.feed(descriptors[depth + 1:])
+        assert (await channel.fields("QUEUE"))["FREE"] == 0
+        try:
+            await channel.push(descriptors[0])
+        except RegisterError as error:
+            assert error.resp == SLVERR
+        else:
+            raise AssertionError("the doorbell of a full queue was not refused")
+        assert (await channel.fields("COMPLETIONS"))["COUNT"] == depth
+        for descriptor in descriptors:
+            seen = await channel.completion(bench.patience(descriptor))
+            bench.scoreboard.judge(descriptor, seen)
+        assert (await channel.fields("QUEUE"))["FREE"] == depth
+        try:
+            await channel.write("COMPLETION_POP", 1)
+        except RegisterError as error:
+            assert error.resp == SLVERR
+        else:
+            raise AssertionError("an empty completion queue was popped")
+        await bench.compare()
+
+
+@cocotb.test()
+async def interrupts(dut: Any) -> None:
+    """The interrupt comes with the descriptors that ask for it, while it is enabled, until it is cleared."""
+    bench = await ready(dut)
+    bits = {field.name: field.mask for field in bench.control.registers["IRQ_STATUS"].fields}
+    for operation, channel in bench.control.channels.items():
+        for asked in (False, True):
+            for enabled in (False, True):
+                bench.clear()
+                tensor = RawTensor(random_raw(bench.rng, 64, bench.config.element_bytes[0], 0.5),
+                                   bench.config.element_bytes[0])
+                descriptor = bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(
+                    bench.stream(tensor), tensor)
+                await bench.load()
+                bit = bits[f"{channel.prefix}_COMPLETION"]
+                await bench.control.write("IRQ_ENABLE", bit if enabled else 0)
+                await bench.run([replace(descriptor, interrupt=asked)])
+                assert await bench.control.read("IRQ_STATUS") == bit * asked
+                assert int(dut.irq.value) == (asked and enabled)
+                await bench.control.write("IRQ_STATUS", bit)
+                assert await bench.control.read("IRQ_STATUS") == 0
+                await bench.control.wait(2)
+                assert int(dut.irq.value) == 0
+    bench.scoreboard.check()
+
+
+@cocotb.test()
+async def corners_of_values(dut: Any) -> None:
+    """Minus zero, NaNs, the smallest numbers, a last word of zero, all zero and all dense."""
+    bench = await ready(dut)
+    for size in bench.config.element_bytes:
+        packets = [packet for packet in corners(size, bench.config.beat_bytes, int(bench.rng.integers(1 << 30)))
+                   if packet.data.size]
+        bench.rng.shuffle(packets)
+        await bench.there_and_back([RawTensor(np.asarray(packet.data), size) for packet in packets[:share(40)]])

@@ -1,0 +1,230 @@
+"""The engine's driver: registers by their names in the table, descriptors through windows and rings, completions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import numpy as np
+from cocotb.triggers import RisingEdge, Timer
+
+from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation
+from hdl.control.table import COUNTERS, registers
+from hdl.engine_config import EngineConfig
+from verif.base import CLOCK_NS
+from verif.engine.layout import Arena
+from verif.engine.lite import Registers
+
+__all__ = ["Channel", "Control", "Ring"]
+
+_RECORD_WORDS = RECORD_BYTES // 4
+_SHORTEST, _LONGEST = 32, 512
+
+
+class Control:
+    """All registers of an engine, by name.
+
+    Parameters
+    ----------
+    bus
+        Reads and writes them.
+    clock
+        Counts the cycles to wait.
+    config
+        What the engine was built from.
+
+    Members
+    -------
+    channels
+        The two directions.
+    """
+
+    def __init__(self, bus: Registers, clock: Any, config: EngineConfig) -> None:
+        self.bus = bus
+        self.clock = clock
+        self.config = config
+        self.registers = {register.name: register for register in registers(config)}
+        self.channels = {operation: Channel(self, operation) for operation in Operation}
+
+    async def read(self, name: str) -> int:
+        """Read a register."""
+        return await self.bus.read(self.registers[name].offset)
+
+    async def write(self, name: str, value: int) -> None:
+        """Write a register."""
+        await self.bus.write(self.registers[name].offset, value)
+
+    async def fields(self, name: str) -> dict[str, int]:
+        """The fields of a register."""
+        value = await self.read(name)
+        return {field.name: (value & field.mask) >> field.lsb for field in self.registers[name].fields}
+
+    async def wait(self, cycles: int) -> None:
+        """Let cycles pass."""
+        if cycles > 1:
+            await Timer((cycles - 1) * CLOCK_NS, "ns")
+        await RisingEdge(self.clock)
+
+    async def until(self, true: Callable[[], Awaitable[bool]], cycles: int) -> bool:
+        """Ask again and again, ever more rarely, until it is true or so many cycles passed; whether it became true."""
+        step, waited = _SHORTEST, 0
+        while not await true():
+            if waited > cycles:
+                return False
+            await self.wait(step)
+            waited += step
+            step = min(2 * step, _LONGEST)
+        return True
+
+    async def soft_reset(self, cycles: int = 100_000) -> None:
+        """Reset the engine by its register, and wait until that is done."""
+        await self.write("CONTROL", 1)
+
+        async def done() -> bool:
+            return not await self.read("CONTROL")
+
+        if not await self.until(done, cycles):
+            raise AssertionError(f"the soft reset was not done after {cycles} cycles")
+        for channel in self.channels.values():
+            channel.forget()
+
+    async def state(self) -> str:
+        """What the engine says of itself, for messages."""
+        names = ["STATUS", *(f"{channel.prefix}_{name}" for channel in self.channels.values()
+                             for name in ("QUEUE", "COMPLETIONS", "RING_HEAD", "RING_TAIL"))]
+        return ", ".join([f"{name} {await self.read(name):#x}" for name in names])
+
+
+class Channel:
+    """Descriptors and completions of a direction.
+
+    Parameters
+    ----------
+    control
+        All registers.
+    operation
+        The direction's.
+    """
+
+    def __init__(self, control: Control, operation: Operation) -> None:
+        self.operation = operation
+        self.prefix = operation.name
+        self._control = control
+        self._window = [0] * _RECORD_WORDS
+
+    def forget(self) -> None:
+        """The registers are what they are after reset."""
+        self._window = [0] * _RECORD_WORDS
+
+    async def read(self, name: str) -> int:
+        """Read a register of this direction."""
+        return await self._control.read(f"{self.prefix}_{name}")
+
+    async def write(self, name: str, value: int) -> None:
+        """Write a register of this direction."""
+        await self._control.write(f"{self.prefix}_{name}", value)
+
+    async def fields(self, name: str) -> dict[str, int]:
+        """The fields of a register of this direction."""
+        return await self._control.fields(f"{self.prefix}_{name}")
+
+    async def push(self, descriptor: Descriptor) -> None:
+        """Write a descriptor into the window, only the words that change, and ring the doorbell."""
+        for word, value in enumerate(np.frombuffer(descriptor.pack(), "<u4").tolist()):
+            if value != self._window[word]:
+                await self.write(f"DESCRIPTOR_{word}", value)
+                self._window[word] = value
+        await self.write("DOORBELL", 1)
+
+    async def feed(self, descriptors: Sequence[Descriptor]) -> None:
+        """Push descriptors as places get free."""
+        free = 0
+        for descriptor in descriptors:
+            while not free:
+                free = (await self.fields("QUEUE"))["FREE"]
+                if not free:
+                    await self._control.wait(_LONGEST // 2)
+            await self.push(descriptor)
+            free -= 1
+
+    async def completion(self, cycles: int) -> Completion:
+        """Take the oldest completion.
+
+        Raises
+        ------
+        AssertionError
+            If there is none after so many cycles.
+        """
+
+        async def there() -> bool:
+            return bool(await self.read("COMPLETIONS"))
+
+        if not await self._control.until(there, cycles):
+            raise AssertionError(f"{self.prefix.lower()}: no completion in {cycles} cycles: "
+                                 f"{await self._control.state()}")
+        words = [await self.read(f"COMPLETION_{word}") for word in range(_RECORD_WORDS)]
+        await self.write("COMPLETION_POP", 1)
+        return Completion.unpack(np.array(words, "<u4").tobytes())
+
+    async def abort(self) -> None:
+        """End the transfer that runs."""
+        await self.write("ABORT", 1)
+
+    async def counters(self, clear: bool = False) -> dict[str, int]:
+        """A snapshot of all counters."""
+        await self.write("COUNTER_CONTROL", 3 if clear else 1)
+        return {name: await self.read(f"{name}_LO") + (await self.read(f"{name}_HI") << 32) for name in COUNTERS}
+
+
+class Ring:
+    """A ring of descriptors in link memory, as a driver keeps it.
+
+    Parameters
+    ----------
+    channel
+        Whose descriptors they are.
+    memory
+        The link memory.
+    arena
+        Its places; the ring takes one.
+    entries
+        Descriptors it holds, one less at a time: a power of two.
+    """
+
+    def __init__(self, control: Control, channel: Channel, memory: Any, arena: Arena, entries: int) -> None:
+        self.entries = entries
+        self.tail = 0
+        self.address = arena.take(entries * RECORD_BYTES, align=RECORD_BYTES)
+        self._control = control
+        self._channel = channel
+        self._memory = memory
+        self._arena = arena
+
+    async def enable(self) -> None:
+        """Tell the engine where the ring is, and let it read."""
+        await self._channel.write("RING_BASE_LO", self.address & 0xFFFF_FFFF)
+        await self._channel.write("RING_BASE_HI", self.address >> 32)
+        await self._channel.write("RING_SIZE", self.entries)
+        await self._channel.write("RING_CONTROL", 1)
+
+    async def disable(self) -> None:
+        """Let the engine read no more."""
+        await self._channel.write("RING_CONTROL", 0)
+
+    async def feed(self, descriptors: Sequence[Descriptor]) -> None:
+        """Write descriptors behind the tail as entries get free, several at a time, and move the tail."""
+        left = list(descriptors)
+        while left:
+            head = await self._channel.read("RING_HEAD")
+            free = (head - self.tail - 1) % self.entries
+            for descriptor in left[:free]:
+                place = self.address + self.tail * RECORD_BYTES
+                record = np.frombuffer(descriptor.pack(), np.uint8)
+                self._arena.view(place, RECORD_BYTES)[:] = record
+                await self._memory.load(record, place)
+                self.tail = (self.tail + 1) % self.entries
+            if free:
+                await self._channel.write("RING_TAIL", self.tail)
+                left = left[free:]
+            else:
+                await self._control.wait(_LONGEST // 2)

@@ -1,0 +1,304 @@
+"""The testbench of an engine: places tensors in memory, hands descriptors over, and compares with what golden says.
+
+::
+
+    bench --> offload(), prefetch() --> arenas, descriptors
+                                           |
+              load() ----------------------+-----------> memories <==axi==> engine
+              run() --> golden --> scoreboard <-- completions <-- queues, rings
+              compare() -> images ---^   ^------ memories dumped, bus rules
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles
+
+from golden import blocks
+from golden.crc32c import crc32c
+from golden.engine import Completion, Descriptor, Operation
+from hdl.engine_config import EngineConfig
+from verif import job
+from verif.base import CLOCK_NS
+from verif.engine.driver import Channel, Control, Ring
+from verif.engine.layout import Arena, OutOfSpaceError
+from verif.engine.lite import Lite
+from verif.engine.memory import Behaviour, Knobs, Memory
+from verif.engine.models import ModelLite, ModelMemory
+from verif.engine.scoreboard import Scoreboard
+from verif.engine.stimulus import RawTensor
+from verif.engine.top import DEVICE, IMAGE_BYTES, LINK
+from verif.stream import Bytes
+
+__all__ = ["EngineTestbench", "generator", "ready", "share"]
+
+_IDLE_CYCLES = 20000
+
+
+def generator() -> np.random.Generator:
+    """The source of every random choice of a test."""
+    return np.random.default_rng(cocotb.RANDOM_SEED)
+
+
+def share(count: int) -> int:
+    """So much of a count as the job asks for; at least one."""
+    return max(1, round(count * job.load().get("share", 1.0)))
+
+
+async def ready(dut: Any) -> EngineTestbench:
+    """A testbench for the engine of the job, after reset."""
+    bench = EngineTestbench(dut, generator(), **job.load())
+    await bench.reset()
+    return bench
+
+
+class EngineTestbench:
+    """An engine between two memories.
+
+    Parameters
+    ----------
+    dut
+        The top of :mod:`verif.engine.top`, or an engine alone.
+    rng
+        Makes every choice that is left open: addresses, gaps, tags, capacities.
+    config
+        What the engine was built from.
+    image_bytes
+        Of each memory.
+    models
+        Whether cocotbext-axi's models are the memories of an engine alone.
+
+    Members
+    -------
+    device, link
+        The memories.
+    device_arena, link_arena
+        What lies where in them: the images they were loaded with, and what they must be after what ran.
+    control
+        The registers.
+    scoreboard
+        What was wrong.
+    """
+
+    def __init__(self, dut: Any, rng: np.random.Generator, *, config: dict[str, Any], image_bytes: int = IMAGE_BYTES,
+                 models: bool = False, **_: Any) -> None:
+        self.dut = dut
+        self.rng = rng
+        self.config = EngineConfig(**config)
+        lanes, link_port = [f"m_axi_lane{lane}" for lane in range(self.config.lanes)], "m_axi_link"
+        self.device: Any
+        self.link: Any
+        self._clock: Clock | None = None
+        self._models = models
+        if models:
+            size = {"image_bytes": image_bytes}
+            self.device = ModelMemory(dut, "device", lanes, beat_bytes=self.config.beat_bytes,
+                                      interleave=self.config.block_bytes, **size)
+            self.link = ModelMemory(dut, "link", [link_port], beat_bytes=self.config.link_beat_bytes, interleave=0,
+                                    **size)
+            self.control = Control(ModelLite(dut), dut.aclk, self.config)
+        else:
+            self._knobs = Knobs(dut)
+            place = {"image_bytes": image_bytes, "folder": job.folder()}
+            self.device = Memory(self._knobs, "device", DEVICE, ports=len(lanes), beat_bytes=self.config.beat_bytes,
+                                 **place)
+            self.link = Memory(self._knobs, "link", LINK, ports=1, beat_bytes=self.config.link_beat_bytes, **place)
+            self.lite = Lite(dut)
+            self.control = Control(self.lite, dut.aclk, self.config)
+        # The image stands anywhere: low, or where the highest address bits are ones.
+        places = 1 << self.config.address_bits
+        bases = [int(rng.choice([0, places - image_bytes, int(rng.integers(places // image_bytes)) * image_bytes]))
+                 for _ in range(2)]
+        self.device_arena = Arena(bases[0], image_bytes, self.config.block_bytes, rng)
+        self.link_arena = Arena(bases[1], image_bytes, self.config.link_beat_bytes, rng)
+        self.scoreboard = Scoreboard(self.config, self.device_arena, self.link_arena)
+        self._tag = int(rng.integers(1 << 32))
+
+    async def reset(self, cycles: int = 4) -> None:
+        """Reset the engine and its memories' ports; the images stay."""
+        if self._clock is None:
+            self._clock = Clock(self.dut.aclk, CLOCK_NS, "ns")
+            self._clock.start()
+        self.dut.aresetn.value = 0
+        if not self._models:
+            self.lite.idle()
+            self._knobs.idle()
+        await ClockCycles(self.dut.aclk, cycles)
+        self.dut.aresetn.value = 1
+        await ClockCycles(self.dut.aclk, 2)
+        for channel in self.control.channels.values():
+            channel.forget()
+        await self.device.place(self.device_arena.base)
+        await self.link.place(self.link_arena.base)
+
+    def close(self) -> None:
+        """Stop the clock, so that another testbench can take the design."""
+        if self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+
+    async def behave(self, device: Behaviour, link: Behaviour | None = None) -> None:
+        """Choose how the memories answer; both the same when one is given."""
+        await self.device.behave(device, seed=int(self.rng.integers(1 << 30)))
+        await self.link.behave(link or device, seed=int(self.rng.integers(1 << 30)))
+
+    # What is to be done.
+
+    def clear(self) -> None:
+        """Hand out all places of the memories anew."""
+        self.device_arena.clear()
+        self.link_arena.clear()
+
+    def offload(self, tensor: RawTensor, *, fallback: bool = True, capacity: int | None = None) -> Descriptor:
+        """Put a tensor into device memory, and find a place for its stream.
+
+        Parameters
+        ----------
+        fallback
+            Whether blocks may go raw.
+        capacity
+            Of the destination; what the stream needs, or more, when not given.
+        """
+        stream = self.stream(tensor, fallback)
+        if capacity is None:
+            capacity = stream.size + int(self.rng.choice([0, 4, 1000]))
+        source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
+        return self._descriptor(Operation.OFFLOAD, tensor.element_bytes, source, self.link_arena.take(capacity),
+                                raw_bytes=tensor.raw.size, capacity=capacity, fallback=fallback)
+
+    def stream(self, tensor: RawTensor, fallback: bool = True) -> Bytes:
+        """The block stream of a tensor."""
+        return blocks.compress(tensor.raw, tensor.element_bytes, self.config.block_bytes,
+                               fallback and self.config.raw_fallback)
+
+    def prefetch(self, stream: Bytes, tensor: RawTensor, *, check_crc: bool | None = None, source: int | None = None,
+                 destination: int | None = None) -> Descriptor:
+        """Put a stream into link memory, and find a place for its tensor.
+
+        Parameters
+        ----------
+        check_crc
+            Whether the CRC of these bytes is expected; now and then when not given.
+        source
+            Where the stream is already.
+        destination
+            Where the tensor belongs; a free place when not given.
+        """
+        if check_crc is None:
+            check_crc = self.config.crc and bool(self.rng.random() < 0.5)
+        if destination is None:
+            destination = self.device_arena.take(tensor.raw.size, gap=self.config.lanes)
+        return self._descriptor(
+            Operation.PREFETCH, tensor.element_bytes, self.link_arena.put(stream) if source is None else source,
+            destination, raw_bytes=tensor.raw.size, packed_bytes=stream.size, check_crc=check_crc,
+            capacity=tensor.raw.size + int(self.rng.choice([0, 1, 4096])), crc=crc32c(stream) if check_crc else 0)
+
+    def _descriptor(self, operation: Operation, element_bytes: int, source: int, destination: int,
+                    **fields: Any) -> Descriptor:
+        self._tag = (self._tag + 1) % (1 << 32)
+        return Descriptor(operation=operation, element_bytes=element_bytes, source=source, destination=destination,
+                          tag=self._tag, interrupt=bool(self.rng.random() < 0.5), **fields)
+
+    async def load(self) -> None:
+        """Load both memories with what the arenas hold."""
+        await self.device.load(self.device_arena.image)
+        await self.link.load(self.link_arena.image)
+
+    # Doing it.
+
+    def rings(self, entries: int) -> dict[Operation, Ring]:
+        """A ring for each direction, with places in link memory."""
+        return {operation: Ring(self.control, channel, self.link, self.link_arena, entries)
+                for operation, channel in self.control.channels.items()}
+
+    async def run(self, descriptors: Sequence[Descriptor],
+                  rings: Mapping[Operation, Ring] | None = None) -> list[Completion]:
+        """Hand descriptors over, both directions at the same time and each in order, and judge their completions.
+
+        Parameters
+        ----------
+        rings
+            Where to write them; through the windows when not given.
+
+        Returns
+        -------
+        list
+            The completions, in the order of the descriptors.
+        """
+        found: dict[int, Completion] = {}
+        tasks = []
+        for operation, channel in self.control.channels.items():
+            own = [(at, each) for at, each in enumerate(descriptors) if each.operation == operation]
+            if own:
+                feed = channel.feed if rings is None else rings[operation].feed
+                tasks.append(cocotb.start_soon(self._serve(channel, own, feed, found)))
+        for task in tasks:
+            await task
+        return [found[at] for at in range(len(descriptors))]
+
+    async def _serve(self, channel: Channel, own: list[tuple[int, Descriptor]],
+                     feed: Callable[[list[Descriptor]], Coroutine[Any, Any, None]],
+                     found: dict[int, Completion]) -> None:
+        feeder = cocotb.start_soon(feed([each for _, each in own]))
+        for at, descriptor in own:
+            found[at] = await channel.completion(self.patience(descriptor))
+            self.scoreboard.judge(descriptor, found[at], channel=channel.operation)
+        await feeder
+
+    def patience(self, descriptor: Descriptor) -> int:
+        """How many cycles a descriptor may take at most."""
+        moved = min(descriptor.raw_bytes + descriptor.packed_bytes, self.device_arena.size)
+        return _IDLE_CYCLES + 40 * moved // self.config.beat_bytes
+
+    async def quiet(self) -> None:
+        """Note a fault when an AXI transaction is open."""
+        for memory in (self.device, self.link):
+            if count := await memory.open():
+                self.scoreboard.fault(f"{memory.name} memory: {count} bursts are open, but no descriptor is at work")
+
+    async def counters(self) -> None:
+        """Compare the counters of both directions with what succeeded since the last time, and clear them."""
+        for operation, channel in self.control.channels.items():
+            seen, totals = await channel.counters(clear=True), self.scoreboard.take_totals(operation)
+            for name, wanted in (("RAW_BYTES", totals.raw_bytes), ("PACKED_BYTES", totals.packed_bytes)):
+                if seen[name] != wanted:
+                    self.scoreboard.fault(f"{operation.name.lower()}: counter {name} is {seen[name]}, not {wanted}")
+
+    async def compare(self) -> None:
+        """Compare both memories, byte by byte, and raise AssertionError with everything that was wrong."""
+        for memory, arena in ((self.device, self.device_arena), (self.link, self.link_arena)):
+            self.scoreboard.compare(memory.name, arena, await memory.dump())
+            for sentence in await memory.broken():
+                self.scoreboard.fault(sentence)
+        self.scoreboard.check()
+
+    async def there_and_back(self, tensors: Sequence[RawTensor]) -> None:
+        """Offload tensors, prefetch what came out, and compare everything after each; so many at once as fit."""
+        left = list(tensors)
+        while left:
+            self.clear()
+            offloads: list[Descriptor] = []
+            batch: list[RawTensor] = []
+            try:
+                while left:
+                    offloads.append(self.offload(left[0]))
+                    batch.append(left.pop(0))
+            except OutOfSpaceError:
+                if not batch:
+                    raise
+            await self.load()
+            completions = await self.run(offloads[:len(batch)])
+            await self.compare()
+            self.device_arena.clear()
+            self.device_arena.image[:] = self.rng.integers(0, 256, self.device_arena.size, dtype=np.uint8)
+            await self.device.load(self.device_arena.image)
+            prefetches = [self.prefetch(self.link_arena.view(done.destination, completion.bytes_written), tensor,
+                                        source=done.destination)
+                          for done, completion, tensor in zip(offloads, completions, batch, strict=False)]
+            await self.run(prefetches)
+            await self.compare()

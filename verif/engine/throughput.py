@@ -1,0 +1,183 @@
+"""Measures the engine in simulation: how busy the link and the lanes are, and the effective bandwidth.
+
+    python -m verif.engine.throughput [PRESET or FILE.toml ...] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+from verif import runner
+from verif.engine.build import build_engine
+from verif.engine.memory import Behaviour
+
+__all__ = ["DENSITIES", "LANES", "QUICK", "SLOW", "EngineThroughput", "main", "measure", "scaling", "table"]
+
+DENSITIES = tuple(tenth / 10 for tenth in range(11))
+"""Densities of the table."""
+
+LANES = (1, 2, 4, 8, 16)
+"""Numbers of lanes of the second table."""
+
+RAW_BYTES = 1 << 20
+"""Size of each tensor; the figures in the design's limits are for this."""
+
+QUICK = Behaviour()
+"""Memories that answer at once."""
+
+SLOW = Behaviour(latency=350, stalls=0.1, longest=8)
+"""Memories as far away as the paper has them, that pause now and then."""
+
+_BUILD_DIR = Path("build/sim")
+
+
+@dataclass(frozen=True)
+class EngineThroughput:
+    """How fast a tensor went through an engine.
+
+    Parameters
+    ----------
+    name
+        Of the engine's top module.
+    direction
+        ``offload`` or ``prefetch``.
+    latency, stalls
+        Of all memories: cycles, and share of the cycles in which each channel pauses.
+    density
+        Share of non-zero elements asked for.
+    raw_bytes, packed_bytes
+        Size of the tensor, and of its block stream.
+    link_busy
+        Beats that passed the link by the cycles from its first to its last beat.
+    lanes_busy
+        Beats that passed the lanes by the cycles from the first to the last beat on any of them, and by the lanes.
+    bytes_per_cycle
+        Effective bandwidth: raw bytes by the cycles from the first beat on any port to the last.
+    limit
+        What ports of these widths let through, in raw bytes per cycle: the lanes at most their beats, the link its
+        beats times the ratio, both but for the share of the cycles that memories pause.
+    share
+        How busy the side is that sets the limit, by how busy it can be.
+    """
+
+    name: str
+    lanes: int
+    beat_bytes: int
+    link_beat_bytes: int
+    direction: str
+    latency: int
+    stalls: float
+    element_bits: int
+    density: float
+    raw_bytes: int
+    packed_bytes: int
+    cycles: int
+    link_busy: float
+    lanes_busy: float
+    bytes_per_cycle: float
+    limit: float
+    share: float
+
+
+def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: Behaviour = QUICK, *,
+            raw_bytes: int = RAW_BYTES, element_bytes: int | None = None, build_dir: Path = _BUILD_DIR,
+            seed: int = 1) -> list[EngineThroughput]:
+    """How fast an engine moves a tensor of every density, in both directions, one transfer at a time.
+
+    Parameters
+    ----------
+    how
+        How all memories answer.
+    element_bytes
+        Element size; the largest that was built when not given.
+
+    Raises
+    ------
+    RuntimeError
+        If a tool is missing, or a byte comes out wrong: a figure of an engine that does not work means nothing.
+    """
+    size = element_bytes or max(config.element_bytes)
+    built = build_engine(config, build_dir=build_dir)
+    job = {"config": config.as_dict(), "densities": list(densities), "raw_bytes": raw_bytes, "element_bytes": size,
+           "behaviour": asdict(how)}
+    with tempfile.TemporaryDirectory(prefix="cdma-") as place:
+        report = runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place), seed=seed)
+    return [_row(config, how, size, **passage) for passage in report["passages"]]
+
+
+def _row(config: EngineConfig, how: Behaviour, element_bytes: int, *, direction: str, density: float, raw_bytes: int,
+         packed_bytes: int, link: list[int], lanes: list[list[int]], **_: object) -> EngineThroughput:
+    """A row from beats, first and last cycle of the link, and of each lane that had any."""
+    first, last = min(lane[1] for lane in lanes), max(lane[2] for lane in lanes)
+    lanes_busy = sum(lane[0] for lane in lanes) / (last - first + 1) / config.lanes
+    link_busy = link[0] / (link[2] - link[1] + 1)
+    cycles = max(last, link[2]) - min(first, link[1]) + 1
+    open_ = 1 - how.stalls
+    by_lanes = config.lanes * config.beat_bytes * open_
+    by_link = config.link_beat_bytes * raw_bytes / packed_bytes * open_
+    return EngineThroughput(
+        config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, direction, how.latency, how.stalls,
+        8 * element_bytes, density, raw_bytes, packed_bytes, cycles, link_busy, lanes_busy, raw_bytes / cycles,
+        min(by_lanes, by_link), (link_busy if by_link <= by_lanes else lanes_busy) / open_)
+
+
+def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, density: float = 0.5, how: Behaviour = QUICK, *,
+            build_dir: Path = _BUILD_DIR, seed: int = 1) -> list[EngineThroughput]:
+    """How throughput grows with the lanes, all else as configured; errors as :func:`measure`."""
+    return [row for count in lanes
+            for row in measure(config.replace(lanes=count), [density], how, build_dir=build_dir, seed=seed)]
+
+
+def table(rows: Sequence[EngineThroughput]) -> str:
+    """The figures as text, a line for each."""
+    parts = [f"{'engine':<21} lanes direction latency stalls density  ratio    link   lanes bytes/cycle  limit   share"]
+    for row in rows:
+        parts.append(f"{row.name:<21} {row.lanes:>5} {row.direction:<9} {row.latency:>7} {row.stalls:>6.0%} "
+                     f"{row.density:>7.2f} {row.raw_bytes / row.packed_bytes:>6.2f} {row.link_busy:>7.1%} "
+                     f"{row.lanes_busy:>7.1%} {row.bytes_per_cycle:>11.1f} {row.limit:>6.1f} {row.share:>7.1%}")
+    return "\n".join(parts)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure presets, print the table, and write the JSON; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m verif.engine.throughput",
+                                     description="Measures the engine in simulation.",
+                                     epilog="example: python -m verif.engine.throughput default --json figures.json")
+    parser.add_argument("configs", nargs="*", metavar="PRESET", help="presets or TOML files; all presets by default")
+    parser.add_argument("--density", type=float, action="append", metavar="SHARE",
+                        help="of non-zero elements, 0 to 1; may be repeated (default: 0, 0.1, ... 1)")
+    parser.add_argument("--scaling", action="store_true",
+                        help="engines of 1, 2, 4, 8 and 16 lanes at half density instead of all densities")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - prints them instead of the table")
+    parser.add_argument("--build-dir", type=Path, default=_BUILD_DIR, help="folder for compiled designs (%(default)s)")
+    given = parser.parse_args(arguments)
+    rows: list[EngineThroughput] = []
+    try:
+        for name in given.configs or engine_preset_names():
+            config = load_engine(name)
+            for how in (QUICK, SLOW):
+                print(f"measuring {name}, {how} ...", file=sys.stderr, flush=True)
+                rows += (scaling(config, how=how, build_dir=given.build_dir) if given.scaling else
+                         measure(config, given.density or DENSITIES, how, build_dir=given.build_dir))
+    except (ValueError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    text = json.dumps([asdict(row) for row in rows], indent=1)
+    if given.json == "-":
+        print(text)
+        return 0
+    if given.json:
+        Path(given.json).write_text(text + "\n", encoding="utf-8")
+    print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
