@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from hdl.config import CoreConfig
+    from hdl.engine_config import EngineConfig
 
 __all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "configurations", "core_options", "element_option",
-           "json_option", "one_array", "read_stream", "whole_number", "write_bytes"]
+           "engine", "engine_option", "json_option", "one_array", "read_stream", "whole_number", "write_bytes"]
 
 DEFAULT_CORES = ("compressor", "decompressor")
 """The presets that a command takes when none is named."""
@@ -57,14 +58,14 @@ def block_bytes(text: str) -> int:
 
 
 def core_options(parser: Any) -> None:
-    """Add the choice of configurations: presets or files, and changes to them."""
+    """Add the choice of configurations, engines' and cores': presets or files, and changes to them."""
     parser.add_argument("configurations", nargs="*", metavar="PRESET|FILE.toml",
                         help=f"preset (see 'cdma generate --list') or TOML file; default: {' '.join(DEFAULT_CORES)}")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter, for instance beat_bytes=64 or element_bits=16,32; may be repeated")
 
 
-def configurations(call: argparse.Namespace) -> list[CoreConfig]:
+def configurations(call: argparse.Namespace) -> list[CoreConfig | EngineConfig]:
     """The configurations that a call names, with its settings applied.
 
     Raises
@@ -72,14 +73,36 @@ def configurations(call: argparse.Namespace) -> list[CoreConfig]:
     ValueError
         If one cannot be loaded, or two have the same name.
     """
-    from hdl.config import load
+    from hdl.catalog import load_design
 
-    resolved = [load(name).with_settings(call.settings) for name in call.configurations or DEFAULT_CORES]
+    resolved = [load_design(name).with_settings(call.settings) for name in call.configurations or DEFAULT_CORES]
     names = [config.name for config in resolved]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two configurations are named {name!r}: give them one at a time, or names of their own")
     return resolved
+
+
+def engine_option(parser: Any, about: str) -> None:
+    """Add ``--engine``, a preset of the engine or a file."""
+    parser.add_argument("--engine", metavar="PRESET|FILE.toml", help=about)
+
+
+def engine(name: str, settings: list[str]) -> EngineConfig:
+    """The engine that ``--engine`` names, as a preset of the engine or among all designs, with settings applied.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be loaded, or is no engine.
+    """
+    from hdl.catalog import load_design
+    from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+
+    config = load_engine(name) if name in engine_preset_names() or name.endswith(".toml") else load_design(name)
+    if not isinstance(config, EngineConfig):
+        raise ValueError(f"{name} is a core, no engine: there are {', '.join(engine_preset_names())}")
+    return config.with_settings(settings)
 
 
 def one_array(path: str, name: str | None, element: int | None) -> np.ndarray:

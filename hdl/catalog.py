@@ -9,7 +9,7 @@ from hdl.config import CoreConfig, preset_names
 from hdl.config import load as load_core
 from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
 
-__all__ = ["engine_name", "load_design", "names"]
+__all__ = ["engine_name", "kinds", "load_design", "names"]
 
 
 def engine_name(preset: str) -> str:
@@ -19,7 +19,15 @@ def engine_name(preset: str) -> str:
 
 def names() -> list[str]:
     """Names of all presets: the engine's first."""
-    return [*(engine_name(preset) for preset in engine_preset_names()), *preset_names()]
+    return [name for _, presets in kinds().values() for name in presets]
+
+
+def kinds() -> dict[str, tuple[type[CoreConfig] | type[EngineConfig], dict[str, CoreConfig | EngineConfig]]]:
+    """What can be generated: the dataclass of each kind, and its presets by name; the engine first."""
+    return {
+        "engine": (EngineConfig, {engine_name(preset): load_engine(preset) for preset in engine_preset_names()}),
+        "core": (CoreConfig, {preset: load_core(preset) for preset in preset_names()}),
+    }
 
 
 def load_design(preset_or_file: str) -> CoreConfig | EngineConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +19,12 @@ from hdl.config import CoreConfig
 from hdl.engine import Engine
 from hdl.engine_config import EngineConfig
 
-__all__ = ["Verilog", "emit"]
+__all__ = ["WAIVERS", "Verilog", "emit"]
+
+WAIVERS = Path(__file__).parent / "waivers.vlt"
+"""Lint rules that generated Verilog cannot keep, waived one by one with reasons."""
+
+_EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Verilog:
     @property
     def waivers(self) -> str:
         """Verilator configuration that waives, with reasons, the lint rules that generated Verilog cannot keep."""
-        return (Path(__file__).parent / "waivers.vlt").read_text(encoding="utf-8")
+        return WAIVERS.read_text(encoding="utf-8")
 
     @property
     def name(self) -> str:
@@ -70,6 +76,8 @@ def emit(config: CoreConfig | EngineConfig) -> Verilog:
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)
     text = verilog.convert(top, name=config.name, ports=ports, emit_src=False, strip_internal_attrs=True)
+    # Signals without bits are declared, backwards and as two bits, and never used.
+    text = _EMPTY.sub("", text)
     facts = [{"name": name, "direction": direction.value, "width": len(value)}
              for name, (value, direction) in ports.items()]
     return Verilog(config=config, text=text, ports=facts)

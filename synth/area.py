@@ -19,7 +19,7 @@ from synth.library import Library
 from synth.timing import TimingPath
 from synth.yosys import Progress, YosysError, find, report
 
-__all__ = ["AreaReport", "AreaRow", "area", "measure"]
+__all__ = ["AreaReport", "AreaRow", "YosysError", "area", "cells", "measure", "row"]
 
 TOTAL = "total"
 """What the row of the whole design is called."""
@@ -133,13 +133,14 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
         If the target or the recipe is unknown, the library is missing, damaged or lacks a cell that is needed, or
         there is no Yosys that is new enough.
     """
-    library = _library(target, liberty)
+    library = cells(target, liberty)
     report(progress, f"generating {config.name}")
     return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe,
                    clock=timings.CLOCK if timed and library else None, modules=modules, progress=progress)
 
 
-def _library(target: str, liberty: str | Path | None) -> Library | None:
+def cells(target: str, liberty: str | Path | None) -> Library | None:
+    """The cell library of a target that has one; ValueError if they do not go together or it cannot be read."""
     if target not in mapping.TARGETS:
         raise ValueError(f"target must be one of {', '.join(mapping.TARGETS)}, not {target!r}")
     if target == "liberty" and liberty is None:
@@ -180,7 +181,7 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
         whole, *tree = pool.map(run, runs)
     (flat,) = (facts["num_cells_by_type"] for facts in json.loads(whole["stat.json"])["modules"].values())
     rows = [row for result in tree for row in _rows(json.loads(result["stat.json"]), top, target, library)]
-    total = _row(TOTAL, flat, target, library)
+    total = row(TOTAL, flat, target, library)
     timed_with: str | None = None
     paths: tuple[TimingPath, ...] = ()
     if library is not None and clock is not None:
@@ -193,7 +194,7 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
 
 def _rows(tree: Mapping[str, Any], top: str, target: str, library: Library | None) -> Iterator[AreaRow]:
     modules = {name.lstrip("\\"): facts["num_cells_by_type"] for name, facts in tree["modules"].items()}
-    rows = [_row(_path(name, top), {cell: count * number for cell, count in modules[name].items()
+    rows = [row(_path(name, top), {cell: count * number for cell, count in modules[name].items()
                                     if cell not in modules}, target, library)
             for name, number in _instances(modules, top).items()]
     weights = [row.kge if row.kge is not None else row.luts or 0 for row in rows]
@@ -218,7 +219,8 @@ def _instances(modules: Mapping[str, Mapping[str, int]], top: str) -> dict[str, 
     return found
 
 
-def _row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> AreaRow:
+def row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> AreaRow:
+    """Area of a module from how often each cell is in it."""
     # Yosys notes where flattened modules were; those notes are no cells.
     counts = {cell.lstrip("\\"): number for cell, number in counts.items() if cell != "$scopeinfo"}
     flip_flops = clock_gates = 0

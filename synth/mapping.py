@@ -6,6 +6,7 @@ clock gate, map registers, then map logic with abc. Two recipes for the last ste
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from synth.cells import CLOCK_GATE, FLIP_FLOP, FPGA, LATCH, genlib
@@ -72,18 +73,28 @@ _ENABLES = ("dfflegalize -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01 -cell $_SDFF_PP0_
             f"-cell $_SDFFCE_PP0P_ 01 -cell $_SDFFCE_PP1P_ 01 -cell $_DLATCH_P_ 01 -mince {GATED_AT_LEAST}\n")
 
 
-def _front(top: str, flat: bool, recipe: str) -> str:
-    return (f"read_verilog design.v\nhierarchy -check -top {top}\n"
-            f"synth -top {top}{' -flatten' if flat else ''}{_recipe(recipe).synth}\n")
+Memories = Sequence[tuple[str, int, int]]
+"""Memories that are macros: the name of the cell, words, bits of each."""
+
+
+def _front(top: str, flat: bool, recipe: str, memories: Memories) -> str:
+    command = f"synth -top {top}{' -flatten' if flat else ''}{_recipe(recipe).synth}"
+    read = f"read_verilog design.v\nhierarchy -check -top {top}\n"
+    if not memories:
+        return f"{read}{command}\n"
+    macros = "".join(f"chtype -set {cell} t:$mem_v2 r:SIZE={words} %i r:WIDTH={width} %i\n"
+                     for cell, words, width in memories)
+    return f"{read}{command} -run begin:fine\n{macros}{command} -run fine:check\n"
 
 
 def _gated(gate: ClockGate) -> str:
     ties = "".join(f" -tie_lo {pin}" for pin in gate.test)
     return (f"{_ENABLES}opt -full\nclockgate -pos {gate.name} {gate.enable}:{gate.clock}:{gate.out}{ties} "
-            f"-min_net_size {GATED_AT_LEAST}\n")
+            # Optimisation may leave multiplexers of words where a register was found to hold its value.
+            f"-min_net_size {GATED_AT_LEAST}\nsimplemap t:$mux\n")
 
 
-def gates_script(top: str, flat: bool, recipe: str) -> str:
+def gates_script(top: str, flat: bool, recipe: str, memories: Memories = ()) -> str:
     """Maps ``design.v`` to the generic table; leaves ``stat.json``.
 
     Parameters
@@ -94,20 +105,23 @@ def gates_script(top: str, flat: bool, recipe: str) -> str:
         Whether to flatten the design first, as an implementation would.
     recipe : str
         Which of :data:`RECIPES`.
+    memories : sequence
+        Memories that are macros; each becomes a cell of its own, all others registers.
 
     Raises
     ------
     ValueError
         If there is no such recipe.
     """
-    return (_front(top, flat, recipe) + _gated(ClockGate(CLOCK_GATE, "CE", "CLK", "GCLK", ()))
+    return (_front(top, flat, recipe, memories) + _gated(ClockGate(CLOCK_GATE, "CE", "CLK", "GCLK", ()))
             + "dfflegalize -cell $_DFF_P_ 01 -cell $_DLATCH_P_ 01\nopt -nodffe -nosdff\n"
             # abc would map the logic of every gated clock alone if it knew what these are.
             + f"chtype -set {FLIP_FLOP} t:$_DFF_P_\nchtype -set {LATCH} t:$_DLATCH_P_\n"
             + "abc -genlib gates.genlib -script abc.script\n" + _STAT)
 
 
-def library_script(top: str, flat: bool, recipe: str, library: Library, netlist: bool = False) -> str:
+def library_script(top: str, flat: bool, recipe: str, library: Library, netlist: bool = False,
+                   memories: Memories = ()) -> str:
     """Maps ``design.v`` to a cell library; leaves ``stat.json``, and the netlist as ``net.v`` and ``net.json``.
 
     Parameters
@@ -122,6 +136,8 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
         The cells.
     netlist : bool
         Whether to write the netlist; both files have the same names.
+    memories : sequence
+        As for :func:`gates_script`.
 
     Raises
     ------
@@ -130,7 +146,7 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
     """
     avoided = "".join(f" -dont_use {name}" for name in library.dont_use)
     ties = library.ties
-    script = _front(top, flat, recipe) + (_gated(library.clock_gate) if library.clock_gate else "opt -full\n")
+    script = _front(top, flat, recipe, memories) + (_gated(library.clock_gate) if library.clock_gate else "opt -full\n")
     script += f"opt_clean -purge\ndfflibmap -liberty cells.lib{avoided}\nopt\n"
     script += f"abc -liberty cells.lib -constr constraints -script abc.script{avoided}\n"
     if ties:

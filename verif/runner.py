@@ -25,7 +25,7 @@ from cocotb_tools.runner import Runner, Verilator, get_runner
 
 from verif import tools
 
-__all__ = ["BenchError", "Build", "BuildError", "build", "run"]
+__all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
 
 TIMESCALE = ("1ns", "1ps")
 _OPTIONS = {
@@ -96,7 +96,7 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
     folder = build_dir.resolve() / f"{top}-{simulator}-{digest}"
     done = folder / "done"
-    with _lock(folder.with_suffix(".lock")):
+    with lock(folder.with_suffix(".lock")):
         if not done.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -149,7 +149,8 @@ def _runner(simulator: str) -> Runner:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
+    """While entered, parallel processes that enter with the same path wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,59 +1,91 @@
-"""``cdma area``: what cores take in cells or on an FPGA."""
+"""``cdma area``: what engines and cores take in cells, or cores on an FPGA."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_command, configurations, core_options, json_option
+from cdma.engine_output import engine_area_text
+from cdma.options import add_command, configurations, core_options, engine, engine_option, json_option
 from cdma.output import area_text, fixed, print_json, table
 from cdma.progress import Progress
+
+if TYPE_CHECKING:
+    from hdl.config import CoreConfig
+    from hdl.engine_config import EngineConfig
 
 _DESCRIPTION = """\
 Synthesise cores with Yosys and print what they take, submodule by submodule and in all: cells, flip-flops and kGE
 (thousands of two-input NAND gates), with a cell library also um2 and the clock that the slowest paths allow, on an FPGA
 LUTs and flip-flops. Without a library a small table of gate sizes stands in for one. Modules are mapped one by one and
-the whole flattened, as it would be built, so the rows do not add up to the total; the total is what counts."""
+the whole flattened, as it would be built, so the rows do not add up to the total; the total is what counts.
+
+An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, all of it scaled to
+28 nm beside the paper's figures. That takes some minutes."""
 
 _EXAMPLES = """\
   cdma area                                               both cores, technology-independent
   cdma area decompressor --target ecp5                    LUTs of a Lattice ECP5
   cdma area paper_compressor --liberty nangate45.lib      um2 and MHz in your own cell library (.lib or .lib.gz)
   cdma area --liberty nangate45.lib --recipe small        less area, a lower clock
-  cdma area compressor --set beat_bytes=64 --json"""
+  cdma area compressor --set beat_bytes=64 --json
+  cdma area --engine paper --liberty nangate45.lib        a whole engine, unit by unit"""
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "area", "print what cores take in cells, or on an FPGA", _DESCRIPTION, _EXAMPLES,
-                         run)
+    parser = add_command(commands, "area", "print what engines and cores take in cells, or cores on an FPGA",
+                         _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
     parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7"),
                         help="what to map to (default: liberty with --liberty, generic without)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library to map to")
     parser.add_argument("--recipe", choices=("fast", "small"), default="fast",
                         help="what logic is mapped for: short paths, or few gates (default: fast)")
+    engine_option(parser, "an engine instead of cores: preset (default, paper, tiny, wide) or TOML file")
     json_option(parser)
 
 
 def run(call: argparse.Namespace) -> int:
-    """Synthesise and print a table per core."""
-    from synth.area import area
-
+    """Synthesise and print a table per design."""
     if call.target == "liberty" and call.liberty is None:
         raise ValueError("--target liberty needs a cell library: give --liberty FILE")
     if call.liberty is not None and call.target not in (None, "liberty"):
         raise ValueError(f"--liberty is for --target liberty, not {call.target}")
-    target = call.target or ("liberty" if call.liberty else "generic")
+    if call.engine is not None and call.configurations:
+        raise ValueError(f"give --engine {call.engine} or {' '.join(call.configurations)}, not both")
+    configs = [engine(call.engine, call.settings)] if call.engine else configurations(call)
     with Progress() as progress:
-        reports = [area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
-                        progress=progress).as_dict()
-                   for config in configurations(call)]
+        reports = [_report(config, call, progress) for config in configs]
     if call.json:
         print_json(reports)
     else:
-        print("\n\n".join(f"{area_text(report)}{_timing_text(report)}" for report in reports))
+        print("\n\n".join(engine_area_text(report) if "units" in report else
+                          f"{area_text(report)}{_timing_text(report)}" for report in reports))
     return 0
+
+
+def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from hdl.config import CoreConfig
+    from synth.area import area
+
+    target = call.target or ("liberty" if call.liberty else "generic")
+    if isinstance(config, CoreConfig):
+        return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
+                    progress=progress).as_dict()
+    if target not in ("generic", "liberty"):
+        raise ValueError(f"an engine is mapped to gates or to a cell library, not to {target}: leave --target out")
+    return measured_engine(config, call.liberty, call.recipe, progress)
+
+
+def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> dict[str, Any]:
+    """The area of an engine as ``--json`` prints it."""
+    from hdl.verilog import emit
+    from synth.engine import engine_area
+
+    progress(f"generating {config.name}", 0, 0)
+    text = emit(config).text
+    return engine_area(config, text, liberty=liberty, recipe=recipe, progress=progress).as_dict()
 
 
 def _timing_text(report: dict[str, Any]) -> str:

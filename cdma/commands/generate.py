@@ -1,9 +1,8 @@
-"""``cdma generate``: Verilog of cores, JSON about it, and the lint rules that it waives."""
+"""``cdma generate``: everything that is handed over for an engine or a core."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,24 @@ from cdma.output import count, print_json, table
 from cdma.progress import Progress
 
 _DESCRIPTION = """\
-Write NAME.v, NAME.json and NAME.vlt of each configuration: its Verilog; the resolved configuration, the ports and the
-versions of the tools; and the lint rules that generated Verilog cannot keep, waived one by one with reasons, for
-'verilator --lint-only -Wall NAME.vlt NAME.v'. The same configuration gives the same bytes on every machine."""
+Write what goes into a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
+the ports and the versions of the tools; NAME.vlt, the lint rules that generated Verilog cannot keep, waived one by one
+with reasons; NAME.core for FuseSoC, NAME.f, and NAME.sdc. An engine comes with NAME_regs.h and NAME.rdl of its
+registers, cdma_driver.h, and a README.md with an instantiation as well. The same configuration gives the same bytes on
+every machine. The Verilog of an engine takes from a quarter of a minute to some minutes, by the number of lanes."""
 
 _EXAMPLES = """\
   cdma generate --list                                    what there is
-  cdma generate -o rtl                                    compressor and decompressor
-  cdma generate wide_compressor -o rtl                    a preset
+  cdma generate engine -o rtl                             the DMA engine
+  cdma generate engine --set lanes=8 --set name=my_dma -o rtl
+  cdma generate -o rtl                                    compressor and decompressor alone
   cdma generate compressor --set beat_bytes=16 --set name=small -o rtl
-  cdma generate my_core.toml -o rtl                       a configuration of your own"""
+  cdma generate my_design.toml -o rtl                     a configuration of your own"""
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "generate", "write the Verilog of cores", _DESCRIPTION, _EXAMPLES, run)
+    parser = add_command(commands, "generate", "write the Verilog of engines and cores", _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
     parser.add_argument("-o", "--output", default=".", metavar="DIR", help="folder to write into (default: this one)")
     parser.add_argument("--list", action="store_true", help="list presets and parameters, write nothing")
@@ -37,6 +39,7 @@ def run(call: argparse.Namespace) -> int:
     """List, or generate and say what was written."""
     if call.list:
         return _list(call.json)
+    from hdl.handover.files import files
     from hdl.verilog import emit
 
     configs = configurations(call)
@@ -45,14 +48,11 @@ def run(call: argparse.Namespace) -> int:
     written: list[dict[str, Any]] = []
     with Progress() as progress:
         for number, config in enumerate(configs):
-            progress("generating Verilog", number, len(configs))
-            verilog = emit(config)
-            files = {folder / f"{verilog.name}.v": verilog.text,
-                     folder / f"{verilog.name}.json": json.dumps(verilog.about(), indent=2) + "\n",
-                     folder / f"{verilog.name}.vlt": verilog.waivers}
-            for path, text in files.items():
+            progress(f"generating {config.name}", number, len(configs))
+            for name, text in files(emit(config)).items():
+                path = folder / name
                 path.write_text(text, encoding="utf-8")
-                written.append({"file": str(path), "bytes": len(text.encode()), "top": verilog.name})
+                written.append({"file": str(path), "bytes": len(text.encode()), "top": config.name})
     if call.json:
         print_json(written)
     else:
@@ -62,16 +62,20 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _list(as_json: bool) -> int:
-    from hdl.config import CoreConfig, load, preset_names
+    from hdl.catalog import kinds
 
-    presets = {name: load(name) for name in preset_names()}
-    parameters = {name: {"about": field.metadata["help"], "allowed": field.metadata["allowed"]}
-                  for name, field in CoreConfig.fields().items()}
+    found = {kind: {"presets": {name: config.as_dict() for name, config in presets.items()},
+                    "parameters": {name: {"about": field.metadata["help"], "allowed": field.metadata["allowed"]}
+                                   for name, field in of.fields().items()}}
+             for kind, (of, presets) in kinds().items()}
     if as_json:
-        print_json({"presets": {name: config.as_dict() for name, config in presets.items()}, "parameters": parameters})
+        print_json(found)
         return 0
-    print(table(["preset", "what it is for"], [[name, config.about] for name, config in presets.items()], left=(0, 1)))
-    print()
-    print(table(["parameter", "allowed", "what it sets (--set NAME=VALUE, or a line of a TOML file)"],
-                [[name, about["allowed"], about["about"]] for name, about in parameters.items()], left=(0, 1, 2)))
+    for number, (kind, about) in enumerate(found.items()):
+        print("\n" * bool(number) + table([kind, "what it is for"], [
+            [name, values["about"]] for name, values in about["presets"].items()], left=(0, 1)))
+        print()
+        print(table([f"parameter of {kind}", "allowed", "what it sets (--set NAME=VALUE, or a line of a TOML file)"],
+                    [[name, each["allowed"], each["about"]] for name, each in about["parameters"].items()],
+                    left=(0, 1, 2)))
     return 0

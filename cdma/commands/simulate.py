@@ -1,4 +1,4 @@
-"""``cdma simulate``: dumps through the simulated Verilog, both directions, against the golden model."""
+"""``cdma simulate``: dumps through the simulated cores or engine, both directions, against the golden model."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.engine_output import engine_simulation_text
 from cdma.errors import CheckError, simulation_errors
-from cdma.options import add_command, element_option, json_option, whole_number
+from cdma.options import add_command, element_option, engine, engine_option, json_option, whole_number
 from cdma.output import print_json, simulation_text
 from cdma.progress import Progress
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from hdl.engine_config import EngineConfig
+
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
 through both, one array a packet, back to back. Every byte of both directions is compared with the golden model; the
 first byte that differs is named, and the exit code is 1.
+
+With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
+step's forward pass, then prefetched in reverse; the effective bandwidth stands beside that of a plain DMA engine of the
+same width. Completions, counters and both memories are compared with the golden model.
 
 Arrays are coded as they are, with elements of their own size (32 bits where values are longer). With --element
 smaller than the values of a floating-point array, the array is first rounded to float16 or, for 8 bits, to OCP E4M3
@@ -30,7 +37,9 @@ _EXAMPLES = """\
   cdma simulate dump.npz --element 16                     rounded to float16 first
   cdma simulate layer.npy --beat-bytes 64 --stalls 0.3    with pauses in three of ten cycles on every side
   cdma simulate raw.bin --element 8 --json | jq '.arrays[].ratio'
-  cdma simulate layer.npy --waves                         leaves the waves in the build folder"""
+  cdma simulate layer.npy --waves                         leaves the waves in the build folder
+  cdma simulate --engine default                          the shipped dump through the DMA engine and back
+  cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1"""
 
 
 def add(commands: Any) -> None:
@@ -44,12 +53,17 @@ def add(commands: Any) -> None:
     element_option(parser, "bits of an element (default: those of each array's values)")
     parser.add_argument("--narrow", choices=("float16", "bfloat16", "float8_e4m3", "none"),
                         help="format to round floating-point arrays to when --element is smaller than their values")
-    parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), default=32, help="bytes of a transfer "
+    engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter of the engine; may be repeated")
+    parser.add_argument("--latency", type=whole_number, metavar="CYCLES", help="cycles that the engine's memories take "
+                        "to answer (default: 0)")
+    parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a transfer of the cores "
                         "(default: 32)")
     parser.add_argument("--stalls", type=_probability, default=0.0, metavar="P",
                         help="how often each side pauses, 0 to 0.95 (default: 0)")
     parser.add_argument("--simulator", choices=("verilator", "icarus"), default="verilator",
-                        help="default: verilator")
+                        help="default: verilator; engines run in verilator alone")
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the pauses (default: 1)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
@@ -59,22 +73,64 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row per array."""
+    _check(call)
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
+    config = engine(call.engine, call.settings) if call.engine else None
     arrays = arrays_by_element([Path(path) for path in call.dumps], call.array, call.element, call.narrow)
     with Progress() as progress:
-        outcome = simulated(arrays, beat_bytes=call.beat_bytes, stalls=call.stalls, simulator=call.simulator,
-                            seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
+        if config is not None:
+            outcome = simulated_engine(config, arrays, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
+                                       waves=waves, build_dir=build_dir, progress=progress)
+        else:
+            outcome = simulated(arrays, beat_bytes=call.beat_bytes or 32, stalls=call.stalls, simulator=call.simulator,
+                                seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
     if call.json:
         print_json(outcome)
     else:
-        print(simulation_text(outcome))
+        print(engine_simulation_text(outcome) if config is not None else simulation_text(outcome))
         if waves is not None:
             print(f"waves: {waves}")
     for row in outcome["arrays"]:
         if not row["passed"]:
             raise CheckError(f"{row['name']}: {row['difference']}")
     return 0
+
+
+def _check(call: argparse.Namespace) -> None:
+    """What goes with an engine, and what with cores."""
+    given = {"--set": call.settings, "--latency": call.latency is not None} if call.engine is None else {
+        "--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"}
+    for option, there in given.items():
+        if there:
+            raise ValueError(f"{option} is for {'engines: give --engine' if call.engine is None else 'cores alone'}"
+                             f"{', as presets and --set say it' if option == '--beat-bytes' else ''}")
+
+
+def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path,
+                     progress: Progress, latency: int = 0, stalls: float = 0.0, seed: int = 1,
+                     waves: Path | None = None) -> dict[str, Any]:
+    """The outcome that ``--engine --json`` prints; parameters and errors as for :func:`simulated`."""
+    from verif.engine.memory import Behaviour
+    from verif.engine.simulate import simulate
+
+    how = Behaviour(latency=latency, stalls=stalls, longest=8)
+    rows: list[dict[str, Any]] = []
+    with simulation_errors():
+        for element_bytes, group in arrays.items():
+            results = simulate(group, element_bytes, config, how=how, waves=waves, build_dir=build_dir, seed=seed,
+                               progress=progress)
+            rows += [{"element_bits": 8 * element_bytes} | result.as_dict() for result in results]
+    raw, packed = sum(row["raw_bytes"] for row in rows), sum(row["packed_bytes"] for row in rows)
+    moved = {direction: raw / max(1, sum(row[f"{direction}_cycles"] for row in rows))
+             for direction in ("offload", "prefetch")}
+    plain = rows[0]["plain_bytes_per_cycle"]
+    return {"engine": config.name, "lanes": config.lanes, "beat_bytes": config.beat_bytes,
+            "link_beat_bytes": config.link_beat_bytes, "latency": latency, "stalls": stalls, "seed": seed,
+            "arrays": rows, "raw_bytes": raw, "packed_bytes": packed, "ratio": raw / packed,
+            **{f"{direction}_bytes_per_cycle": value for direction, value in moved.items()},
+            "gain": 2 / sum(1 / value for value in moved.values()) / plain,
+            "passed": all(row["passed"] for row in rows)}
 
 
 def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -95,7 +95,7 @@ class Fitter(wiring.Component):
             moves.eq(valid & (over | self.o.ready)),
             full.eq(behind == 0),
             end.eq(self.short_bytes - 1),
-            kept.eq(Cat(end[:shift] >= byte for byte in range(size)) | ~short.replicate(size)),
+            kept.eq(Cat(Const(1), *(end[:shift] >= byte for byte in range(1, size))) | ~short.replicate(size)),
             fits.eq((raw | (self.code == ErrorCode.OK))
                     & Mux(over, ~excess & ~beat.keep.any(), full & (beat.keep == kept))),
             self.done.eq(moves & beat.last & fits),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -74,7 +74,7 @@ class Narrower(wiring.Component):
             self.o.valid.eq(busy & self.rows.valid),
             self.o.payload.data.eq(self.rows.payload.word_select(part, 8 * size)),
             self.o.payload.last.eq(last),
-            self.o.payload.keep.eq(Cat(tail >= byte for byte in range(size)) | ~last.replicate(size)),
+            self.o.payload.keep.eq(Cat(Const(1), *(tail >= byte for byte in range(1, size))) | ~last.replicate(size)),
             self.raw.eq(raw),
             self.rows.ready.eq(moves & (last | (part == parts - 1))),
             self.payloads.ready.eq(~busy | (moves & last)),

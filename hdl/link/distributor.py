@@ -272,6 +272,6 @@ class Distributor(wiring.Component):
         for place in range(1 << len(word)):
             some = Signal(WORD_BYTES, name=f"some_{number}_{place}")
             m.d.comb += some.eq(Cat(
-                row.word_select(WORD_BYTES * place + byte, 8).any() & (used < byte) for byte in range(WORD_BYTES)))
+                row.word_select(WORD_BYTES * place + byte, 8).any() & (used < byte) for byte in range(1, WORD_BYTES)))
             found = found | ((word == place) & some.any())
         return found

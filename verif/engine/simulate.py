@@ -45,6 +45,8 @@ class EngineArrayResult:
         Effective bandwidth: raw bytes by those cycles.
     plain_bytes_per_cycle
         What a DMA engine of the same width moves at best, uncompressed.
+    gain
+        How many times as fast there and back went as that.
     passed
         Whether completions, memories and bus rules were right in both directions.
     difference
@@ -62,6 +64,7 @@ class EngineArrayResult:
     offload_bytes_per_cycle: float
     prefetch_bytes_per_cycle: float
     plain_bytes_per_cycle: float
+    gain: float
     passed: bool
     difference: str | None
 
@@ -169,7 +172,9 @@ def _result(name: str, raw: np.ndarray, packed: np.ndarray, element_bytes: int, 
             row: dict[str, Any]) -> EngineArrayResult:
     nonzero = int(np.count_nonzero(raw.view(f"<u{element_bytes}")))
     offload, prefetch = row["offload_cycles"], row["prefetch_cycles"]
+    plain = plain_bytes_per_cycle(config)
+    gain = 2 * raw.size / (offload + prefetch) / plain if offload and prefetch else 0.0
     return EngineArrayResult(
         name, raw.size, packed.size, nonzero * element_bytes / raw.size, raw.size / packed.size, row["raw_blocks"],
         offload, prefetch, raw.size / offload if offload else 0.0, raw.size / prefetch if prefetch else 0.0,
-        plain_bytes_per_cycle(config), row["difference"] is None, row["difference"])
+        plain, gain, row["difference"] is None, row["difference"])

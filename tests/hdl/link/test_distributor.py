@@ -155,6 +155,18 @@ def test_every_fault_is_named(seed: int) -> None:
     Bench(config, damage(rng, stream, config.block_bytes), len(raw), element, **options).run().check()
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("element", [1, 2])
+@pytest.mark.parametrize("link", [16, 32, 64])
+def test_what_is_behind_a_cut_is_no_padding(link: int, element: int, seed: int) -> None:
+    config = _config(2, 16, link, 512, element)
+    raw = bytes(range(1, element + 1))
+    stream = packed(raw, element, 512, False)
+    bench = Bench(config, stream[:-4], len(raw), element, seed=seed).run()
+    bench.check()
+    assert bench.fault == (Status.TRUNCATED, 0)
+
+
 @pytest.mark.parametrize("byte", [2, 3])
 @pytest.mark.parametrize("size", [4, 12, 28, 60])
 @pytest.mark.parametrize("link", [16, 32, 64])

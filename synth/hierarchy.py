@@ -1,0 +1,84 @@
+"""Generated Verilog taken apart: its modules, a part of the tree by itself, and the memories in it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Design", "Macro"]
+
+_MODULE = re.compile(r"^module (\\?)(\S+?) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
+_INSTANCE = re.compile(r"^  \\?(\S+) +\\?\S+ +\($", re.MULTILINE)
+_MEMORY = re.compile(r"^ *reg \[(\d+):0\] \S+ ?\[(\d+):0\];$", re.MULTILINE)
+_PORT = re.compile(r"^ *(input|output|inout) .*;\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, order=True)
+class Macro:
+    """A memory that is no row of registers: words, and bits of each."""
+
+    words: int
+    width: int
+
+    @property
+    def bits(self) -> int:
+        """Of all words."""
+        return self.words * self.width
+
+    @property
+    def cell(self) -> str:
+        """Name of the cell that stands for it in a netlist."""
+        return f"memory_{self.words}x{self.width}"
+
+
+class Design:
+    """A design in the Verilog that :func:`hdl.verilog.emit` writes: a module for each instance, named by its path.
+
+    Parameters
+    ----------
+    verilog : str
+        The text.
+    top : str
+        Its top module.
+    """
+
+    def __init__(self, verilog: str, top: str) -> None:
+        self.top = top
+        self._modules = {match[2]: match[0] for match in _MODULE.finditer(verilog)}
+        self._children = {name: [child for child in _INSTANCE.findall(text) if child in self._modules]
+                          for name, text in self._modules.items()}
+
+    def paths(self) -> dict[str, str]:
+        """Name of every module by its path below the top, without the numbers that keep names apart."""
+        return {re.sub(r"\$\d+", "", name.removeprefix(self.top).removeprefix(".")): name for name in self._modules}
+
+    def part(self, root: str, cut: Collection[str]) -> str:
+        """Verilog of a module and of all below it; modules in ``cut`` are left as black boxes."""
+        return "".join(f"(* blackbox *)\n{_stub(self._modules[name])}" if name in cut and name != root
+                       else self._modules[name] for name in self._below(root, cut))
+
+    def macros(self, root: str, cut: Collection[str], least_bits: int) -> Counter[Macro]:
+        """Memories of at least so many bits in a part, and how many there are of each size."""
+        found: Counter[Macro] = Counter()
+        for name in self._below(root, cut):
+            if name == root or name not in cut:
+                for width, words in _MEMORY.findall(self._modules[name]):
+                    macro = Macro(int(words) + 1, int(width) + 1)
+                    if macro.bits >= least_bits:
+                        found[macro] += 1
+        return found
+
+    def _below(self, root: str, cut: Collection[str]) -> Iterator[str]:
+        yield root
+        for child in self._children[root]:
+            if child in cut:
+                yield child
+            else:
+                yield from self._below(child, cut)
+
+
+def _stub(module: str) -> str:
+    head = module[:module.index(");\n") + 3]
+    return head + "".join(match[0] for match in _PORT.finditer(module)) + "endmodule\n"

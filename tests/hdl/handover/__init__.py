@@ -1,0 +1,1 @@
+"""Tests of what is handed over beside the Verilog."""

@@ -1,0 +1,69 @@
+"""Every shipped engine and a sweep of others, simulated: golden has to agree with all that they do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+from tests.lint import lint
+from verif.engine.build import engine_text
+
+_SHARES = {"tiny": 0.5, "default": 0.2, "paper": 0.15, "wide": 0.04}
+"""Part of the full stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation.
+"""
+
+_FEWEST = 4
+_SWEEP = [
+    EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, element_bits=(8,)),
+    EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096, raw_fallback=False),
+    EngineConfig(lanes=5, beat_bytes=16, link_beat_bytes=32, block_bytes=2048, buffer_bytes=6144, crc=False,
+                 outstanding_reads=1),
+    EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
+                 pipeline="fast"),
+    EngineConfig(lanes=1, beat_bytes=64, link_beat_bytes=64, block_bytes=32768, buffer_bytes=65536,
+                 element_bits=(16, 32)),
+    EngineConfig(lanes=2, beat_bytes=32, link_beat_bytes=64, block_bytes=8192, buffer_bytes=16384, element_bits=(8, 32),
+                 raw_fallback=False, crc=False),
+    EngineConfig(lanes=4, beat_bytes=16, link_beat_bytes=16, block_bytes=16384, buffer_bytes=49152, queue_depth=64),
+    EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=512, buffer_bytes=2048, address_bits=32,
+                 outstanding_reads=32),
+    EngineConfig(lanes=6, beat_bytes=16, link_beat_bytes=64, block_bytes=1024, buffer_bytes=2048, element_bits=(16,),
+                 pipeline="fast"),
+    EngineConfig(lanes=7, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, element_bits=(32,),
+                 queue_depth=16, raw_fallback=False),
+    EngineConfig(lanes=8, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1536, address_bits=48),
+    EngineConfig(lanes=16, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, outstanding_reads=2),
+]
+"""Configurations beside the presets; the first few in every run, all of them in the full regression."""
+
+_FULL = float(os.environ.get("CDMA_EFFORT", "1")) >= 1 / min(_SHARES.values())
+_CONFIGS = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
+            for number, config in enumerate(_SWEEP if _FULL else _SWEEP[:_FEWEST])}
+
+
+@pytest.mark.parametrize("preset", engine_preset_names())
+def test_lint(preset: str, build_dir: Path, tmp_path: Path) -> None:
+    config = load_engine(preset)
+    lint(config.name, engine_text(config, build_dir), tmp_path)
+
+
+@pytest.mark.parametrize("module", ["transfers", "faults"])
+@pytest.mark.parametrize("preset", engine_preset_names())
+def test_preset(preset: str, module: str, engine_bench) -> None:
+    engine_bench(load_engine(preset), f"verif.engine.benches.{module}", share=_SHARES[preset])
+
+
+@pytest.mark.parametrize("module", ["transfers", "faults"])
+@pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
+def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
+    engine_bench(config, f"verif.engine.benches.{module}", share=0.8 / config.lanes)
+
+
+@pytest.mark.parametrize("preset", engine_preset_names())
+def test_bus_models_of_others(preset: str, engine_bench) -> None:
+    # These models take a Python step for every beat, and so some tens of times longer.
+    engine_bench(load_engine(preset), "verif.engine.benches.transfers", share=_SHARES[preset] / 4, models=True,
+                 image_bytes=1 << 20)
