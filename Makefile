@@ -14,7 +14,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test lint format bench docs clean distclean help
+.PHONY: all setup generate simulate area test regression lint format bench docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate the shipped dump, print ratio, throughput and area
 
@@ -40,6 +40,10 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 
 test: lint ## set up, check lint and types, run all tests on two cores
 	@$(BIN)/python -m pytest -n 2
+
+regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); results in build/regression.xml
+	@mkdir -p $(BUILD)
+	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --junitxml=$(BUILD)/regression.xml tests/verif
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .

@@ -45,6 +45,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, build_dir: Path, seed:
             return runner.run(built, module, job={"config": config.as_dict()} | job, folder=tmp_path, seed=seed,
                               tests=tests)
         except runner.BenchError as error:
-            pytest.fail(f"{error}\nreplay: CDMA_SEED={seed} python -m pytest '{request.node.nodeid}'", pytrace=False)
+            said = str(error)
+        pytest.fail(f"{said}\nreplay: CDMA_SEED={seed} python -m pytest '{request.node.nodeid}'", pytrace=False)
 
     return run

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
 from tests.lint import lint
+from tests.verif.engine.conftest import FULL
 from verif.engine.build import engine_text
 
-_SHARES = {"tiny": 0.5, "default": 0.2, "paper": 0.15, "wide": 0.04}
+_SHARES = {"tiny": 0.4, "default": 0.2, "paper": 0.15, "wide": 0.02}
 """Part of the full stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation.
 """
 
@@ -39,9 +39,8 @@ _SWEEP = [
 ]
 """Configurations beside the presets; the first few in every run, all of them in the full regression."""
 
-_FULL = float(os.environ.get("CDMA_EFFORT", "1")) >= 1 / min(_SHARES.values())
 _CONFIGS = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
-            for number, config in enumerate(_SWEEP if _FULL else _SWEEP[:_FEWEST])}
+            for number, config in enumerate(_SWEEP if FULL else _SWEEP[:_FEWEST])}
 
 
 @pytest.mark.parametrize("preset", engine_preset_names())
@@ -59,10 +58,10 @@ def test_preset(preset: str, module: str, engine_bench) -> None:
 @pytest.mark.parametrize("module", ["transfers", "faults"])
 @pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
-    engine_bench(config, f"verif.engine.benches.{module}", share=0.8 / config.lanes)
+    engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes)
 
 
-@pytest.mark.parametrize("preset", engine_preset_names())
+@pytest.mark.parametrize("preset", engine_preset_names() if FULL else ["default", "tiny"])
 def test_bus_models_of_others(preset: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer.
     engine_bench(load_engine(preset), "verif.engine.benches.transfers", share=_SHARES[preset] / 4, models=True,

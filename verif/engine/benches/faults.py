@@ -64,7 +64,7 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         *({field: places - grain, "raw_bytes": 2 * block, "capacity": 2 * block,
            "packed_bytes": right.packed_bytes and 2 * block} for field, grain in grains.items()),
         *([{field: getattr(right, field) | places} for field in grains] if config.address_bits < 64 else []),
-        {"capacity": right.raw_bytes - 1} if not offload else {"capacity": places},
+        {"capacity": right.raw_bytes - 1} if not offload else {"capacity": min(places, (1 << 64) - 1)},
         {"capacity": (1 << 64) - 1} if offload else {"capacity": 0},
         {"operation": 9, "element_bytes": 9, "other_flags": 8, "reserved": (1, 1, 1)},
         {"element_bytes": 9, "other_flags": 8, "reserved": (1, 1, 1), "raw_bytes": 0},

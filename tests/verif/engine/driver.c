@@ -1,0 +1,133 @@
+/* The reference driver as a shared library, for the bench of verif/engine/benches/reference_driver.py. */
+#include REGS
+#include "cdma_driver.h"
+
+static struct cdma engine;
+static struct cdma_ring ring;
+static uint32_t published;
+
+static void hold(void *bus, uint32_t offset, uint32_t value)
+{
+    (void)bus;
+    (void)offset;
+    published = value;
+}
+
+static void copy(const struct cdma_result *found, uint64_t *out)
+{
+    out[0] = found->tag;
+    out[1] = found->status;
+    out[2] = found->operation;
+    out[3] = found->lane;
+    out[4] = found->resp;
+    out[5] = found->crc;
+    out[6] = found->raw_blocks;
+    out[7] = found->bytes;
+    out[8] = found->nonzero;
+    out[9] = found->cycles;
+    out[10] = found->place;
+}
+
+int init(cdma_write_fn write, cdma_read_fn read)
+{
+    int error = cdma_init(&engine, NULL, write, read);
+
+    engine.polls = 20000;
+    return error;
+}
+
+uint32_t built(int which)
+{
+    const uint32_t all[] = {engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.address_bits,
+                            engine.block_bytes, engine.queue_depth, (uint32_t)engine.raw_fallback,
+                            (uint32_t)engine.crc};
+    return all[which];
+}
+
+const char *error_text(int error)
+{
+    return cdma_error_text(error);
+}
+
+uint64_t capacity(uint64_t raw_bytes, unsigned element_bytes)
+{
+    return cdma_capacity(&engine, raw_bytes, element_bytes);
+}
+
+int offload(uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room, uint64_t element_bytes,
+            uint64_t *out)
+{
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    int status = cdma_offload(&engine, source, destination, raw_bytes, room, (unsigned)element_bytes, &found);
+
+    copy(&found, out);
+    return status;
+}
+
+int prefetch(uint64_t source, uint64_t destination, uint64_t packed_bytes, uint64_t raw_bytes, uint64_t element_bytes,
+             uint64_t crc, uint64_t *out)
+{
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    int status = cdma_prefetch(&engine, source, destination, packed_bytes, raw_bytes, (unsigned)element_bytes,
+                               (uint32_t)crc, &found);
+
+    copy(&found, out);
+    return status;
+}
+
+int poll(unsigned operation, uint64_t *out)
+{
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    int status = cdma_poll(&engine, operation, &found);
+
+    copy(&found, out);
+    return status;
+}
+
+int wait(unsigned operation, uint64_t *out)
+{
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    int status = cdma_wait(&engine, operation, &found);
+
+    copy(&found, out);
+    return status;
+}
+
+int submit_bad(uint32_t tag)
+{
+    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 7, 0, 0, 0, 0, 4, 4, 0, 0};
+
+    given.tag = tag;
+    return cdma_submit(&engine, &given);
+}
+
+int ring_init(volatile uint32_t *memory, uint64_t address, uint32_t entries)
+{
+    return cdma_ring_init(&ring, &engine, CDMA_OPERATION_OFFLOAD, memory, address, entries);
+}
+
+/* The bench copies the memory between the descriptor and the tail: the tail is held back for it. */
+int ring_fill(uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
+              unsigned element_bytes)
+{
+    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    cdma_write_fn write = engine.write;
+    int error;
+
+    given.element_bytes = element_bytes;
+    given.tag = tag;
+    given.source = source;
+    given.destination = destination;
+    given.raw_bytes = raw_bytes;
+    given.capacity = room;
+    engine.write = hold;
+    error = cdma_ring_submit(&ring, &given);
+    engine.write = write;
+    return error;
+}
+
+int ring_publish(void)
+{
+    engine.write(engine.bus, ring.page + CDMA_CHANNEL_RING_TAIL, published);
+    return 0;
+}

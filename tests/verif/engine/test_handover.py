@@ -1,0 +1,55 @@
+"""What is handed over beside the Verilog agrees with the simulated engine: the register map, and the driver in C."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from systemrdl.compiler import RDLCompiler
+from systemrdl.node import RegNode
+
+from hdl.control.table import Access, Home, registers
+from hdl.engine_config import load_engine
+from hdl.handover.c_header import c_header
+from hdl.handover.files import DRIVER, driver
+from hdl.handover.systemrdl import systemrdl
+
+_PRESETS = ("tiny", "default")
+
+
+def _rdl_offsets(text: str, folder: Path) -> dict[str, int]:
+    """Offsets as SystemRDL's own compiler finds them."""
+    source = folder / "map.rdl"
+    source.write_text(text)
+    compiler = RDLCompiler()
+    compiler.compile_file(str(source))
+    top = compiler.elaborate().top
+    return {node.get_path("_").upper().removeprefix(f"{top.inst_name.upper()}_"): node.absolute_address
+            for node in top.descendants() if isinstance(node, RegNode)}
+
+
+@pytest.mark.parametrize("preset", _PRESETS)
+def test_registers_answer_where_the_map_has_them(preset: str, engine_bench, tmp_path: Path) -> None:
+    config = load_engine(preset)
+    offsets = _rdl_offsets(systemrdl(config), tmp_path)
+    table = {}
+    for register in registers(config):
+        held = sum(field.mask for field in register.fields if field.access is Access.RW)
+        # What these registers take depends on each other: the tail must be in the ring, the size a power of two.
+        free = not register.name.endswith(("RING_SIZE", "RING_TAIL", "RING_CONTROL"))
+        table[register.name] = offsets[register.name], register.reset, held if free else 0
+        assert register.home is not Home.WINDOW or held
+    engine_bench(config, "verif.engine.benches.registers", share=1, map=table)
+
+
+@pytest.mark.parametrize("preset", _PRESETS)
+def test_the_reference_driver(preset: str, engine_bench, tmp_path: Path) -> None:
+    config = load_engine(preset)
+    header, library = tmp_path / f"{config.name}_regs.h", tmp_path / "driver.so"
+    header.write_text(c_header(config))
+    (tmp_path / DRIVER).write_text(driver())
+    subprocess.run(["gcc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
+                    f"-I{tmp_path}", f'-DREGS="{header.name}"', "-o", str(library),
+                    str(Path(__file__).parent / "driver.c")], check=True)
+    engine_bench(config, "verif.engine.benches.reference_driver", share=1, library=str(library))

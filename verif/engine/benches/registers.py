@@ -1,0 +1,54 @@
+"""The register window on the bus, against the map that the job brings: what others read from the generated files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+
+from verif import job
+from verif.engine.lite import RegisterError
+from verif.engine.testbench import ready
+
+_SLVERR = 2
+
+
+@cocotb.test()
+async def reset_values(dut: Any) -> None:
+    """Every register is where the map has it, and reads what it has after reset."""
+    bench = await ready(dut)
+    for name, (offset, reset, _) in job.load()["map"].items():
+        value = await bench.control.bus.read(offset)
+        assert value == reset, f"{name} at {offset:#x} reads {value:#010x} after reset, not {reset:#010x}"
+
+
+@cocotb.test()
+async def writable_bits(dut: Any) -> None:
+    """Bits that the map has as readable and writable hold what is written, and no other register changes with them."""
+    bench = await ready(dut)
+    values = job.load()["map"]
+    plain = {name: (offset, mask) for name, (offset, _, mask) in values.items() if mask}
+    for name, (offset, mask) in plain.items():
+        before = {other: await bench.control.bus.read(place) for other, (place, _) in plain.items() if other != name}
+        for pattern in (0xFFFF_FFFF, 0x5555_5555, 0xAAAA_AAAA):
+            await bench.control.bus.write(offset, pattern)
+            seen = await bench.control.bus.read(offset)
+            wanted = pattern & mask
+            assert seen == wanted, f"{name} reads {seen:#010x} after {pattern:#010x}, not {wanted:#010x}"
+        after = {other: await bench.control.bus.read(place) for other, (place, _) in plain.items() if other != name}
+        assert before == after, f"writing {name} changed another register"
+
+
+@cocotb.test()
+async def holes(dut: Any) -> None:
+    """An offset where the map has nothing answers with an error."""
+    bench = await ready(dut)
+    known = {offset for offset, _, _ in job.load()["map"].values()}
+    for offset in sorted(set(range(0, 0x1000, 4)) - known)[::7]:
+        for access in (bench.control.bus.read(offset), bench.control.bus.write(offset, 1)):
+            try:
+                await access
+            except RegisterError as error:
+                assert error.resp == _SLVERR
+            else:
+                raise AssertionError(f"offset {offset:#x} answers, but there is no register")
