@@ -27,12 +27,14 @@ $(READY): pyproject.toml tools/check-system
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fast,peers,test]'
 	@touch $@
 
-generate: $(READY) ## write Verilog, JSON and lint waivers of compressor and decompressor into build/rtl
-	@$(BIN)/cdma generate -o $(BUILD)/rtl
+generate: $(READY) ## write the engine, the compressor and the decompressor into build/rtl
+	@$(BIN)/cdma generate engine compressor decompressor -o $(BUILD)/rtl
 
-simulate: generate ## send the shipped dump through the simulated Verilog, both directions, every byte compared
+simulate: generate ## send the shipped dump through the simulated engine and the cores, both directions, every byte compared
 	@echo
-	@$(BIN)/cdma simulate --build-dir $(BUILD)/simulate
+	@$(BIN)/cdma simulate --engine default --build-dir $(BUILD)/sim
+	@echo
+	@$(BIN)/cdma simulate --build-dir $(BUILD)/sim
 
 area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the first run of Yosys takes a minute)
 	@echo
@@ -52,7 +54,7 @@ lint: $(READY) ## check style (ruff) and types (pyright)
 format: $(READY) ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## measure everything and write docs/performance.json and .md (a quarter of an hour; LIBERTY=FILE adds um2 and MHz)
+bench: $(READY) ## measure everything and write docs/performance.json and .md (an hour; LIBERTY=FILE adds um2 and MHz)
 	@$(BIN)/cdma bench --output docs/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
 

@@ -15,14 +15,15 @@ from golden.errors import StreamError
 __all__ = ["main", "parser"]
 
 _ABOUT = """\
-Zero-value compression for activations that cross a slow link: Verilog of the cores, the golden model on
-files, simulation of the Verilog on your own dumps, area."""
+A compressing DMA engine for activations that cross a slow link: Verilog of the engine and of its cores,
+simulation on your own dumps, area, and the golden model on files."""
 
 _EXAMPLES = """\
 examples:
-  cdma generate compressor -o rtl            Verilog of the compressor
+  cdma generate engine -o rtl                the DMA engine, with all that goes with it
+  cdma simulate --engine default dump.npz    a dump through the simulated engine and back
   cdma compress layer.npy layer.zvc          compress a file with the golden model
-  cdma simulate dump.npz                     a dump through the simulated Verilog, both directions
+  cdma simulate dump.npz                     through compressor and decompressor alone
   cdma area decompressor --target ecp5       what the decompressor takes on an FPGA
 
 exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mistake in the call, 130 interrupted.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["area_text", "count", "fixed", "print_json", "simulation_text", "table"]
+__all__ = ["area_text", "count", "fixed", "markdown", "print_json", "simulation_text", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
@@ -19,6 +19,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(head), "  ".join("-" * width for width in widths), *map(line, rows)])
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is set flush left."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def print_json(value: Any) -> None:

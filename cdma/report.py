@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from cdma.output import count, fixed, simulation_text
+from cdma.engine_report import engine_sections
+from cdma.output import count, fixed, markdown, simulation_text
 
 __all__ = ["performance_page"]
 
@@ -16,7 +17,7 @@ _INTRO = """\
 [performance.json](performance.json)."""
 
 _SHIPPED = """\
-## A real dump
+## The cores: a real dump
 
 The [shipped dump](../workload/data/README.md), as `cdma simulate` prints it: array by array through compressor and
 decompressor, back to back. The limit is that of the array as a whole. Where a stretch of it is so dense that its lines
@@ -25,14 +26,14 @@ make the wait up. Arrays whose density is uneven can therefore stay below the li
 networks was 95.5 %, at 8 bits), arrays of even density reach it: see the next section."""
 
 _THROUGHPUT = """\
-## Beats per cycle
+## The cores: beats per cycle
 
 Raw beats per cycle in simulation, over tensors of 64 KiB that follow each other without a pause, counted from the end
 of one to the end of the next, with a sink that is always ready; in brackets the share of what the packed side lets
 through, min(1, raw bytes / packed bytes). The compressor takes raw beats, the decompressor gives them."""
 
 _LATENCY = """\
-## Latency
+## The cores: latency
 
 The longest, in cycles from handshake to handshake, of packets alone. First beat: in the compressor from a line's last
 raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the
@@ -41,13 +42,13 @@ last packed beat. A line of narrow beats is eight beats long, so their compresso
 the end of the packet alone leaves later."""
 
 _AREA = """\
-## Area
+## The cores: area
 
 Of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on
 the generic target from a small table of gate sizes, with a cell library its um2 by those of its NAND gate."""
 
 _TIMING = """\
-## Timing
+## The cores: timing
 
 The clock that the slowest path of each kind allows, in cells at the library's own corner, with an ideal clock and wires
 without length; inputs arrive with the clock edge, outputs are taken at the next. It is the same netlist whose area
@@ -64,7 +65,7 @@ _CELLS = ("cells", "flip_flops", "clock_gates")
 
 def performance_page(figures: dict[str, Any]) -> str:
     """Markdown with a section for each kind of figure that there is."""
-    parts = [_INTRO]
+    parts = [_INTRO, *engine_sections(figures)]
     if "shipped" in figures:
         parts += [_SHIPPED, f"```text\n{simulation_text(figures['shipped'])}\n```"]
     if "throughput" in figures:
@@ -78,12 +79,6 @@ def performance_page(figures: dict[str, Any]) -> str:
     if "golden" in figures:
         parts += [_GOLDEN, *_golden(figures["golden"])]
     return "\n\n".join(parts) + "\n"
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is set flush left."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -16,9 +16,10 @@ from cdma.progress import Progress
 from cdma.report import performance_page
 
 _DESCRIPTION = """\
-Measure what the project claims: the shipped dump through the simulated cores, their beats per cycle and latency at
-densities 0 to 1 and every element size, area of the presets, and the golden model's speed beside zlib, lz4 and zstd on
-the same data. Prints the page that docs/performance.md holds. Takes some minutes."""
+Measure what the project claims: the shipped dump through the simulated engines and cores, effective bandwidth of the
+engines at densities 0 to 1 and with 1 to 16 lanes, beats per cycle and latency of the cores at every density and
+element size, area of the presets, and the golden model's speed beside zlib, lz4 and zstd on the same data. Prints the
+page that docs/performance.md holds. Takes an hour, most of it for the engines; --only measures a part."""
 
 _EXAMPLES = """\
   cdma bench
@@ -43,6 +44,42 @@ def _throughput(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
             rows["throughput"] += map(asdict, measure(config, build_dir=build_dir))
             rows["latency"] += map(asdict, latency(config, build_dir=build_dir))
     return rows
+
+
+def _engine(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from hdl.engine_config import engine_preset_names, load_engine
+    from verif.engine.throughput import QUICK, SLOW, measure, scaling
+
+    rows: dict[str, list[dict[str, Any]]] = {"engine": [], "engine_scaling": []}
+    build_dir = Path(call.build_dir)
+    names = engine_preset_names()
+    with simulation_errors():
+        for number, name in enumerate(names):
+            progress(f"measuring engine {name}", number, len(names) + 1)
+            for how in (QUICK, SLOW):
+                rows["engine"] += map(asdict, measure(load_engine(name), how=how, build_dir=build_dir))
+        progress("measuring engines of 1 to 16 lanes", len(names), len(names) + 1)
+        for how in (QUICK, SLOW):
+            rows["engine_scaling"] += map(asdict, scaling(load_engine("default"), how=how, build_dir=build_dir))
+    return rows
+
+
+def _engine_area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.commands.area import measured_engine
+    from hdl.engine_config import engine_preset_names, load_engine
+    from synth.mapping import DEFAULT_RECIPE
+
+    return {"engine_area": [measured_engine(load_engine(name), call.liberty, DEFAULT_RECIPE, progress)
+                            for name in engine_preset_names()]}
+
+
+def _engine_shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.commands.simulate import arrays_by_element, simulated_engine
+    from hdl.engine_config import engine_preset_names, load_engine
+
+    arrays = arrays_by_element([], None, None, None)
+    return {"engine_shipped": [simulated_engine(load_engine(name), arrays, build_dir=Path(call.build_dir),
+                                                progress=progress) for name in engine_preset_names()]}
 
 
 def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
@@ -91,7 +128,8 @@ def _shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     return {"shipped": simulated(arrays, build_dir=Path(call.build_dir), progress=progress)}
 
 
-_SECTIONS: dict[str, _Section] = {"shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
+_SECTIONS: dict[str, _Section] = {"engine_shipped": _engine_shipped, "engine": _engine, "engine_area": _engine_area,
+                                 "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
                                  "golden": _golden}
 
 

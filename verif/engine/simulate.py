@@ -146,8 +146,9 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, config: Engin
 
 def _check(arrays: Mapping[str, np.ndarray], element_bytes: int, config: EngineConfig) -> dict[str, np.ndarray]:
     if element_bytes not in config.element_bytes:
-        raise ValueError(f"element_bytes must be {' or '.join(map(str, config.element_bytes))}, which {config.name} "
-                         f"was configured with, not {element_bytes}")
+        built = ", ".join(str(8 * size) for size in config.element_bytes)
+        raise ValueError(f"{config.name} was built for elements of {built} bits, not for {8 * element_bytes}-bit "
+                         "elements: choose another engine, or set its element_bits")
     if not arrays:
         raise ValueError("there is no array to simulate")
     tools.require("verilator")

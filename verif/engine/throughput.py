@@ -1,24 +1,18 @@
-"""Measures the engine in simulation: how busy the link and the lanes are, and the effective bandwidth.
-
-    python -m verif.engine.throughput [PRESET or FILE.toml ...] [--json FILE]
-"""
+"""Measures the engine in simulation: how busy the link and the lanes are, and the effective bandwidth."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+from hdl.engine_config import EngineConfig
 from verif import runner
 from verif.engine.build import build_engine
 from verif.engine.memory import Behaviour
 
-__all__ = ["DENSITIES", "LANES", "QUICK", "SLOW", "EngineThroughput", "main", "measure", "scaling", "table"]
+__all__ = ["DENSITIES", "LANES", "QUICK", "SLOW", "EngineThroughput", "measure", "scaling"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
@@ -34,8 +28,6 @@ QUICK = Behaviour()
 
 SLOW = Behaviour(latency=350, stalls=0.1, longest=8)
 """Memories as far away as the paper has them, that pause now and then."""
-
-_BUILD_DIR = Path("build/sim")
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ class EngineThroughput:
 
 
 def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: Behaviour = QUICK, *,
-            raw_bytes: int = RAW_BYTES, element_bytes: int | None = None, build_dir: Path = _BUILD_DIR,
+            raw_bytes: int = RAW_BYTES, element_bytes: int | None = None, build_dir: Path,
             seed: int = 1) -> list[EngineThroughput]:
     """How fast an engine moves a tensor of every density, in both directions, one transfer at a time.
 
@@ -128,56 +120,8 @@ def _row(config: EngineConfig, how: Behaviour, element_bytes: int, *, direction:
         min(by_lanes, by_link), (link_busy if by_link <= by_lanes else lanes_busy) / open_)
 
 
-def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, density: float = 0.5, how: Behaviour = QUICK, *,
-            build_dir: Path = _BUILD_DIR, seed: int = 1) -> list[EngineThroughput]:
+def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, density: float = 0.1, how: Behaviour = QUICK, *,
+            build_dir: Path, seed: int = 1) -> list[EngineThroughput]:
     """How throughput grows with the lanes, all else as configured; errors as :func:`measure`."""
     return [row for count in lanes
             for row in measure(config.replace(lanes=count), [density], how, build_dir=build_dir, seed=seed)]
-
-
-def table(rows: Sequence[EngineThroughput]) -> str:
-    """The figures as text, a line for each."""
-    parts = [f"{'engine':<21} lanes direction latency stalls density  ratio    link   lanes bytes/cycle  limit   share"]
-    for row in rows:
-        parts.append(f"{row.name:<21} {row.lanes:>5} {row.direction:<9} {row.latency:>7} {row.stalls:>6.0%} "
-                     f"{row.density:>7.2f} {row.raw_bytes / row.packed_bytes:>6.2f} {row.link_busy:>7.1%} "
-                     f"{row.lanes_busy:>7.1%} {row.bytes_per_cycle:>11.1f} {row.limit:>6.1f} {row.share:>7.1%}")
-    return "\n".join(parts)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure presets, print the table, and write the JSON; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m verif.engine.throughput",
-                                     description="Measures the engine in simulation.",
-                                     epilog="example: python -m verif.engine.throughput default --json figures.json")
-    parser.add_argument("configs", nargs="*", metavar="PRESET", help="presets or TOML files; all presets by default")
-    parser.add_argument("--density", type=float, action="append", metavar="SHARE",
-                        help="of non-zero elements, 0 to 1; may be repeated (default: 0, 0.1, ... 1)")
-    parser.add_argument("--scaling", action="store_true",
-                        help="engines of 1, 2, 4, 8 and 16 lanes at half density instead of all densities")
-    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - prints them instead of the table")
-    parser.add_argument("--build-dir", type=Path, default=_BUILD_DIR, help="folder for compiled designs (%(default)s)")
-    given = parser.parse_args(arguments)
-    rows: list[EngineThroughput] = []
-    try:
-        for name in given.configs or engine_preset_names():
-            config = load_engine(name)
-            for how in (QUICK, SLOW):
-                print(f"measuring {name}, {how} ...", file=sys.stderr, flush=True)
-                rows += (scaling(config, how=how, build_dir=given.build_dir) if given.scaling else
-                         measure(config, given.density or DENSITIES, how, build_dir=given.build_dir))
-    except (ValueError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    text = json.dumps([asdict(row) for row in rows], indent=1)
-    if given.json == "-":
-        print(text)
-        return 0
-    if given.json:
-        Path(given.json).write_text(text + "\n", encoding="utf-8")
-    print(table(rows))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,69 @@
+"""simulate --engine and area --engine: what they print, and every way to get it wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import verif.engine.simulate
+from golden import blocks
+from hdl.engine_config import load_engine
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> dict[str, np.ndarray]:
+    """Small arrays in dump.npz, one of them 16-bit."""
+    rng = np.random.default_rng(5)
+    arrays = {"first": np.maximum(rng.standard_normal((3, 7, 110)), 0).astype(np.float32),
+              "second": np.maximum(rng.standard_normal(9000), 0).astype(np.float32)}
+    np.savez(tmp_path / "dump.npz", allow_pickle=False, **arrays)
+    return arrays
+
+
+def test_there_and_back(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> None:
+    call = ["simulate", "--engine", "tiny", "dump.npz", "--latency", 40, "--stalls", 0.1, "--build-dir", build_dir]
+    result = cdma(*call, "--json").json
+    config = load_engine("tiny")
+    assert (result["engine"], result["latency"], result["stalls"]) == (config.name, 40, 0.1)
+    assert [row["name"] for row in result["arrays"]] == list(dump)
+    for row in result["arrays"]:
+        stream = blocks.compress(dump[row["name"]], 4, config.block_bytes)
+        assert (row["raw_bytes"], row["packed_bytes"]) == (dump[row["name"]].nbytes, stream.size)
+        assert row["offload_cycles"] > 40 and row["prefetch_cycles"] > 40
+        assert row["plain_bytes_per_cycle"] == 16
+        assert row["passed"] is True
+    outcome = cdma(*call)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "2 passed, 0 failed" in outcome.out
+    assert "times a plain DMA" in outcome.out
+
+
+def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray],
+                               monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = verif.engine.simulate._result
+
+    def spoilt(*arguments):
+        row = arguments[-1] | {"difference": "stream byte 3 is 0x01, not 0x00"}
+        return whole(*arguments[:-1], row)
+
+    monkeypatch.setattr(verif.engine.simulate, "_result", spoilt)
+    outcome = cdma("simulate", "--engine", "tiny", "dump.npz", "--build-dir", build_dir)
+    assert outcome.code == 1
+    assert "FAIL: stream byte 3" in outcome.out
+    assert outcome.err == "cdma: error: first: stream byte 3 is 0x01, not 0x00\n"
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["simulate", "--engine", "huge", "dump.npz"], "no preset 'huge'"),
+    (["simulate", "--engine", "compressor", "dump.npz"], "compressor is a core"),
+    (["simulate", "--engine", "tiny", "dump.npz", "--element", "16"], "16-bit"),
+    (["simulate", "--engine", "tiny", "dump.npz", "--beat-bytes", "16"], "--beat-bytes"),
+    (["simulate", "--engine", "tiny", "dump.npz", "--simulator", "icarus"], "icarus"),
+    (["simulate", "dump.npz", "--latency", "3"], "--engine"),
+    (["simulate", "dump.npz", "--set", "lanes=3"], "--engine"),
+    (["area", "--engine", "tiny", "compressor"], "not both"),
+    (["area", "--engine", "tiny", "--target", "ecp5"], "ecp5"),
+    (["area", "--engine", "missing.toml"], "missing.toml"),
+])
+def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
+    assert words in fails(*arguments)

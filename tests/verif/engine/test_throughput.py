@@ -1,0 +1,25 @@
+"""What is measured of engines: the share of what their ports let through, and how it grows with the lanes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hdl.engine_config import load_engine
+from verif.engine.throughput import QUICK, SLOW, EngineThroughput, measure
+
+
+def _share(row: EngineThroughput) -> float:
+    """How busy the busier side was, of what stalls leave of it."""
+    return max(row.link_busy, row.lanes_busy) / (1 - row.stalls)
+
+
+@pytest.mark.parametrize(("how", "least"), [(QUICK, 0.98), (SLOW, 0.96)], ids=["quick", "slow"])
+@pytest.mark.parametrize("preset", ["tiny", "default"])
+def test_ports_are_busy(preset: str, how, least: float, build_dir: Path) -> None:
+    rows = measure(load_engine(preset), [0.0, 0.4, 1.0], how, raw_bytes=1 << 19, build_dir=build_dir)
+    assert {row.direction for row in rows} == {"offload", "prefetch"}
+    for row in rows:
+        assert row.bytes_per_cycle <= row.limit * 1.02, "more went through than ports of these widths carry"
+        assert _share(row) >= least, row
