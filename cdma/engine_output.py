@@ -54,7 +54,7 @@ def engine_simulation_text(outcome: dict[str, Any]) -> str:
         f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
         f"{table(head, rows, left=(0, 9))}\n\n"
         f"{len(rows)} arrays, {count(outcome['raw_bytes'])} -> {count(outcome['packed_bytes'])} bytes, ratio "
-        f"{fixed(outcome['ratio'], 3)}; offloaded in order, prefetched in reverse: "
+        f"{fixed(outcome['ratio'], 3)}; offloaded in order, prefetched in reverse:\n"
         f"{fixed(outcome['offload_bytes_per_cycle'], 1)} and {fixed(outcome['prefetch_bytes_per_cycle'], 1)} raw bytes "
         f"per cycle, {fixed(outcome['gain'], 2)} times a plain DMA; every byte compared: {passed} passed, "
         f"{len(rows) - passed} failed")

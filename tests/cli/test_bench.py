@@ -48,6 +48,14 @@ def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_cores(cdma, 
     assert shipped == committed, _STALE
 
 
+@pytest.mark.parametrize("preset", ["default", "tiny"])
+def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_engine(cdma, build_dir: Path, preset: str) -> None:
+    seen = cdma("simulate", "--engine", preset, "--build-dir", build_dir, "--json").json
+    committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
+    assert seen["passed"] is True
+    assert seen in committed, _STALE.replace("shipped", "engine_shipped").replace("cores", "engine")
+
+
 def test_the_page_of_all_figures_has_every_section() -> None:
     figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
     page = performance_page(figures)

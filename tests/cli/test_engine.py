@@ -1,6 +1,8 @@
 """simulate --engine and area --engine: what they print, and every way to get it wrong."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,11 +42,10 @@ def test_there_and_back(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> N
 
 def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray],
                                monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = verif.engine.simulate._result
+    whole: Callable[..., Any] = verif.engine.simulate._result
 
-    def spoilt(*arguments):
-        row = arguments[-1] | {"difference": "stream byte 3 is 0x01, not 0x00"}
-        return whole(*arguments[:-1], row)
+    def spoilt(*arguments: Any) -> Any:
+        return whole(*arguments[:-1], arguments[-1] | {"difference": "stream byte 3 is 0x01, not 0x00"})
 
     monkeypatch.setattr(verif.engine.simulate, "_result", spoilt)
     outcome = cdma("simulate", "--engine", "tiny", "dump.npz", "--build-dir", build_dir)

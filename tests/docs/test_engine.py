@@ -1,0 +1,72 @@
+"""The engine's pages against what they describe: ports, descriptors, completions, files, the C example."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from amaranth.lib import data
+
+from hdl.control.descriptor import completion_layout, descriptor_layout
+from hdl.engine_config import load_engine
+from hdl.handover.c_header import c_header
+from hdl.handover.files import DRIVER, driver, files
+from hdl.verilog import Verilog
+from tests.docs.pages import ROOT, all_blocks, table
+
+_INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
+_NAMES = {"raw bytes": "raw_bytes", "packed bytes": "packed_bytes", "CRC": "crc", "raw blocks": "raw_blocks",
+          "non-zero": "nonzero", "response": "resp"}
+
+
+def _words(section: str) -> dict[str, tuple[int, int | None]]:
+    """First word, and first bit where it is given, of every field in the table behind a title."""
+    text = _PROGRAMMING.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    found = {}
+    for words, cell in re.findall(r"^\| (\d[^|]*) \| ([^|]+) \|", text, re.MULTILINE):
+        for part in cell.split(";"):
+            name, _, bits = part.strip().partition(", bits ")
+            found[_NAMES.get(name, name)] = int(re.split(r"\D", words)[0]), int(bits.split("..")[1]) if bits else None
+    return found
+
+
+@pytest.mark.parametrize(("section", "layout"), [("Descriptor", descriptor_layout()),
+                                                 ("Completion", completion_layout())])
+def test_words_are_those_of_the_layout(section: str, layout: data.StructLayout) -> None:
+    documented = _words(section)
+    named = {name for name, _ in layout} - {"unused"} - ({"reserved"} if section == "Completion" else set())
+    assert set(documented) == named
+    for name, (word, bit) in documented.items():
+        assert layout[name].offset == 32 * word + (bit or 0), name
+
+
+def test_ports_are_named_as_in_the_table() -> None:
+    prefixes = {row[0].split("_*")[0] for row in table(_INTEGRATION, "port")}
+    assert prefixes == {"s_axil", "m_axi_lane0", "m_axi_link", "irq"}
+
+
+def test_files_are_those_of_the_table() -> None:
+    documented = {name.strip("` ") for row in table(_INTEGRATION, "file") for name in row[0].split(",")}
+    config = load_engine("default")
+    written = files(Verilog(config, "", [{"name": "aclk"}]))
+    assert {name.replace(config.name, "NAME") for name in written} == documented
+
+
+def test_the_c_example_compiles(tmp_path: Path) -> None:
+    (example,) = all_blocks("c")
+    (tmp_path / "regs.h").write_text(c_header(load_engine("default")))
+    (tmp_path / DRIVER).write_text(driver())
+    (tmp_path / "example.c").write_text(
+        f'#include <stdio.h>\n#include "regs.h"\n#include "{DRIVER}"\n'
+        "int example(void *base, cdma_write_fn write_register, cdma_read_fn read_register, uint64_t activation,\n"
+        "            uint64_t host, uint64_t raw_bytes)\n"
+        f"{{\n{example.body}\nreturn error;\n}}\n")
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "example.c"],
+                   cwd=tmp_path, check=True)
+
+
+def test_functions_of_the_table_are_in_the_driver() -> None:
+    text = driver()
+    for row in table(_PROGRAMMING, "function"):
+        for name in row[0].replace("`", "").split(","):
+            assert re.search(rf"^static inline .*\b{name.strip()}\(", text, re.MULTILINE), name
