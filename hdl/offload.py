@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from hdl.axi.signature import axi_read, axi_write
 from hdl.engine_config import EngineConfig
-from hdl.events import events_layout
 from hdl.faults import first_fault
 from hdl.lanes.interleave import BlockWalker, lane_bits
 from hdl.lanes.offload import OffloadLane
 from hdl.link.aggregator import Aggregator
 from hdl.link.crc32c import Crc32c
 from hdl.link.writer import LinkWriter
+from hdl.path import DataPath
 from hdl.supervisor import Supervisor
-from hdl.transfer import BLOCK_BITS, Status, request_layout, result_layout
+from hdl.transfer import BLOCK_BITS, Status
 
 __all__ = ["OffloadPath"]
 
 
-class OffloadPath(wiring.Component):
+class OffloadPath(DataPath):
     """Reads tensors through the lanes, and writes their block streams over the link.
 
     ::
@@ -41,31 +40,12 @@ class OffloadPath(wiring.Component):
 
     Members
     -------
-    request, result : stream
-        Transfers to do, one at a time, and what became of them: :mod:`hdl.transfer`.
-    abort : In(1)
-        Ends the transfer that runs.
-    lanes : Out(axi_read(...)).array(lanes)
-        To each memory controller.
-    link : Out(axi_write(...))
-        To the link.
-    events : Out(events_layout(config))
-        For counters.
+    As :class:`hdl.path.DataPath`: the lanes read, the link writes.
     """
 
-    request: stream.Interface
-    result: stream.Interface
-
     def __init__(self, config: EngineConfig):
-        self._config = config
-        super().__init__({
-            "request": In(stream.Signature(request_layout(config))),
-            "result": Out(stream.Signature(result_layout(config))),
-            "abort": In(1),
-            "lanes": Out(axi_read(config.address_bits, config.beat_bytes)).array(config.lanes),
-            "link": Out(axi_write(config.address_bits, config.link_beat_bytes)),
-            "events": Out(events_layout(config)),
-        })
+        super().__init__(config, lane=axi_read(config.address_bits, config.beat_bytes),
+                         link=axi_write(config.address_bits, config.link_beat_bytes))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
 from hdl.axi.reader import AxiReader
 from hdl.axi.signature import axi_read, axi_write
 from hdl.engine_config import EngineConfig
-from hdl.events import events_layout
 from hdl.faults import first_fault
 from hdl.lanes.prefetch import PrefetchLane
 from hdl.link.crc32c import Crc32c
 from hdl.link.distributor import Distributor
 from hdl.link.verdict import Verdict
+from hdl.path import DataPath
 from hdl.supervisor import Supervisor
-from hdl.transfer import LENGTH_BITS, Status, request_layout, result_layout
+from hdl.transfer import LENGTH_BITS, Status
 
 __all__ = ["PrefetchPath"]
 
 
-class PrefetchPath(wiring.Component):
+class PrefetchPath(DataPath):
     """Reads block streams over the link, and writes their tensors through the lanes.
 
     ::
@@ -42,31 +41,12 @@ class PrefetchPath(wiring.Component):
 
     Members
     -------
-    request, result : stream
-        Transfers to do, one at a time, and what became of them: :mod:`hdl.transfer`.
-    abort : In(1)
-        Ends the transfer that runs.
-    lanes : Out(axi_write(...)).array(lanes)
-        To each memory controller.
-    link : Out(axi_read(...))
-        To the link.
-    events : Out(events_layout(config))
-        For counters.
+    As :class:`hdl.path.DataPath`: the lanes write, the link reads.
     """
 
-    request: stream.Interface
-    result: stream.Interface
-
     def __init__(self, config: EngineConfig):
-        self._config = config
-        super().__init__({
-            "request": In(stream.Signature(request_layout(config))),
-            "result": Out(stream.Signature(result_layout(config))),
-            "abort": In(1),
-            "lanes": Out(axi_write(config.address_bits, config.beat_bytes)).array(config.lanes),
-            "link": Out(axi_read(config.address_bits, config.link_beat_bytes)),
-            "events": Out(events_layout(config)),
-        })
+        super().__init__(config, lane=axi_write(config.address_bits, config.beat_bytes),
+                         link=axi_read(config.address_bits, config.link_beat_bytes))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
