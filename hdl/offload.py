@@ -59,7 +59,7 @@ class OffloadPath(DataPath):
         clear = ResetInserter(supervisor.clear)
         lanes = [OffloadLane(config) for _ in range(config.lanes)]
         walkers = [BlockWalker(config) for _ in range(config.lanes)]
-        aggregator, writer, crc = Aggregator(config), LinkWriter(config), Crc32c(config.link_beat_bytes)
+        aggregator, writer = Aggregator(config), LinkWriter(config)
         for number, (lane, walker) in enumerate(zip(lanes, walkers)):
             m.submodules[f"lane{number}"] = clear(lane)
             m.submodules[f"walker{number}"] = clear(walker)
@@ -98,11 +98,13 @@ class OffloadPath(DataPath):
         done = Signal()
         crc_done = Signal(init=not config.crc)
         if config.crc:
+            crc = Crc32c(config.link_beat_bytes)
             m.submodules.crc = clear(crc)
             m.d.comb += [
                 crc.i.valid.eq(aggregator.o.valid & aggregator.o.ready),
                 crc.i.payload.eq(aggregator.o.payload),
                 crc_done.eq(crc.done),
+                supervisor.totals.crc.eq(crc.value),
             ]
         m.d.sync += done.eq(aggregator.done & writer.done & crc_done & ~supervisor.begin)
         m.d.comb += [
@@ -111,7 +113,6 @@ class OffloadPath(DataPath):
             supervisor.totals.bytes.eq(aggregator.bytes),
             supervisor.totals.nonzero.eq(aggregator.nonzero),
             supervisor.totals.raw_blocks.eq(aggregator.raw_blocks),
-            supervisor.totals.crc.eq(crc.value if config.crc else 0),
         ]
         idle = Signal()
         m.d.sync += idle.eq(supervisor.stop & Cat(writer.idle, *(lane.idle for lane in lanes)).all())
