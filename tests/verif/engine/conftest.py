@@ -14,7 +14,7 @@ from verif import runner
 from verif.engine.build import build_bare, build_engine
 
 FULL = os.environ.get("CDMA_REGRESSION", "") == "full"
-"""Whether every stimulus of every configuration is wanted: an hour or two, where a usual run takes minutes."""
+"""Whether all configurations and many more stimuli are wanted: an hour or two, where a usual run takes minutes."""
 
 EngineBench = Callable[..., dict[str, Any]]
 
@@ -23,13 +23,13 @@ EngineBench = Callable[..., dict[str, Any]]
 def engine_bench(request: pytest.FixtureRequest, tmp_path: Path, build_dir: Path, seed: int) -> EngineBench:
     """Runs a bench on an engine, between its own memories or bus models; a failure ends with what replays it.
 
-    ``share`` is the part of the stimuli that a usual run sends; the full regression sends all.
+    ``share`` is the part of the stimuli that a usual run sends, ``full`` that of the full regression.
     """
 
-    def run(config: EngineConfig, module: str, *, share: float, models: bool = False, tests: str | None = None,
+    def run(config: EngineConfig, module: str, *, share: float, full: float = 1.0, models: bool = False, tests: str | None = None,
             **job: Any) -> dict[str, Any]:
         build = build_bare if models else build_engine
-        job |= {"config": config.as_dict(), "share": 1.0 if FULL else share, "models": models}
+        job |= {"config": config.as_dict(), "share": full if FULL else share, "models": models}
         try:
             return runner.run(build(config, build_dir=build_dir), module, job=job, folder=tmp_path, seed=seed,
                               tests=tests)

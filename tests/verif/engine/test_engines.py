@@ -12,8 +12,7 @@ from tests.verif.engine.conftest import FULL
 from verif.engine.build import engine_text
 
 _SHARES = {"tiny": 0.4, "default": 0.2, "paper": 0.15, "wide": 0.02}
-"""Part of the full stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation.
-"""
+"""Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
 _FEWEST = 4
 _SWEEP = [
@@ -52,17 +51,18 @@ def test_lint(preset: str, build_dir: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", ["transfers", "faults"])
 @pytest.mark.parametrize("preset", engine_preset_names())
 def test_preset(preset: str, module: str, engine_bench) -> None:
-    engine_bench(load_engine(preset), f"verif.engine.benches.{module}", share=_SHARES[preset])
+    engine_bench(load_engine(preset), f"verif.engine.benches.{module}", share=_SHARES[preset],
+                 full=min(1.0, 10 * _SHARES[preset]))
 
 
 @pytest.mark.parametrize("module", ["transfers", "faults"])
 @pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
-    engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes)
+    engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.8 / config.lanes)
 
 
 @pytest.mark.parametrize("preset", engine_preset_names() if FULL else ["default", "tiny"])
 def test_bus_models_of_others(preset: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer.
-    engine_bench(load_engine(preset), "verif.engine.benches.transfers", share=_SHARES[preset] / 4, models=True,
-                 image_bytes=1 << 20)
+    engine_bench(load_engine(preset), "verif.engine.benches.transfers", share=_SHARES[preset] / 4, full=_SHARES[preset] / 2,
+                 models=True, image_bytes=1 << 20)
