@@ -26,8 +26,8 @@ def engine_bench(request: pytest.FixtureRequest, tmp_path: Path, build_dir: Path
     ``share`` is the part of the stimuli that a usual run sends, ``full`` that of the full regression.
     """
 
-    def run(config: EngineConfig, module: str, *, share: float, full: float = 1.0, models: bool = False, tests: str | None = None,
-            **job: Any) -> dict[str, Any]:
+    def run(config: EngineConfig, module: str, *, share: float, full: float = 1.0, models: bool = False,
+            tests: str | None = None, **job: Any) -> dict[str, Any]:
         build = build_bare if models else build_engine
         job |= {"config": config.as_dict(), "share": full if FULL else share, "models": models}
         try:

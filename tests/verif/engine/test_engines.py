@@ -64,5 +64,5 @@ def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
 @pytest.mark.parametrize("preset", engine_preset_names() if FULL else ["default", "tiny"])
 def test_bus_models_of_others(preset: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer.
-    engine_bench(load_engine(preset), "verif.engine.benches.transfers", share=_SHARES[preset] / 4, full=_SHARES[preset] / 2,
-                 models=True, image_bytes=1 << 20)
+    engine_bench(load_engine(preset), "verif.engine.benches.transfers", share=_SHARES[preset] / 4,
+                 full=_SHARES[preset] / 2, models=True, image_bytes=1 << 20)
