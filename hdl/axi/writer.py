@@ -23,7 +23,7 @@ class AxiWriter(wiring.Component):
 
              +-----+
         i -->| cut |----+----------------------> aw      the cutter's registers are the port's
-             +-----+    | with its first beat
+             +-----+    | a cycle before its first beat
                         v
         data --> [count, strobe] --> [register] --> w
                         |
@@ -31,14 +31,15 @@ class AxiWriter(wiring.Component):
                                                    v
         b -----------------------------------------+--> fault
 
-    Latency: ``awvalid`` and ``wvalid`` rise together, 1 cycle after the first beat of a burst was taken, which is 2
-    cycles after its request at the earliest; other beats take 1 cycle as well. Throughput: one beat per cycle across
-    bursts and requests, if ``awready`` comes 3 cycles before the end of a burst. A request takes 4 cycles of the
-    request channel, and 3 more for every burst behind its first, so requests of up to 3 beats that follow each other
-    are slower.
+    Latency: ``awvalid`` rises 1 cycle after the first beat of a burst was there, which is 2 cycles after its request at
+    the earliest, and ``wvalid`` in the next; other beats take 1 cycle. A memory that takes no beat before its address
+    so loses no cycle. Throughput: one beat per cycle across bursts and requests, if ``awready`` comes 3 cycles before
+    the end of a burst. A request takes 4 cycles of the request channel, and 3 more for every burst behind its first,
+    so requests of up to 3 beats that follow each other are slower.
 
     ``data.ready`` is a function of registers, ``stop`` and ``wready``; ``bready`` of registers. ``wvalid`` never waits
-    for ``awready``, but for the one of the burst before.
+    for ``awready``, but for the one of the burst before. An address may go out before the data of its burst are there,
+    while the burst before ends.
 
     Parameters
     ----------
@@ -96,8 +97,8 @@ class AxiWriter(wiring.Component):
         left = Signal(8, reset_less=True)
         final = Signal(reset_less=True)
         tail = Signal(shift, reset_less=True)
-        may_begin = Signal()
         begins = Signal()
+        last = Signal()
         free = Signal()
         moves = Signal()
         held = Signal()
@@ -107,10 +108,10 @@ class AxiWriter(wiring.Component):
             self.fault.eq(fault),
             self.fault.valid.eq(faulty),
             free.eq(~held | axi.wready),
-            may_begin.eq(cutter.o.valid & ~asks & ~more & open_.i.ready & ~halted),
-            begins.eq(may_begin & free & self.data.valid),
-            moves.eq(begins | (more & free & (self.data.valid | halted))),
-            self.data.ready.eq(halted | (free & (more | may_begin))),
+            # The address goes out a cycle before the first beat, while the last beat of the burst before does.
+            begins.eq(cutter.o.valid & ~asks & open_.i.ready & ~halted & Mux(more, moves & last, self.data.valid)),
+            moves.eq(more & free & (self.data.valid | halted)),
+            self.data.ready.eq(halted | (free & more)),
         ]
 
         # Requests: the cutter shows a burst until it may go, and then at the port until it is taken.
@@ -130,30 +131,26 @@ class AxiWriter(wiring.Component):
         m.d.sync += asks.eq(begins | (asks & ~axi.awready))
 
         # Beats.
-        last = Signal()
-        size = Signal.like(tail)
         partial = Signal()
         m.d.comb += [
-            last.eq(Mux(more, left == 1, burst.len == 0)),
-            size.eq(Mux(more, tail, burst.tail)),
-            partial.eq(last & Mux(more, final, burst.last) & (size != 0)),
+            last.eq(left == 0),
+            partial.eq(last & final & (tail != 0)),
             axi.wvalid.eq(held),
             axi.wdata.eq(beat.data),
             axi.wstrb.eq(beat.strobe),
             axi.wlast.eq(beat.last),
         ]
-        with m.If(~more):
-            m.d.sync += [left.eq(burst.len), final.eq(burst.last), tail.eq(burst.tail)]
+        with m.If(begins):
+            m.d.sync += [more.eq(1), left.eq(burst.len), final.eq(burst.last), tail.eq(burst.tail)]
         with m.Elif(moves):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += [more.eq(~last), left.eq(left - 1)]
         with m.If(free):
             m.d.sync += held.eq(moves)
         with m.If(moves):
             m.d.sync += [
-                more.eq(~last),
                 beat.data.eq(self.data.payload.data),
                 beat.last.eq(last),
-                beat.strobe.eq(Mux(partial, thermometer(size, beat_bytes), (1 << beat_bytes) - 1)
+                beat.strobe.eq(Mux(partial, thermometer(tail, beat_bytes), (1 << beat_bytes) - 1)
                                & (~halted).replicate(beat_bytes)),
             ]
 
