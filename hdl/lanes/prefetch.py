@@ -41,9 +41,9 @@ class PrefetchLane(wiring.Component):
     The rows of a block wait in the buffer, and what is known of it beside; blocks keep their order and raw ones
     overtake nothing: the fitter turns to a block when the one before it is whole.
 
-    Latency: the first beat is at the port 6 cycles after the row of a raw block was taken, 7 after that of a coded one
-    (8 with a slot register). Throughput: 1 lane beat per cycle; a coded block behind a raw one may start up to 4 cycles
-    late, as the decompressor is empty then.
+    Latency: the first address is at the port 6 cycles after the row of a raw block was taken, 7 after that of a coded
+    one (8 with a slot register), and the first beat in the cycle after it. Throughput: 1 lane beat per cycle; a coded
+    block behind a raw one may start up to 4 cycles late, as the decompressor is empty then.
 
     Parameters
     ----------
