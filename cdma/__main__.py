@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
@@ -78,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, TypeError) as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
+        # A design that is half built would complain, part by part.
+        warnings.simplefilter("ignore")
         print("cdma: interrupted", file=sys.stderr)
         return 130
 
