@@ -1,0 +1,111 @@
+"""``cdma characterise``: tables, JSON, the page, and mistakes."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden import blocks, zvc
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> dict[str, np.ndarray]:
+    """Two layers at two steps of a training, in dump.npz."""
+    rng = np.random.default_rng(5)
+    arrays = {f"p{step:03d}/{layer}": np.where(rng.random(shape) < share, rng.standard_normal(shape), 0).astype(
+        np.float32) for step, share in ((0, 0.5), (100, 0.25)) for layer, shape in
+        (("conv<1>", (2, 8, 16, 16)), ("fc", (4, 256)))}
+    np.savez(tmp_path / "dump.npz", **arrays)  # type: ignore[arg-type]
+    return arrays
+
+
+def cells(text: str, start: str) -> list[str]:
+    """The cells of the first printed row that starts with a word."""
+    return next(line for line in text.splitlines() if line.startswith(start)).split()
+
+
+def test_tables(cdma, dump: dict[str, np.ndarray]) -> None:
+    outcome = cdma("characterise", "dump.npz")
+    assert (outcome.code, outcome.err) == (0, "")
+    array = dump["p100/fc"]
+    row = cells(outcome.out, "p100/fc")
+    density = np.count_nonzero(array) / array.size
+    assert row[1:3] == ["4,096", f"{density:.3f}"]
+    assert row[-5] == f"{array.nbytes / zvc.packed_bytes(array, 4):.3f}"
+    assert row[-2] == f"{array.nbytes / blocks.compress(array, 4).size:.3f}"
+    raw, packed = (sum(size(values) for values in dump.values())
+                   for size in (lambda values: values.nbytes, lambda values: blocks.compress(values, 4).size))
+    assert cells(outcome.out, "in all")[2] == f"{raw:,}"
+    assert cells(outcome.out, "in all")[-2] == f"{raw / packed:.3f}"
+    assert [tuple(line.split()[:2]) for line in outcome.out.splitlines() if line.startswith("float")] == [
+        (form, layout) for form in ("float32", "float16") for layout in ("NCHW", "NHWC", "CHWN")]
+    over = outcome.out[outcome.out.index("Density over training"):]
+    assert cells(over, "layer") == ["layer", "0", "%", "100", "%"]
+    assert cells(over, "fc") == ["fc", *(f"{np.count_nonzero(dump[key]) / 1024:.3f}" for key in ("p000/fc", "p100/fc"))]
+
+
+def test_json(cdma, dump: dict[str, np.ndarray]) -> None:
+    facts = cdma("characterise", "dump.npz", "--json", "--narrow", "none", "--jobs", 2).json
+    assert [entry["name"] for entry in facts["arrays"]] == list(dump)
+    first, array = facts["arrays"][0], dump["p000/conv<1>"]
+    assert (first["layer"], first["step"], first["step_unit"]) == ("conv<1>", 0, "% of training")
+    assert (first["shape"], first["dtype"]) == ([2, 8, 16, 16], "float32")
+    assert [variant["layout"] for variant in first["variants"]] == ["NCHW", "NHWC", "CHWN"]
+    coded = first["variants"][0]["codings"]["zvc16"]
+    assert coded["packed_bytes"] == zvc.packed_bytes(array, 2)
+    assert coded["ratio"] == array.nbytes / coded["packed_bytes"]
+    assert len(facts["in_all"]) == 3
+    assert facts["in_all"][0]["raw_bytes"] == sum(values.nbytes for values in dump.values())
+
+
+def test_shipped_dump_and_one_array(cdma) -> None:
+    out = cdma("characterise", "--array", "conv1", "--narrow", "bfloat16").out
+    assert cells(out, "conv1")[1] == "393,216"
+    assert "bfloat16  NHWC" in out
+    assert "training" not in out
+
+
+def test_raw_elements(cdma, dump: dict[str, np.ndarray]) -> None:
+    Path("raw.bin").write_bytes(dump["p000/fc"].tobytes())
+    as_numbers = cdma("characterise", "raw.bin", "--element", 32, "--json").json
+    as_floats = cdma("characterise", "raw.bin", "--dtype", "<f4", "--json").json
+    assert len(as_numbers["in_all"]) == 3
+    assert len(as_floats["in_all"]) == 6
+    assert as_numbers["in_all"][0]["codings"] == as_floats["in_all"][0]["codings"]
+
+
+def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.ndarray]) -> None:
+    outcome = cdma("characterise", "dump.npz", "--report", "page.html")
+    assert outcome.out.endswith("report: page.html\n")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert 'name="viewport"' in page
+    assert not re.search(r"<script|<link|<img|@import|url\(|src=|href=|https?://", page)
+    assert "conv<1>" not in page
+    assert page.count("conv&lt;1&gt;") >= 4
+    assert {tag: page.count(f"<{tag}") for tag in ("svg", "table")} == {
+        tag: page.count(f"</{tag}>") for tag in ("svg", "table")}
+    # A line for each layer, one plot of densities, one of ratios, and two of codings by layout.
+    assert page.count("<svg") == 2 + 1 + 1 + 2
+    for heading in ("Density over training", "Ratio by coding and layout", "Ratio of each array"):
+        assert f"<h2>{heading}</h2>" in page
+
+
+def test_report_without_steps(cdma) -> None:
+    np.savez("plain.npz", a=np.ones((3, 4), np.float32), b=np.zeros((3, 4), np.int8), c=np.zeros(0, np.float32))
+    assert cdma("characterise", "plain.npz", "--report", "page.html").code == 0
+    assert "over training" not in Path("page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["none.npz"], "cannot read none.npz"),
+    (["dump.npz", "--array", "conv9"], "has no array 'conv9': there are p000/conv<1>"),
+    (["dump.npz", "--layout", "HWCN"], "invalid choice: 'HWCN'"),
+    (["dump.npz", "--jobs", "0"], "must be a whole number of 1 or more, not '0'"),
+    (["dump.npz", "--report", "gone/page.html"], "gone is no folder"),
+    (["dump.npz", "--report", "dump.npz"], "dump.npz is a dump"),
+    (["raw.bin"], "say how large its raw elements are")])
+def test_mistakes(fails, dump: dict[str, np.ndarray], tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "raw.bin").write_bytes(bytes(8))
+    assert message in fails("characterise", *arguments)

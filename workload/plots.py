@@ -1,0 +1,137 @@
+"""Plots as inline SVG: bars, and a row of small lines. Widths are those of a phone; a page scales or repeats them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+__all__ = ["COLOURS", "bars", "legend", "line"]
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Colours of series in order, which the colour-blind can tell apart (Okabe and Ito)."""
+
+_WIDTH = 340
+_BAR, _GAP, _LABEL, _TEXT = 12, 8, 15, 11
+_RIGHT = 34  # room for a value behind the longest bar
+
+
+def legend(names: Sequence[str], mark: str | None = None) -> str:
+    """The names of series beside their colours, and what the mark across bars means."""
+    parts = [f'<span class="key"><i style="background:{colour}"></i>{escape(name)}</span>'
+             for name, colour in zip(names, _colours(len(names)), strict=True)]
+    if mark is not None:
+        parts.append(f'<span class="key"><i class="mark"></i>{escape(mark)}</span>')
+    return f'<p class="legend">{"".join(parts)}</p>'
+
+
+def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mapping[str, float | None] | None = None,
+         digits: int = 2, top: float | None = None) -> str:
+    """Horizontal bars, one of each series in every group, under the name of the group.
+
+    Parameters
+    ----------
+    title
+        What a screen reader says of the plot.
+    groups
+        Values by name of the group, in the order of the series; None leaves a bar out.
+    marks
+        Value of each group that is marked by a line across its bars.
+    digits
+        Digits after the point of the values behind the bars.
+    top
+        Value of the full width; the largest value or mark when None.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element, scaled by the page; empty text when there are no groups.
+    """
+    if not groups:
+        return ""
+    marks = marks or {}
+    values = [value for row in groups.values() for value in row if value is not None]
+    full = top or max([*values, *(value for value in marks.values() if value is not None)], default=0) or 1.0
+    scale = (_WIDTH - _RIGHT) / full
+    out, y = [], 0.0
+    for name, row in groups.items():
+        y += _LABEL
+        out.append(f'<text x="0" y="{y - 4:g}">{escape(name)}</text>')
+        start = y
+        for value, colour in zip(row, _colours(len(row)), strict=True):
+            if value is not None:
+                out.append(f'<rect x="0" y="{y:g}" width="{_point(value * scale)}" height="{_BAR - 1}" '
+                           f'fill="{colour}"/>'
+                           f'<text class="value" x="{_point(value * scale + 3)}" y="{y + _BAR - 2:g}">'
+                           f'{value:.{digits}f}</text>')
+            y += _BAR
+        mark = marks.get(name)
+        if mark is not None:
+            x = _point(mark * scale)
+            out.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{start - 2:g}" y2="{y + 1:g}"/>')
+        y += _GAP
+    return _svg(title, _WIDTH, y, "".join(out))
+
+
+def line(title: str, labels: Sequence[str], values: Sequence[float | None], colour: str = COLOURS[0]) -> str:
+    """A small line of values from 0 to 1 under its title, with its last value written out.
+
+    Parameters
+    ----------
+    title
+        Written above the plot.
+    labels
+        What stands below the first and the last value.
+    values
+        At even distances; None leaves a gap.
+    colour
+        Of line and points.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element, half as wide as those of :func:`bars`.
+    """
+    width, height, left, above, below = 160, 104, 24, 18, 16
+    bottom = height - below
+    step = (width - left - 30) / max(1, len(values) - 1)
+    points = [None if value is None else (left + 4 + number * step, bottom - value * (bottom - above))
+              for number, value in enumerate(values)]
+    out = [f'<text class="title" x="0" y="11">{escape(title)}</text>']
+    for grid in (0.0, 0.5, 1.0):
+        y = _point(bottom - grid * (bottom - above))
+        out.append(f'<line class="grid" x1="{left}" x2="{width - 22}" y1="{y}" y2="{y}"/>'
+                   f'<text class="value" x="0" y="{float(y) + 4:g}">{grid:.1f}</text>')
+    pieces: list[list[str]] = [[]]
+    for point in points:
+        if point is None:
+            pieces.append([])
+        else:
+            pieces[-1].append(f"{_point(point[0])},{_point(point[1])}")
+            out.append(f'<circle cx="{_point(point[0])}" cy="{_point(point[1])}" r="2.5" fill="{colour}"/>')
+    out += [f'<polyline points="{" ".join(piece)}" fill="none" stroke="{colour}" stroke-width="2"/>'
+            for piece in pieces if len(piece) > 1]
+    shown = [(point, value) for point, value in zip(points, values, strict=True)
+             if point is not None and value is not None]
+    if shown:
+        (x, y), value = shown[-1]
+        out.append(f'<text class="value" x="{_point(x + 5)}" y="{_point(y + 4)}">{value:.2f}</text>')
+    if labels:
+        out.append(f'<text class="value" x="{left}" y="{height - 3}">{escape(labels[0])}</text>')
+    if len(labels) > 1:
+        out.append(f'<text class="value" text-anchor="end" x="{width - 12}" y="{height - 3}">'
+                   f'{escape(labels[-1])}</text>')
+    return _svg(f"{title}: {', '.join('none' if value is None else f'{value:.2f}' for value in values)}",
+                width, height, "".join(out))
+
+
+def _colours(number: int) -> list[str]:
+    return [COLOURS[index % len(COLOURS)] for index in range(number)]
+
+
+def _point(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _svg(title: str, width: float, height: float, body: str) -> str:
+    return (f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img" '
+            f'aria-label="{escape(title, quote=True)}" font-size="{_TEXT}">{body}</svg>')
