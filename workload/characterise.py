@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -36,6 +37,9 @@ _UNITS = {"p": "% of training", "step": "step", "epoch": "epoch"}
 
 # Below this many bytes of dumps, starting workers takes longer than the work.
 _ALONE_BYTES = 4 << 20
+
+# Values that are rounded at once.
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Coded:
 class Array:
     """An array of a dump: its name, the layer and step of training that the name tells, and its figures.
 
-    ``coded[0]`` is the array as it is stored.
+    Arrays of one layer differ in their steps. ``coded[0]`` is the array as it is stored.
     """
 
     name: str
@@ -143,6 +147,8 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     small = jobs is None and sum(path.stat().st_size for path in files) < _ALONE_BYTES
     found: list[Array] = []
+    if progress is not None:
+        progress("characterise", 0, len(tasks))
     for done, arrays in enumerate(map(_work, tasks) if workers < 2 or small else _spread(tasks, workers), start=1):
         found += arrays
         if progress is not None:
@@ -164,12 +170,16 @@ def characterise_array(array: np.ndarray, name: str = "array", *, layout: str = 
     prefix
         What stands before the name where there are several dumps; a step may be told there as well.
     """
-    step = _STEP.fullmatch(name) or _STEP.fullmatch(prefix)
-    layer = step["layer"] if step and step["layer"] else name
     title = f"{prefix}:{name}" if prefix else name
+    step = _STEP.fullmatch(name)
+    if step and step["layer"]:
+        layer = f"{prefix}:{step['layer']}" if prefix else step["layer"]
+    else:
+        step = _STEP.fullmatch(prefix)
+        layer = name if step else title
     variants = [(array.dtype.name, False, array)]
     if form is not None and array.dtype.kind == "f" and array.dtype.itemsize > 2:
-        variants.append((form, True, narrow(array, 2, form)))
+        variants.append((form, True, _narrowed(array, form)))
     coded = [coded for label, narrowed, values in variants for coded in _layouts(values, layout, label, narrowed)]
     return Array(title, layer, int(step["step"]) if step else None, _UNITS[step["unit"]] if step else None,
                  array.shape, array.dtype.name, tuple(coded))
@@ -208,7 +218,9 @@ def _work(task: _Task) -> list[Array]:
 def _spread(tasks: list[_Task], workers: int) -> Iterator[list[Array]]:
     """The results of worker processes, in the order of the tasks."""
     # Workers start afresh: a process that has threads, as that of a progress bar, must not be forked.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    # Ctrl-C reaches them as well, and ends them without a word.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=signal.signal,
+                               initargs=(signal.SIGINT, signal.SIG_DFL))
     try:
         yield from pool.map(_work, tasks)
     except BrokenProcessPool as error:
@@ -240,6 +252,15 @@ def _title(path: Path, files: list[Path]) -> str:
     if len(files) == 1:
         return ""
     return path.stem if sum(other.stem == path.stem for other in files) == 1 else str(path)
+
+
+def _narrowed(array: np.ndarray, form: str) -> np.ndarray:
+    """An array rounded to a format of two bytes, in pieces: on the way each value takes many times its bytes."""
+    flat = array.reshape(-1)
+    out = np.empty(flat.size, np.uint16)
+    for start in range(0, flat.size, _PIECE):
+        out[start:start + _PIECE] = narrow(flat[start:start + _PIECE], 2, form)
+    return out.reshape(array.shape)
 
 
 def _layouts(values: np.ndarray, stored: str, form: str, narrowed: bool) -> Iterator[Coded]:

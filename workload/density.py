@@ -13,7 +13,7 @@ import numpy as np
 from golden.buffers import as_bytes, check_element_bytes, check_raw_bytes
 from workload.load import own_element_bytes
 
-__all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure"]
+__all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs"]
 
 BLOCK_BYTES = 4096
 """Raw bytes of the blocks whose densities are compared, the paper's window."""
@@ -39,6 +39,26 @@ def elements(array: Any, element_bytes: int | None = None) -> np.ndarray:
     data = as_bytes(array)
     check_raw_bytes(data.size, size, "the length of the array")
     return data.view(f"<u{size}")
+
+
+def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The longest runs of elements that are zero, and of elements that are not, in their order.
+
+    Parameters
+    ----------
+    values
+        Elements, one-dimensional.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Of every run, whether its elements are not zero, and how many they are.
+    """
+    if not values.size:
+        return np.zeros(0, bool), np.zeros(0, np.int64)
+    there = values != 0
+    starts = np.concatenate(([0], np.flatnonzero(there[1:] != there[:-1]) + 1))
+    return there[starts], np.diff(starts, append=values.size)
 
 
 @dataclass(frozen=True)
@@ -169,15 +189,10 @@ def measure(array: Any, element_bytes: int | None = None, block_bytes: int = BLO
         raise ValueError(f"block_bytes must be a multiple of the {size} bytes of an element, not {block_bytes}")
     there = values != 0
     nonzero = int(np.count_nonzero(there))
-    return Density(values.size, nonzero, _runs(there), _spread(there, block_bytes // size, nonzero))
-
-
-def _runs(there: np.ndarray) -> ZeroRuns:
-    # Runs lie between neighbouring non-zero elements, with one of those thought before the first and after the last.
-    stops = np.concatenate(([-1], np.flatnonzero(there), [there.size]))
-    gaps = np.diff(stops) - 1
-    lengths, counts = np.unique(gaps[gaps > 0], return_counts=True)
-    return ZeroRuns(tuple(lengths.tolist()), tuple(counts.tolist()))
+    literal, lengths = runs(there)
+    found, counts = np.unique(lengths[~literal], return_counts=True)
+    zeros = ZeroRuns(tuple(found.tolist()), tuple(counts.tolist()))
+    return Density(values.size, nonzero, zeros, _spread(there, block_bytes // size, nonzero))
 
 
 def _spread(there: np.ndarray, block: int, nonzero: int) -> Spread:

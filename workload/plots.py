@@ -12,7 +12,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 _WIDTH = 340
 _BAR, _GAP, _LABEL, _TEXT = 12, 8, 15, 11
-_RIGHT = 34  # room for a value behind the longest bar
+_RIGHT = 34  # room for the values, one below the other at the right
 
 
 def legend(names: Sequence[str], mark: str | None = None) -> str:
@@ -37,7 +37,7 @@ def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mappin
     marks
         Value of each group that is marked by a line across its bars.
     digits
-        Digits after the point of the values behind the bars.
+        Digits after the point of the values at the right.
     top
         Value of the full width; the largest value or mark when None.
 
@@ -61,7 +61,7 @@ def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mappin
             if value is not None:
                 out.append(f'<rect x="0" y="{y:g}" width="{_point(value * scale)}" height="{_BAR - 1}" '
                            f'fill="{colour}"/>'
-                           f'<text class="value" x="{_point(value * scale + 3)}" y="{y + _BAR - 2:g}">'
+                           f'<text class="value" text-anchor="end" x="{_WIDTH}" y="{y + _BAR - 2:g}">'
                            f'{value:.{digits}f}</text>')
             y += _BAR
         mark = marks.get(name)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from golden.buffers import as_bytes, check_element_bytes
-from workload.density import elements
+from workload.density import elements, runs
 
 __all__ = ["LONGEST", "compress", "decompress", "packed_bytes"]
 
@@ -52,7 +52,7 @@ def compress(raw: Any, element_bytes: int) -> np.ndarray:
         If ``raw`` is no array or buffer or no whole number of elements, or ``element_bytes`` is not allowed.
     """
     values = elements(raw, element_bytes)
-    literal, lengths = _runs(values)
+    literal, lengths = runs(values)
     pieces = -(-lengths // LONGEST)
     literal = np.repeat(literal, pieces)
     cut = np.full(literal.size, LONGEST)
@@ -71,7 +71,7 @@ def compress(raw: Any, element_bytes: int) -> np.ndarray:
 def packed_bytes(raw: Any, element_bytes: int) -> int:
     """Bytes of the run-length stream of an array, without making it; parameters, errors: as :func:`compress`."""
     values = elements(raw, element_bytes)
-    _, lengths = _runs(values)
+    _, lengths = runs(values)
     return int((-(-lengths // LONGEST)).sum()) + int(np.count_nonzero(values)) * element_bytes
 
 
@@ -100,12 +100,3 @@ def decompress(packed: Any, element_bytes: int) -> np.ndarray:
         parts.append(data[at:stop])
         at = stop
     return np.frombuffer(b"".join(parts), np.uint8)
-
-
-def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every longest run, whether it is of literals, and its length."""
-    if not values.size:
-        return np.zeros(0, bool), np.zeros(0, np.int64)
-    there = values != 0
-    starts = np.concatenate(([0], np.flatnonzero(there[1:] != there[:-1]) + 1))
-    return there[starts], np.diff(starts, append=values.size)

@@ -142,11 +142,13 @@ def report_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Sequence[
     labels, layers = _training(arrays)
     if labels:
         parts.append("<h2>Density over training</h2><p>Share of elements that are not zero, layer by layer.</p>")
-        parts.append(_grid(plots.line(layer, labels, row) for layer, row in layers.items()))
-    last = list({array.layer: array for array in arrays}.values())
+        parts.append(_plots(plots.line(layer, labels, row) for layer, row in layers.items()))
+    last = list({array.layer: array for array in sorted(arrays, key=lambda array: array.step or 0)}.values())
     when = ", at the last step of training that the dumps have" if labels else ""
-    parts.append(f"<h2>Density of each array</h2><p>Share of elements that are not zero{when}.</p>")
-    parts.append(_grid(_in_parts("density", {array.name: [array.stored.density.density] for array in last}, top=1.0)))
+    if any(array.step is None for array in arrays):
+        parts.append("<h2>Density of each array</h2><p>Share of elements that are not zero.</p>")
+        parts.append(_plots(_in_parts("density", {array.name: [array.stored.density.density] for array in arrays
+                                                  if array.step is None}, top=1.0)))
 
     parts.append("<h2>Ratio by coding and layout</h2><p>Raw bytes over packed bytes, all arrays together. Zero-value "
                  "coding of the values' own element size does not depend on the layout; run-length coding and zlib "
@@ -157,11 +159,11 @@ def report_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Sequence[
         marks = {label: group[0].bound(coding) for coding, label in _HEADS.items()}
         parts.append(f"<h3>{escape(form[1])}{', narrowed' if form[0] else ', as stored'}</h3>")
         parts.append(plots.legend([total.layout for total in group], "bound of mask coding"))
-        parts.append(_grid([plots.bars(f"ratio, {form[1]}", chart, marks)]))
+        parts.append(_plots([plots.bars(f"ratio, {form[1]}", chart, marks)]))
 
     parts.append(f"<h2>Ratio of each array</h2><p>As stored{when}.</p>")
     parts.append(plots.legend([_HEADS[coding] for coding in _CHART], "bound of mask coding"))
-    parts.append(_grid(_in_parts("ratio", {array.name: [array.stored.ratio(coding) for coding in _CHART]
+    parts.append(_plots(_in_parts("ratio", {array.name: [array.stored.ratio(coding) for coding in _CHART]
                                            for array in last},
                                  {array.name: array.stored.bound("blocks") for array in last})))
 
@@ -216,7 +218,7 @@ def _in_parts(title: str, groups: Mapping[str, Sequence[float | None]],
             for at in range(0, len(names), _GROUPS)]
 
 
-def _grid(charts: Iterable[str]) -> str:
+def _plots(charts: Iterable[str]) -> str:
     return f'<div class="plots">{"".join(f"<figure>{chart}</figure>" for chart in charts)}</div>'
 
 

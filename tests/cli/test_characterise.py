@@ -86,16 +86,44 @@ def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.nda
     assert page.count("conv&lt;1&gt;") >= 4
     assert {tag: page.count(f"<{tag}") for tag in ("svg", "table")} == {
         tag: page.count(f"</{tag}>") for tag in ("svg", "table")}
-    # A line for each layer, one plot of densities, one of ratios, and two of codings by layout.
-    assert page.count("<svg") == 2 + 1 + 1 + 2
+    # A line for each layer, one plot of ratios, and two of codings by layout.
+    assert page.count("<svg") == 2 + 1 + 2
     for heading in ("Density over training", "Ratio by coding and layout", "Ratio of each array"):
         assert f"<h2>{heading}</h2>" in page
+
+
+def test_layers_of_several_dumps_are_kept_apart(cdma) -> None:
+    for name, value in (("a.npz", 1), ("b.npz", 0)):
+        arrays = {"fc": np.full(8, value, np.float32), "p000/x": np.full(4, value, np.float32)}
+        np.savez(name, **arrays)  # type: ignore[arg-type]
+    out = cdma("characterise", "a.npz", "b.npz", "--report", "page.html").out
+    over = out[out.index("Density over training"):]
+    assert (cells(over, "a:x"), cells(over, "b:x")) == (["a:x", "1.000"], ["b:x", "0.000"])
+    page = Path("page.html").read_text(encoding="utf-8")
+    for name in ("a:fc", "b:fc", "a:p000/x", "b:p000/x"):
+        # In a plot of ratios and in the table, and layers without steps in the plot of densities.
+        assert page.count(f">{name}<") == 2 + ("fc" in name)
+
+
+def test_one_dump_an_epoch(cdma) -> None:
+    for epoch, share in ((10, 0.25), (9, 0.5)):
+        np.savez(f"epoch{epoch}.npz", fc=(np.arange(100) < 100 * share).astype(np.float32))
+    over = cdma("characterise", "epoch10.npz", "epoch9.npz", "--report", "page.html").out
+    over = over[over.index("Density over training"):]
+    assert cells(over, "layer") == ["layer", "epoch", "9", "epoch", "10"]
+    assert cells(over, "fc") == ["fc", "0.500", "0.250"]
+    # The plot of ratios shows the last epoch, wherever it stands among the dumps.
+    assert re.findall(r"<text[^>]*>(epoch[^<]*:fc)<", Path("page.html").read_text(encoding="utf-8")) == ["epoch10:fc"]
 
 
 def test_report_without_steps(cdma) -> None:
     np.savez("plain.npz", a=np.ones((3, 4), np.float32), b=np.zeros((3, 4), np.int8), c=np.zeros(0, np.float32))
     assert cdma("characterise", "plain.npz", "--report", "page.html").code == 0
-    assert "over training" not in Path("page.html").read_text(encoding="utf-8")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "over training" not in page
+    assert "<h2>Density of each array</h2>" in page
+    # Densities, ratios, and codings by layout as stored and narrowed.
+    assert page.count("<svg") == 1 + 1 + 2
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -63,6 +63,13 @@ def test_arrays_without_channels_are_the_same_in_all_layouts() -> None:
     assert len({tuple(coded.packed.items()) for coded in found.coded if not coded.narrowed}) == 1
 
 
+def test_large_arrays_are_narrowed_as_small_ones() -> None:
+    array = maps(shape=(1 << 10, 3 << 9))
+    assert array.size > 1 << 20
+    found = variant(characterise_array(array, form="bfloat16"), "NCHW", True)
+    assert found.packed["zvc8"] == zvc.packed_bytes(narrow(array, 2, "bfloat16"), 1)
+
+
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.uint16])
 def test_short_values_are_not_narrowed(kind: type) -> None:
     assert not any(coded.narrowed for coded in characterise_array(np.ones((4, 5), kind)).coded)
@@ -83,8 +90,9 @@ def test_nothing_and_zeros_have_no_bound(size: int) -> None:
 
 @pytest.mark.parametrize(("name", "prefix", "layer", "step", "unit"), [
     ("p020/conv0", "", "conv0", 20, "% of training"), ("step1500/fire4/concat", "", "fire4/concat", 1500, "step"),
-    ("epoch3/fc", "run", "fc", 3, "epoch"), ("fc", "epoch12", "fc", 12, "epoch"),
-    ("fire4/concat", "", "fire4/concat", None, None), ("pool2/out", "", "pool2/out", None, None)])
+    ("epoch3/fc", "run", "run:fc", 3, "epoch"), ("fc", "epoch12", "fc", 12, "epoch"),
+    ("fire4/concat", "", "fire4/concat", None, None), ("pool2/out", "", "pool2/out", None, None),
+    ("conv1", "net", "net:conv1", None, None), ("p1", "", "p1", None, None)])
 def test_names_tell_layer_and_step(name: str, prefix: str, layer: str, step: int | None, unit: str | None) -> None:
     found = characterise_array(np.ones(3, np.float32), name, prefix=prefix)
     assert (found.layer, found.step, found.step_unit) == (layer, step, unit)
@@ -119,7 +127,7 @@ def test_dumps_are_measured_in_order(tmp_path: Path) -> None:
     assert [array.name for array in found] == ["epoch1:conv1", "epoch1:fc", "epoch2:conv1"]
     assert [array.step for array in found] == [1, 1, 2]
     assert found[1].coded == characterise_array(maps(2, (4, 33))).coded
-    assert done == [("characterise", number, 3) for number in (1, 2, 3)]
+    assert done == [("characterise", number, 3) for number in (0, 1, 2, 3)]
 
 
 def test_worker_processes_find_the_same(tmp_path: Path) -> None:
