@@ -23,7 +23,7 @@ NHWC and CHWN where it has four dimensions, and narrowed to 16 bits where its va
 
 Arrays named p020/conv1 are of training steps, here at 20 % of the training; step100/conv1 and epoch3/conv1 are
 understood as well. Arrays are loaded one at a time, so that dumps may be larger than memory, and measured on all cores.
-Columns, formats and report are explained in [docs/characterise.md](characterise.md)."""
+Columns, formats and report are explained in docs/characterise.md."""
 
 _EXAMPLES = """\
   cdma characterise                                       the dump that ships with the project

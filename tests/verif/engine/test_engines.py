@@ -58,7 +58,7 @@ def test_preset(preset: str, module: str, engine_bench) -> None:
 @pytest.mark.parametrize("module", ["transfers", "faults"])
 @pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
-    engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.8 / config.lanes)
+    engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.4 / config.lanes)
 
 
 @pytest.mark.parametrize("preset", engine_preset_names() if FULL else ["default", "tiny"])
