@@ -1,0 +1,167 @@
+"""Networks: parameters and shapes as published, tensors as counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workload.networks.builder import Builder
+from workload.networks.catalog import NETWORKS, PAPER, load_network
+from workload.networks.layers import Network
+from workload.networks.tensors import tensors
+
+# Published: Caffe's and torchvision's models count exactly so; OverFeat's paper says 145 M (fast), NiN's model 7.6 M.
+PARAMETERS = {"alexnet": 60_965_224, "overfeat": 145_920_872, "nin": 7_595_176, "vgg16": 138_357_544,
+              "squeezenet": 1_248_424, "googlenet": 6_998_552, "resnet50": 25_557_032, "transformer": 3_152_384}
+SHAPES = {
+    "alexnet": {"conv1": (96, 55, 55), "pool1": (96, 27, 27), "conv2": (256, 27, 27), "pool2": (256, 13, 13),
+                "conv3": (384, 13, 13), "conv5": (256, 13, 13), "pool5": (256, 6, 6), "fc6": (4096,), "fc8": (1000,)},
+    "overfeat": {"conv1": (96, 56, 56), "pool1": (96, 28, 28), "conv2": (256, 24, 24), "pool2": (256, 12, 12),
+                 "conv5": (1024, 12, 12), "pool5": (1024, 6, 6), "fc6": (3072,)},
+    "nin": {"conv1": (96, 54, 54), "pool1": (96, 27, 27), "pool2": (256, 13, 13), "pool3": (384, 6, 6),
+            "cccp8": (1000, 6, 6)},
+    "vgg16": {"conv1_1": (64, 224, 224), "pool1": (64, 112, 112), "conv3_3": (256, 56, 56), "pool5": (512, 7, 7)},
+    "squeezenet": {"conv1": (96, 111, 111), "pool1": (96, 55, 55), "fire2/concat": (128, 55, 55),
+                   "fire4/concat": (256, 55, 55), "pool4": (256, 27, 27), "fire8/concat": (512, 27, 27),
+                   "pool8": (512, 13, 13), "conv10": (1000, 13, 13)},
+    "googlenet": {"conv1": (64, 112, 112), "pool1": (64, 56, 56), "pool2": (192, 28, 28),
+                  "inception_3a/concat": (256, 28, 28), "inception_3b/concat": (480, 28, 28), "pool3": (480, 14, 14),
+                  "inception_4e/concat": (832, 14, 14), "inception_5b/concat": (1024, 7, 7), "pool5": (1024, 1, 1)},
+    "resnet50": {"conv1": (64, 112, 112), "pool1": (64, 56, 56), "layer1.3.add": (256, 56, 56),
+                 "layer2.4.add": (512, 28, 28), "layer3.6.add": (1024, 14, 14), "layer4.3.add": (2048, 7, 7)},
+    "transformer": {"block1/attention/scores": (8, 512, 512), "block1/up": (512, 2048), "block1/norm2": (512, 512)}}
+BATCHES = {"alexnet": 256, "overfeat": 256, "nin": 128, "vgg16": 128, "squeezenet": 512, "googlenet": 256}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_published_parameters(name: str) -> None:
+    assert load_network(name).params == PARAMETERS[name]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_published_shapes(name: str) -> None:
+    network = load_network(name)
+    assert {layer: network.layer(layer).shape for layer in SHAPES[name]} == SHAPES[name]
+
+
+def test_published_work() -> None:
+    # Multiply-adds in 10^9, as published: VGG-16 15.5, ResNet-50 4.1, AlexNet 0.72, GoogLeNet 1.6.
+    for name, published in (("vgg16", 15.5), ("resnet50", 4.1), ("alexnet", 0.72), ("googlenet", 1.6)):
+        assert load_network(name).flops / 2e9 == pytest.approx(published, rel=0.03), name
+
+
+def test_batches_of_the_paper() -> None:
+    assert {name: load_network(name).batch for name in PAPER} == BATCHES
+    assert load_network("vgg16", 64).batch == 64
+
+
+def small() -> Network:
+    """Two convolutions side by side between a pool and a sum, all steps and tensors in sight."""
+    net = Builder("small", "a test", 2, (3, 8, 8))
+    start = net.conv("conv1", 4, 3, pad=1)
+    left = net.conv("left", 5, 1, after=start)
+    right = net.conv("right", 6, 1, after=start)
+    net.concat("both", [left, right])
+    net.dropout("drop")
+    net.pool("pool", 2, 2)
+    wide = net.conv("conv2", 11, 1, relu=False)
+    net.add("sum", [wide, "pool"], relu=True)
+    net.fc("fc", 10, relu=False)
+    return net.network()
+
+
+def test_steps_and_tensors_counted_by_hand() -> None:
+    plan = tensors(small())
+    assert [step.name for step in plan.steps] == ["conv1", "left", "right", "pool", "conv2", "sum", "fc"]
+    assert [layer.name for layer in plan.steps[2].layers] == ["right", "right/relu", "drop"]
+    # Name: values of the batch of 2, sparse, written, read, kept.
+    expected = {
+        "data": (2 * 3 * 64, False, (), (0,), (0,)),
+        "conv1": (2 * 4 * 64, True, (0,), (1, 2), (0, 1, 2)),
+        "both": (2 * 11 * 64, True, (1, 2), (3,), (1, 2, 3)),
+        "pool": (2 * 11 * 16, True, (3,), (4, 5), (3, 4)),
+        "conv2": (2 * 11 * 16, False, (4,), (5,), ()),
+        "sum": (2 * 11 * 16, True, (5,), (6,), (5, 6)),
+        "fc": (2 * 10, False, (6,), (), ())}
+    assert {name: (tensor.elements, tensor.sparse, tensor.written, tensor.read, tensor.kept)
+            for name, tensor in plan.tensors.items()} == expected
+    assert all(tensor.size == 4 * tensor.elements for tensor in plan.tensors.values())
+    assert [name for name, tensor in plan.tensors.items() if tensor.feeds_conv] == ["data", "conv1", "pool"]
+    assert [name for name, tensor in plan.tensors.items() if not tensor.saved] == ["conv2", "fc"]
+
+
+def test_every_convolution_of_the_six_reads_and_keeps() -> None:
+    for name in PAPER:
+        plan = tensors(load_network(name))
+        for number, step in enumerate(plan.steps):
+            if step.layers[0].kind == "conv":
+                assert all(number in plan.tensors[source].kept for source in step.reads), step.name
+            assert number in plan.tensors[step.writes].written
+
+
+def test_pooling_rounds_up_and_starts_on_the_map() -> None:
+    net = Builder("pools", "a test", 1, (1, 112, 112))
+    net.pool("up", 3, 2)
+    net.pool("down", 3, 2, ceil=False, after="data")
+    net.pool("same", 3, 1, pad=1, after="data")
+    net.pool("clipped", 2, 3, pad=1, after="data")
+    network = net.network()
+    # Clipped: windows begin at -1, 2, ... 110, while one at 113 would begin behind the map.
+    assert [layer.shape[1] for layer in network.layers] == [56, 55, 112, 38]
+
+
+def test_networks_from_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"name": "mine", "batch": 4, "input": [3, 32, 32], "layers": [
+        {"kind": "conv", "name": "a", "channels": 8, "kernel": 3, "pad": 1},
+        {"kind": "pool", "name": "p", "kernel": 2, "stride": 2},
+        {"kind": "fc", "name": "f", "features": 10, "relu": False}]}))
+    network = load_network(str(path))
+    assert (network.name, network.batch, network.params) == ("mine", 4, 8 * 27 + 8 + 10 * 8 * 256 + 10)
+    assert load_network(str(path), 9).batch == 9
+
+
+@pytest.mark.parametrize(("content", "says"), [
+    ("[", "is no JSON"),
+    ("[]", "must have an object with input"),
+    ('{"input": [3, 8, 8], "layers": [], "colour": 1}', "has colour"),
+    ('{"input": [3, 8, 8], "layers": []}', "has no layers"),
+    ('{"input": [3, 0, 8], "layers": []}', "must be whole numbers"),
+    ('{"input": [3, 8, 8], "batch": 0, "layers": []}', "the batch of mine"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "warp", "name": "a"}]}', "layer 0 must be an object"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": 2}]}', "'kernel'; a conv takes name"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": 2, "kernel": 9}]}', "does not fit"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": "2", "kernel": 1}]}', "channels must"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "relu", "name": "a", "after": "b"}]}', "no layer 'b' to read"),
+    ('{"input": [8], "layers": [{"kind": "pool", "name": "a", "kernel": 2, "stride": 2}]}', "reads channels, height"),
+])
+def test_mistakes_in_files(content: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=says.replace("(", r"\(")) as caught:
+        load_network(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_networks() -> None:
+    with pytest.raises(ValueError, match="there is no network 'lenet': give alexnet"):
+        load_network("lenet")
+    with pytest.raises(ValueError, match=r"cannot read gone\.json"):
+        load_network("gone.json")
+    with pytest.raises(ValueError, match="alexnet has no layer 'conv9'"):
+        load_network("alexnet").layer("conv9")
+
+
+def test_mistakes_in_tables() -> None:
+    net = Builder("wrong", "a test", 1, (3, 8, 8))
+    net.conv("a", 4, 3)
+    net.conv("b", 4, 5, after="data")
+    for build, says in ((lambda: net.conv("a", 4, 3), "two layers 'a'"),
+                        (lambda: net.concat("c", ["a", "b"]), "cannot stand side by side"),
+                        (lambda: net.add("s", ["a", "b"]), "cannot be added"),
+                        (lambda: net.conv("g", 6, 1, groups=3), "cannot be split into 3 groups"),
+                        (lambda: net.transformer_block("t", 2, 8), "reads positions and features")):
+        with pytest.raises(ValueError, match=says):
+            build()

@@ -1,0 +1,1 @@
+"""Networks as tables of layers, with shapes computed from hyper-parameters; see :mod:`workload.networks.catalog`."""

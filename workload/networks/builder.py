@@ -1,0 +1,217 @@
+"""Puts networks together: every method adds one layer, works its shape out and gives its name for others to read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from workload.networks.layers import INPUT, Layer, Network
+
+__all__ = ["Builder"]
+
+
+class Builder:
+    """A network in the making.
+
+    Every method takes the new layer's ``name`` and, as ``after``, the layer that it reads (the one added last when
+    left out), and returns the name. Shapes that do not fit raise ValueError.
+
+    Parameters
+    ----------
+    name, about, batch
+        See :class:`workload.networks.layers.Network`.
+    input_shape
+        One sample: channels, height, width; or positions, features.
+    """
+
+    def __init__(self, name: str, about: str, batch: int, input_shape: Sequence[int]) -> None:
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise ValueError(f"the batch of {name} must be a whole number of 1 or more, not {batch!r}")
+        if not input_shape or any(isinstance(size, bool) or not isinstance(size, int) or size < 1
+                                  for size in input_shape):
+            raise ValueError(f"the input shape of {name} must be whole numbers of 1 or more, not {list(input_shape)}")
+        self._name, self._about, self._batch = name, about, batch
+        self._input = tuple(input_shape)
+        self._layers: list[Layer] = []
+        self._shapes: dict[str, tuple[int, ...]] = {INPUT: self._input}
+        self._last = INPUT
+
+    def conv(self, name: str, channels: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1,
+             bias: bool = True, relu: bool = True, after: str | None = None) -> str:
+        """A convolution of square kernels, with a ReLU in place behind it unless told otherwise."""
+        source, (inputs, height, width) = self._maps(name, after)
+        _check_sizes(name, channels=channels, kernel=kernel, stride=stride, groups=groups)
+        if inputs % groups or channels % groups:
+            raise ValueError(f"{name}: {inputs} and {channels} channels cannot be split into {groups} groups")
+        size = (_span(name, height, kernel, stride, pad), _span(name, width, kernel, stride, pad))
+        weights = channels * (inputs // groups) * kernel * kernel
+        self._add(Layer(name, "conv", (source,), (channels, *size), weights + channels * bias,
+                        2 * weights * size[0] * size[1], 1 if source == INPUT else 2, reads_input=True))
+        return self.relu(f"{name}/relu") if relu else name
+
+    def fc(self, name: str, features: int, bias: bool = True, relu: bool = True, after: str | None = None) -> str:
+        """A fully connected layer over the whole flattened sample, with a ReLU in place unless told otherwise."""
+        source = self._source(after)
+        return self._linear(name, source, math.prod(self._shapes[source]), features, (features,), bias, relu)
+
+    def linear(self, name: str, features: int, bias: bool = True, relu: bool = False, after: str | None = None) -> str:
+        """A fully connected layer over the last axis alone, as transformers have it; without a ReLU unless told so."""
+        source = self._source(after)
+        *places, inputs = self._shapes[source]
+        return self._linear(name, source, inputs, features, (*places, features), bias, relu)
+
+    def pool(self, name: str, kernel: int, stride: int, pad: int = 0, average: bool = False, ceil: bool = True,
+             after: str | None = None) -> str:
+        """Max or average pooling; the last window hangs over the edge (Caffe's way) unless ``ceil`` is False."""
+        source, (channels, height, width) = self._maps(name, after)
+        _check_sizes(name, kernel=kernel, stride=stride)
+        shape = (channels, *(_span(name, size, kernel, stride, pad, ceil) for size in (height, width)))
+        kind = "average pool" if average else "pool"
+        # The maximum's gradient goes where the maximum was: both maps are read, as cuDNN does; the mean's needs none.
+        return self._add(Layer(name, kind, (source,), shape, 0, math.prod(shape) * kernel * kernel,
+                               reads_input=not average, reads_output=not average))
+
+    def global_pool(self, name: str, after: str | None = None) -> str:
+        """The mean of every feature map."""
+        source, (channels, height, width) = self._maps(name, after)
+        return self._add(Layer(name, "average pool", (source,), (channels, 1, 1), 0, channels * height * width))
+
+    def relu(self, name: str, after: str | None = None) -> str:
+        """A ReLU in place."""
+        source = self._source(after)
+        shape = self._shapes[source]
+        return self._add(Layer(name, "relu", (source,), shape, 0, math.prod(shape), in_place=True, reads_output=True))
+
+    def dropout(self, name: str, after: str | None = None) -> str:
+        """Dropout in place; its mask, a bit an element, is left out of the account."""
+        source = self._source(after)
+        shape = self._shapes[source]
+        return self._add(Layer(name, "dropout", (source,), shape, 0, math.prod(shape), in_place=True))
+
+    def lrn(self, name: str, size: int = 5, after: str | None = None) -> str:
+        """Local response normalisation across ``size`` channels."""
+        source = self._source(after)
+        shape = self._shapes[source]
+        return self._add(Layer(name, "lrn", (source,), shape, 0, math.prod(shape) * (2 * size + 3), reads_input=True,
+                               reads_output=True))
+
+    def norm(self, name: str, kind: str = "batch norm", relu: bool = False, after: str | None = None) -> str:
+        """Batch or layer normalisation with scale and shift of every channel or feature."""
+        source = self._source(after)
+        shape = self._shapes[source]
+        features = shape[0] if kind == "batch norm" else shape[-1]
+        self._add(Layer(name, kind, (source,), shape, 2 * features, 8 * math.prod(shape), reads_input=True))
+        return self.relu(f"{name}/relu") if relu else name
+
+    def concat(self, name: str, after: Sequence[str]) -> str:
+        """Feature maps side by side along the channels; nothing is moved, their writers write there at once."""
+        shapes = [self._shapes[self._source(source)] for source in after]
+        if len({shape[1:] for shape in shapes}) != 1:
+            raise ValueError(f"{name}: maps of {' and '.join(map(_text, shapes))} cannot stand side by side")
+        return self._add(Layer(name, "concat", tuple(after), (sum(shape[0] for shape in shapes), *shapes[0][1:]),
+                               view=True))
+
+    def add(self, name: str, after: Sequence[str], relu: bool = False) -> str:
+        """The sum of what several layers wrote, as residual networks have it."""
+        shapes = [self._shapes[self._source(source)] for source in after]
+        if len(set(shapes)) != 1:
+            raise ValueError(f"{name}: {' and '.join(map(_text, shapes))} cannot be added, they are not of one shape")
+        self._add(Layer(name, "add", tuple(after), shapes[0], 0, math.prod(shapes[0]) * (len(shapes) - 1)))
+        return self.relu(f"{name}/relu") if relu else name
+
+    def inception(self, name: str, after: str, one: int, three: tuple[int, int], five: tuple[int, int],
+                  pool: int) -> str:
+        """GoogLeNet's module: 1x1, 3x3 and 5x5 behind 1x1 reductions, 1x1 behind a pool, side by side."""
+        branches = [self.conv(f"{name}/1x1", one, 1, after=after)]
+        for size, (reduced, channels) in ((3, three), (5, five)):
+            self.conv(f"{name}/{size}x{size}_reduce", reduced, 1, after=after)
+            branches.append(self.conv(f"{name}/{size}x{size}", channels, size, pad=size // 2))
+        self.pool(f"{name}/pool", 3, 1, pad=1, after=after)
+        branches.append(self.conv(f"{name}/pool_proj", pool, 1))
+        return self.concat(f"{name}/concat", branches)
+
+    def attention(self, name: str, heads: int, query: str, key: str, value: str) -> str:
+        """Scaled dot-product attention: scores, softmax, and the values they weigh."""
+        positions, features = self._shapes[self._source(query)]
+        _check_sizes(name, heads=heads)
+        if features % heads:
+            raise ValueError(f"{name}: {features} features cannot be split into {heads} heads")
+        work, scores = 2 * positions * positions * features, (heads, positions, positions)
+        self._add(Layer(f"{name}/scores", "matmul", (query, key), scores, 0, work, 2, reads_input=True))
+        self._add(Layer(f"{name}/softmax", "softmax", (f"{name}/scores",), scores, 0, 5 * math.prod(scores),
+                        reads_output=True))
+        return self._add(Layer(f"{name}/values", "matmul", (f"{name}/softmax", value), (positions, features), 0, work,
+                               2, reads_input=True))
+
+    def transformer_block(self, name: str, heads: int, hidden: int, after: str | None = None) -> str:
+        """A block of a transformer's encoder: self-attention and two linear layers with a ReLU, each added to what it
+        read and normalised."""
+        source = self._source(after)
+        if len(self._shapes[source]) != 2:
+            raise ValueError(f"{name} reads positions and features, not {_text(self._shapes[source])}")
+        features = self._shapes[source][-1]
+        query, key, value = (self.linear(f"{name}/{part}", features, after=source)
+                             for part in ("query", "key", "value"))
+        self.attention(f"{name}/attention", heads, query, key, value)
+        joined = self.add(f"{name}/add1", [self.linear(f"{name}/output", features), source])
+        normed = self.norm(f"{name}/norm1", "layer norm", after=joined)
+        self.linear(f"{name}/up", hidden, relu=True)
+        self.add(f"{name}/add2", [self.linear(f"{name}/down", features), normed])
+        return self.norm(f"{name}/norm2", "layer norm")
+
+    def network(self) -> Network:
+        """The network as it stands."""
+        if not self._layers:
+            raise ValueError(f"{self._name} has no layers")
+        return Network(self._name, self._about, self._batch, self._input, tuple(self._layers))
+
+    def _linear(self, name: str, source: str, inputs: int, features: int, shape: tuple[int, ...], bias: bool,
+                relu: bool) -> str:
+        _check_sizes(name, features=features)
+        weights = inputs * features
+        self._add(Layer(name, "fc", (source,), shape, weights + features * bias,
+                        2 * inputs * math.prod(shape), 1 if source == INPUT else 2, reads_input=True))
+        return self.relu(f"{name}/relu") if relu else name
+
+    def _source(self, after: str | None) -> str:
+        source = self._last if after is None else after
+        if source not in self._shapes:
+            raise ValueError(f"{self._name} has no layer {source!r} to read: there are {', '.join(self._shapes)}")
+        return source
+
+    def _maps(self, name: str, after: str | None) -> tuple[str, tuple[int, int, int]]:
+        source = self._source(after)
+        shape = self._shapes[source]
+        if len(shape) != 3:
+            raise ValueError(f"{name} reads channels, height and width, not {_text(shape)}")
+        return source, (shape[0], shape[1], shape[2])
+
+    def _add(self, layer: Layer) -> str:
+        if layer.name in self._shapes:
+            raise ValueError(f"{self._name} has two layers {layer.name!r}: give every layer a name of its own")
+        self._layers.append(layer)
+        self._shapes[layer.name] = layer.shape
+        self._last = layer.name
+        return layer.name
+
+
+def _span(name: str, size: int, kernel: int, stride: int, pad: int, ceil: bool = False) -> int:
+    """Windows along one axis."""
+    room = size + 2 * pad - kernel
+    if pad < 0 or room < 0:
+        raise ValueError(f"{name}: a window of {kernel} does not fit into {size} with {pad} on both sides")
+    if not ceil:
+        return room // stride + 1
+    windows = -(-room // stride) + 1
+    # The last window must begin on the map or on the padding before it.
+    return windows - ((windows - 1) * stride >= size + pad)
+
+
+def _check_sizes(name: str, **sizes: int) -> None:
+    for what, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name}: {what} must be a whole number of 1 or more, not {size!r}")
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))

@@ -1,0 +1,92 @@
+"""The networks by name, and networks of the user's own from JSON files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from workload.networks.alexnet import alexnet
+from workload.networks.builder import Builder
+from workload.networks.googlenet import googlenet
+from workload.networks.layers import Network
+from workload.networks.nin import nin
+from workload.networks.overfeat import overfeat
+from workload.networks.resnet50 import resnet50
+from workload.networks.squeezenet import squeezenet
+from workload.networks.transformer import transformer
+from workload.networks.vgg16 import vgg16
+
+__all__ = ["NETWORKS", "PAPER", "load_network"]
+
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "alexnet": alexnet, "overfeat": overfeat, "nin": nin, "vgg16": vgg16, "squeezenet": squeezenet,
+    "googlenet": googlenet, "resnet50": resnet50, "transformer": transformer}
+"""What makes each network; all take ``batch``."""
+PAPER = ("alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet")
+"""The six networks of Rhu et al."""
+
+_KINDS = ("conv", "fc", "linear", "pool", "global_pool", "relu", "dropout", "lrn", "norm", "concat", "add",
+          "inception", "attention", "transformer_block")
+
+
+def load_network(name: str, batch: int | None = None) -> Network:
+    """A network of the catalogue, or one from a file.
+
+    Parameters
+    ----------
+    name
+        A name of :data:`NETWORKS`, or the path of a JSON file: an object with ``name``, ``batch``, ``input`` (the
+        shape of one sample) and ``layers``, a list of objects that have the ``kind`` and ``name`` of a layer and the
+        arguments of that method of :class:`workload.networks.builder.Builder`.
+    batch
+        Samples of a step instead of the network's own.
+
+    Raises
+    ------
+    ValueError
+        If there is no such network, or the file describes none.
+    """
+    if name in NETWORKS:
+        return NETWORKS[name]() if batch is None else NETWORKS[name](batch=batch)
+    if not name.endswith(".json"):
+        raise ValueError(f"there is no network {name!r}: give {', '.join(NETWORKS)} or a .json file")
+    try:
+        content = json.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read {name}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise ValueError(f"{name} is no JSON: {error}") from error
+    return _from_json(name, content, batch)
+
+
+def _from_json(path: str, content: Any, batch: int | None) -> Network:
+    if not isinstance(content, dict) or not isinstance(content.get("input"), list) \
+            or not isinstance(content.get("layers"), list):
+        raise ValueError(f"{path} must have an object with input (a list of sizes), batch and layers (a list)")
+    unknown = sorted(set(content) - {"name", "about", "batch", "input", "layers"})
+    if unknown:
+        raise ValueError(f"{path} has {', '.join(unknown)}: name, about, batch, input and layers are allowed")
+    net = Builder(str(content.get("name", Path(path).stem)), str(content.get("about", f"from {Path(path).name}")),
+                  content.get("batch", 1) if batch is None else batch, content["input"])
+    for number, layer in enumerate(content["layers"]):
+        _add(f"{path}: layer {number}", net, layer)
+    return net.network()
+
+
+def _add(where: str, net: Builder, layer: Any) -> None:
+    if not isinstance(layer, dict) or layer.get("kind") not in _KINDS or not isinstance(layer.get("name"), str):
+        raise ValueError(f"{where} must be an object with a name and a kind of {', '.join(_KINDS)}")
+    method = getattr(net, layer["kind"])
+    arguments = {key: value for key, value in layer.items() if key != "kind"}
+    try:
+        inspect.signature(method).bind(**arguments)
+    except TypeError as error:
+        allowed = ", ".join(inspect.signature(method).parameters)
+        raise ValueError(f"{where} ({layer['name']}): {error}; a {layer['kind']} takes {allowed}") from error
+    try:
+        method(**arguments)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from error

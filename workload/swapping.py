@@ -1,0 +1,101 @@
+"""Which activations are swapped out: the policies of vDNN, and by size as IBM's Large Model Support does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workload.networks.tensors import Tensor, Tensors
+
+__all__ = ["COPIES", "POLICIES", "high_water", "swapped"]
+
+POLICIES = ("all", "conv", "dynamic", "lms")
+"""All that backward needs; what convolutions read; as little as the device allows of none, conv and all; tensors of a
+size or more once a share of the device is in use."""
+COPIES = 3
+"""Copies of the weights on the device: values, gradients, and the momentum of stochastic gradient descent."""
+
+
+def swapped(plan: Tensors, policy: str, memory: float, least_bytes: int = 0, use: float = 0.5) -> frozenset[str]:
+    """Names of the tensors that are offloaded in forward and prefetched in backward.
+
+    A tensor leaves in the last step that reads it. What the last step of forward reads or writes stays in any case:
+    backward begins there at once.
+
+    Parameters
+    ----------
+    plan
+        Steps and tensors of the network.
+    policy
+        One of :data:`POLICIES`.
+    memory
+        Bytes of the device, for ``dynamic`` and ``lms``.
+    least_bytes, use
+        For ``lms``: tensors of this size or more, once more than this share of the device is in use.
+
+    Raises
+    ------
+    ValueError
+        If there is no such policy.
+    """
+    if policy not in POLICIES:
+        raise ValueError(f"there is no policy {policy!r}: give {', '.join(POLICIES)}")
+    every = [tensor for tensor in plan.tensors.values() if tensor.saved and tensor.last_use < len(plan.steps) - 1]
+    everything = frozenset(tensor.name for tensor in every)
+    convs = frozenset(tensor.name for tensor in every if tensor.feeds_conv)
+    if policy == "all":
+        return everything
+    if policy == "conv":
+        return convs
+    if policy == "lms":
+        return _by_size(plan, every, memory, least_bytes, use)
+    for choice in (frozenset[str](), convs):
+        if high_water(plan, choice) <= memory:
+            return choice
+    return everything
+
+
+def _by_size(plan: Tensors, every: Iterable[Tensor], memory: float, least_bytes: int, use: float) -> frozenset[str]:
+    if not 0 <= use <= 1:
+        raise ValueError(f"the share of the device must be 0 to 1, not {use:g}")
+    chosen: set[str] = set()
+    candidates = sorted(every, key=lambda tensor: tensor.last_use)
+    for tensor in candidates:
+        # What is chosen so far has left by now; does forward stand above the limit here?
+        if tensor.size >= least_bytes and _forward_use(plan, chosen)[tensor.last_use] > use * memory:
+            chosen.add(tensor.name)
+    return frozenset(chosen)
+
+
+def high_water(plan: Tensors, names: Iterable[str]) -> int:
+    """Most bytes that the device holds at any step, with these tensors swapped: :data:`COPIES` of the weights,
+    activations, and gradients of activations. The workspace of convolutions is left out."""
+    chosen = set(names)
+    return max(*_forward_use(plan, chosen), *_backward_use(plan, chosen))
+
+
+def _forward_use(plan: Tensors, chosen: set[str]) -> list[int]:
+    """Bytes on the device in each step of forward."""
+    use = [COPIES * plan.weight_bytes] * len(plan.steps)
+    for tensor in plan.tensors.values():
+        stays = tensor.saved and tensor.name not in chosen
+        last = len(plan.steps) - 1 if stays else tensor.last_use
+        for number in range(min(tensor.written, default=0), last + 1):
+            use[number] += tensor.size
+    return use
+
+
+def _backward_use(plan: Tensors, chosen: set[str]) -> list[int]:
+    """Bytes on the device in the backward of each step, by the number of the step."""
+    steps = len(plan.steps)
+    use = [COPIES * plan.weight_bytes] * steps
+    for tensor in plan.tensors.values():
+        if tensor.saved:
+            # A prefetch takes its room while the step before (in backward: of a higher number) computes.
+            first = min(max(tensor.kept) + 1, steps - 1) if tensor.name in chosen else steps - 1
+            for number in range(min(tensor.kept), first + 1):
+                use[number] += tensor.size
+        if tensor.written:
+            # The gradient is there from the last reader's backward until the first writer's.
+            for number in range(min(tensor.written), tensor.last_use + 1):
+                use[number] += tensor.size
+    return use
