@@ -12,19 +12,21 @@ __all__ = ["gantt"]
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 96, 24, 78
 _BAR, _GAP, _ROW = 22, 3, 66
-_COLOURS = {"forward": "#2f6db5", "backward": "#7a4fa3", "offload": "#e08a1e", "prefetch": "#3f9b57"}
-_WORDS = {"forward": "forward", "backward": "backward", "offload": "offload", "prefetch": "prefetch",
-          "stall": "stall"}
+_COLOURS = {"forward": "#2f6db5", "backward": "#7a4fa3", "waits": "#f2d3d3", "offload": "#e08a1e",
+            "prefetch": "#3f9b57"}
+_LETTER = 6.5  # pixels of a letter, about: layers are named where there is room
 _STYLE = ("text{font:13px system-ui,sans-serif;fill:#222}.small{font-size:11px;fill:#555}.title{font-size:16px;"
-          "font-weight:600}rect{shape-rendering:crispEdges}svg{max-width:100%;height:auto;background:#fff}"
-          ".row{fill:none;stroke:#999}")
+          "font-weight:600}rect{shape-rendering:crispEdges}"
+          "svg{max-width:100%;height:auto;background:#fff}"
+          ".row{fill:none;stroke:#999}"
+          ".name{font-size:11px;fill:#fff;text-anchor:middle;pointer-events:none}")
 
 
 def gantt(rows: Mapping[str, Timeline], title: str) -> str:
     """The SVG of several timelines on one axis.
 
-    Every bar has the layer, its times and its bytes as a title that browsers show. Computing is drawn from the begin of
-    a slot and transfers as well; what is left white is the stall.
+    Every bar has the layer, its times and its bytes as a title that browsers show. Computing and transfers are drawn
+    from the begin of a slot; where computing ends first, it waits until the slot's end.
 
     Parameters
     ----------
@@ -55,10 +57,9 @@ def gantt(rows: Mapping[str, Timeline], title: str) -> str:
 
 def _legend() -> list[str]:
     parts, x = [], _LEFT
-    for word in _WORDS:
-        colour, edge = _COLOURS.get(word, "#fff"), "#999" if word == "stall" else "none"
-        parts.append(f'<rect x="{x}" y="38" width="14" height="14" fill="{colour}" stroke="{edge}"/>'
-                     f'<text class="small" x="{x + 19}" y="49">{_WORDS[word]}</text>')
+    for word, colour in _COLOURS.items():
+        parts.append(f'<rect x="{x}" y="38" width="14" height="14" fill="{colour}"/>'
+                     f'<text class="small" x="{x + 19}" y="49">{word}</text>')
         x += 100
     return parts
 
@@ -88,10 +89,26 @@ def _row(label: str, line: Timeline, top: int, scale: float) -> list[str]:
 
 def _slot(slot: Slot, top: int, scale: float) -> list[str]:
     way = "offload" if slot.direction == "forward" else "prefetch"
-    bars = [(slot.compute, top, _COLOURS[slot.direction],
-             f"{slot.step}, {slot.direction}: {slot.compute * 1e3:.3f} ms, stall {slot.stall * 1e3:.3f} ms"),
-            (slot.transfer, top + _BAR + _GAP, _COLOURS[way],
-             f"{way} of {', '.join(slot.tensors)}: {slot.moved / 1e6:,.1f} MB in {slot.transfer * 1e3:.3f} ms")]
-    return [f'<rect x="{_LEFT + slot.start * scale:.2f}" y="{y}" width="{seconds * scale:.2f}" height="{_BAR}" '
-            f'fill="{colour}" stroke="#fff" stroke-width="0.4"><title>{escape(text)}</title></rect>'
-            for seconds, y, colour, text in bars if seconds > 0]
+    below, wait = top + _BAR + _GAP, slot.end - slot.start - slot.compute
+    parts = _bar(slot.start, slot.compute, top, scale, _COLOURS[slot.direction],
+                 f"{slot.step}, {slot.direction}: {slot.compute * 1e3:.3f} ms, stall {slot.stall * 1e3:.3f} ms",
+                 slot.step)
+    if wait > 1e-9 * slot.end:
+        parts += _bar(slot.start + slot.compute, wait, top, scale, _COLOURS["waits"],
+                      f"{slot.step} waits {wait * 1e3:.3f} ms")
+    named = ", ".join(slot.tensors)
+    return parts + _bar(slot.start, slot.transfer, below, scale, _COLOURS[way],
+                        f"{way} of {named}: {slot.moved / 1e6:,.1f} MB in {slot.transfer * 1e3:.3f} ms", named)
+
+
+def _bar(start: float, seconds: float, y: int, scale: float, colour: str, about: str, label: str = "") -> list[str]:
+    """A bar with its title, and a label where it has room."""
+    if seconds <= 0:
+        return []
+    x, width = _LEFT + start * scale, seconds * scale
+    edge = ' stroke="#fff" stroke-width="1"' if width > 3 else ""
+    bar = (f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{_BAR}" fill="{colour}"{edge}>'
+           f"<title>{escape(about)}</title></rect>")
+    if not label or len(label) * _LETTER > width:
+        return [bar]
+    return [bar, f'<text class="name" x="{x + width / 2:.2f}" y="{y + _BAR - 7}">{escape(label)}</text>']

@@ -28,15 +28,19 @@ def test_bars_lie_where_the_slots_are() -> None:
     root = ElementTree.fromstring(gantt(lines(), "a < b & c"))
     assert root.attrib["viewBox"].startswith("0 0 1000 ")
     groups = root.findall(f"{SVG}g")
-    assert [text.text for group in groups for text in group.findall(f"{SVG}text")] == [
-        "oracle", "14,000.0 ms", "R&D", "16,000.0 ms"]
-    # The longest row, 16 s, is 880 wide. Forward of a: 2 s beside an offload of 4 s; then c at 4 s.
+    # Labels and step times, then what has room for its name in the bar.
+    assert [[text.text for text in group.findall(f"{SVG}text")] for group in groups] == [
+        ["oracle", "14,000.0 ms", "a<b", "c", "c", "a<b"],
+        ["R&D", "16,000.0 ms", "a<b", "data", "c", "c", "data", "a<b"]]
+    # The longest row, 16 s, is 880 wide. Forward of a<b: 2 s, a wait of 2 s, beside both an
+    # offload of 4 s; then c at 4 s.
     bars = [rect for rect in groups[1].findall(f"{SVG}rect") if rect.find(f"{SVG}title") is not None]
     found = [(float(bar.attrib["x"]), float(bar.attrib["width"]), bar[0].text) for bar in bars]
     assert [(x, width) for x, width, _ in found] == [
-        (96.0, 110.0), (96.0, 220.0), (316.0, 220.0), (536.0, 275.0), (536.0, 220.0), (811.0, 165.0)]
+        (96.0, 110.0), (206.0, 110.0), (96.0, 220.0), (316.0, 220.0), (536.0, 275.0), (536.0, 220.0), (811.0, 165.0)]
     assert found[0][2] == "a<b, forward: 2000.000 ms, stall 2000.000 ms"
-    assert found[1][2] == "offload of data: 0.0 MB in 4000.000 ms"
+    assert found[1][2] == "a<b waits 2000.000 ms"
+    assert found[2][2] == "offload of data: 0.0 MB in 4000.000 ms"
 
 
 def test_nothing_is_fetched_from_elsewhere() -> None:

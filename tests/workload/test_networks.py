@@ -135,6 +135,8 @@ def test_networks_from_files(tmp_path: Path) -> None:
     ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": 2, "kernel": 9}]}', "does not fit"),
     ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": "2", "kernel": 1}]}', "channels must"),
     ('{"input": [3, 8, 8], "layers": [{"kind": "relu", "name": "a", "after": "b"}]}', "no layer 'b' to read"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "conv", "name": "a", "channels": 2, "kernel": 1, "pad": 0.5}]}', "pad"),
+    ('{"input": [3, 8, 8], "layers": [{"kind": "norm", "name": "a", "over": "all"}]}', "over batch or layer"),
     ('{"input": [8], "layers": [{"kind": "pool", "name": "a", "kernel": 2, "stride": 2}]}', "reads channels, height"),
 ])
 def test_mistakes_in_files(content: str, says: str, tmp_path: Path) -> None:
@@ -158,10 +160,13 @@ def test_mistakes_in_tables() -> None:
     net = Builder("wrong", "a test", 1, (3, 8, 8))
     net.conv("a", 4, 3)
     net.conv("b", 4, 5, after="data")
+    net.fc("f", 5)
+    net.relu("b2", after="b")
     for build, says in ((lambda: net.conv("a", 4, 3), "two layers 'a'"),
                         (lambda: net.concat("c", ["a", "b"]), "cannot stand side by side"),
                         (lambda: net.add("s", ["a", "b"]), "cannot be added"),
                         (lambda: net.conv("g", 6, 1, groups=3), "cannot be split into 3 groups"),
+                        (lambda: net.attention("t", 1, "a", "a", "f"), "reads positions and features"),
                         (lambda: net.transformer_block("t", 2, 8), "reads positions and features")):
         with pytest.raises(ValueError, match=says):
             build()

@@ -177,6 +177,24 @@ def test_order_of_rows(name: str, density: float, link: float, lanes: int, gpu: 
     assert all(slot.stall >= -1e-12 for line in done.rows.values() for slot in line.slots)
 
 
+@settings(max_examples=50, deadline=None)
+@given(layers=st.lists(st.tuples(st.integers(1, 9), st.floats(0.1, 9), st.floats(0.1, 9)), min_size=2, max_size=6),
+       link=st.floats(10, 1e5))
+def test_chains_by_their_sum(layers: list[tuple[int, float, float]], link: float) -> None:
+    # In a chain, layer k computes beside its input's way out, and in backward beside the way in of layer k-1's input;
+    # the last layer's input stays.
+    net = Builder("chain", "a test", 1, (1, 10, 10))
+    for number, (channels, _, _) in enumerate(layers):
+        net.conv(f"conv{number}", channels, 1)
+    plan = tensors(net.network())
+    inputs = [400.0] + [400.0 * channels for channels, _, _ in layers[:-1]]
+    ways = [*(size / link for size in inputs[:-1]), 0.0]
+    expected = sum(max(forward, way) for (_, forward, _), way in zip(layers, ways, strict=True))
+    expected += sum(max(backward, way) for (_, _, backward), way in zip(layers, [0.0, *ways[:-1]], strict=True))
+    work = [Compute(forward, backward, 0, 0) for _, forward, backward in layers]
+    assert run(plan, work, swapped(plan, "all", 0), plain_dma(link), ENDLESS).seconds == pytest.approx(expected)
+
+
 @settings(max_examples=20, deadline=None)
 @given(name=st.sampled_from(PAPER), links=st.lists(st.floats(1, 500), min_size=2, max_size=5))
 def test_more_link_is_never_slower(name: str, links: list[float]) -> None:

@@ -90,17 +90,20 @@ class Builder:
 
     def lrn(self, name: str, size: int = 5, after: str | None = None) -> str:
         """Local response normalisation across ``size`` channels."""
+        _check_sizes(name, size=size)
         source = self._source(after)
         shape = self._shapes[source]
         return self._add(Layer(name, "lrn", (source,), shape, 0, math.prod(shape) * (2 * size + 3), reads_input=True,
                                reads_output=True))
 
-    def norm(self, name: str, kind: str = "batch norm", relu: bool = False, after: str | None = None) -> str:
-        """Batch or layer normalisation with scale and shift of every channel or feature."""
+    def norm(self, name: str, over: str = "batch", relu: bool = False, after: str | None = None) -> str:
+        """Normalisation over the ``batch`` (scale and shift of every channel) or the ``layer`` (of every feature)."""
+        if over not in ("batch", "layer"):
+            raise ValueError(f"{name}: a norm is over batch or layer, not {over!r}")
         source = self._source(after)
         shape = self._shapes[source]
-        features = shape[0] if kind == "batch norm" else shape[-1]
-        self._add(Layer(name, kind, (source,), shape, 2 * features, 8 * math.prod(shape), reads_input=True))
+        features = shape[0] if over == "batch" else shape[-1]
+        self._add(Layer(name, f"{over} norm", (source,), shape, 2 * features, 8 * math.prod(shape), reads_input=True))
         return self.relu(f"{name}/relu") if relu else name
 
     def concat(self, name: str, after: Sequence[str]) -> str:
@@ -132,7 +135,11 @@ class Builder:
 
     def attention(self, name: str, heads: int, query: str, key: str, value: str) -> str:
         """Scaled dot-product attention: scores, softmax, and the values they weigh."""
-        positions, features = self._shapes[self._source(query)]
+        shapes = [self._shapes[self._source(source)] for source in (query, key, value)]
+        if len(set(shapes)) != 1 or len(shapes[0]) != 2:
+            raise ValueError(f"{name} reads positions and features, three times alike, not "
+                             f"{', '.join(map(_text, shapes))}")
+        positions, features = shapes[0]
         _check_sizes(name, heads=heads)
         if features % heads:
             raise ValueError(f"{name}: {features} features cannot be split into {heads} heads")
@@ -154,10 +161,10 @@ class Builder:
                              for part in ("query", "key", "value"))
         self.attention(f"{name}/attention", heads, query, key, value)
         joined = self.add(f"{name}/add1", [self.linear(f"{name}/output", features), source])
-        normed = self.norm(f"{name}/norm1", "layer norm", after=joined)
+        normed = self.norm(f"{name}/norm1", "layer", after=joined)
         self.linear(f"{name}/up", hidden, relu=True)
         self.add(f"{name}/add2", [self.linear(f"{name}/down", features), normed])
-        return self.norm(f"{name}/norm2", "layer norm")
+        return self.norm(f"{name}/norm2", "layer")
 
     def network(self) -> Network:
         """The network as it stands."""
@@ -197,8 +204,10 @@ class Builder:
 
 def _span(name: str, size: int, kernel: int, stride: int, pad: int, ceil: bool = False) -> int:
     """Windows along one axis."""
+    if isinstance(pad, bool) or not isinstance(pad, int) or pad < 0:
+        raise ValueError(f"{name}: pad must be a whole number of 0 or more, not {pad!r}")
     room = size + 2 * pad - kernel
-    if pad < 0 or room < 0:
+    if room < 0:
         raise ValueError(f"{name}: a window of {kernel} does not fit into {size} with {pad} on both sides")
     if not ceil:
         return room // stride + 1
