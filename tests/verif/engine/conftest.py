@@ -35,7 +35,7 @@ def engine_bench(request: pytest.FixtureRequest, tmp_path: Path, build_dir: Path
                               tests=tests)
         except runner.BenchError as error:
             said = str(error)
-        regression = "CDMA_REGRESSION=full " if FULL else ""
-        pytest.fail(f"{said}\nreplay: {regression}CDMA_SEED={seed} python -m pytest '{request.node.nodeid}'", pytrace=False)
+        chosen = f"{'CDMA_REGRESSION=full ' if FULL else ''}CDMA_SEED={seed}"
+        pytest.fail(f"{said}\nreplay: {chosen} python -m pytest '{request.node.nodeid}'", pytrace=False)
 
     return run
