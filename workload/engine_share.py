@@ -11,7 +11,7 @@ __all__ = ["DESIGN_SHARE", "measured_shares"]
 
 DESIGN_SHARE = 0.99
 """The share of its limit that the engine is designed to reach in long transfers, at any density. Its regression demands
-0.98 of 512 KiB, start and end included; :func:`measured_shares` has what was measured."""
+0.98 in transfers of 512 KiB; :func:`measured_shares` has what was measured."""
 
 
 def measured_shares(path: str | Path, densities: Mapping[str, float],
