@@ -14,14 +14,14 @@ from verif.engine.build import engine_text
 _SHARES = {"tiny": 0.4, "default": 0.2, "paper": 0.15, "wide": 0.02}
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
-_FEWEST = 4
+_FEWEST = 2
 _SWEEP = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, element_bits=(8,)),
+    EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
+                 pipeline="fast"),
     EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096, raw_fallback=False),
     EngineConfig(lanes=5, beat_bytes=16, link_beat_bytes=32, block_bytes=2048, buffer_bytes=6144, crc=False,
                  outstanding_reads=1),
-    EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
-                 pipeline="fast"),
     EngineConfig(lanes=1, beat_bytes=64, link_beat_bytes=64, block_bytes=32768, buffer_bytes=65536,
                  element_bits=(16, 32)),
     EngineConfig(lanes=2, beat_bytes=32, link_beat_bytes=64, block_bytes=8192, buffer_bytes=16384, element_bits=(8, 32),
