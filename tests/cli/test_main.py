@@ -81,8 +81,10 @@ def test_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+    # Shells start what runs in the background with SIGINT ignored, and children inherit that.
     with subprocess.Popen(program("compress", "-", "out", "--element", "32"), cwd=tmp_path, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as running:
         # The child waits for standard input once its imports are done; an early signal would hit the interpreter.
         deadline = time.monotonic() + 60
         while _state(running.pid) != "S" and time.monotonic() < deadline:
