@@ -19,14 +19,13 @@ def timeline_text(outcome: dict[str, Any]) -> str:
                ", ".join(layer["offloads"]), fixed(layer["offload_bytes"] / 1e6, 1) if layer["offloads"] else "",
                *(fixed(sum(layer["stall_ms"][name].values()), 2) for name in algorithms)]
               for layer in outcome["layers"]]
-    engine, measured = outcome["engine"], "measured shares" if outcome["engine"]["measured"] else \
-        f"{outcome['engine']['share']:g} of it"
+    engine = outcome["engine"]
     return (
         f"{outcome['network']} ({outcome['about']}), batch {outcome['batch']}, on {outcome['gpu_name']};\n"
         f"{outcome['times']}; policy {outcome['policy']}: {outcome['swapped_tensors']} tensors, density "
         f"{outcome['swapped_density']:.3f} ({outcome['densities']});\nlink {outcome['link_gb_per_s']:g} GB/s; engine "
-        f"of {engine['lanes']} lanes of {engine['beat_bytes']} bytes at {engine['clock_mhz']:g} MHz, "
-        f"{engine['lane_gb_per_s']:g} GB/s, {measured}:\n\n"
+        f"{engine['preset']}: {engine['lanes']} lanes of {engine['beat_bytes']} bytes, a link port of "
+        f"{engine['link_beat_bytes']}, at {engine['clock_mhz']:g} MHz; {engine['share']}:\n\n"
         + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
                  "device GB"], rows)
         + f"\n\nStalls of both passes in ms; the device has {outcome['memory_gb']:g} GB:\n\n"

@@ -1,5 +1,5 @@
-"""Writes the generated pages of docs/ (commands, configuration, registers, performance) and the generated parts of
-README.md and docs/errors.md.
+"""Writes the generated pages of docs/ (commands, configuration, registers, performance), the generated parts of
+README.md and docs/errors.md, and the measured shares of the engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from cdma.options import DEFAULT_CORES
 from cdma.output import area_text, simulation_text
 from cdma.report import performance_page
 from hdl.catalog import kinds
-from hdl.engine_config import load_engine
+from hdl.engine_config import engine_preset_names, load_engine
 from hdl.handover.register_map import register_page
 from hdl.handover.statuses import ADVICE, MEANINGS
+from workload.engine_share import summary
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONFIGURATION = """\
@@ -129,13 +131,25 @@ def readme(figures: dict[str, Any]) -> str:
     return _between("README.md", _FIGURES, _END, f"```text\n{printed}\n```")
 
 
+def engine_shares(figures: dict[str, Any]) -> str:
+    """What the timeline takes from the measured transfers, by preset, as JSON with a line for each point."""
+    engines = summary(figures["engine"])
+    presets = {preset: engines[load_engine(preset).name] for preset in engine_preset_names()
+               if load_engine(preset).name in engines}
+    about = ("Made by `make docs` from docs/performance.json. By direction: balance, share of the limit, cycles of "
+             "start; see workload/engine_share.py.")
+    text = json.dumps({"about": about, "presets": presets}, indent=1)
+    return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
     figures: dict[str, Any] = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
     return {ROOT / "README.md": readme(figures),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
-            ROOT / "docs/performance.md": NOTE + performance_page(figures)}
+            ROOT / "docs/performance.md": NOTE + performance_page(figures),
+            ROOT / "workload/engine_share.json": engine_shares(figures)}
 
 
 def main() -> int:

@@ -1,32 +1,119 @@
-"""What share of its limit the engine reached where it was measured: the cycles of the regression, not the paper's."""
+"""What the engine reaches of its limit, from the cycles of the simulated engine.
+
+A transfer takes ``start + raw bytes / (share x limit)``: the limit is what lanes and link let through, the share is how
+busy the side that limits is while it streams, and the start is what the transfer takes beyond that, until the first
+block is ready and after the last has left. Both depend on the balance of the engine: the bandwidth of the lanes over
+what the link lets through, ratio x link bandwidth. Above 1 the link limits.
+
+Transfers of 1 MiB are measured, at densities from 0 to 1, with memories that answer at once and with memories that
+answer after 350 cycles and pause at random: of both, the lower share and the longer start count.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DESIGN_SHARE", "measured_shares"]
+import numpy as np
 
-DESIGN_SHARE = 0.99
-"""The share of its limit that the engine is designed to reach in long transfers, at any density. Its regression demands
-0.98 in transfers of 512 KiB; :func:`measured_shares` has what was measured."""
+__all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file", "measured", "presets", "summary"]
+
+_TABLE = Path(__file__).parent / "engine_share.json"
+DIRECTIONS = ("offload", "prefetch")
+"""Out of the device's memory, and back."""
 
 
-def measured_shares(path: str | Path, densities: Mapping[str, float],
-                    lanes: int | None = None) -> Callable[[str, str], float]:
-    """The measured share of every transfer, by its direction and its tensor's density.
+@dataclass(frozen=True)
+class Reached:
+    """Share of the limit while a transfer streams, and cycles that it takes beyond that."""
+
+    share: float
+    start_cycles: float
+
+
+Reach = Callable[[str, float], Reached]
+"""What the engine reaches in a direction (``offload`` or ``prefetch``) at a balance."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An engine that was measured.
+
+    Parameters
+    ----------
+    lanes, beat_bytes, link_beat_bytes
+        Its lanes, and the bytes of a beat on a lane and on the link.
+    points
+        Balance, share and start in cycles by direction, the balance rising.
+    """
+
+    lanes: int
+    beat_bytes: int
+    link_beat_bytes: int
+    points: Mapping[str, tuple[tuple[float, float, float], ...]]
+
+    def __call__(self, direction: str, balance: float) -> Reached:
+        """What it reaches: between two points on the line through them, beyond all as at the last."""
+        balances, shares, starts = zip(*self.points[direction], strict=True)
+        return Reached(float(np.interp(balance, balances, shares)), float(np.interp(balance, balances, starts)))
+
+
+def constant(share: float) -> Reach:
+    """The same share of the limit for every transfer, and no start.
+
+    Raises
+    ------
+    ValueError
+        If the share is not above 0 and at most 1.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"the share of its limit that the engine reaches must be above 0 and at most 1, not {share:g}")
+    return lambda direction, balance: Reached(share, 0.0)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return json.loads(_TABLE.read_text(encoding="utf-8"))["presets"]
+
+
+def presets() -> tuple[str, ...]:
+    """Names of the presets that were measured."""
+    return tuple(_table())
+
+
+def measured(preset: str) -> Measured:
+    """The figures of a preset of the engine, which ship with the project.
+
+    Raises
+    ------
+    ValueError
+        If it was not measured.
+    """
+    if preset not in _table():
+        raise ValueError(f"there are no measured cycles of an engine {preset!r}: give {', '.join(presets())}, or "
+                         f"figures of your own with --share FILE.json")
+    return _loaded(_table()[preset])
+
+
+def _loaded(entry: Mapping[str, Any]) -> Measured:
+    points = {direction: tuple(tuple(point) for point in entry[direction]) for direction in DIRECTIONS}
+    return Measured(entry["lanes"], entry["beat_bytes"], entry["link_beat_bytes"], points)
+
+
+def from_file(path: str | Path, lanes: int | None = None) -> Measured:
+    """The figures of an engine in a file that ``cdma bench`` wrote.
 
     Parameters
     ----------
     path
-        JSON as ``cdma bench`` writes it, with a list ``engine`` of objects that have direction, density and share.
-    densities
-        Of the tensors by name. The row nearest in density counts; of several, the lowest share, 1 at most (with
-        memories that pause at random a run may be lucky).
+        JSON with a list ``engine``, a row for every measured transfer.
     lanes
-        Take the rows of engines with as many lanes, where there are any.
+        Of several engines in it, the first with as many lanes, else the first.
 
     Raises
     ------
@@ -40,19 +127,37 @@ def measured_shares(path: str | Path, densities: Mapping[str, float],
     except ValueError as error:
         raise ValueError(f"{path} is no JSON: {error}") from error
     try:
-        own = [row for row in content["engine"] if lanes is not None and row.get("lanes") == lanes]
-        rows = [(str(row["direction"]), float(row["density"]), float(row["share"]))
-                for row in own or content["engine"]]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} must have a list 'engine' of objects with direction, density and share, as cdma "
-                         f"bench writes it") from error
-    for direction in ("offload", "prefetch"):
-        if not any(row[0] == direction and row[2] > 0 for row in rows):
+        engines = [_loaded(entry) for entry in summary(content["engine"]).values()]
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"{path} must have a list 'engine' of measured transfers, as cdma bench writes it") from error
+    for direction in DIRECTIONS:
+        if not any(engine.points[direction] for engine in engines):
             raise ValueError(f"{path} has no measured {direction} in its list 'engine'")
+    whole = [engine for engine in engines if all(engine.points.values())]
+    return next((engine for engine in whole if engine.lanes == lanes), whole[0])
 
-    def share(direction: str, tensor: str) -> float:
-        mine = [row for row in rows if row[0] == direction and row[2] > 0]
-        nearest = min(mine, key=lambda row: (abs(row[1] - densities[tensor]), row[2]))
-        return min(nearest[2], 1.0)
 
-    return share
+def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Measured transfers as the table has them: by engine, its dimensions and points.
+
+    Parameters
+    ----------
+    rows
+        As ``cdma bench`` measures them: name, lanes, beat_bytes, link_beat_bytes, direction, raw_bytes, packed_bytes,
+        cycles, limit in raw bytes per cycle, and share of the limit that the side which limits was busy.
+    """
+    engines: dict[str, dict[str, Any]] = {}
+    found: dict[tuple[str, str, float], list[Reached]] = defaultdict(list)
+    for row in rows:
+        name, direction = str(row["name"]), str(row["direction"])
+        engines.setdefault(name, {key: int(row[key]) for key in ("lanes", "beat_bytes", "link_beat_bytes")}
+                           | {way: [] for way in DIRECTIONS})
+        balance = (row["lanes"] * row["beat_bytes"] * row["packed_bytes"]
+                   / (row["link_beat_bytes"] * row["raw_bytes"]))
+        start = row["cycles"] - row["raw_bytes"] / (row["limit"] * row["share"])
+        # Where memories pause at random, a run may be lucky and pause less than was asked for.
+        found[name, direction, balance].append(Reached(min(row["share"], 1.0), max(start, 0.0)))
+    for (name, direction, balance), several in sorted(found.items()):
+        engines[name][direction].append([round(balance, 6), round(min(one.share for one in several), 6),
+                                         round(max(one.start_cycles for one in several), 1)])
+    return engines

@@ -92,8 +92,8 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
     for name in ("oracle", "vdnn", *ALGORITHMS):
         if progress is not None:
             progress("timelines", len(rows), 2 + len(ALGORITHMS))
-        rate = engine.rates(link, _ratios(fillings, name)) if name in ALGORITHMS else plain_dma(link)
-        rows[name] = run(plan, compute, () if name == "oracle" else chosen, rate, bandwidth)
+        transfer = engine.transfer(link, _ratios(fillings, name)) if name in ALGORITHMS else plain_dma(link)
+        rows[name] = run(plan, compute, () if name == "oracle" else chosen, transfer, bandwidth)
     return Study(plan, chosen, fillings, rows)
 
 

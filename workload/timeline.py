@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from workload.compute import Compute
+from workload.engine_share import Reach
 from workload.networks.tensors import Tensors
 from workload.swapping import high_water
 
-__all__ = ["Engine", "Slot", "Timeline", "plain_dma", "run", "slowed"]
+__all__ = ["Engine", "Slot", "Timeline", "Transfer", "plain_dma", "run", "slowed"]
 
-Rate = Callable[[str, str], float]
-"""Raw bytes per second of a tensor in a direction (``offload`` or ``prefetch``)."""
+Transfer = Callable[[str, str, int], float]
+"""Seconds that a tensor takes: its name, its direction (``offload`` or ``prefetch``), its raw bytes."""
 
 
 @dataclass(frozen=True)
@@ -31,35 +32,48 @@ class Engine:
     ----------
     lanes, beat_bytes, clock_mhz
         Their product is COMP_BW, what the lanes take in at most.
-    share
-        What the engine reaches of its limit; a number, or a function of direction and tensor.
+    link_beat_bytes
+        Bytes of a beat on its port to the link, which carries them at the same clock.
+    reach
+        What it reaches of its limit, see :mod:`workload.engine_share`.
     """
 
     lanes: int
     beat_bytes: int
+    link_beat_bytes: int
     clock_mhz: float
-    share: float | Callable[[str, str], float] = 0.99
+    reach: Reach
 
     @property
     def lane_bandwidth(self) -> float:
         """COMP_BW in bytes per second."""
         return self.lanes * self.beat_bytes * self.clock_mhz * 1e6
 
-    def rates(self, link: float, ratios: Callable[[str], float]) -> Rate:
-        """The raw bytes per second that it moves over a link of ``link`` bytes per second.
+    @property
+    def link_port_bandwidth(self) -> float:
+        """What its port to the link carries in bytes per second."""
+        return self.link_beat_bytes * self.clock_mhz * 1e6
 
-        ``share x min(COMP_BW, ratio x link)``, with each tensor's ratio.
+    def transfer(self, link: float, ratios: Callable[[str], float]) -> Transfer:
+        """Its transfers over a link of ``link`` bytes per second.
+
+        ``start + raw bytes / (share x min(COMP_BW, ratio x link))``, with each tensor's ratio. A link that is faster
+        than the engine's port to it has the port's bandwidth.
         """
-        def rate(name: str, direction: str) -> float:
-            share = self.share(direction, name) if callable(self.share) else self.share
-            return share * min(self.lane_bandwidth, ratios(name) * link)
+        carried = min(link, self.link_port_bandwidth)
 
-        return rate
+        def seconds(name: str, direction: str, size: int) -> float:
+            through = ratios(name) * carried
+            reached = self.reach(direction, self.lane_bandwidth / through)
+            return (reached.start_cycles / (self.clock_mhz * 1e6)
+                    + size / (reached.share * min(self.lane_bandwidth, through)))
+
+        return seconds
 
 
-def plain_dma(link: float) -> Rate:
+def plain_dma(link: float) -> Transfer:
     """The copy engine of vDNN: the link's bandwidth for every tensor."""
-    return lambda name, direction: link
+    return lambda name, direction, size: size / link
 
 
 @dataclass(frozen=True)
@@ -126,7 +140,8 @@ class Timeline:
         return sum(slot.transfer for slot in self.slots)
 
 
-def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], rate: Rate, bandwidth: float) -> Timeline:
+def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transfer: Transfer,
+        bandwidth: float) -> Timeline:
     """The timeline of one training step.
 
     Parameters
@@ -137,8 +152,8 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], rate: 
         What each step takes without swapping.
     chosen
         Tensors that are swapped; none for the oracle.
-    rate
-        How fast each moves.
+    transfer
+        How long each takes.
     bandwidth
         Bytes per second of the device's memory.
     """
@@ -156,10 +171,10 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], rate: 
         nonlocal clock
         way = "offload" if direction == "forward" else "prefetch"
         moved = sum(plan.tensors[name].size for name in tensors)
-        transfer = sum(plan.tensors[name].size / rate(name, way) for name in tensors)
-        busy = slowed(alone, traffic, moved, transfer, bandwidth)
-        end = clock + max(busy, transfer)
-        slots.append(Slot(step, direction, clock, end, busy, alone, transfer, moved, tuple(tensors)))
+        moving = sum(transfer(name, way, plan.tensors[name].size) for name in tensors)
+        busy = slowed(alone, traffic, moved, moving, bandwidth)
+        end = clock + max(busy, moving)
+        slots.append(Slot(step, direction, clock, end, busy, alone, moving, moved, tuple(tensors)))
         clock = end
 
     for number, step in enumerate(plan.steps):

@@ -31,6 +31,7 @@ _EXAMPLES = """\
   cdma timeline squeezenet --densities dump.npz --json | jq '.rows[].step_ms'
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
   cdma timeline vgg16 --policy lms --least-kb 1024 --use 0.3
+  cdma timeline googlenet --gpu a100 --link 25.6 --engine wide --clock 800
   cdma timeline --paper                                   the paper's six networks beside its figures"""
 
 
@@ -55,14 +56,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--memory", type=_positive, metavar="GB", help="memory of the device (default: the GPU's)")
     parser.add_argument("--link", type=_positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
                         "12.8, what the paper gets from PCIe 3 x16)")
-    parser.add_argument("--lanes", type=_count, default=6, metavar="N", help="lanes of the engine (default: 6, the "
-                        "paper's memory controllers)")
-    parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), default=32, help="bytes of a lane's transfer "
-                        "(default: 32)")
+    parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine by whose dimensions and measured "
+                        "cycles to go: default, paper, tiny or wide (default: paper, six lanes of 32 bytes)")
+    parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
+    parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
+                        "preset's)")
     parser.add_argument("--clock", type=_positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
-    parser.add_argument("--measured", metavar="FILE", help="figures of cdma bench: the engine's measured share of its "
-                        "limit (default: 0.99, what it is designed to reach)")
+    parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="what the engine reaches of its "
+                        "limit: a number above 0 and at most 1, or figures of cdma bench (default: the measured cycles "
+                        "of the preset)")
     parser.add_argument("--density", type=_share, metavar="X", help="density of all tensors behind a ReLU, 0 to 1")
     parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
     parser.add_argument("--efficiency", type=_share, metavar="X", help="share of the GPU's peak that convolutions "
@@ -101,40 +104,36 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[dict[str, Any], Study]:
-    from workload.compute import load_profile, profiled, roofline
-    from workload.densities import default_fillings, fillings_from_file
-    from workload.engine_share import DESIGN_SHARE, measured_shares
     from workload.gpus import EFFICIENCY, gpu
-    from workload.networks.catalog import load_network
-    from workload.networks.tensors import tensors
-    from workload.study import study
-    from workload.swapping import swapped
-    from workload.timeline import Engine
+    from workload.scenario import Scenario, build_engine
 
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")
-    device, plan = gpu(call.gpu), tensors(load_network(name, call.batch))
-    efficiency = EFFICIENCY if call.efficiency is None else call.efficiency
-    compute = profiled(plan, load_profile(call.profile)) if call.profile else roofline(plan, device, efficiency)
-    fillings = fillings_from_file(call.densities, plan, call.density) if call.densities else \
-        default_fillings(plan, call.density)
-    memory = device.memory if call.memory is None else call.memory
-    chosen = swapped(plan, call.policy, memory * 1e9, round(call.least_kb * 1024), call.use)
-    share = measured_shares(call.measured, {key: filling.density for key, filling in fillings.items()},
-                            call.lanes) \
-        if call.measured else DESIGN_SHARE
-    engine = Engine(call.lanes, call.beat_bytes, call.clock, share)
-    done = study(plan, compute, device, chosen, fillings, engine, call.link * 1e9, progress)
+    engine = build_engine(call.engine, call.clock, call.lanes, call.beat_bytes, call.share)
+    scenario = Scenario(
+        name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, call.link, engine,
+        call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, call.profile)
+    done = scenario.study(progress)
+    network = done.plan.network
     return {
-        "network": plan.network.name, "about": plan.network.about, "batch": plan.network.batch, "gpu": device.name,
-        "gpu_name": device.about, "memory_gb": memory, "policy": call.policy, "link_gb_per_s": call.link,
+        "network": network.name, "about": network.about, "batch": network.batch, "gpu": call.gpu,
+        "gpu_name": gpu(call.gpu).about, "memory_gb": scenario.device_memory, "policy": call.policy,
+        "link_gb_per_s": call.link,
         "times": f"times from {Path(call.profile).name}" if call.profile else
-        f"times from its roofline at {efficiency:g} of the peak",
-        "densities": _densities(call, plan.network.name),
-        "engine": {"lanes": call.lanes, "beat_bytes": call.beat_bytes, "clock_mhz": call.clock,
-                   "lane_gb_per_s": engine.lane_bandwidth / 1e9, "measured": bool(call.measured),
-                   "share": None if call.measured else share},
+        f"times from its roofline at {scenario.efficiency:g} of the peak",
+        "densities": _densities(call, network.name),
+        "engine": {"preset": call.engine, "lanes": engine.lanes, "beat_bytes": engine.beat_bytes,
+                   "link_beat_bytes": engine.link_beat_bytes, "clock_mhz": call.clock,
+                   "lane_gb_per_s": engine.lane_bandwidth / 1e9,
+                   "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "share": _share_text(call.share)},
         **done.as_dict()}, done
+
+
+def _share_text(share: float | str | None) -> str:
+    """What the engine reaches of its limit, in words."""
+    if share is None:
+        return "measured cycles"
+    return f"measured cycles of {Path(share).name}" if isinstance(share, str) else f"{share:g} of its limit"
 
 
 def _densities(call: argparse.Namespace, network: str) -> str:
@@ -187,6 +186,12 @@ def _number(text: str, what: str, allowed: Any) -> float:
     if not allowed(number):
         raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
     return number
+
+
+def _share_or_file(text: str) -> float | str:
+    if text.endswith(".json"):
+        return text
+    return _number(text, "a number above 0 and at most 1, or a .json file", lambda number: 0 < number <= 1)
 
 
 def _positive(text: str) -> float:

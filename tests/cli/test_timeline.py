@@ -15,7 +15,11 @@ from workload.data import shipped
 
 
 def rows(outcome: Any) -> dict[str, Any]:
-    return {row["row"]: row for row in outcome.json["rows"]}
+    return rows_by_name(outcome.json)
+
+
+def rows_by_name(found: Any) -> dict[str, Any]:
+    return {row["row"]: row for row in found["rows"]}
 
 
 def test_rows_and_layers(cdma: Callable[..., Any]) -> None:
@@ -58,13 +62,25 @@ def test_densities_of_a_dump(cdma: Callable[..., Any]) -> None:
     assert fillings["fire9/concat"]["zvc"] == pytest.approx(5.547, abs=1e-3)      # the ratio cdma simulate finds
 
 
-def test_density_engine_and_measured_shares(cdma: Callable[..., Any]) -> None:
+def test_density_and_engine(cdma: Callable[..., Any]) -> None:
     few = rows(cdma("timeline", "nin", "--density", 0.1, "--lanes", 1, "--beat-bytes", 16, "--clock", 500, "--json"))
     # 8 GB/s of lanes are less than the link: compression cannot help.
     assert few["zvc"]["step_ms"] > few["vdnn"]["step_ms"]
-    figures = ROOT / "docs/performance.json"
-    found = cdma("timeline", "nin", "--measured", figures, "--json").json
-    assert found["engine"]["measured"] and found["engine"]["share"] is None
+    # 512 bytes at 1000 MHz, and 64 on the link.
+    wide = cdma("timeline", "nin", "--engine", "wide", "--json").json["engine"]
+    assert (wide["lane_gb_per_s"], wide["link_port_gb_per_s"], wide["share"]) == (512, 64, "measured cycles")
+
+
+def test_share_of_a_number_or_file(cdma: Callable[..., Any]) -> None:
+    half = cdma("timeline", "nin", "--share", 0.5, "--json").json
+    assert half["engine"]["share"] == "0.5 of its limit"
+    shipped_shares = cdma("timeline", "nin", "--json").json
+    own = cdma("timeline", "nin", "--share", ROOT / "docs/performance.json", "--json").json
+    # The shipped table is made from that file, of which the rows with six lanes count.
+    assert own["rows"] == shipped_shares["rows"]
+    assert own["engine"]["share"] == "measured cycles of performance.json"
+    transfers = {row["row"]: row["transfer_ms"] for row in half["rows"]}
+    assert transfers["zvc"] == pytest.approx(2 * transfers["vdnn"] / rows_by_name(half)["zvc"]["ratio"], rel=0.02)
 
 
 def test_policies(cdma: Callable[..., Any]) -> None:
@@ -127,7 +143,9 @@ def test_list(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--profile", "gone.json"), "cannot read gone.json"),
     (("vgg16", "--profile", "gone.json", "--efficiency", "0.5"), "leave --efficiency out"),
     (("vgg16", "--densities", "gone.npz"), "cannot read gone.npz"),
-    (("vgg16", "--measured", "gone.json"), "cannot read gone.json"),
+    (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
+    (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
+    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give default, paper"),
     (("--paper", "--batch", "3"), "--batch is for one network"),
 ])
 def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:

@@ -1,4 +1,4 @@
-"""Rooflines, profiles, and the engine's measured share."""
+"""Rooflines and profiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from workload.compute import load_profile, profiled, roofline
-from workload.engine_share import measured_shares
 from workload.gpus import GPUS, Gpu, gpu
 from workload.networks.builder import Builder
 from workload.networks.tensors import Tensors, tensors
@@ -88,21 +87,3 @@ def test_malformed_profiles(content: str, says: str, tmp_path: Path) -> None:
         load_profile(path)
     with pytest.raises(ValueError, match="cannot read"):
         load_profile(tmp_path / "gone.json")
-
-
-def test_measured_shares(tmp_path: Path) -> None:
-    path = tmp_path / "figures.json"
-    rows = [("offload", 0.2, 0.95, 4), ("offload", 0.6, 0.98, 4), ("offload", 0.6, 0.97, 6), ("prefetch", 0.5, 1.02, 4)]
-    path.write_text(json.dumps({"engine": [
-        {"direction": direction, "density": density, "share": share, "lanes": lanes}
-        for direction, density, share, lanes in rows]}))
-    densities = {"thin": 0.3, "thick": 0.9}
-    share = measured_shares(path, densities)
-    assert [share("offload", "thin"), share("offload", "thick"), share("prefetch", "thin")] == [0.95, 0.97, 1.0]
-    assert measured_shares(path, densities, lanes=4)("offload", "thick") == 0.98
-    with pytest.raises(ValueError, match="has no measured prefetch"):
-        measured_shares(path, densities, lanes=6)
-    for content, says in (("{", "is no JSON"), ("{}", "must have a list"), ('{"engine": [3]}', "must have a list")):
-        path.write_text(content)
-        with pytest.raises(ValueError, match=says):
-            measured_shares(path, densities)

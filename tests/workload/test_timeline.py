@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from workload.compute import Compute, roofline
 from workload.data import shipped
 from workload.densities import PAPER_AVERAGE, default_fillings, fillings_from_file, measured, uniform
+from workload.engine_share import Reached, constant
 from workload.gpus import GPUS
 from workload.networks.builder import Builder
 from workload.networks.catalog import PAPER, load_network
@@ -69,20 +70,35 @@ def test_vdnn_by_hand() -> None:
 def test_engine_by_hand() -> None:
     # Link 500: data has ratio 1, a ratio 4, so that the link would move 500 and 2,000; the lanes take in 2 x 16 x 50 =
     # 1,600; half of the limit is reached. data: 4,000 / 250 = 16 s, a: 8,000 / 800 = 10 s.
-    engine = Engine(2, 16, 50e-6, share=0.5)
+    engine = Engine(2, 16, 16, 50e-6, constant(0.5))
     assert engine.lane_bandwidth == pytest.approx(1600)
-    rates = engine.rates(500.0, {"data": 1.0, "a": 4.0}.__getitem__)
-    line = run(three(), WORK, ("data", "a"), rates, ENDLESS)
+    assert engine.link_port_bandwidth == pytest.approx(800)
+    transfer = engine.transfer(500.0, {"data": 1.0, "a": 4.0}.__getitem__)
+    line = run(three(), WORK, ("data", "a"), transfer, ENDLESS)
     # Forward: 16, 10, 5; backward: max(10, 10), max(9, 16), 6.
     assert stalls(line) == [13.0, 6.0, 0.0, 0.0, 7.0, 0.0]
     assert line.seconds == pytest.approx(63)
     assert [slot.transfer for slot in line.slots] == pytest.approx([16, 10, 0, 10, 16, 0])
 
 
-def test_share_by_direction() -> None:
-    engine = Engine(1, 16, 1.0, share=lambda direction, name: {"offload": 0.5, "prefetch": 0.25}[direction])
-    rates = engine.rates(1e9, lambda name: 1.0)
-    assert [rates("a", "offload"), rates("a", "prefetch")] == pytest.approx([8e6, 4e6])
+def test_what_is_reached_by_direction_and_balance() -> None:
+    # 16 bytes at 1 MHz are 16e6 bytes a second. Over a link of 4e6 with ratio 2 the balance is 2, the limit 8e6.
+    asked = []
+
+    def reach(direction: str, balance: float) -> Reached:
+        asked.append((direction, balance))
+        return {"offload": Reached(0.5, 3e6), "prefetch": Reached(0.25, 0.0)}[direction]
+
+    transfer = Engine(1, 16, 16, 1.0, reach).transfer(4e6, lambda name: 2.0)
+    assert [transfer("a", "offload", 4_000_000), transfer("a", "prefetch", 4_000_000)] == pytest.approx([4.0, 2.0])
+    assert asked == [("offload", 2.0), ("prefetch", 2.0)]
+
+
+def test_a_link_faster_than_the_port_has_the_ports_bandwidth() -> None:
+    # The port carries 16e6 bytes a second; with ratio 1 that limits, whatever the link.
+    engine = Engine(4, 16, 16, 1.0, constant(1.0))
+    for link in (16e6, 1e9):
+        assert engine.transfer(link, lambda name: 1.0)("a", "offload", 16_000_000) == pytest.approx(1.0)
 
 
 def test_what_the_first_backward_step_needs_is_fetched_before_it() -> None:
@@ -167,7 +183,7 @@ def test_order_of_rows(name: str, density: float, link: float, lanes: int, gpu: 
     # Wherever the engine's rate is the link's or more, cDMA lies between the oracle and vDNN.
     plan = tensors(load_network(name))
     chosen = frozenset(swapped(plan, policy, 0) - {"data"})
-    engine = Engine(lanes, 32, 1000, share=1.0)
+    engine = Engine(lanes, 32, 256, 1000, constant(1.0))
     fillings = default_fillings(plan, density)
     done = study(plan, roofline(plan, GPUS[gpu]), GPUS[gpu], chosen, fillings, engine, link * 1e9)
     times = {row: line.seconds for row, line in done.rows.items()}
@@ -207,8 +223,8 @@ def test_more_link_is_never_slower(name: str, links: list[float]) -> None:
 def test_ratio_one_and_lanes_enough_is_vdnn() -> None:
     plan = tensors(load_network("squeezenet"))
     compute, chosen = roofline(plan, GPUS["v100"]), swapped(plan, "all", 0)
-    rates = Engine(64, 64, 1000, share=1.0).rates(12.8e9, lambda name: 1.0)
-    assert run(plan, compute, chosen, rates, 900e9) == run(plan, compute, chosen, plain_dma(12.8e9), 900e9)
+    transfer = Engine(64, 64, 64, 1000, constant(1.0)).transfer(12.8e9, lambda name: 1.0)
+    assert run(plan, compute, chosen, transfer, 900e9) == run(plan, compute, chosen, plain_dma(12.8e9), 900e9)
 
 
 def test_fillings() -> None:
