@@ -1,10 +1,18 @@
-"""The dump that ships: feature maps of a trained network on a photograph (see README.md beside it)."""
+"""The dumps that ship: feature maps of trained networks (see README.md beside them)."""
 
 from pathlib import Path
 
-__all__ = ["shipped"]
+__all__ = ["DIGITS", "shipped", "shipped_dumps"]
+
+DIGITS = Path(__file__).parent / "digits_cnn.npz"
+"""Path of a small network's feature maps at five points of its training: float32, NCHW, arrays named p000/conv1."""
 
 
 def shipped() -> Path:
-    """Path of the shipped dump: float32 feature maps of SqueezeNet, NCHW, one array per layer."""
+    """Path of the dump that commands take when none is named: float32 feature maps of SqueezeNet, NCHW."""
     return Path(__file__).parent / "squeezenet_cc0.npz"
+
+
+def shipped_dumps() -> dict[str, Path]:
+    """Paths of all dumps that ship, by name."""
+    return {path.stem: path for path in (shipped(), DIGITS)}

@@ -1,0 +1,54 @@
+"""Capture of activations from PyTorch, as dumps that all commands read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workload.capturing.settings import Settings
+
+if TYPE_CHECKING:
+    from workload.capturing.recorder import Recorder
+
+__all__ = ["capture"]
+
+
+def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[int] | None = None,
+            modules: str | Iterable[str] = ("*",), outputs: bool = False, least: int = 4096, max_array: int = 4 << 20,
+            max_total: int = 1 << 30, form: str | None = None) -> Recorder:
+    """Write what backward keeps of a model's activations, while it trains.
+
+    ::
+
+        with capture(model, "dump", every=100) as recorder:
+            for recorder.epoch in range(epochs):
+                train(model)
+
+    Parameters
+    ----------
+    model
+        A ``torch.nn.Module``.
+    folder
+        A new dump: a file of arrays for each step, and ``manifest.json``.
+    every, steps, modules, outputs, least, max_array, max_total, form
+        See :class:`workload.capturing.settings.Settings`.
+
+    Returns
+    -------
+    Recorder
+        A context manager: the model is captured from its beginning to its end.
+
+    Raises
+    ------
+    ValueError
+        If PyTorch is not installed, a choice is not allowed, no module fits, or the folder has a dump already.
+    TypeError
+        If the model is no ``torch.nn.Module``.
+    """
+    patterns = (modules,) if isinstance(modules, str) else tuple(modules)
+    settings = Settings(every, None if steps is None else tuple(steps), patterns, outputs, least, max_array, max_total,
+                        form)
+    from workload.capturing.recorder import Recorder
+
+    return Recorder(model, folder, settings)

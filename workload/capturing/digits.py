@@ -1,0 +1,123 @@
+"""The worked example: a small convolutional network learns the handwritten digits that scikit-learn brings along.
+
+The images are 8x8 pixels in 17 shades, scaled up to 16x16. Every third one is for testing. Seeds are fixed, so that a
+run gives the same figures again on the same machine and release of PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workload.capturing.extra import package
+from workload.capturing.rounding import rounded
+
+__all__ = ["BATCH", "EPOCHS", "Digits", "Training", "steps", "train"]
+
+torch = package("torch")
+
+EPOCHS = 12
+BATCH = 64
+_SIDE = 16  # of an image after scaling
+_RATE, _MOMENTUM, _DECAY = 0.05, 0.9, 5e-4
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run: share of the test images that it gets right, and mean loss of every epoch."""
+
+    seed: int
+    narrow: str | None
+    accuracy: float
+    losses: tuple[float, ...]
+
+
+class Digits(torch.nn.Module):
+    """Four convolutions, two max poolings and two linear layers; a ReLU behind each but the last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = torch.nn.Conv2d(1, 16, 3, padding=1)
+        self.conv2 = torch.nn.Conv2d(16, 32, 3, padding=1)
+        self.pool2 = torch.nn.MaxPool2d(2)
+        self.conv3 = torch.nn.Conv2d(32, 48, 3, padding=1)
+        self.conv4 = torch.nn.Conv2d(48, 48, 3, padding=1)
+        self.pool4 = torch.nn.MaxPool2d(2)
+        self.fc1 = torch.nn.Linear(48 * (_SIDE // 4) ** 2, 128)
+        self.fc2 = torch.nn.Linear(128, 10)
+        for weight in self.parameters():
+            if weight.dim() > 1:
+                torch.nn.init.kaiming_normal_(weight, nonlinearity="relu")
+
+    def forward(self, images: Any) -> Any:
+        """The scores of the ten digits."""
+        relu = torch.nn.functional.relu
+        maps = self.pool2(relu(self.conv2(relu(self.conv1(images)))))
+        maps = self.pool4(relu(self.conv4(relu(self.conv3(maps)))))
+        return self.fc2(relu(self.fc1(maps.flatten(1))))
+
+
+def steps() -> int:
+    """Training steps of a run."""
+    return EPOCHS * (len(_data()[0]) // BATCH)
+
+
+def train(narrow: str | None = None, seed: int = 0,
+          watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
+          progress: Callable[[str, int, int], None] | None = None) -> Training:
+    """Train the network and test it.
+
+    Parameters
+    ----------
+    narrow
+        Format of :data:`workload.formats.FORMATS` that the activations kept for backward are rounded to; None leaves
+        them as they are.
+    seed
+        Of weights and order.
+    watch
+        Called with the model; training runs in the context that it gives, as :class:`workload.capturing.recorder.
+        Recorder` is one.
+    progress
+        Called with a stage, the epochs done and all of them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such format.
+    """
+    torch.manual_seed(seed)
+    images, labels, test_images, test_labels = _data()
+    model = Digits()
+    optimizer = torch.optim.SGD(model.parameters(), lr=_RATE, momentum=_MOMENTUM, weight_decay=_DECAY)
+    losses = []
+    with watch(model) if watch else nullcontext() as watcher, rounded(model, narrow):
+        for epoch in range(EPOCHS):
+            if progress is not None:
+                progress("training", epoch, EPOCHS)
+            if watcher is not None:
+                watcher.epoch = epoch
+            total = 0.0
+            for chosen in torch.randperm(len(images))[:len(images) // BATCH * BATCH].split(BATCH):
+                loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            losses.append(total / (len(images) // BATCH))
+    with torch.no_grad():
+        right = (model.eval()(test_images).argmax(1) == test_labels).float().mean()
+    return Training(seed, narrow, right.item(), tuple(losses))
+
+
+def _data() -> tuple[Any, Any, Any, Any]:
+    """Images and labels to train on, and to test on."""
+    data, target = package("sklearn.datasets").load_digits(return_X_y=True)
+    images = torch.tensor(data.reshape(-1, 1, 8, 8), dtype=torch.float32) / 16
+    images = torch.nn.functional.interpolate(images, size=(_SIDE, _SIDE), mode="bilinear")
+    labels = torch.tensor(target)
+    test = torch.from_numpy(np.arange(len(labels)) % 3 == 0)
+    return images[~test], labels[~test], images[test], labels[test]

@@ -1,0 +1,149 @@
+"""The folder that a capture writes: a file of arrays for each step, and a manifest that says what is in them.
+
+Files and manifest are written beside their place and then renamed, so that a folder can be read at any time: while
+the training runs, and after it was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["FORMAT", "MANIFEST", "VERSION", "Entry", "Manifest"]
+
+FORMAT = "cdma-dump"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array.
+
+    Attributes
+    ----------
+    module
+        The module that returned it; for what functions make, the module that finished before.
+    kind
+        ``saved`` for backward, or ``output`` of a module alone.
+    saved_by
+        The module in which it was saved first; None for an output.
+    shape, full_shape
+        As it is in the file, and in the whole batch.
+    dtype
+        Type of its values, as PyTorch names it.
+    layout
+        Order of its values in device memory, ``NCHW`` or ``NHWC``; None for other than four dimensions. In the file
+        it is always NCHW.
+    density
+        Share of values of the whole batch that have a bit set.
+    """
+
+    module: str
+    kind: str
+    saved_by: str | None
+    shape: tuple[int, ...]
+    full_shape: tuple[int, ...]
+    dtype: str
+    layout: str | None
+    density: float
+
+
+class Manifest:
+    """The manifest of a new dump; writing begins with the first step.
+
+    Parameters
+    ----------
+    folder
+        Made when it is not there.
+    model
+        Class of the model.
+
+    Raises
+    ------
+    ValueError
+        If the folder has a dump already, or cannot be made.
+    """
+
+    def __init__(self, folder: str | Path, model: str) -> None:
+        self.folder = Path(folder)
+        if (self.folder / MANIFEST).exists():
+            raise ValueError(f"{self.folder} has a dump already: choose another folder, or delete it first")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
+        self._content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "model": model, "files": [],
+                                         "arrays": {}, "notes": []}
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The steps written so far."""
+        return self._content["files"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out, in words."""
+        return self._content["notes"]
+
+    def add(self, name: str, write: Callable[[BinaryIO], None], step: int, epoch: int | None,
+            entries: Mapping[str, Entry], saved_bytes: int, written_bytes: int) -> None:
+        """Write the file of a step, and the manifest with it.
+
+        Parameters
+        ----------
+        name
+            Of the file.
+        write
+            Writes its content.
+        step, epoch
+            As they are counted; the epoch is None where nobody told it.
+        entries
+            The arrays by name.
+        saved_bytes
+            Bytes of all that backward keeps at this step, captured or not.
+        written_bytes
+            Bytes of the arrays.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; the folder is as before then.
+        """
+        self._replace(name, write)
+        self.files.append({"file": name, "step": step, "epoch": epoch, "bytes": written_bytes,
+                           "saved_bytes": saved_bytes})
+        self._content["arrays"].update({key: {"file": name, **asdict(entry)} for key, entry in entries.items()})
+        self.save()
+
+    def note(self, text: str) -> None:
+        """Say, once, what was left out."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def save(self) -> None:
+        """Write the manifest.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        text = json.dumps(self._content, indent=1).encode()
+        self._replace(MANIFEST, lambda file: file.write(text))
+
+    def _replace(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
+        part = self.folder / f".{name}.part"
+        try:
+            with part.open("wb") as file:
+                write(file)
+            os.replace(part, self.folder / name)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise

@@ -1,0 +1,117 @@
+"""Capture: what backward keeps of a model's activations, written step by step while it trains."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from workload.capturing.extra import package
+from workload.capturing.files import writer
+from workload.capturing.manifest import Manifest
+from workload.capturing.settings import INPUT, Settings, prefix
+from workload.capturing.step import Step
+
+__all__ = ["Recorder"]
+
+torch = package("torch")
+
+
+class Recorder:
+    """Captures steps of a model's training, as a context manager; see :func:`workload.capture`.
+
+    A step is a call of the model while it is in training mode and gradients are recorded. Between captured steps the
+    model has two hooks; in one, each of its modules has. Backward gets what was saved, unchanged.
+
+    Attributes
+    ----------
+    epoch
+        The epoch that the manifest names; the training sets it, None until then.
+    step
+        Steps met so far.
+    stopped
+        Why nothing more is captured; None while all is well.
+    """
+
+    def __init__(self, model: Any, folder: str | Path, settings: Settings) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise TypeError(f"only a torch.nn.Module can be captured, not {type(model).__name__}")
+        self._model, self._settings = model, settings
+        settings.check_modules([(INPUT, INPUT), *((name, type(module).__name__)
+                                                  for name, module in model.named_modules())])
+        self.manifest = Manifest(folder, type(model).__name__)
+        self.epoch: int | None = None
+        self.step = 0
+        self.stopped: str | None = None
+        self._total = 0
+        self._handles: list[Any] = []
+        self._now: Step | None = None
+
+    def __enter__(self) -> Self:
+        self._handles = [
+            self._model.register_forward_pre_hook(self._begin, prepend=True, with_kwargs=True),
+            self._model.register_forward_hook(self._end, always_call=True)]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._drop()
+        for handle in self._handles:
+            handle.remove()
+        if self.step:
+            self._save(self.manifest.save)
+
+    def begin(self, args: Any, kwargs: Any) -> None:
+        """Begin a step whose call was under way when the hooks were set."""
+        self._begin(self._model, args, kwargs)
+
+    def _begin(self, model: Any, args: Any, kwargs: Any) -> None:
+        if not (model.training and torch.is_grad_enabled()):
+            return
+        self._drop()
+        if self.stopped is None and self._settings.due(self.step):
+            self._now = Step(self._model, self._settings, self._settings.max_total - self._total, (args, kwargs))
+        self.step += 1
+
+    def _end(self, model: Any, args: Any, output: Any) -> None:
+        now = self._now
+        if now is None or now.failed():
+            self._drop()
+            return
+        self._now = None
+        now.close()
+        step = self.step - 1
+        for text in now.notes:
+            self.manifest.note(text)
+        if now.full:
+            self._stop(f"stopped at step {step}: its arrays would exceed the limit of {self._settings.max_total:,} "
+                       f"bytes in all, {self._total:,} are written")
+            return
+        suffix, write = writer({f"{prefix(step)}/{name}": tensor for name, (tensor, _) in now.arrays.items()},
+                               self._settings.form)
+        entries = {f"{prefix(step)}/{name}": entry for name, (_, entry) in now.arrays.items()}
+        if self._save(partial(self.manifest.add, prefix(step) + suffix, write, step, self.epoch, entries,
+                              now.saved_bytes, now.bytes)):
+            self._total += now.bytes
+
+    def _save(self, write: Any) -> bool:
+        """Write, and go on training where that fails."""
+        try:
+            write()
+        except OSError as error:
+            self.stopped = f"cannot write to {self.manifest.folder}: {error.strerror or error}"
+            warnings.warn(f"capture stopped: {self.stopped}", stacklevel=2)
+            return False
+        return True
+
+    def _stop(self, why: str) -> None:
+        self.stopped = why
+        self.manifest.note(why)
+        self._save(self.manifest.save)
+
+    def _drop(self) -> None:
+        if self._now is not None:
+            self._now.close()
+            self._now = None

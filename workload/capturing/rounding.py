@@ -1,0 +1,63 @@
+"""Training with rounded activations: what backward keeps is narrowed, as the engine would store it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from workload.capturing.extra import package
+from workload.capturing.storage import Weights, activation, storage_of
+from workload.formats import FORMATS
+from workload.narrow import narrow, widen
+
+__all__ = ["rounded"]
+
+torch = package("torch")
+
+
+@contextmanager
+def rounded(model: Any, name: str | None) -> Iterator[None]:
+    """Round the float32 activations that are saved for backward, to nearest with ties to even; weights stay.
+
+    Forward works on exact values, backward on those that came back.
+
+    Parameters
+    ----------
+    model
+        Its parameters and buffers are left alone.
+    name
+        Format; None leaves all as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such format.
+    """
+    if name is None:
+        yield
+        return
+    if name not in FORMATS:
+        raise ValueError(f"there is no format {name!r} to narrow activations to: there are {', '.join(FORMATS)}")
+    size, weights = FORMATS[name].element_bytes, Weights(model)
+    # What several layers save is rounded once; an entry is found only while its tensor is alive.
+    last: dict[Any, tuple[int, Any]] = {}
+
+    def pack(tensor: Any) -> Any:
+        if tensor.dtype is not torch.float32 or not activation(tensor) or weights.has(tensor):
+            return tensor
+        key = (storage_of(tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
+        found = last.get(key)
+        if found is not None and found[0] == tensor._version:
+            return found[1]
+        values = widen(narrow(tensor.detach().cpu().numpy(), size, name), size, name)
+        done = torch.from_numpy(np.asarray(values)).to(tensor.device)
+        for stale in [entry for entry in last if entry[0].expired()]:
+            del last[stale]
+        last[key] = (tensor._version, done)
+        return done
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield

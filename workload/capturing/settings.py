@@ -1,0 +1,147 @@
+"""What is captured: steps, modules, limits, and the names that arrays get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+__all__ = ["FORMS", "INPUT", "Names", "Settings", "byte_count", "prefix", "sample"]
+
+FORMS = ("npz", "safetensors")
+"""Kinds of files that arrays can be written to."""
+
+INPUT = "input"
+"""The name of a model's own inputs, among those of its modules."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Choices of a capture.
+
+    Attributes
+    ----------
+    every
+        A step in so many is captured, from step 0 on.
+    steps
+        These steps instead, when not None.
+    modules
+        Patterns, as file names have them, of the names or classes of modules; an array is captured when its module
+        fits one.
+    outputs
+        Whether what modules return is captured where backward does not keep it.
+    least
+        Arrays of fewer bytes in the whole batch are left out.
+    max_array
+        Most bytes of an array: the first samples of the batch that fit. An array of which no sample fits is left out.
+    max_total
+        Most bytes of all arrays; a step that would exceed it is not written, and no other is captured.
+    form
+        One of :data:`FORMS`; None is .npz, but .safetensors for steps with values that NumPy has no type for.
+    """
+
+    every: int = 1
+    steps: tuple[int, ...] | None = None
+    modules: tuple[str, ...] = ("*",)
+    outputs: bool = False
+    least: int = 4096
+    max_array: int = 4 << 20
+    max_total: int = 1 << 30
+    form: str | None = None
+
+    def __post_init__(self) -> None:
+        _check("every", self.every, 1)
+        for name in ("least", "max_array", "max_total"):
+            _check(name, getattr(self, name), 0)
+        if self.steps is not None and (not self.steps or any(not _whole(step, 0) for step in self.steps)):
+            raise ValueError(f"steps must be whole numbers of 0 or more, not {list(self.steps)}")
+        if not self.modules:
+            raise ValueError("modules must be one pattern or more, for instance 'conv*', not none")
+        if self.form is not None and self.form not in FORMS:
+            raise ValueError(f"form must be {' or '.join(FORMS)}, not {self.form!r}")
+
+    def due(self, step: int) -> bool:
+        """Whether a step is captured."""
+        return step in self.steps if self.steps is not None else step % self.every == 0
+
+    def wanted(self, *names: str) -> bool:
+        """Whether a module of that name, or class, is."""
+        return any(fnmatchcase(name, pattern) for name in names for pattern in self.modules)
+
+    def check_modules(self, modules: Iterable[tuple[str, str]]) -> None:
+        """Check that the patterns fit some module.
+
+        Parameters
+        ----------
+        modules
+            Name and class of every module.
+
+        Raises
+        ------
+        ValueError
+            If none fits.
+        """
+        there = list(modules)
+        if not any(self.wanted(*names) for names in there):
+            some = ", ".join([name for name, _ in there if name][:8])
+            raise ValueError(f"no module fits {' or '.join(self.modules)}: there are {some or 'none'}"
+                             f"{' and others' if len(there) > 9 else ''}")
+
+
+class Names:
+    """Names of the arrays of a step: the module's, then ``#2``, ``#3`` and so on where it has several."""
+
+    def __init__(self) -> None:
+        self._count: dict[str, int] = {}
+
+    def next(self, module: str) -> str:
+        """The name of the next array of a module."""
+        number = self._count[module] = self._count.get(module, 0) + 1
+        return module if number == 1 else f"{module}#{number}"
+
+
+def prefix(step: int) -> str:
+    """What the names of a step's arrays and its file begin with, as :mod:`workload.characterise` reads it."""
+    return f"step{step:06d}"
+
+
+def sample(shape: Sequence[int], element_bytes: int, limit: int) -> int | None:
+    """How many entries of the first dimension, the samples of a batch, fit a limit in bytes.
+
+    None where not even one does. All channels and whole maps are kept, so that the statistics of a sample hold.
+    """
+    if not shape:
+        return 1 if element_bytes <= limit else None
+    one = math.prod(shape[1:]) * element_bytes
+    return min(shape[0], limit // one) or None if one else shape[0]
+
+
+def byte_count(text: str) -> int:
+    """A size as users write it: ``4096``, ``64K``, ``4M``, ``1.5G``; units are powers of 1024.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    plain = text.strip().upper().removesuffix("IB").removesuffix("B")
+    unit = plain[-1:] if plain[-1:] in "KMGT" else ""
+    try:
+        size = float(plain.removesuffix(unit)) * _UNITS[unit]
+    except ValueError:
+        size = -1.0
+    if not 0 <= size < math.inf:
+        raise ValueError(f"must be bytes, for instance 65536, 64K, 4M or 1.5G, not {text!r}")
+    return int(size)
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _check(name: str, value: object, least: int) -> None:
+    if not _whole(value, least):
+        raise ValueError(f"{name} must be a whole number of {least} or more, not {value!r}")

@@ -1,0 +1,186 @@
+"""One captured call of a model: hooks on its modules, and on what autograd saves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from workload.capturing.extra import package
+from workload.capturing.manifest import Entry
+from workload.capturing.settings import INPUT, Names, Settings, sample
+from workload.capturing.storage import Seen, Weights, activation, bits, kept_bytes, storage_of, without_repeats
+
+__all__ = ["Step"]
+
+torch = package("torch")
+
+
+class Step:
+    """The activations of a call, copied while it runs.
+
+    A tensor is named after the module that returned it, or changed it in place; what functions make in between, after
+    the module that finished before. What lies in the same memory is taken once.
+
+    Parameters
+    ----------
+    model, settings
+        What is called, and what of it is captured.
+    room
+        Bytes that may still be written.
+    inputs
+        Of the call.
+
+    Attributes
+    ----------
+    arrays
+        Samples in the host's memory, and what the manifest says of them, by name.
+    saved_bytes
+        Bytes of all floating-point activations that backward keeps.
+    bytes
+        Of the samples.
+    full
+        Whether there was no room for one.
+    notes
+        What was left out, in words.
+    """
+
+    def __init__(self, model: Any, settings: Settings, room: int, inputs: Any) -> None:
+        self.arrays: dict[str, tuple[Any, Entry]] = {}
+        self.notes: list[str] = []
+        self.saved_bytes = self.bytes = 0
+        self.full = False
+        self._settings, self._room = settings, room
+        self._weights, self._names, self._seen = Weights(model), Names(), Seen()
+        self._classes = {INPUT: INPUT, **{name: type(module).__name__ for name, module in model.named_modules()}}
+        self._makers = {storage_of(tensor): _Maker(INPUT, tensor._version, tensor.shape)
+                        for tensor in _tensors(inputs)}
+        self._running = [type(model).__name__]
+        self._finished = INPUT
+        self._handling = sys.exc_info()[1]
+        self._handles: list[Any] = []
+        for name, module in model.named_modules():
+            if name:
+                self._handles += [module.register_forward_pre_hook(partial(self._enter, name), prepend=True),
+                                  module.register_forward_hook(partial(self._leave, name), always_call=True)]
+        # Only the innermost hooks on saved tensors are called: those of the user, if there are any, are ours to call.
+        outer = torch._C._autograd._top_saved_tensors_default_hooks(False) or (_same, _same)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(partial(self._pack, outer[0]), outer[1])
+        self._hooks.__enter__()
+
+    def failed(self) -> bool:
+        """Whether the call raises an error that was not being handled when it began."""
+        return sys.exc_info()[1] is not self._handling
+
+    def close(self) -> None:
+        """Take all hooks away."""
+        self._hooks.__exit__()
+        for handle in self._handles:
+            handle.remove()
+
+    def _enter(self, name: str, module: Any, args: Any) -> None:
+        self._running.append(name)
+
+    def _leave(self, name: str, module: Any, args: Any, output: Any) -> None:
+        # A module that was interrupted never left.
+        while len(self._running) > 1 and self._running.pop() != name:
+            pass
+        self._finished = name
+        for tensor in _tensors(output):
+            key = storage_of(tensor)
+            # What is handed on as it came stays its maker's.
+            if key not in self._makers or self._makers[key].version != tensor._version:
+                self._makers[key] = _Maker(name, tensor._version, tensor.shape)
+            if self._settings.outputs and activation(tensor):
+                self._take(tensor.detach(), None)
+
+    def _pack(self, outer: Callable[[Any], Any], tensor: Any) -> Any:
+        if activation(tensor) and not self._weights.has(tensor):
+            self._take(tensor.detach(), self._running[-1])
+        return outer(tensor)
+
+    def _take(self, tensor: Any, saved_by: str | None) -> None:
+        """Take an array that was saved, or is an output where ``saved_by`` is None."""
+        met = self._seen.find(tensor)
+        if met is None:
+            met = _Met()
+            self._seen.note(tensor, met)
+            maker = self._makers.get(storage_of(tensor)) or _Maker(self._finished, 0, tensor.shape)
+            if self._settings.wanted(maker.module, self._classes[maker.module]):
+                met.name = self._copy(maker.shaped(without_repeats(tensor)), maker.module)
+        if saved_by is not None and not met.saved:
+            met.saved = True
+            self.saved_bytes += kept_bytes(tensor)
+            if met.name is not None:
+                values, entry = self.arrays[met.name]
+                self.arrays[met.name] = values, replace(entry, kind="saved", saved_by=saved_by)
+
+    def _copy(self, tensor: Any, module: str) -> str | None:
+        """Copy the sample of an array, and give its name; None where it is left out."""
+        name, settings = self._names.next(module), self._settings
+        if tensor.numel() * tensor.element_size() < settings.least:
+            return None
+        count = sample(tensor.shape, tensor.element_size(), settings.max_array)
+        if count is None:
+            self.notes.append(f"{name} is left out: one sample has more bytes than the limit of "
+                              f"{settings.max_array:,} an array")
+            return None
+        values = tensor[:count] if tensor.dim() else tensor
+        size = values.numel() * values.element_size()
+        self.full = self.full or self.bytes + size > self._room
+        if self.full:
+            return None
+        self.bytes += size
+        density = torch.count_nonzero(bits(tensor)).item() / tensor.numel()
+        entry = Entry(module, "output", None, tuple(values.shape), tuple(tensor.shape),
+                      str(tensor.dtype).removeprefix("torch."), _layout(tensor), density)
+        self.arrays[name] = values.to("cpu", copy=True).contiguous(), entry
+        return name
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """The module that returned a tensor, how often it had been changed in place by then, and its shape."""
+
+    module: str
+    version: int
+    shape: Any
+
+    def shaped(self, tensor: Any) -> Any:
+        """A tensor as its maker returned it, where it was only flattened since."""
+        whole = tensor.is_contiguous() and tensor.numel() == self.shape.numel()
+        return tensor.view(self.shape) if whole else tensor
+
+
+@dataclass
+class _Met:
+    """A tensor that was met: its array's name, None where it is left out, and whether backward keeps it."""
+
+    name: str | None = None
+    saved: bool = False
+
+
+def _layout(tensor: Any) -> str | None:
+    if tensor.dim() != 4:
+        return None
+    last = tensor.is_contiguous(memory_format=torch.channels_last) and not tensor.is_contiguous()
+    return "NHWC" if last else "NCHW"
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    """The tensors in what a module takes or gives."""
+    if isinstance(value, torch.Tensor):
+        if value.layout is torch.strided:
+            yield value
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from _tensors(entry)
+    elif isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from _tensors(entry)
+
+
+def _same(tensor: Any) -> Any:
+    return tensor

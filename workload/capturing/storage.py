@@ -1,0 +1,111 @@
+"""Which saved tensors are activations, and which share their memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workload.capturing.extra import package
+
+__all__ = ["Seen", "Weights", "activation", "bits", "kept_bytes", "storage_of", "without_repeats"]
+
+torch = package("torch")
+_Reference = package("torch.multiprocessing.reductions").StorageWeakRef
+
+
+def activation(tensor: Any) -> bool:
+    """Whether a tensor has values in memory, floating-point ones."""
+    return tensor.layout is torch.strided and tensor.numel() > 0 and tensor.is_floating_point()
+
+
+def storage_of(tensor: Any) -> Any:
+    """The memory that a tensor is in, to compare and to look up; it does not keep the memory alive.
+
+    While it is held no other memory compares equal, even where the address is used again.
+    """
+    return _Reference(tensor.untyped_storage())
+
+
+def kept_bytes(tensor: Any) -> int:
+    """Bytes that a tensor takes in memory; values that are repeated count once."""
+    return without_repeats(tensor).numel() * tensor.element_size()
+
+
+def without_repeats(tensor: Any) -> Any:
+    """A tensor without the repetitions that ``expand`` makes."""
+    for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        if stride == 0 and size > 1:
+            tensor = tensor.narrow(axis, 0, 1)
+    return tensor
+
+
+def bits(tensor: Any) -> Any:
+    """A tensor as whole numbers of its own size, which are zero where all bits are."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.detach().view(kinds[tensor.element_size()])
+
+
+class Weights:
+    """Parameters and buffers of a model, to be told from activations."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._all = [*model.parameters(), *model.buffers()]
+        self._storages = {storage_of(tensor) for tensor in self._all}
+
+    def has(self, tensor: Any) -> bool:
+        """Whether a tensor is one, or a view of one, or one cast to the type that autocast computes in."""
+        if storage_of(tensor) in self._storages:
+            return True
+        return any(tensor.dtype is not weight.dtype and _same(tensor, weight) for weight in self._all)
+
+
+def _same(tensor: Any, weight: Any) -> bool:
+    """Whether a tensor has the values of a weight, cast, as it lies or transposed."""
+    if tensor.dim() == 2 and tensor.shape != weight.shape:
+        tensor = tensor.t()
+    return tensor.shape == weight.shape and bool(torch.equal(tensor, weight.detach().to(tensor.dtype)))
+
+
+class Seen:
+    """Which parts of which memory were met before, and what was noted with them.
+
+    A part that was changed in place since is another one.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[Any, list[tuple[_Part, Any]]] = {}
+
+    def find(self, tensor: Any) -> Any:
+        """What was noted with a tensor that has all values of this one; None where there is none."""
+        part = _Part.of(tensor)
+        return next((noted for other, noted in self._parts.get(storage_of(tensor), ()) if other.covers(part)), None)
+
+    def note(self, tensor: Any, noted: Any) -> None:
+        """Remember a tensor."""
+        self._parts.setdefault(storage_of(tensor), []).append((_Part.of(tensor), noted))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The bytes between which a tensor lies in its memory, its strides, and how often that was changed in place."""
+
+    start: int
+    end: int
+    strides: tuple[tuple[int, int], ...]
+    dense: bool
+    version: int
+
+    @classmethod
+    def of(cls, tensor: Any) -> _Part:
+        once, size = without_repeats(tensor), tensor.element_size()
+        strides = tuple((length, stride) for length, stride in zip(once.shape, once.stride(), strict=True)
+                        if length > 1)
+        reach = sum((length - 1) * stride for length, stride in strides) + 1
+        start = once.storage_offset() * size
+        return cls(start, start + reach * size, strides, reach == once.numel(), tensor._version)
+
+    def covers(self, other: _Part) -> bool:
+        """Whether all values of another are in this one."""
+        return self == other or (self.dense and self.version == other.version and self.start <= other.start
+                                 and other.end <= self.end)
