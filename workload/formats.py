@@ -48,5 +48,6 @@ FORMATS = {entry.name: entry for entry in (
     FloatFormat("float16", 5, 10, True, "IEEE 754 half precision"),
     FloatFormat("bfloat16", 8, 7, True, "the upper half of a float32"),
     FloatFormat("float8_e4m3", 4, 3, False, "OCP 8-bit E4M3: no infinities, overflow gives 448"),
+    FloatFormat("float8_e5m2", 5, 2, True, "OCP 8-bit E5M2: the upper half of a float16"),
 )}
 """The formats that arrays can be narrowed to, by name."""

@@ -133,7 +133,7 @@ def test_report_without_steps(cdma) -> None:
     (["dump.npz", "--jobs", "0"], "must be a whole number of 1 or more, not '0'"),
     (["dump.npz", "--report", "gone/page.html"], "gone is no folder"),
     (["dump.npz", "--report", "dump.npz"], "dump.npz is a dump"),
-    (["raw.bin"], "say how large its raw elements are")])
+    (["raw.bin"], "say how large they are")])
 def test_mistakes(fails, dump: dict[str, np.ndarray], tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "raw.bin").write_bytes(bytes(8))
     assert message in fails("characterise", *arguments)
