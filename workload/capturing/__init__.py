@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workload.capturing.settings import Settings
+from workload.capturing.settings import CaptureError, Settings
 
 if TYPE_CHECKING:
     from workload.capturing.recorder import Recorder
 
-__all__ = ["capture"]
+__all__ = ["CaptureError", "capture"]
 
 
 def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[int] | None = None,
@@ -42,7 +42,9 @@ def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[i
     Raises
     ------
     ValueError
-        If PyTorch is not installed, a choice is not allowed, no module fits, or the folder has a dump already.
+        If PyTorch is not installed, or a choice is not allowed.
+    CaptureError
+        If no module fits, or the folder has a dump already; in the first step, if the form cannot hold the values.
     TypeError
         If the model is no ``torch.nn.Module``.
     """

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from workload.capturing.extra import package
+from workload.capturing.settings import CaptureError
 
 __all__ = ["writer"]
 
@@ -31,13 +32,13 @@ def writer(arrays: Mapping[str, Any], form: str | None) -> tuple[str, Callable[[
 
     Raises
     ------
-    ValueError
+    CaptureError
         If .npz cannot hold the values.
     """
     strange = sorted({_name(tensor) for tensor in arrays.values() if not hasattr(np, _name(tensor))})
     if form == "npz" and strange:
-        raise ValueError(f"the model has {', '.join(strange)} values, which .npz cannot hold bit for bit: choose "
-                         "safetensors as the form")
+        raise CaptureError(f"the model has {', '.join(strange)} values, which .npz cannot hold bit for bit: choose "
+                           "safetensors as the form")
     if form == "safetensors" or strange:
         content = package("safetensors.torch").save
         return ".safetensors", lambda file: _write(file, content(dict(arrays)))

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["FORMAT", "MANIFEST", "VERSION", "Entry", "Manifest"]
+from workload.capturing.settings import CaptureError
+
+__all__ = ["FORMAT", "MANIFEST", "VERSION", "Entry", "Manifest", "check_folder", "read_manifest"]
 
 FORMAT = "cdma-dump"
 VERSION = 1
@@ -28,7 +30,7 @@ class Entry:
     Attributes
     ----------
     module
-        The module that returned it; for what functions make, the module that finished before.
+        The module that made it; for what functions make between modules, the one that finished before.
     kind
         ``saved`` for backward, or ``output`` of a module alone.
     saved_by
@@ -54,6 +56,25 @@ class Entry:
     density: float
 
 
+def check_folder(folder: str | Path) -> Path:
+    """The path of a folder for a new dump.
+
+    Raises
+    ------
+    CaptureError
+        If it has a dump already.
+    """
+    path = Path(folder)
+    if (path / MANIFEST).exists():
+        raise CaptureError(f"{path} has a dump already: choose another folder, or delete it first")
+    return path
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """The manifest of a dump that was just written."""
+    return json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+
+
 class Manifest:
     """The manifest of a new dump; writing begins with the first step.
 
@@ -66,18 +87,16 @@ class Manifest:
 
     Raises
     ------
-    ValueError
+    CaptureError
         If the folder has a dump already, or cannot be made.
     """
 
     def __init__(self, folder: str | Path, model: str) -> None:
-        self.folder = Path(folder)
-        if (self.folder / MANIFEST).exists():
-            raise ValueError(f"{self.folder} has a dump already: choose another folder, or delete it first")
+        self.folder = check_folder(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
+            raise CaptureError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
         self._content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "model": model, "files": [],
                                          "arrays": {}, "notes": []}
 
@@ -85,6 +104,11 @@ class Manifest:
     def files(self) -> list[dict[str, Any]]:
         """The steps written so far."""
         return self._content["files"]
+
+    @property
+    def arrays(self) -> dict[str, dict[str, Any]]:
+        """What is known of every array, by name."""
+        return self._content["arrays"]
 
     @property
     def notes(self) -> list[str]:
@@ -118,7 +142,7 @@ class Manifest:
         self._replace(name, write)
         self.files.append({"file": name, "step": step, "epoch": epoch, "bytes": written_bytes,
                            "saved_bytes": saved_bytes})
-        self._content["arrays"].update({key: {"file": name, **asdict(entry)} for key, entry in entries.items()})
+        self.arrays.update({key: {"file": name, **asdict(entry)} for key, entry in entries.items()})
         self.save()
 
     def note(self, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from workload.capturing.extra import package
 from workload.capturing.files import writer
 from workload.capturing.manifest import Manifest
-from workload.capturing.settings import INPUT, Settings, prefix
+from workload.capturing.settings import INPUT, CaptureError, Settings, prefix
 from workload.capturing.step import Step
 
 __all__ = ["Recorder"]
@@ -38,6 +38,9 @@ class Recorder:
     def __init__(self, model: Any, folder: str | Path, settings: Settings) -> None:
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"only a torch.nn.Module can be captured, not {type(model).__name__}")
+        if hasattr(model, "_orig_mod"):
+            raise CaptureError("a compiled model saves what the compiler chose: capture the model that was given to "
+                               "torch.compile, and train that")
         self._model, self._settings = model, settings
         settings.check_modules([(INPUT, INPUT), *((name, type(module).__name__)
                                                   for name, module in model.named_modules())])
@@ -60,12 +63,8 @@ class Recorder:
         self._drop()
         for handle in self._handles:
             handle.remove()
-        if self.step:
+        if self.step and self.stopped is None:
             self._save(self.manifest.save)
-
-    def begin(self, args: Any, kwargs: Any) -> None:
-        """Begin a step whose call was under way when the hooks were set."""
-        self._begin(self._model, args, kwargs)
 
     def _begin(self, model: Any, args: Any, kwargs: Any) -> None:
         if not (model.training and torch.is_grad_enabled()):

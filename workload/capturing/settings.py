@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-__all__ = ["FORMS", "INPUT", "Names", "Settings", "byte_count", "prefix", "sample"]
+__all__ = ["FORMS", "INPUT", "CaptureError", "Names", "Settings", "byte_count", "prefix", "sample"]
 
 FORMS = ("npz", "safetensors")
 """Kinds of files that arrays can be written to."""
@@ -16,6 +16,10 @@ INPUT = "input"
 """The name of a model's own inputs, among those of its modules."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class CaptureError(ValueError):
+    """A capture that cannot be done as it is asked for; the message says what to change."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,14 @@ class Settings:
 
         Raises
         ------
-        ValueError
+        CaptureError
             If none fits.
         """
         there = list(modules)
         if not any(self.wanted(*names) for names in there):
             some = ", ".join([name for name, _ in there if name][:8])
-            raise ValueError(f"no module fits {' or '.join(self.modules)}: there are {some or 'none'}"
-                             f"{' and others' if len(there) > 9 else ''}")
+            raise CaptureError(f"no module fits {' or '.join(self.modules)}: there are {some or 'none'}"
+                               f"{' and others' if len(there) > 9 else ''}")
 
 
 class Names:

@@ -21,8 +21,8 @@ torch = package("torch")
 class Step:
     """The activations of a call, copied while it runs.
 
-    A tensor is named after the module that returned it, or changed it in place; what functions make in between, after
-    the module that finished before. What lies in the same memory is taken once.
+    A tensor is named after the module that made it, or changed it in place; what functions of a module make between
+    those within it, after the one that finished before. What lies in the same memory is taken once.
 
     Parameters
     ----------
@@ -54,16 +54,18 @@ class Step:
         self.full = False
         self._settings, self._room = settings, room
         self._weights, self._names, self._seen = Weights(model), Names(), Seen()
-        self._classes = {INPUT: INPUT, **{name: type(module).__name__ for name, module in model.named_modules()}}
+        own = type(model).__name__
+        self._classes = {INPUT: INPUT, own: own, **{name: type(module).__name__
+                                                    for name, module in model.named_modules()}}
         self._makers = {storage_of(tensor): _Maker(INPUT, tensor._version, tensor.shape)
                         for tensor in _tensors(inputs)}
-        self._running = [type(model).__name__]
-        self._finished = INPUT
+        self._running = [_Running(own)]
         self._handling = sys.exc_info()[1]
         self._handles: list[Any] = []
         for name, module in model.named_modules():
             if name:
-                self._handles += [module.register_forward_pre_hook(partial(self._enter, name), prepend=True),
+                self._handles += [module.register_forward_pre_hook(partial(self._enter, name), prepend=True,
+                                                                    with_kwargs=True),
                                   module.register_forward_hook(partial(self._leave, name), always_call=True)]
         # Only the innermost hooks on saved tensors are called: those of the user, if there are any, are ours to call.
         outer = torch._C._autograd._top_saved_tensors_default_hooks(False) or (_same, _same)
@@ -80,25 +82,33 @@ class Step:
         for handle in self._handles:
             handle.remove()
 
-    def _enter(self, name: str, module: Any, args: Any) -> None:
-        self._running.append(name)
+    def _enter(self, name: str, module: Any, args: Any, kwargs: Any) -> None:
+        for tensor in _tensors((args, kwargs)):
+            self._maker(tensor)
+        self._running.append(_Running(name))
 
     def _leave(self, name: str, module: Any, args: Any, output: Any) -> None:
-        # A module that was interrupted never left.
-        while len(self._running) > 1 and self._running.pop() != name:
-            pass
-        self._finished = name
         for tensor in _tensors(output):
-            key = storage_of(tensor)
-            # What is handed on as it came stays its maker's.
-            if key not in self._makers or self._makers[key].version != tensor._version:
-                self._makers[key] = _Maker(name, tensor._version, tensor.shape)
+            self._maker(tensor)
             if self._settings.outputs and activation(tensor):
                 self._take(tensor.detach(), None)
+        # A module that was interrupted never left.
+        while len(self._running) > 1 and self._running.pop().name != name:
+            pass
+        self._running[-1].finished = name
+
+    def _maker(self, tensor: Any) -> _Maker:
+        """Who made a tensor: whoever runs when it is met first, or first after a change in place."""
+        key = storage_of(tensor)
+        found = self._makers.get(key)
+        if found is None or found.version != tensor._version:
+            running = self._running[-1]
+            found = self._makers[key] = _Maker(running.finished or running.name, tensor._version, tensor.shape)
+        return found
 
     def _pack(self, outer: Callable[[Any], Any], tensor: Any) -> Any:
         if activation(tensor) and not self._weights.has(tensor):
-            self._take(tensor.detach(), self._running[-1])
+            self._take(tensor.detach(), self._running[-1].name)
         return outer(tensor)
 
     def _take(self, tensor: Any, saved_by: str | None) -> None:
@@ -107,7 +117,7 @@ class Step:
         if met is None:
             met = _Met()
             self._seen.note(tensor, met)
-            maker = self._makers.get(storage_of(tensor)) or _Maker(self._finished, 0, tensor.shape)
+            maker = self._maker(tensor)
             if self._settings.wanted(maker.module, self._classes[maker.module]):
                 met.name = self._copy(maker.shaped(without_repeats(tensor)), maker.module)
         if saved_by is not None and not met.saved:
@@ -140,16 +150,24 @@ class Step:
         return name
 
 
+@dataclass
+class _Running:
+    """A module that is running, and the one within it that finished last."""
+
+    name: str
+    finished: str | None = None
+
+
 @dataclass(frozen=True)
 class _Maker:
-    """The module that returned a tensor, how often it had been changed in place by then, and its shape."""
+    """The module that made a tensor, how often it had been changed in place by then, and its shape."""
 
     module: str
     version: int
     shape: Any
 
     def shaped(self, tensor: Any) -> Any:
-        """A tensor as its maker returned it, where it was only flattened since."""
+        """A tensor as its maker made it, where it was only flattened since."""
         whole = tensor.is_contiguous() and tensor.numel() == self.shape.numel()
         return tensor.view(self.shape) if whole else tensor
 

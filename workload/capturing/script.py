@@ -1,0 +1,106 @@
+"""Runs a training script of the user's, and finds its model and its epochs while it runs."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from workload.capturing.extra import package
+from workload.capturing.settings import CaptureError
+
+__all__ = ["Watched", "run_script"]
+
+torch = package("torch")
+
+# What only hands its call on to the model within.
+_WRAPPERS = ("OptimizedModule", "DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
+
+
+class Watched:
+    """The model of a script, once it is found.
+
+    Attributes
+    ----------
+    model
+        The first module that is called in training mode, with gradients recorded and parameters to learn; None before.
+    watcher
+        What watches it; its attribute ``epoch`` is set.
+    """
+
+    def __init__(self, watch: Callable[[Any], AbstractContextManager[Any]], pattern: str = "*") -> None:
+        self.model: Any = None
+        self.watcher: Any = None
+        self._watch, self._pattern = watch, pattern
+        self._fresh = False  # an iteration over a data loader began, and the model was not called since
+        self._epoch: int | None = None
+        self._stack = ExitStack()
+
+    @contextmanager
+    def armed(self) -> Iterator[None]:
+        """Watch out for the model until the end of the context."""
+        loader = torch.utils.data.DataLoader
+        call, iterate = torch.nn.Module.__call__, loader.__iter__
+
+        def called(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.model is None:
+                self._consider(module)
+            if module is self.model:
+                self._count()
+            return call(module, *args, **kwargs)
+
+        def iterated(data: Any) -> Any:
+            self._fresh = True
+            return iterate(data)
+
+        torch.nn.Module.__call__, loader.__iter__ = called, iterated
+        try:
+            with self._stack, torch.compiler.set_stance("force_eager"):
+                yield
+        finally:
+            torch.nn.Module.__call__, loader.__iter__ = call, iterate
+
+    def _consider(self, module: Any) -> None:
+        kind = type(module).__name__
+        if (_training(module) and kind not in _WRAPPERS and fnmatchcase(kind, self._pattern)
+                and any(weight.requires_grad for weight in module.parameters())):
+            self.model = module
+            self.watcher = self._stack.enter_context(self._watch(module))
+
+    def _count(self) -> None:
+        """An epoch is an iteration over a data loader after which the model is called in training."""
+        if self._fresh and _training(self.model):
+            self._epoch = 0 if self._epoch is None else self._epoch + 1
+            self.watcher.epoch = self._epoch
+        self._fresh = False
+
+
+def run_script(script: str | Path, arguments: Sequence[str], watched: Watched) -> None:
+    """Run a script as ``python SCRIPT ARGUMENTS`` does, and watch its model.
+
+    What the script raises is passed on, SystemExit included.
+
+    Raises
+    ------
+    CaptureError
+        If there is no such file.
+    """
+    path = Path(script)
+    if not path.is_file():
+        raise CaptureError(f"{script} is no file: give the Python script that trains the model")
+    argv, places = sys.argv, sys.path
+    sys.argv = [str(script), *arguments]
+    sys.path = [str(path.resolve().parent), *places]
+    try:
+        with watched.armed():
+            runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.argv, sys.path = argv, places
+
+
+def _training(module: Any) -> bool:
+    return module.training and torch.is_grad_enabled()
