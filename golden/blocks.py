@@ -49,7 +49,8 @@ def check_block_bytes(block_bytes: Any) -> int:
     return number
 
 
-def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallback: bool = True) -> Bytes:
+def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallback: bool = True,
+             leave_raw: bool = False) -> Bytes:
     """The block stream of an array.
 
     Parameters
@@ -62,6 +63,8 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
         Raw bytes of a block: 512 to 32768, a multiple of 128.
     fallback
         Leave a block raw that zero-value coding would not make shorter.
+    leave_raw
+        Leave every block raw.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
     check_raw_bytes(data.size, line.element_bytes, "the length of raw")
     full = data.size // size
     sizes = zvc.line_packed_bytes(data[:full * size], line.element_bytes).reshape(full, size // LINE_BYTES).sum(axis=1)
-    codings = choose(sizes, size, line.element_bytes, fallback)
+    codings = choose(sizes, size, line.element_bytes, fallback, leave_raw)
     out = np.empty((full + 1) * (HEADER_BYTES + line.packed_bytes(size) + 3), np.uint8)
     at = kernels(data.size).pack(data[:full * size], out, line.element_bytes, size,
                                  pack_headers(np.where(codings == RAW, size, sizes), codings, 0))
@@ -87,7 +90,7 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
     if rest.size:
         payload = np.empty(line.packed_bytes(rest.size) + LINE_BYTES, np.uint8)
         payload = payload[:zvc.compress_into(rest, line, payload)]
-        coding = choose(np.array([payload.size]), rest.size, line.element_bytes, fallback)
+        coding = choose(np.array([payload.size]), rest.size, line.element_bytes, fallback, leave_raw)
         payload = rest if coding[0] == RAW else payload
         out[at:at + HEADER_BYTES] = pack_headers(np.array([payload.size]), coding, full).view(np.uint8)
         at += HEADER_BYTES

@@ -16,12 +16,14 @@ CODINGS = (RAW, *TAG_BYTES)
 """What the coding field of a header may hold."""
 
 
-def choose(packed_bytes: NDArray[np.int64], raw_bytes: int, element_bytes: int, fallback: bool) -> NDArray[np.int64]:
+def choose(packed_bytes: NDArray[np.int64], raw_bytes: int, element_bytes: int, fallback: bool,
+           leave_raw: bool = False) -> NDArray[np.int64]:
     """Coding of each block, from its size as a line stream.
 
-    With ``fallback``, a block goes raw when the line stream would not be shorter than its ``raw_bytes``.
+    With ``fallback``, a block goes raw when the line stream would not be shorter than its ``raw_bytes``; with
+    ``leave_raw`` every block does.
     """
-    return np.where(fallback & (packed_bytes >= raw_bytes), RAW, element_bytes)
+    return np.where(leave_raw | (fallback & (packed_bytes >= raw_bytes)), RAW, element_bytes)
 
 
 def shortest(coding: int, raw_bytes: int) -> int:

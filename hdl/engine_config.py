@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdl.config import LINE_BYTES
+from hdl.narrowing import NARROWED_BYTES
 from hdl.settings import BEAT_BYTES, ELEMENT_BITS, PIPELINES, PRESETS, Settings, parameter, read
 
 __all__ = ["EngineConfig", "burst_beats", "engine_preset_names", "engine_preset_path", "load_engine"]
@@ -13,6 +14,7 @@ __all__ = ["EngineConfig", "burst_beats", "engine_preset_names", "engine_preset_
 _PRESETS = PRESETS / "engine"
 _PAGE = 4096        # no AXI burst crosses it
 _MOST_BEATS = 256   # of an AXI burst
+_NARROWING_BLOCK = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,9 @@ class EngineConfig(Settings):
         True, "leave blocks raw that coding would not shrink; costs a buffer of two blocks in each lane",
         "true or false")
     crc: bool = parameter(True, "compute the CRC-32C of the block stream, both ways", "true or false")
+    narrowing: bool = parameter(
+        False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
+        "true or false; needs 16 in element_bits, and block_bytes of 1024 or more")
     pipeline: str = parameter("small", "pipeline of the lanes' cores: small or fast", "small or fast")
 
     def __post_init__(self) -> None:
@@ -64,6 +69,13 @@ class EngineConfig(Settings):
         self._check_element_bits()
         self._check_flag("raw_fallback")
         self._check_flag("crc")
+        self._check_flag("narrowing")
+        if self.narrowing and 8 * NARROWED_BYTES not in self.element_bits:
+            raise ValueError(f"narrowing codes 16-bit elements: element_bits must have 16, not "
+                             f"{','.join(map(str, self.element_bits))}")
+        if self.narrowing and self.block_bytes < _NARROWING_BLOCK:
+            raise ValueError(f"narrowing halves blocks: block_bytes must be at least {_NARROWING_BLOCK}, not "
+                             f"{self.block_bytes}")
         if self.link_beat_bytes < self.beat_bytes:
             raise ValueError(f"link_beat_bytes must be at least beat_bytes, not {self.link_beat_bytes} beside "
                              f"beat_bytes {self.beat_bytes}")

@@ -69,7 +69,9 @@ class OffloadPath(DataPath):
             m.d.comb += [
                 walker.element.eq(transfer.element),
                 walker.fallback.eq(transfer.fallback),
+                walker.leave_raw.eq(transfer.leave_raw),
                 walker.tail_bytes.eq(supervisor.tail_bytes),
+                lane.narrow.eq(transfer.narrow),
                 lane.stop.eq(supervisor.stop),
             ]
         m.submodules.aggregator = clear(aggregator)

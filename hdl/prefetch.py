@@ -14,6 +14,7 @@ from hdl.lanes.prefetch import PrefetchLane
 from hdl.link.crc32c import Crc32c
 from hdl.link.distributor import Distributor
 from hdl.link.verdict import Verdict
+from hdl.narrowing import Narrowing
 from hdl.path import DataPath
 from hdl.supervisor import Supervisor
 from hdl.transfer import LENGTH_BITS, Status
@@ -72,6 +73,7 @@ class PrefetchPath(DataPath):
             wiring.connect(m, lane.axi, wiring.flipped(self.lanes[number]))
             m.d.comb += [
                 lane.element.eq(transfer.element),
+                lane.narrow.eq(transfer.narrow),
                 lane.stop.eq(supervisor.stop),
                 verdict.lanes[number].eq(lane.fault),
                 verdict.settled[number].eq(lane.settled),
@@ -86,6 +88,7 @@ class PrefetchPath(DataPath):
             distributor.start.payload.address.eq(transfer.destination),
             distributor.start.payload.raw_bytes.eq(transfer.raw_bytes),
             distributor.start.payload.element.eq(transfer.element),
+            distributor.start.payload.halved.eq(transfer.narrow != Narrowing.NONE),
             distributor.stop.eq(verdict.stop | supervisor.stop),
             verdict.distributor.eq(distributor.fault),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from amaranth.lib import data, enum
 
 from hdl.engine_config import EngineConfig
+from hdl.narrowing import Narrowing
 
 __all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "request_layout", "result_layout"]
 
@@ -25,13 +26,13 @@ class Status(enum.Enum, shape=8):
     BAD_ELEMENT = 0x02
     """Bad descriptor: not an element size that was built."""
     BAD_FLAGS = 0x03
-    """Bad descriptor: a flag that is not defined, or whose hardware was not built."""
+    """Bad descriptor: a flag that is not defined, contradicts another field, or whose hardware was not built."""
     BAD_SOURCE = 0x04
     """Bad descriptor: the source is not aligned, or ends beyond the addresses that were built."""
     BAD_DESTINATION = 0x05
     """Bad descriptor: the destination is not aligned, or ends beyond the addresses that were built."""
     BAD_RAW_BYTES = 0x06
-    """Bad descriptor: the raw length is zero, too large, or no multiple of the element size."""
+    """Bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 with narrowing)."""
     BAD_PACKED_BYTES = 0x07
     """Bad descriptor: the packed length (prefetch) is zero, too large, or no multiple of 4; or not zero (offload)."""
     BAD_RESERVED = 0x08
@@ -73,12 +74,15 @@ def request_layout(config: EngineConfig) -> data.StructLayout:
 
     ``source`` and ``destination`` are byte addresses: offload reads raw bytes in device memory, from a block's start
     on, and writes the block stream to the link, from a link beat on; prefetch goes the other way. ``element`` is the
-    element size in bytes (1, 2 or 4). ``fallback``: blocks may go raw (offload). ``raw_bytes`` is the raw length.
+    element size in bytes (1, 2 or 4). ``fallback``: blocks may go raw, and ``leave_raw``: all do (offload).
+    ``narrow``: float32 values are rounded to it in the stream, whose elements have 2 bytes then. ``raw_bytes`` is the
+    raw length.
     ``capacity`` is what the destination holds, in bytes. ``packed_bytes`` is the length of the stream (prefetch).
     ``check_crc`` compares with ``crc`` (prefetch).
     """
     return data.StructLayout({
-        "source": config.address_bits, "destination": config.address_bits, "element": 3, "fallback": 1,
+        "source": config.address_bits, "destination": config.address_bits, "element": 3, "fallback": 1, "leave_raw": 1,
+        "narrow": Narrowing,
         "raw_bytes": LENGTH_BITS, "capacity": LENGTH_BITS, "packed_bytes": LENGTH_BITS, "check_crc": 1, "crc": 32,
     })
 

@@ -31,6 +31,7 @@ from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Status, status_of
 from golden.errors import Reason, StreamError
 from golden.headers import HEADER_BYTES, Frame, Scan, scan
+from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, narrow, widen
 
 __all__ = ["Engine"]
 
@@ -114,12 +115,15 @@ class Engine:
     def _offload(self, asked: Descriptor, blank: Completion) -> list[Completion]:
         built = self.parameters
         size = built.block_bytes
+        part = _coded_part(asked)
         unread = self._lane_errors(asked.source, asked.raw_bytes, write=False)
         # What is before the first block that cannot be read may get to the link.
         readable = min([asked.raw_bytes, *(each.block * size for each in unread)])
         raw = self.device.read(asked.source, readable) if readable else np.zeros(0, np.uint8)
-        stream = blocks.compress(raw, asked.element_bytes, size, asked.fallback and built.raw_fallback)
-        found = scan(stream, Frame(size, readable))
+        coded = narrow(raw, asked.narrow).view(np.uint8) if asked.narrow else raw
+        stream = blocks.compress(coded, asked.element_bytes, size // part, asked.fallback and built.raw_fallback,
+                                 asked.leave_raw)
+        found = scan(stream, Frame(size // part, readable // part))
         ends = _ends(found)
         fitting = int(np.searchsorted(ends, min(asked.capacity, _LONGEST), side="right"))
         room = int(ends[fitting - 1]) if fitting else 0
@@ -133,7 +137,7 @@ class Engine:
         if faults:
             return faults
         self.link.write(asked.destination, stream)
-        nonzero = int(np.count_nonzero(raw.view(f"<u{asked.element_bytes}")))
+        nonzero = int(np.count_nonzero(coded.view(f"<u{asked.element_bytes}")))
         return [replace(blank, crc=crc32c(stream) if built.crc else 0, bytes_written=stream.size, nonzero=nonzero,
                         raw_blocks=_raw_blocks(found))]
 
@@ -141,7 +145,8 @@ class Engine:
         built = self.parameters
         error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False)
         stream = self.link.read(asked.source, error.beat - asked.source if error else asked.packed_bytes)
-        found = scan(stream, Frame(built.block_bytes, asked.raw_bytes, asked.element_bytes))
+        part = _coded_part(asked)
+        found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, asked.element_bytes))
         faults: list[tuple[int, Completion]] = []
         raw, fault = _expand(stream, asked, built.block_bytes)
         standing: tuple[int, int] | None = None
@@ -203,12 +208,21 @@ def _raw_blocks(found: Scan) -> int:
     return int(np.count_nonzero(found.coding == RAW))
 
 
+def _coded_part(asked: Descriptor) -> int:
+    """How many raw bytes stand for one that is coded: the stream of a narrowed tensor is that of the 16-bit tensor,
+    with blocks as much shorter as it is."""
+    return WIDE_BYTES // NARROWED_BYTES if asked.narrow else 1
+
+
 def _expand(stream: Bytes, asked: Descriptor, block_bytes: int) -> tuple[Bytes, StreamError | None]:
     """The tensor, or the first thing that is wrong with its stream."""
+    part = _coded_part(asked)
     try:
-        return blocks.decompress(stream, block_bytes, asked.raw_bytes, element_bytes=asked.element_bytes), None
+        coded = blocks.decompress(stream, block_bytes // part, asked.raw_bytes // part,
+                                  element_bytes=asked.element_bytes)
     except StreamError as fault:
         return np.zeros(0, np.uint8), fault
+    return widen(coded, asked.narrow) if asked.narrow else coded, None
 
 
 def _handed_out(found: Scan) -> int:

@@ -8,13 +8,14 @@ from golden.blocks import check_block_bytes
 from golden.buffers import check_element_bytes
 from golden.engine.records import Descriptor
 from golden.engine.status import Operation, Status
+from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing
 
 __all__ = ["LENGTH_BITS", "Parameters"]
 
 LENGTH_BITS = 40
 """Bits of every length in bytes."""
 
-_UNDEFINED_FLAGS = 0xFFF8
+_UNDEFINED_FLAGS = 0xFFC0
 _BEAT_BYTES = (16, 32, 64)
 
 
@@ -36,6 +37,8 @@ class Parameters:
         Element sizes that were built.
     raw_fallback, crc
         Whether blocks may go raw, and whether the CRC is computed; without, it is 0 in completions.
+    narrowing
+        Whether float32 values can be rounded to 16 bits; blocks have 1024 bytes or more then, of which half is coded.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class Parameters:
     element_bytes: tuple[int, ...]
     raw_fallback: bool = True
     crc: bool = True
+    narrowing: bool = False
 
     def __post_init__(self) -> None:
         check_block_bytes(self.block_bytes)
@@ -59,6 +63,8 @@ class Parameters:
         for name in ("beat_bytes", "link_beat_bytes"):
             if getattr(self, name) not in _BEAT_BYTES:
                 raise ValueError(f"{name} must be 16, 32 or 64, not {getattr(self, name)}")
+        if self.narrowing:
+            check_block_bytes(self.block_bytes // 2)
         if not 1 <= self.lanes <= 16:
             raise ValueError(f"lanes must be 1 to 16, not {self.lanes}")
         if not 32 <= self.address_bits <= 64:
@@ -78,12 +84,11 @@ class Parameters:
             return Status.BAD_OPERATION
         if asked.element_bytes not in self.element_bytes:
             return Status.BAD_ELEMENT
-        if (asked.flags & _UNDEFINED_FLAGS or (asked.check_crc and (offload or not self.crc))
-                or (not asked.fallback and not offload)):
+        if asked.flags & _UNDEFINED_FLAGS or self._misplaced(asked, offload):
             return Status.BAD_FLAGS
         if any(asked.reserved):
             return Status.BAD_RESERVED
-        if not 0 < asked.raw_bytes < most or asked.raw_bytes % asked.element_bytes:
+        if not 0 < asked.raw_bytes < most or asked.raw_bytes % (WIDE_BYTES if asked.narrow else asked.element_bytes):
             return Status.BAD_RAW_BYTES
         if offload:
             if asked.packed_bytes:
@@ -98,3 +103,11 @@ class Parameters:
             if address % grain or address + size > 1 << self.address_bits:
                 return status
         return Status.DESTINATION_TOO_SMALL if not offload and asked.capacity < asked.raw_bytes else None
+
+    def _misplaced(self, asked: Descriptor, offload: bool) -> bool:
+        """Whether a flag is set that is for the other direction, contradicts another, or was not built."""
+        return ((asked.check_crc and (offload or not self.crc))
+                or (not asked.fallback and not offload)
+                or (asked.leave_raw and not (offload and asked.fallback and self.raw_fallback))
+                or (asked.narrow != Narrowing.NONE and not (
+                    self.narrowing and asked.narrow in tuple(Narrowing) and asked.element_bytes == NARROWED_BYTES)))

@@ -14,10 +14,12 @@ RECORD_BYTES = 64
 
 _DESCRIPTOR = struct.Struct("<BBHIQQQQQI3I")
 _COMPLETION = struct.Struct("<IBBBBIIQQQQ4I")
-_INTERRUPT, _CHECK_CRC, _NO_FALLBACK = 1, 2, 4
-_DEFINED_FLAGS = _INTERRUPT | _CHECK_CRC | _NO_FALLBACK
+_INTERRUPT, _CHECK_CRC, _NO_FALLBACK, _LEAVE_RAW = 1, 2, 4, 8
+_NARROW_LSB, _NARROW_BITS = 4, 2
+_NARROW = ((1 << _NARROW_BITS) - 1) << _NARROW_LSB
+_DEFINED_FLAGS = _INTERRUPT | _CHECK_CRC | _NO_FALLBACK | _LEAVE_RAW | _NARROW
 _BITS = {"operation": 8, "element_bytes": 8, "tag": 32, "source": 64, "destination": 64, "raw_bytes": 64,
-         "capacity": 64, "packed_bytes": 64, "crc": 32, "other_flags": 16}
+         "capacity": 64, "packed_bytes": 64, "crc": 32, "narrow": _NARROW_BITS, "other_flags": 16}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +44,10 @@ class Descriptor:
         Expected CRC-32C, for ``check_crc``.
     tag
         The user's own.
-    interrupt, check_crc, fallback
-        Flags; ``fallback`` False forbids raw blocks.
+    interrupt, check_crc, fallback, leave_raw
+        Flags; ``fallback`` False forbids raw blocks, ``leave_raw`` makes every block raw.
+    narrow
+        What float32 values are rounded to before they are coded: 0, or one of :class:`golden.narrowing.Narrowing`.
     other_flags
         Bits of the flags that have no meaning.
     reserved
@@ -62,6 +66,8 @@ class Descriptor:
     interrupt: bool = False
     check_crc: bool = False
     fallback: bool = True
+    leave_raw: bool = False
+    narrow: int = 0
     other_flags: int = 0
     reserved: tuple[int, int, int] = (0, 0, 0)
 
@@ -69,7 +75,7 @@ class Descriptor:
     def flags(self) -> int:
         """The 16 bits of the flags."""
         return (_INTERRUPT * self.interrupt | _CHECK_CRC * self.check_crc | _NO_FALLBACK * (not self.fallback)
-                | self.other_flags)
+                | _LEAVE_RAW * self.leave_raw | self.narrow << _NARROW_LSB | self.other_flags)
 
     def pack(self) -> bytes:
         """The 64 bytes.
@@ -104,7 +110,8 @@ class Descriptor:
         return cls(operation=operation, element_bytes=element_bytes, source=source, destination=destination,
                    raw_bytes=raw_bytes, capacity=capacity, packed_bytes=packed_bytes, crc=crc, tag=tag,
                    interrupt=bool(flags & _INTERRUPT), check_crc=bool(flags & _CHECK_CRC),
-                   fallback=not flags & _NO_FALLBACK, other_flags=flags & ~_DEFINED_FLAGS,
+                   fallback=not flags & _NO_FALLBACK, leave_raw=bool(flags & _LEAVE_RAW),
+                   narrow=(flags & _NARROW) >> _NARROW_LSB, other_flags=flags & ~_DEFINED_FLAGS,
                    reserved=(reserved[0], reserved[1], reserved[2]))
 
 

@@ -9,6 +9,7 @@ from amaranth.utils import exact_log2
 
 from hdl.control.descriptor import Operation, descriptor_layout, flags_layout
 from hdl.engine_config import EngineConfig
+from hdl.narrowing import NARROWED_BYTES, Narrowing
 from hdl.transfer import LENGTH_BITS, Status, request_layout
 
 __all__ = ["Checker"]
@@ -136,7 +137,8 @@ class Checker(wiring.Component):
                         m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
 
                 low, rest = length_fails("BAD_RAW_BYTES", Mux(
-                    request.element[2], word[:2].any(), request.element[1] & word[0]))
+                    request.element[2] | (request.narrow != Narrowing.NONE), word[:2].any(),
+                    request.element[1] & word[0]))
                 with m.Case(_step("raw_bytes")):
                     m.d.sync += [request.raw_bytes[:32].eq(word), low]
                 with m.Case(_step("raw_bytes", 1)):
@@ -195,14 +197,23 @@ class Checker(wiring.Component):
         config = self._config
         offload = self._operation is Operation.OFFLOAD
         flags = data.View(flags_layout(), word[16:])
-        misplaced = flags.no_fallback
-        if offload or not config.crc:
-            misplaced = flags.check_crc if offload else flags.check_crc | flags.no_fallback
+        if offload:
+            misplaced = flags.check_crc | (flags.leave_raw & (flags.no_fallback if config.raw_fallback else 1))
+        else:
+            misplaced = flags.no_fallback | flags.leave_raw | (0 if config.crc else flags.check_crc)
+        narrows = flags.narrow != Narrowing.NONE
+        if config.narrowing:
+            misplaced |= narrows & ((Value.cast(flags.narrow) > max(each.value for each in Narrowing))
+                                    | (word[8:16] != NARROWED_BYTES))
+            m.d.sync += request.narrow.eq(flags.narrow)
+        else:
+            misplaced |= narrows
         m.d.sync += [
             operation.eq(word[:8]),
             interrupt.eq(flags.interrupt),
             request.element.eq(word[8:]),
             request.fallback.eq(~flags.no_fallback if config.raw_fallback else 0),
+            request.leave_raw.eq(flags.leave_raw),
             request.check_crc.eq(flags.check_crc),
             fails.BAD_OPERATION.eq(word[:8] != self._operation.value),
             fails.BAD_ELEMENT.eq(~Cat(word[8:16] == size for size in config.element_bytes).any()),

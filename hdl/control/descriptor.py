@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from amaranth.hdl import Shape
 from amaranth.lib import data, enum
 
+from hdl.narrowing import Narrowing
 from hdl.transfer import Status
 
 __all__ = [
@@ -32,10 +33,12 @@ def flags_layout() -> data.StructLayout:
     """Flags of a descriptor.
 
     ``interrupt`` sets the direction's completion bit of IRQ_STATUS when the descriptor completes. ``check_crc``
-    (prefetch) compares the stream's CRC-32C with ``crc``. ``no_fallback`` (offload) codes every block. All other bits
-    are zero.
+    (prefetch) compares the stream's CRC-32C with ``crc``. ``no_fallback`` (offload) codes every block, ``leave_raw``
+    (offload) none. ``narrow`` is what float32 values are rounded to before they are coded, and were on the way back.
+    All other bits are zero.
     """
-    return data.StructLayout({"interrupt": 1, "check_crc": 1, "no_fallback": 1, "undefined": 13})
+    return data.StructLayout({"interrupt": 1, "check_crc": 1, "no_fallback": 1, "leave_raw": 1, "narrow": Narrowing,
+                              "undefined": 10})
 
 
 def descriptor_layout() -> data.StructLayout:

@@ -25,7 +25,7 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (1, 0)
+VERSION = (1, 1)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 RING_INDEX_BITS = 16
@@ -166,6 +166,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
           for k, size in enumerate((1, 2, 4))),
         Field("RAW_FALLBACK", 8, 1, ro, config.raw_fallback, "Blocks that coding would not shrink stay raw."),
         Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
+        Field("NARROWING", 10, 1, ro, config.narrowing, "float32 can be rounded to 16 bits."),
         home=Home.CONSTANT)
     yield _register(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",

@@ -43,8 +43,18 @@ enum {
     CDMA_E_RING_SIZE = -6  /* ring entries are no power of two from 2 to 65536, or its address no multiple of 64 */
 };
 
-/* Flags of a descriptor. */
-enum { CDMA_INTERRUPT = 1, CDMA_CHECK_CRC = 2, CDMA_NO_FALLBACK = 4 };
+/*
+ * Flags of a descriptor. With CDMA_NARROW_... float32 values are rounded to 16 bits on their way out and restored on
+ * their way back, by an offload and a prefetch with the same flag and 2 as their element size.
+ */
+enum {
+    CDMA_INTERRUPT = 1,
+    CDMA_CHECK_CRC = 2,        /* prefetch */
+    CDMA_NO_FALLBACK = 4,      /* offload */
+    CDMA_LEAVE_RAW = 8,        /* offload */
+    CDMA_NARROW_BFLOAT16 = 16,
+    CDMA_NARROW_FLOAT16 = 32
+};
 
 typedef void (*cdma_write_fn)(void *bus, uint32_t offset, uint32_t value);
 typedef uint32_t (*cdma_read_fn)(void *bus, uint32_t offset);
@@ -56,13 +66,13 @@ struct cdma {
     unsigned long polls; /* reads of a register until a blocking call gives up; 0: never */
     /* As the engine tells them. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
-    int raw_fallback, crc;
+    int raw_fallback, crc, narrowing;
 };
 
 struct cdma_descriptor {
     unsigned operation;     /* CDMA_OPERATION_OFFLOAD or CDMA_OPERATION_PREFETCH */
-    unsigned element_bytes; /* 1, 2 or 4 */
-    unsigned flags;         /* CDMA_INTERRUPT, CDMA_CHECK_CRC (prefetch), CDMA_NO_FALLBACK (offload) */
+    unsigned element_bytes; /* 1, 2 or 4; 2 with CDMA_NARROW_... */
+    unsigned flags;
     uint32_t tag;           /* your own; comes back in the completion */
     uint64_t source;        /* offload: device address; prefetch: link address */
     uint64_t destination;   /* offload: link address; prefetch: device address */
@@ -157,6 +167,7 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     engine->queue_depth = CDMA_FIELD(sizes, CDMA_REG_SIZES_QUEUE_DEPTH);
     engine->raw_fallback = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_RAW_FALLBACK);
     engine->crc = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_CRC);
+    engine->narrowing = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_NARROWING);
     return 0;
 }
 

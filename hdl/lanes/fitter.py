@@ -43,13 +43,14 @@ class Fitter(wiring.Component):
         Blocks to come; one is taken ahead.
     short_bytes : In(range(block_bytes + 1))
         Raw bytes of the block that is short.
+    halved : In(1)
+        Blocks that are not short have half of block_bytes; read with ``narrowing``.
     coded, bypass : In(beat_stream(beat_bytes))
         Packets: coded blocks, expanded, and raw ones.
     code : In(ErrorCode)
         Beside the last beat of a packet of ``coded``: its fate.
     o : Out(beat_stream(beat_bytes))
-        As many beats as the raw bytes of a block take; ``keep`` and ``last`` are not made. Combinational from the
-        packets.
+        As many beats as the raw bytes of a block take. Combinational from the packets, but for ``keep``.
     done : Out(1)
         In this cycle a block has ended rightly.
     bad : Out(1)
@@ -65,7 +66,7 @@ class Fitter(wiring.Component):
         self._config = config
         super().__init__({
             "order": In(stream.Signature(order_layout())), "short_bytes": In(range(config.block_bytes + 1)),
-            "coded": In(beat_stream(config.beat_bytes)), "bypass": In(beat_stream(config.beat_bytes)),
+            "halved": In(1), "coded": In(beat_stream(config.beat_bytes)), "bypass": In(beat_stream(config.beat_bytes)),
             "code": In(ErrorCode), "o": Out(beat_stream(config.beat_bytes)), "done": Out(1), "bad": Out(1),
         })
 
@@ -82,6 +83,7 @@ class Fitter(wiring.Component):
         excess = Signal()                                   # with more than an empty beat
         beat = Signal.like(self.coded.payload, name="beat")
         valid, ready, moves, full, fits = (Signal(name=name) for name in ("valid", "ready", "moves", "full", "fits"))
+        most = Mux(self.halved, beats // 2 - 1, beats - 1) if self._config.narrowing else beats - 1
         end = Signal(range(self._config.block_bytes))
         kept = Signal(size)
         m.d.comb += [
@@ -89,6 +91,8 @@ class Fitter(wiring.Component):
             valid.eq(busy & Mux(raw, self.bypass.valid, self.coded.valid)),
             self.o.valid.eq(valid & ~over),
             self.o.payload.data.eq(beat.data),
+            self.o.payload.keep.eq(kept),
+            self.o.payload.last.eq(full),
             ready.eq(busy & (over | self.o.ready)),
             self.coded.ready.eq(ready & ~raw),
             self.bypass.ready.eq(ready & raw),
@@ -111,6 +115,6 @@ class Fitter(wiring.Component):
         with m.If(ahead & ~self.bad & (~busy | self.done)):
             m.d.sync += [
                 ahead.eq(0), busy.eq(1), raw.eq(coming.raw), short.eq(coming.short),
-                behind.eq(Mux(coming.short, end[shift:], beats - 1)),
+                behind.eq(Mux(coming.short, end[shift:], most)),
             ]
         return m

@@ -21,7 +21,7 @@ def lane_bits(config: EngineConfig) -> int:
 def lane_block_layout(config: EngineConfig) -> data.StructLayout:
     """A block for a lane to offload: where it is, its raw length, how to code it, and its number modulo 256."""
     return data.StructLayout({"address": config.address_bits, "bytes": range(config.block_bytes + 1), "element": 3,
-                              "fallback": 1, "sequence": 8})
+                              "fallback": 1, "leave_raw": 1, "sequence": 8})
 
 
 class LaneFinder(wiring.Component):
@@ -92,8 +92,9 @@ class BlockWalker(wiring.Component):
         Blocks of the transfer behind that one; less than 0 when there is no block for this lane.
     sequence : In(8)
         Number of that block, modulo 256.
-    element, fallback, tail_bytes : In
-        Element size, whether blocks may go raw, and raw bytes of the transfer's last block; held during a transfer.
+    element, fallback, leave_raw, tail_bytes : In
+        Element size, whether blocks may go raw and whether all do, and raw bytes of the transfer's last block; held
+        during a transfer.
     o : Out(stream.Signature(lane_block_layout(config)))
         The blocks.
     """
@@ -105,7 +106,7 @@ class BlockWalker(wiring.Component):
         pages = config.address_bits - exact_log2(config.block_bytes)
         super().__init__({
             "load": In(1), "page": In(pages), "behind": In(BLOCK_BITS + 1), "sequence": In(8),
-            "element": In(3), "fallback": In(1), "tail_bytes": In(range(config.block_bytes + 1)),
+            "element": In(3), "fallback": In(1), "leave_raw": In(1), "tail_bytes": In(range(config.block_bytes + 1)),
             "o": Out(stream.Signature(lane_block_layout(config))),
         })
 
@@ -122,6 +123,7 @@ class BlockWalker(wiring.Component):
             self.o.payload.bytes.eq(Mux(behind == 0, self.tail_bytes, config.block_bytes)),
             self.o.payload.element.eq(self.element),
             self.o.payload.fallback.eq(self.fallback),
+            self.o.payload.leave_raw.eq(self.leave_raw),
             self.o.payload.sequence.eq(sequence),
         ]
         with m.If(self.load):

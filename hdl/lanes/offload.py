@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,14 +10,17 @@ from amaranth.utils import exact_log2
 from hdl.axi.bursts import fault_layout
 from hdl.axi.reader import AxiReader
 from hdl.axi.signature import axi_read
+from hdl.beat import beat_stream
 from hdl.compressor import Compressor
 from hdl.engine_config import EngineConfig
 from hdl.fifo import StreamFifo
+from hdl.lanes.float_narrower import FloatNarrower
 from hdl.lanes.framer import Framer
 from hdl.lanes.interleave import lane_block_layout
 from hdl.lanes.raw_store import RawStore, scanned_layout
 from hdl.lanes.zero_count import DELAY, ZeroCount
 from hdl.link.framing import RAW_CODING, WORD_BYTES, framed_stream
+from hdl.narrowing import Narrowing
 
 __all__ = ["OffloadLane"]
 
@@ -31,13 +34,14 @@ class OffloadLane(wiring.Component):
 
     ::
 
-                                 raw
-             +--------+   +-------+   +------------+   +--------+   +--------+
-        i -->| reader |-->| store |-->| compressor |-->| framer |-->| buffer |--> header --> o
-             +--------+ | +-------+ | +------------+ | +--------+   +--------+
-                        |    ^      +----------------+
-                        +-> zero count          (raw blocks)
+             +--------+   +----------+   +-------+   +------------+   +--------+   +--------+
+        i -->| reader |-->| narrower |-->| store |-->| compressor |-->| framer |-->| buffer |--> header --> o
+             +--------+   +----------+ | +-------+ | +------------+ | +--------+   +--------+
+                                       |    ^      +----------------+
+                                       +-> zero count          (raw blocks)
 
+    The narrower is there with ``narrowing``, and raw beats go past it unless the transfer asks for it; behind it a
+    block is half as long.
     The zeros of a block are counted while it is stored, so its packed length is known before it is coded, and a block
     that would not shrink goes past the compressor. Without the raw fallback there is no store. In the buffer a block
     counts only when it is whole; its header is put in when it leaves.
@@ -54,6 +58,8 @@ class OffloadLane(wiring.Component):
     -------
     i : In(stream.Signature(lane_block_layout(config)))
         Blocks to offload.
+    narrow : In(Narrowing)
+        What float32 values are rounded to; held during a transfer.
     axi : Out(axi_read(...))
         The memory controller.
     o : Out(framed_stream(config))
@@ -77,7 +83,8 @@ class OffloadLane(wiring.Component):
         self._config = config
         super().__init__({
             "i": In(stream.Signature(lane_block_layout(config))),
-            "axi": Out(axi_read(config.address_bits, config.beat_bytes)), "o": Out(framed_stream(config)),
+            "narrow": In(Narrowing), "axi": Out(axi_read(config.address_bits, config.beat_bytes)),
+            "o": Out(framed_stream(config)),
             "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(config.address_bits)),
             "waits": Out(data.StructLayout({"memory": 1, "buffer": 1})),
         })
@@ -103,25 +110,27 @@ class OffloadLane(wiring.Component):
             asked.i.valid.eq(self.i.valid & reader.i.ready),
             reader.i.payload.address.eq(self.i.payload.address),
             reader.i.payload.bytes.eq(self.i.payload.bytes),
-            asked.i.payload.bytes.eq(self.i.payload.bytes),
+            asked.i.payload.bytes.eq(self._coded(self.i.payload.bytes)),
             asked.i.payload.element.eq(self.i.payload.element),
             asked.i.payload.fallback.eq(self.i.payload.fallback),
+            asked.i.payload.leave_raw.eq(self.i.payload.leave_raw),
             asked.i.payload.sequence.eq(self.i.payload.sequence),
             reader.stop.eq(self.stop),
             self.idle.eq(reader.idle),
             self.fault.eq(reader.fault),
         ]
 
-        # Raw beats pass the count; a block's facts follow it through the count's delay.
-        beat = reader.o.payload
+        # Beats pass the count; a block's facts follow it through the count's delay.
+        beats = self._narrowed(m, reader)
+        beat = beats.payload
         passes = Signal()
         ready = Signal()
         facts = [asked.o.payload] + [Signal(scanned_layout(config), name=f"facts_{k}", reset_less=True)
                                      for k in range(DELAY)]
         scanned = Signal(scanned_layout(config))
         m.d.comb += [
-            reader.o.ready.eq(ready & asked.o.valid),
-            passes.eq(reader.o.valid & reader.o.ready),
+            beats.ready.eq(ready & asked.o.valid),
+            passes.eq(beats.valid & beats.ready),
             asked.o.ready.eq(passes & beat.last),
             zeros.valid.eq(passes),
             zeros.data.eq(beat.data),
@@ -130,17 +139,17 @@ class OffloadLane(wiring.Component):
             zeros.element.eq(asked.o.payload.element),
             scanned.eq(facts[DELAY]),
             scanned.nonzero_bytes.eq(zeros.bytes),
-            self.waits.memory.eq(asked.o.valid & ready & ~reader.o.valid),
+            self.waits.memory.eq(asked.o.valid & ready & ~beats.valid & ~reader.o.valid),
         ]
         m.d.sync += [facts[k + 1].eq(facts[k]) for k in range(DELAY)]
         if config.raw_fallback:
-            self._choose(m, reader, zeros, scanned, ready, passes, compressor, framer, order)
+            self._choose(m, beat, zeros, scanned, ready, passes, compressor, framer, order)
         else:
             # Two blocks may be on their way through the count.
             room = order.level <= _ORDERED - 2
             m.d.comb += [
                 ready.eq(compressor.i.ready & room),
-                compressor.i.valid.eq(reader.o.valid & asked.o.valid & room),
+                compressor.i.valid.eq(beats.valid & asked.o.valid & room),
                 compressor.i.payload.data.eq(beat.data),
                 compressor.i.payload.keep.eq(beat.keep),
                 compressor.i.payload.last.eq(beat.last),
@@ -152,7 +161,29 @@ class OffloadLane(wiring.Component):
         self._buffer(m, framer, order)
         return m
 
-    def _choose(self, m: Module, reader: AxiReader, zeros: ZeroCount, scanned: data.View, ready: Signal, passes: Signal,
+    def _coded(self, raw_bytes: Value) -> Value:
+        """Bytes of a block behind the narrower."""
+        return Mux(self.narrow == Narrowing.NONE, raw_bytes, raw_bytes >> 1) if self._config.narrowing else raw_bytes
+
+    def _narrowed(self, m: Module, reader: AxiReader) -> stream.Interface:
+        """The reader's packets, through the narrower or past it."""
+        if not self._config.narrowing:
+            return reader.o
+        m.submodules.narrower = narrower = FloatNarrower(self._config.beat_bytes)
+        beats = beat_stream(self._config.beat_bytes).create(path=("beats",))
+        plain = self.narrow == Narrowing.NONE
+        m.d.comb += [
+            narrower.narrow.eq(self.narrow),
+            narrower.i.payload.eq(reader.o.payload),
+            narrower.i.valid.eq(reader.o.valid & ~plain),
+            narrower.o.ready.eq(beats.ready & ~plain),
+            beats.valid.eq(Mux(plain, reader.o.valid, narrower.o.valid)),
+            beats.payload.eq(Mux(plain, reader.o.payload.as_value(), narrower.o.payload.as_value())),
+            reader.o.ready.eq(Mux(plain, beats.ready, narrower.i.ready)),
+        ]
+        return beats
+
+    def _choose(self, m: Module, beat: data.View, zeros: ZeroCount, scanned: data.View, ready: Signal, passes: Signal,
                 compressor: Compressor, framer: Framer, order: StreamFifo) -> None:
         """The store, and behind it two ways to the framer."""
         m.submodules.store = store = RawStore(self._config)
@@ -166,7 +197,7 @@ class OffloadLane(wiring.Component):
         m.d.comb += [
             ready.eq(store.i.ready & store.room),
             store.i.valid.eq(passes),
-            store.i.payload.eq(reader.o.payload.data),
+            store.i.payload.eq(beat.data),
             store.scanned.valid.eq(zeros.done),
             store.scanned.payload.eq(scanned),
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -14,9 +14,11 @@ from hdl.counting import stepped
 from hdl.decompressor import Decompressor
 from hdl.engine_config import EngineConfig
 from hdl.fifo import StreamFifo
+from hdl.lanes.cutter import Cutter, payload_layout
 from hdl.lanes.fitter import Fitter, order_layout
-from hdl.lanes.narrower import Narrower, payload_layout
+from hdl.lanes.float_widener import FloatWidener
 from hdl.link.framing import piece_stream, stream_fault_layout
+from hdl.narrowing import Narrowing
 from hdl.transfer import Status
 
 __all__ = ["PrefetchLane"]
@@ -29,17 +31,18 @@ class PrefetchLane(wiring.Component):
 
     ::
 
-                +--------+   +----------+ coded  +--------------+   +--------+   +--------+
-        i --+-->| buffer |-->| narrower |------->| decompressor |-->| fitter |-->| writer |--> axi
-            |   +--------+   +----------+        +--------------+   |        |   |        |
-            |                  ^  | raw                             |        |   |        |
-            |                  |  +-------------------------------->|        |   |        |
-            |   +--------+     |                                    +--------+   +--------+
-            +-->| blocks |-----+--------------------------------------^--> address --^
+                +--------+   +--------+ coded  +--------------+   +--------+   +---------+   +--------+
+        i --+-->| buffer |-->| cutter |------->| decompressor |-->| fitter |-->| widener |-->| writer |--> axi
+            |   +--------+   +--------+        +--------------+   |        |   +---------+   |        |
+            |                 ^  | raw                            |        |                 |        |
+            |                 |  +------------------------------->|        |                 |        |
+            |   +--------+    |                                   +--------+                 +--------+
+            +-->| blocks |----+-------------------------------------^--> address ----------------^
                 +--------+
 
     The rows of a block wait in the buffer, and what is known of it beside; blocks keep their order and raw ones
-    overtake nothing: the fitter turns to a block when the one before it is whole.
+    overtake nothing: the fitter turns to a block when the one before it is whole. The widener is there with
+    ``narrowing``, and beats go past it unless the transfer asks for it; before it a block is half as long.
 
     Latency: the first address is at the port 6 cycles after the row of a raw block was taken, 7 after that of a coded
     one (8 with a slot register), and the first beat in the cycle after it. Throughput: 1 lane beat per cycle; a coded
@@ -57,6 +60,8 @@ class PrefetchLane(wiring.Component):
         something is wrong, or the lane is stopped, it is taken and dropped.
     element : In(3)
         Element size in bytes of coded blocks; held during a transfer.
+    narrow : In(Narrowing)
+        What float32 values were rounded to; held during a transfer. Raw bytes of ``i`` are those of the rounded ones.
     axi : Out(axi_write(address_bits, beat_bytes))
         The memory controller. Nothing but the places of the blocks is written, each to its raw length at most.
     stop : In(1)
@@ -80,7 +85,7 @@ class PrefetchLane(wiring.Component):
     def __init__(self, config: EngineConfig):
         self._config = config
         super().__init__({
-            "i": In(piece_stream(config)), "element": In(3),
+            "i": In(piece_stream(config)), "element": In(3), "narrow": In(Narrowing),
             "axi": Out(axi_write(config.address_bits, config.beat_bytes)), "stop": In(1), "idle": Out(1),
             "settled": Out(1), "axi_fault": Out(fault_layout(config.address_bits)),
             "fault": Out(stream_fault_layout()), "waits": Out(data.StructLayout({"memory": 1, "buffer": 1})),
@@ -94,16 +99,16 @@ class PrefetchLane(wiring.Component):
         m.submodules.buffer = buffer = StreamFifo(8 * config.link_beat_bytes, depth)
         m.submodules.payloads = payloads = StreamFifo(payload_layout(config), _BLOCKS)
         m.submodules.orders = orders = StreamFifo(order_layout(), _BLOCKS)
-        m.submodules.narrower = narrower = Narrower(config)
+        m.submodules.cutter = cutter = Cutter(config)
         m.submodules.decompressor = decompressor = Decompressor(
             config.beat_bytes, config.element_bytes, config.pipeline)
         m.submodules.fitter = fitter = Fitter(config)
         m.submodules.writer = writer = AxiWriter(
             config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads)
-        wiring.connect(m, buffer.o, narrower.rows)
-        wiring.connect(m, payloads.o, narrower.payloads)
+        wiring.connect(m, buffer.o, cutter.rows)
+        wiring.connect(m, payloads.o, cutter.payloads)
         wiring.connect(m, decompressor.o, fitter.coded)
-        wiring.connect(m, fitter.o, writer.data)
+        widening = self._widened(m, fitter, writer)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
 
         # In: `ready` is decided a cycle ahead, with room for two rows.
@@ -111,6 +116,10 @@ class PrefetchLane(wiring.Component):
         halted = Signal()
         push = Signal()
         block = self.i.payload.block
+        whole_bytes: ValueLike = config.block_bytes
+        if config.narrowing:
+            m.d.comb += fitter.halved.eq(~self._plain)
+            whole_bytes = Mux(self._plain, config.block_bytes, config.block_bytes // 2)
         room = (buffer.level <= depth - 2) & (payloads.level <= _BLOCKS - 2) & (orders.level <= _BLOCKS - 2)
         m.d.sync += ready.eq(room | halted)
         m.d.comb += [
@@ -124,19 +133,19 @@ class PrefetchLane(wiring.Component):
             payloads.i.payload.raw.eq(block.raw),
             orders.i.valid.eq(payloads.i.valid),
             orders.i.payload.raw.eq(block.raw),
-            orders.i.payload.short.eq(block.raw_bytes != config.block_bytes),
+            orders.i.payload.short.eq(block.raw_bytes != whole_bytes),
         ]
 
         # Raw blocks go past the decompressor.
         m.d.comb += [
-            decompressor.i.valid.eq(narrower.o.valid & ~narrower.raw),
-            fitter.bypass.valid.eq(narrower.o.valid & narrower.raw),
-            narrower.o.ready.eq(Mux(narrower.raw, fitter.bypass.ready, decompressor.i.ready)),
-            decompressor.i.payload.data.eq(narrower.o.payload.data),
-            decompressor.i.payload.keep.eq(narrower.o.payload.keep),
-            decompressor.i.payload.last.eq(narrower.o.payload.last),
+            decompressor.i.valid.eq(cutter.o.valid & ~cutter.raw),
+            fitter.bypass.valid.eq(cutter.o.valid & cutter.raw),
+            cutter.o.ready.eq(Mux(cutter.raw, fitter.bypass.ready, decompressor.i.ready)),
+            decompressor.i.payload.data.eq(cutter.o.payload.data),
+            decompressor.i.payload.keep.eq(cutter.o.payload.keep),
+            decompressor.i.payload.last.eq(cutter.o.payload.last),
             decompressor.i.payload.element.eq(self.element),
-            fitter.bypass.payload.eq(narrower.o.payload),
+            fitter.bypass.payload.eq(cutter.o.payload),
             fitter.code.eq(decompressor.error.code),
         ]
 
@@ -159,8 +168,9 @@ class PrefetchLane(wiring.Component):
             writer.i.payload.bytes.eq(length),
             writer.stop.eq(self.stop),
         ]
+        wide_bytes = Mux(self._plain, short_bytes, short_bytes << 1) if config.narrowing else short_bytes
         with m.If(pulls):
-            m.d.sync += [asks.eq(1), length.eq(Mux(orders.o.payload.short, short_bytes, config.block_bytes))]
+            m.d.sync += [asks.eq(1), length.eq(Mux(orders.o.payload.short, wide_bytes, config.block_bytes))]
         with m.Elif(writer.i.ready):
             m.d.sync += asks.eq(0)
         with m.If(payloads.i.valid):
@@ -181,7 +191,7 @@ class PrefetchLane(wiring.Component):
         m.d.comb += [
             comes.eq(push & self.i.payload.last),
             self.settled.eq((open_ == 0) | fitter.bad),
-            self.idle.eq(writer.idle & (self.stop | (open_ == 0))),
+            self.idle.eq(writer.idle & (self.stop | ((open_ == 0) & ~widening))),
             self.axi_fault.eq(writer.fault),
             self.fault.valid.eq(fitter.bad),
             self.fault.status.eq(Status.BAD_PAYLOAD),
@@ -194,3 +204,24 @@ class PrefetchLane(wiring.Component):
         with m.Elif(fitter.done & ~comes):
             m.d.sync += open_.eq(open_ - 1)
         return m
+
+    @property
+    def _plain(self) -> Value:
+        return self.narrow == Narrowing.NONE
+
+    def _widened(self, m: Module, fitter: Fitter, writer: AxiWriter) -> Value:
+        """The fitter's beats to the writer, through the widener or past it; whether the widener holds any."""
+        if not self._config.narrowing:
+            wiring.connect(m, fitter.o, writer.data)
+            return Const(0)
+        m.submodules.widener = widener = FloatWidener(self._config.beat_bytes)
+        m.d.comb += [
+            widener.narrow.eq(self.narrow),
+            widener.i.payload.eq(fitter.o.payload),
+            widener.i.valid.eq(fitter.o.valid & ~self._plain),
+            widener.o.ready.eq(writer.data.ready & ~self._plain),
+            fitter.o.ready.eq(Mux(self._plain, writer.data.ready, widener.i.ready)),
+            writer.data.valid.eq(Mux(self._plain, fitter.o.valid, widener.o.valid)),
+            writer.data.payload.data.eq(Mux(self._plain, fitter.o.payload.data, widener.o.payload)),
+        ]
+        return ~widener.idle

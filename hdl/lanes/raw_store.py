@@ -20,10 +20,10 @@ BLOCKS = 8
 
 
 def scanned_layout(config: EngineConfig) -> data.StructLayout:
-    """A block that has been scanned: raw bytes, bytes of its non-zero elements, element size, whether it may go raw,
-    and its number modulo 256."""
+    """A block that has been scanned: raw bytes, bytes of its non-zero elements, element size, whether it may go raw
+    and whether it does in any case, and its number modulo 256."""
     return data.StructLayout({"bytes": range(config.block_bytes + 1), "nonzero_bytes": range(config.block_bytes + 1),
-                              "element": 3, "fallback": 1, "sequence": 8})
+                              "element": 3, "fallback": 1, "leave_raw": 1, "sequence": 8})
 
 
 class RawStore(wiring.Component):
@@ -105,7 +105,7 @@ class RawStore(wiring.Component):
             m.d.sync += [summed.eq(facts.o.valid), first.eq(facing), coded_bytes.eq(facing.nonzero_bytes + tag_total)]
         with m.If(~decided | takes):
             m.d.sync += [decided.eq(summed), second.eq(first),
-                         raw_next.eq(first.fallback & (coded_bytes >= first.bytes))]
+                         raw_next.eq(first.leave_raw | (first.fallback & (coded_bytes >= first.bytes)))]
 
         final = Signal()
         goes = Signal()

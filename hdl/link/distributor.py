@@ -21,10 +21,11 @@ __all__ = ["Distributor", "start_layout"]
 
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
-    """A transfer to distribute: the lane of its first block, where it goes in device memory, its raw length, and the
-    element size in bytes of its coded blocks."""
+    """A transfer to distribute: the lane of its first block, where it goes in device memory, its raw length, the
+    element size in bytes of its coded blocks, and whether its values were narrowed, so that blocks have half their
+    bytes in the stream."""
     return data.StructLayout({"first_lane": lane_bits(config), "address": config.address_bits,
-                              "raw_bytes": LENGTH_BITS, "element": 3})
+                              "raw_bytes": LENGTH_BITS, "element": 3, "halved": 1})
 
 
 class Distributor(wiring.Component):
@@ -104,6 +105,7 @@ class Distributor(wiring.Component):
         last_byte = Signal(LENGTH_BITS, reset_less=True)
         tail_bytes = Signal(range(config.block_bytes + 1), reset_less=True)
         element = Signal(3, reset_less=True)
+        halved = Signal()
         lane = Signal(lanes, reset_less=True)
         turn = Signal(reset_less=True)
         steps = Signal(3)
@@ -114,12 +116,16 @@ class Distributor(wiring.Component):
             check.start.eq(steps[1] & ~steps[2]),
             check.element.eq(element),
             check.tail_bytes.eq(tail_bytes),
+            check.halved.eq(halved),
             hopper.run.eq(steps[2]),
             hopper.go.eq(go),
         ]
-        m.d.sync += [steps.eq(Cat(steps[0] | begins, steps[:2])), tail_bytes.eq(last_byte[:block_bits] + 1)]
+        tail = last_byte[:block_bits] + 1
+        m.d.sync += [steps.eq(Cat(steps[0] | begins, steps[:2])), tail_bytes.eq(Mux(halved, tail >> 1, tail))]
         with m.If(begins):
             m.d.sync += [last_byte.eq(self.start.payload.raw_bytes - 1), element.eq(self.start.payload.element)]
+            if config.narrowing:
+                m.d.sync += halved.eq(self.start.payload.halved)
 
         # Cycle 0: the beat at hand goes to the realigners. `turn` is the one that the next block takes.
         unread = Signal(BLOCK_BITS)     # the next header's number
@@ -202,7 +208,8 @@ class Distributor(wiring.Component):
                     Value.cast(block.address)[block_bits:].eq(increased(block.address[block_bits:], begun)),
                     block.payload_bytes.eq(header_1.payload_bytes),
                     block.raw.eq(header_1.coding == RAW_CODING),
-                    block.raw_bytes.eq(Mux(final_1, tail_bytes, config.block_bytes)),
+                    block.raw_bytes.eq(Mux(final_1, tail_bytes, Mux(halved, config.block_bytes // 2,
+                                                                    config.block_bytes))),
                     turn_2.eq(turn_1),
                     self.raw_blocks.eq(increased(self.raw_blocks, header_1.coding == RAW_CODING)),
                 ]

@@ -47,7 +47,10 @@ def words_stream(config: EngineConfig) -> stream.Signature:
 
 
 def block_layout(config: EngineConfig) -> data.StructLayout:
-    """What a lane has to know to expand a block: lengths in bytes, where it goes, and its number in the transfer."""
+    """What a lane has to know to expand a block: lengths in bytes, where it goes, and its number in the transfer.
+
+    ``raw_bytes`` are those of narrowed values, where values were narrowed.
+    """
     return data.StructLayout({
         "payload_bytes": range(config.largest_payload + 1), "raw": 1,
         "raw_bytes": range(config.block_bytes + 1), "address": config.address_bits, "number": BLOCK_BITS,

@@ -34,7 +34,9 @@ class HeaderCheck(wiring.Component):
     element : In(3)
         Element size in bytes of coded blocks.
     tail_bytes : In(range(block_bytes + 1))
-        Raw bytes of the last block.
+        Raw bytes of the last block, after narrowing.
+    halved : In(1)
+        The others have half of block_bytes, as their values were narrowed.
     header : In(header_layout())
         The header.
     sequence : In(8)
@@ -52,7 +54,7 @@ class HeaderCheck(wiring.Component):
     def __init__(self, config: EngineConfig):
         self._config = config
         super().__init__({
-            "start": In(1), "element": In(3), "tail_bytes": In(range(config.block_bytes + 1)),
+            "start": In(1), "element": In(3), "tail_bytes": In(range(config.block_bytes + 1)), "halved": In(1),
             "header": In(header_layout()), "sequence": In(8), "final": In(1), "bad": Out(1), "status": Out(Status),
         })
 
@@ -72,21 +74,22 @@ class HeaderCheck(wiring.Component):
 
         lines = Signal(range(size // LINE_BYTES + 1))
         tail = self.tail_bytes
+        full = Mux(self.halved, size // 2, size)
         m.d.comb += lines.eq((tail + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES))
         full_tags = Signal(range(self._config.largest_payload + 1), reset_less=True)
         tail_tags = Signal.like(full_tags, reset_less=True)
         full_most = Signal.like(full_tags, reset_less=True)
         tail_most = Signal.like(full_tags, reset_less=True)
         with m.If(self.start):
-            m.d.sync += [full_tags.eq(tags(size // LINE_BYTES)), tail_tags.eq(tags(lines))]
-        m.d.sync += [full_most.eq(full_tags + size), tail_most.eq(tail_tags + tail)]
+            m.d.sync += [full_tags.eq(tags(full[exact_log2(LINE_BYTES):])), tail_tags.eq(tags(lines))]
+        m.d.sync += [full_most.eq(full_tags + full), tail_most.eq(tail_tags + tail)]
 
         header = self.header
         raw = Signal()
         low, high = Signal.like(full_tags), Signal.like(full_tags)
         bad_coding, bad_sequence, bad_length = (
             Signal(name=name) for name in ("bad_coding", "bad_sequence", "bad_length"))
-        whole = Mux(self.final, tail, size)
+        whole = Mux(self.final, tail, full)
         m.d.comb += [
             raw.eq(header.coding == RAW_CODING),
             low.eq(Mux(raw, whole, Mux(self.final, tail_tags, full_tags))),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Status
 from tests.golden import reference
+from tests.golden.narrowing import narrowed
 
 BUILT = Parameters(lanes=3, block_bytes=512, beat_bytes=16, link_beat_bytes=32, address_bits=40,
                    element_bytes=(1, 2, 4))
+NARROWING = replace(BUILT, block_bytes=1024, narrowing=True)
 DEVICE, LINK = 0x10_0000, 0x8000
 SIZE = 1 << 16
 
@@ -93,8 +95,12 @@ class Slow:
                 stopped.add(lane)
             if stopped or not fits:
                 continue
-            block = reference.compress_blocks(self.device.read(at, size).tobytes(), asked.element_bytes,
-                                              self.built.block_bytes, fallback)
+            raw = self.device.read(at, size).tobytes()
+            if asked.narrow:
+                raw = b"".join(narrowed(int.from_bytes(each, "little"), asked.narrow).to_bytes(2, "little")
+                               for each in reference.elements_of(raw, 4))
+            block = reference.compress_blocks(raw, asked.element_bytes, self.built.block_bytes, fallback,
+                                              asked.leave_raw)
             fits = place + len(block) <= asked.destination + asked.capacity
             if fits:
                 place += len(block)
@@ -111,15 +117,16 @@ class Slow:
         if failed:
             self.found.add((Status.LINK_READ_ERROR, 0, failed[2], failed[0]))
             size = failed[1] - asked.source
-        reader = reference.Reader(self.link.read(asked.source, size).tobytes(), self.built.block_bytes,
-                                  asked.raw_bytes, asked.element_bytes)
+        part = 2 if asked.narrow else 1
+        reader = reference.Reader(self.link.read(asked.source, size).tobytes(), self.built.block_bytes // part,
+                                  asked.raw_bytes // part, asked.element_bytes)
         offset, standing, named = 0, set[int](), False
         spans = list(self._blocks(asked.destination, asked.raw_bytes))
         failed_lanes: set[int] = set()
         for number, (at, raw, lane) in enumerate(spans):
             status, whole, written = None, True, True
             try:
-                _, offset = reader.read_one(offset, number, number * self.built.block_bytes)
+                _, offset = reader.read_one(offset, number, number * reader.block)
             except reference.MalformedError as error:
                 reason, _, line, _ = error.fault
                 status = Status.BAD_PAYLOAD if line is not None else _STATUS[reason]

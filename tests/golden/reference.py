@@ -67,12 +67,12 @@ def decompress_lines(packed: bytes, size: int, raw_bytes: int | None = None, mos
     return raw
 
 
-def compress_blocks(raw: bytes, size: int, block: int, fallback: bool) -> bytes:
+def compress_blocks(raw: bytes, size: int, block: int, fallback: bool, leave_raw: bool = False) -> bytes:
     out = b""
     for number, at in enumerate(range(0, len(raw), block)):
         part = raw[at:at + block]
         payload, coding = compress_lines(part, size), size
-        if fallback and len(payload) >= len(part):
+        if leave_raw or (fallback and len(payload) >= len(part)):
             payload, coding = part, 0
         out += len(payload).to_bytes(2, "little") + bytes([coding, number % 256]) + payload
         out += bytes(-len(payload) % 4)

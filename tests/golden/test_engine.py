@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from golden import blocks
 from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
 from tests.golden import reference
-from tests.golden.engines import BUILT, DEVICE, LINK, OFFLOAD, PREFETCH, engine, tensor
+from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
+from tests.golden.narrowing import narrowed, widened
 from workload.data import shipped
 from workload.load import load
 
@@ -50,6 +51,39 @@ def test_there_and_back(fallback: bool, elements: int, size: int, density: float
     device[0x8000:0x8000 + raw.size] = raw
     assert np.array_equal(model.device.image, device)
     assert np.array_equal(model.link.image, wanted)
+
+
+@pytest.mark.parametrize("form", [1, 2])
+@given(elements=st.integers(1, 700), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]), leave_raw=st.booleans(),
+       seed=st.integers(0, 1000))
+@settings(max_examples=25)
+def test_narrowed_there_and_back(form: int, elements: int, density: float, leave_raw: bool, seed: int) -> None:
+    """The stream is that of the rounded values in blocks of half the length; what comes back is rounded, no more."""
+    model = engine(NARROWING, seed=seed)
+    raw = tensor(elements, 4, density, seed)
+    model.device.write(OFFLOAD.source + 512, raw)
+    codes = [narrowed(int(bits), form) for bits in raw.view("<u4")]
+    coded = np.array(codes, "<u2").tobytes()
+    stream = np.frombuffer(reference.compress_blocks(coded, 2, 512, True, leave_raw), np.uint8)
+    wanted = model.link.image.copy()
+    done = model.run(replace(OFFLOAD, source=OFFLOAD.source + 512, element_bytes=2, narrow=form, raw_bytes=raw.size,
+                             capacity=stream.size, leave_raw=leave_raw))
+    raw_blocks = sum(block.coding == 0 for block in blocks.headers(stream, 512))
+    assert not leave_raw or raw_blocks == -(-raw.size // 1024)
+    assert done == Completion(
+        tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
+        nonzero=sum(code != 0 for code in codes), raw_blocks=raw_blocks)
+    wanted[32:32 + stream.size] = stream
+    assert np.array_equal(model.link.image, wanted)
+
+    device = model.device.image.copy()
+    back = Descriptor(operation=2, element_bytes=2, narrow=form, source=OFFLOAD.destination,
+                      destination=DEVICE + 0x8000, raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size,
+                      check_crc=True, crc=done.crc)
+    assert model.run(back) == Completion(tag=0, status=Status.OK, operation=2, bytes_written=raw.size, crc=done.crc,
+                                         raw_blocks=raw_blocks)
+    device[0x8000:0x8000 + raw.size].view("<u4")[:] = [widened(code, form) for code in codes]
+    assert np.array_equal(model.device.image, device)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])

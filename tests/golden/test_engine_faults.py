@@ -223,6 +223,16 @@ _SHAPES = st.builds(
     element_bytes=st.just((1, 2, 4)), raw_fallback=st.booleans())
 
 
+_CODES = st.sampled_from([(1, 0), (2, 0), (4, 0), (2, 1), (2, 2)])
+"""Element size and narrowing."""
+
+
+def _shape(data: st.DataObject, form: int) -> Parameters:
+    """An engine that can do it."""
+    built = data.draw(_SHAPES)
+    return replace(built, block_bytes=2 * built.block_bytes, narrowing=True) if form else built
+
+
 def _compared(model: Engine, asked: Descriptor) -> None:
     assert model.refusal(asked) is None
     images = model.device.image.copy(), model.link.image.copy()
@@ -236,31 +246,37 @@ def _compared(model: Engine, asked: Descriptor) -> None:
         assert np.array_equal(model.link.image, images[1])
 
 
-@given(built=_SHAPES, data=st.data(), size=st.sampled_from([1, 2, 4]), seed=st.integers(0, 1000),
-       density=st.sampled_from([0, 0.3, 0.6, 1]), fallback=st.booleans())
+@given(data=st.data(), code=_CODES, seed=st.integers(0, 1000), density=st.sampled_from([0, 0.3, 0.6, 1]),
+       raw_blocks=st.sampled_from(["fallback", "none", "all"]))
 @settings(max_examples=150)
-def test_offloads_as_the_slow_model_has_them(built: Parameters, data: st.DataObject, size: int, seed: int,
-                                             density: float, fallback: bool) -> None:
+def test_offloads_as_the_slow_model_has_them(data: st.DataObject, code: tuple[int, int], seed: int, density: float,
+                                             raw_blocks: str) -> None:
+    size, form = code
+    built = _shape(data, form)
     model = engine(built)
-    raw = tensor(data.draw(st.integers(1, 8000 // size)), size, density, seed)
+    raw = tensor(data.draw(st.integers(1, 8000 // size)), 4 if form else size, density, seed)
     source = DEVICE + built.block_bytes * data.draw(st.integers(0, 5))
     destination = LINK + built.link_beat_bytes * data.draw(st.integers(0, 130))
     model.device.write(source, raw)
     model.device.faults = data.draw(_faults(source, raw.size))
     model.link.faults = data.draw(_faults(destination, 9000))
     _compared(model, Descriptor(operation=1, element_bytes=size, source=source, destination=destination,
-                                raw_bytes=raw.size, fallback=fallback,
+                                raw_bytes=raw.size, fallback=raw_blocks != "none", narrow=form,
+                                leave_raw=raw_blocks == "all" and built.raw_fallback,
                                 capacity=data.draw(st.sampled_from([20000]) | st.integers(0, 9000))))
 
 
-@given(built=_SHAPES, data=st.data(), size=st.sampled_from([1, 2, 4]), seed=st.integers(0, 1000),
-       density=st.sampled_from([0, 0.3, 0.6, 1]), spoilt=st.booleans())
+@given(data=st.data(), code=_CODES, seed=st.integers(0, 1000), density=st.sampled_from([0, 0.3, 0.6, 1]),
+       spoilt=st.booleans())
 @settings(max_examples=250)
-def test_prefetches_as_the_slow_model_has_them(built: Parameters, data: st.DataObject, size: int, seed: int,
-                                               density: float, spoilt: bool) -> None:
+def test_prefetches_as_the_slow_model_has_them(data: st.DataObject, code: tuple[int, int], seed: int, density: float,
+                                               spoilt: bool) -> None:
+    size, form = code
+    built = _shape(data, form)
     model = engine(built)
-    raw = tensor(data.draw(st.integers(1, 8000 // size)), size, density, seed)
-    stream = blocks.compress(raw, size, built.block_bytes, built.raw_fallback).tobytes()
+    coded = tensor(data.draw(st.integers(1, 8000 // size)), size, density, seed)
+    raw_bytes = coded.size * (2 if form else 1)
+    stream = blocks.compress(coded, size, built.block_bytes // (2 if form else 1), built.raw_fallback).tobytes()
     if spoilt:
         stream = data.draw(damaged(stream))
         stream = stream[:len(stream) // 4 * 4] or bytes(4)
@@ -268,6 +284,6 @@ def test_prefetches_as_the_slow_model_has_them(built: Parameters, data: st.DataO
     destination = DEVICE + built.block_bytes * data.draw(st.integers(0, 5))
     model.link.write(source, np.frombuffer(stream, np.uint8))
     model.link.faults = data.draw(_faults(source, len(stream)))
-    model.device.faults = data.draw(_faults(destination, raw.size))
-    _compared(model, Descriptor(operation=2, element_bytes=size, source=source, destination=destination,
-                                raw_bytes=raw.size, capacity=raw.size, packed_bytes=len(stream)))
+    model.device.faults = data.draw(_faults(destination, raw_bytes))
+    _compared(model, Descriptor(operation=2, element_bytes=size, source=source, destination=destination, narrow=form,
+                                raw_bytes=raw_bytes, capacity=raw_bytes, packed_bytes=len(stream)))

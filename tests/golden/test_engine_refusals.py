@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
-from tests.golden.engines import BUILT, DEVICE, LINK, OFFLOAD, PREFETCH, engine
+from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine
 
 _TOP = 1 << 40
 _MOST = (1 << 64) - 1
@@ -20,9 +20,13 @@ REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
     *((base, {"operation": value}, Status.BAD_OPERATION) for base in (OFFLOAD, PREFETCH) for value in (0, 3, 4, 255)),
     *((base, {"element_bytes": value}, Status.BAD_ELEMENT) for base in (OFFLOAD, PREFETCH)
       for value in (0, 3, 5, 8, 255)),
-    *((base, {"other_flags": 1 << bit}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH) for bit in range(3, 16)),
+    *((base, {"other_flags": 1 << bit}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH) for bit in range(6, 16)),
     (OFFLOAD, {"check_crc": True}, Status.BAD_FLAGS),
     (PREFETCH, {"fallback": False}, Status.BAD_FLAGS),
+    (PREFETCH, {"leave_raw": True}, Status.BAD_FLAGS),
+    (OFFLOAD, {"leave_raw": True, "fallback": False}, Status.BAD_FLAGS),
+    *((base, {"element_bytes": size, "narrow": form}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH)
+      for size in (1, 2, 4) for form in (1, 2, 3)),
     *((base, {"reserved": reserved}, Status.BAD_RESERVED) for base in (OFFLOAD, PREFETCH)
       for reserved in ((1, 0, 0), (0, 1 << 31, 0), (0, 0, 0xFFFF_FFFF))),
     *((base, {"raw_bytes": value}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)
@@ -75,6 +79,7 @@ def test_refused(base: Descriptor, changes: dict[str, Any], status: Status) -> N
     (OFFLOAD, {}), (PREFETCH, {}),
     (OFFLOAD, {"interrupt": True, "crc": 0xFFFF_FFFF, "tag": 0xFFFF_FFFF, "fallback": False}),
     (PREFETCH, {"interrupt": True, "check_crc": True}),
+    (OFFLOAD, {"leave_raw": True}),
     (OFFLOAD, {"raw_bytes": 4}), (PREFETCH, {"raw_bytes": 4}),
     (OFFLOAD, {"element_bytes": 1, "raw_bytes": 3}), (OFFLOAD, {"element_bytes": 2, "raw_bytes": 6}),
     (OFFLOAD, {"source": 0, "raw_bytes": _TOP - 4}), (OFFLOAD, {"source": _TOP - 512, "raw_bytes": 512}),
@@ -101,10 +106,29 @@ def test_what_is_not_built_is_refused() -> None:
     assert plain.run(replace(PREFETCH, check_crc=True)).status == Status.BAD_FLAGS
     for size in (1, 2):
         assert plain.run(replace(OFFLOAD, element_bytes=size)).status == Status.BAD_ELEMENT
+    assert engine(replace(BUILT, raw_fallback=False)).run(replace(OFFLOAD, leave_raw=True)).status == Status.BAD_FLAGS
     narrow = engine(replace(BUILT, address_bits=32))
     assert narrow.run(replace(OFFLOAD, source=1 << 32)).status == Status.BAD_SOURCE
     assert narrow.run(replace(OFFLOAD, capacity=(1 << 32) - OFFLOAD.destination)).status == Status.OK
     assert narrow.run(replace(OFFLOAD, capacity=(1 << 32) - OFFLOAD.destination + 1)).status == Status.BAD_DESTINATION
+
+
+@pytest.mark.parametrize("base", [OFFLOAD, PREFETCH])
+def test_narrowing(base: Descriptor) -> None:
+    """float32 values only, as 16-bit elements, where it was built."""
+    model = engine(NARROWING)
+    for form in (1, 2):
+        for raw_bytes in (4, 4000):
+            asked = replace(base, element_bytes=2, narrow=form, raw_bytes=raw_bytes, source=LINK, destination=DEVICE)
+            asked = replace(asked, source=DEVICE, destination=LINK) if base is OFFLOAD else asked
+            assert model.refusal(asked) is None
+        for raw_bytes in (2, 3998, 4001):
+            assert model.run(replace(asked, raw_bytes=raw_bytes)).status == Status.BAD_RAW_BYTES
+        for size in (1, 4):
+            assert model.run(replace(asked, element_bytes=size)).status == Status.BAD_FLAGS
+    assert model.run(replace(asked, narrow=3)).status == Status.BAD_FLAGS
+    with pytest.raises(ValueError, match="not 256"):
+        replace(NARROWING, block_bytes=512)
 
 
 def test_addresses_of_64_bits() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from golden import blocks
 from golden.headers import HEADER_BYTES, Block
+from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
 from hdl.config import LINE_BYTES
 from hdl.engine_config import EngineConfig
 from verif.engine.memory import Behaviour
@@ -33,14 +34,28 @@ class RawTensor:
     Parameters
     ----------
     raw
-        A multiple of ``element_bytes`` bytes.
+        A multiple of ``element_bytes`` bytes, or of float32 where it is narrowed.
+    element_bytes
+        Of the stream.
+    narrow
+        What its values are rounded to, one of :class:`golden.narrowing.Narrowing`.
     """
 
     raw: Bytes
     element_bytes: int
+    narrow: int = Narrowing.NONE
 
     def __str__(self) -> str:
+        if self.narrow:
+            return f"{self.raw.size} bytes of float32, narrowed to {Narrowing(self.narrow).name.lower()}"
         return f"{self.raw.size} bytes of {8 * self.element_bytes}-bit elements"
+
+    def stream(self, block_bytes: int, fallback: bool, leave_raw: bool = False) -> Bytes:
+        """Its block stream, for an engine with such blocks."""
+        if not self.narrow:
+            return blocks.compress(self.raw, self.element_bytes, block_bytes, fallback, leave_raw)
+        return blocks.compress(narrow(self.raw, self.narrow), self.element_bytes,
+                               block_bytes * NARROWED_BYTES // WIDE_BYTES, fallback, leave_raw)
 
 
 def random_behaviour(rng: np.random.Generator) -> Behaviour:
@@ -62,7 +77,8 @@ def edges(config: EngineConfig, element_bytes: int) -> list[int]:
 
 def random_tensor(rng: np.random.Generator, config: EngineConfig, raw_bytes: int | None = None,
                   element_bytes: int | None = None, most_blocks: int = 0) -> RawTensor:
-    """A tensor of random length, density and element size; its density may change from block to block.
+    """A tensor of random length, density and element size; its density may change from block to block. Where the
+    engine can, some are float32 to be narrowed, of any bits.
 
     Parameters
     ----------
@@ -71,7 +87,11 @@ def random_tensor(rng: np.random.Generator, config: EngineConfig, raw_bytes: int
     most_blocks
         Blocks at most, where the length is chosen; two rounds of the lanes when not given.
     """
-    size = element_bytes or int(rng.choice(config.element_bytes))
+    coded = element_bytes or int(rng.choice(config.element_bytes))
+    form = Narrowing.NONE
+    if config.narrowing and rng.random() < 0.5 and (raw_bytes is None or raw_bytes % WIDE_BYTES == 0):
+        coded, form = NARROWED_BYTES, Narrowing(int(rng.integers(1, 3)))
+    size = WIDE_BYTES if form else coded
     if raw_bytes is None:
         longest = (most_blocks or 2 * config.lanes + 1) * config.block_bytes
         near = [length for length in edges(config, size) if length <= longest]
@@ -81,7 +101,7 @@ def random_tensor(rng: np.random.Generator, config: EngineConfig, raw_bytes: int
         if rng.random() < 0.3:
             part = raw[start:start + config.block_bytes]
             part[:] = random_raw(rng, part.size // size, size, float(rng.choice(_DENSITIES)))
-    return RawTensor(raw, size)
+    return RawTensor(raw, coded, form)
 
 
 def _places(stream: Bytes) -> list[Block]:

@@ -19,7 +19,6 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
-from golden import blocks
 from golden.crc32c import crc32c
 from golden.engine import Completion, Descriptor, Operation
 from hdl.engine_config import EngineConfig
@@ -154,27 +153,27 @@ class EngineTestbench:
         self.device_arena.clear()
         self.link_arena.clear()
 
-    def offload(self, tensor: RawTensor, *, fallback: bool = True, capacity: int | None = None) -> Descriptor:
+    def offload(self, tensor: RawTensor, *, fallback: bool = True, leave_raw: bool = False,
+                capacity: int | None = None) -> Descriptor:
         """Put a tensor into device memory, and find a place for its stream.
 
         Parameters
         ----------
-        fallback
-            Whether blocks may go raw.
+        fallback, leave_raw
+            Whether blocks may go raw, and whether all do.
         capacity
             Of the destination; what the stream needs, or more, when not given.
         """
-        stream = self.stream(tensor, fallback)
+        stream = self.stream(tensor, fallback, leave_raw)
         if capacity is None:
             capacity = stream.size + int(self.rng.choice([0, 4, 1000]))
         source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
-        return self._descriptor(Operation.OFFLOAD, tensor.element_bytes, source, self.link_arena.take(capacity),
-                                raw_bytes=tensor.raw.size, capacity=capacity, fallback=fallback)
+        return self._descriptor(Operation.OFFLOAD, tensor, source, self.link_arena.take(capacity),
+                                capacity=capacity, fallback=fallback, leave_raw=leave_raw)
 
-    def stream(self, tensor: RawTensor, fallback: bool = True) -> Bytes:
+    def stream(self, tensor: RawTensor, fallback: bool = True, leave_raw: bool = False) -> Bytes:
         """The block stream of a tensor."""
-        return blocks.compress(tensor.raw, tensor.element_bytes, self.config.block_bytes,
-                               fallback and self.config.raw_fallback)
+        return tensor.stream(self.config.block_bytes, fallback and self.config.raw_fallback, leave_raw)
 
     def prefetch(self, stream: Bytes, tensor: RawTensor, *, check_crc: bool | None = None, source: int | None = None,
                  destination: int | None = None) -> Descriptor:
@@ -194,15 +193,16 @@ class EngineTestbench:
         if destination is None:
             destination = self.device_arena.take(tensor.raw.size, gap=self.config.lanes)
         return self._descriptor(
-            Operation.PREFETCH, tensor.element_bytes, self.link_arena.put(stream) if source is None else source,
-            destination, raw_bytes=tensor.raw.size, packed_bytes=stream.size, check_crc=check_crc,
+            Operation.PREFETCH, tensor, self.link_arena.put(stream) if source is None else source, destination,
+            packed_bytes=stream.size, check_crc=check_crc,
             capacity=tensor.raw.size + int(self.rng.choice([0, 1, 4096])), crc=crc32c(stream) if check_crc else 0)
 
-    def _descriptor(self, operation: Operation, element_bytes: int, source: int, destination: int,
+    def _descriptor(self, operation: Operation, tensor: RawTensor, source: int, destination: int,
                     **fields: Any) -> Descriptor:
         self._tag = (self._tag + 1) % (1 << 32)
-        return Descriptor(operation=operation, element_bytes=element_bytes, source=source, destination=destination,
-                          tag=self._tag, interrupt=bool(self.rng.random() < 0.5), **fields)
+        return Descriptor(operation=operation, element_bytes=tensor.element_bytes, narrow=tensor.narrow,
+                          raw_bytes=tensor.raw.size, source=source, destination=destination, tag=self._tag,
+                          interrupt=bool(self.rng.random() < 0.5), **fields)
 
     async def load(self) -> None:
         """Load both memories with what the arenas hold."""

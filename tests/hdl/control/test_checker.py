@@ -24,6 +24,8 @@ _CONFIGS = {
     "tiny": load_engine("tiny"),
     "paper": load_engine("paper").replace(crc=False),
     "full": load_engine("wide").replace(address_bits=64, raw_fallback=False),
+    "narrowing": load_engine("default").replace(narrowing=True),
+    "narrowing16": EngineConfig(narrowing=True, element_bits=(16,), block_bytes=1024, raw_fallback=False, crc=False),
     "odd": EngineConfig(address_bits=33, element_bits=(8, 16), link_beat_bytes=64, block_bytes=32768,
                         buffer_bytes=65536),
 }
@@ -45,10 +47,16 @@ def _edges(config: EngineConfig, operation: int) -> Iterator[Descriptor]:
     for element in (0, 1, 2, 3, 4, 5, 8, 16, 128, 255):
         for length in (1, 2, 3, 4, 6, 4095, 4096):
             yield case(element_bytes=element, raw_bytes=length)
-    for bit in range(3, 16):
+    for bit in range(6, 16):
         yield case(other_flags=1 << bit)
     for flags in range(8):
         yield case(interrupt=bool(flags & 1), check_crc=bool(flags & 2), fallback=not flags & 4, crc=0x89ABCDEF)
+    for leave_raw in range(4):
+        yield case(leave_raw=bool(leave_raw & 1), fallback=not leave_raw & 2)
+    for narrow in range(4):
+        for element in (1, 2, 4, 3):
+            for length in (1, 2, 4, 6, 8, 4096 + 2, 4096 + 4):
+                yield case(element_bytes=element, narrow=narrow, raw_bytes=length, capacity=8192)
     for word in range(3):
         for bit in (0, 17, 31):
             yield case(reserved=tuple(1 << bit if k == word else 0 for k in range(3)))
@@ -96,13 +104,15 @@ def _random(rng: random.Random, config: EngineConfig, operation: int) -> Descrip
             rng.randrange(1, 65)),
         packed_bytes=often(0 if operation == 1 else packed, packed, packed + 1), crc=rng.getrandbits(32),
         tag=rng.getrandbits(32), interrupt=rng.random() < 0.5, check_crc=often(False, True),
-        fallback=often(True, False), other_flags=often(0, 8), reserved=(often(0, 1), 0, often(0, 1 << 31)))
+        fallback=often(True, False), leave_raw=often(False, True), narrow=often(0, 1, 2, 3), other_flags=often(0, 64),
+        reserved=(often(0, 1), 0, often(0, 1 << 31)))
 
 
 def _parameters(config: EngineConfig) -> Parameters:
     return Parameters(lanes=config.lanes, block_bytes=config.block_bytes, beat_bytes=config.beat_bytes,
                       link_beat_bytes=config.link_beat_bytes, address_bits=config.address_bits,
-                      element_bytes=config.element_bytes, raw_fallback=config.raw_fallback, crc=config.crc)
+                      element_bytes=config.element_bytes, raw_fallback=config.raw_fallback, crc=config.crc,
+                      narrowing=config.narrowing)
 
 
 def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descriptor, int]]) -> None:
@@ -132,6 +142,7 @@ def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descripto
                 assert got.packed_bytes == asked.packed_bytes
                 assert (got.check_crc, got.crc) == (asked.check_crc, asked.crc)
                 assert got.fallback == (asked.fallback and config.raw_fallback)
+                assert (got.leave_raw, got.narrow.value) == (asked.leave_raw, asked.narrow)
             await ctx.tick()
 
     clocked(dut, process)

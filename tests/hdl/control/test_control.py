@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hdl.narrowing import Narrowing
 from hdl.transfer import Status
 from tests.hdl.control.bench import CONFIG, Bench, good
 
@@ -34,7 +35,8 @@ def test_a_transfer_and_its_completion(name: str, operation: int) -> None:
         assert 20 < done.cycles < 40
         expected = {"source": asked.source, "destination": asked.destination, "element": 4,
                     "raw_bytes": asked.raw_bytes, "capacity": asked.capacity, "packed_bytes": asked.packed_bytes,
-                    "check_crc": 0, "crc": asked.crc, "fallback": 1}
+                    "check_crc": 0, "crc": asked.crc, "fallback": 1, "leave_raw": 0,
+                    "narrow": Narrowing.NONE}
         assert path.seen == [expected]
         # The window keeps its content: the same again, and it fails.
         path.cycles = 300

@@ -16,6 +16,7 @@ from hdl.lanes.prefetch import PrefetchLane
 from hdl.link.distributor import Distributor, start_layout
 from hdl.link.framing import stream_fault_layout
 from hdl.link.verdict import Verdict
+from hdl.narrowing import Narrowing
 from hdl.transfer import Status
 from tests.hdl.axi.memory import Memory
 from tests.hdl.bench import clocked
@@ -32,7 +33,7 @@ class Chain(wiring.Component):
         super().__init__({
             "start": In(stream.Signature(start_layout(config))), "i": In(beat_stream(config.link_beat_bytes)),
             "memories": Out(axi_write(config.address_bits, config.beat_bytes)).array(config.lanes),
-            "stop": In(1), "idle": Out(1), "done": Out(1), "fault": Out(stream_fault_layout()),
+            "narrow": In(Narrowing), "stop": In(1), "idle": Out(1), "done": Out(1), "fault": Out(stream_fault_layout()),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -46,7 +47,7 @@ class Chain(wiring.Component):
             wiring.connect(m, distributor.lanes[number], lane.i)
             wiring.connect(m, lane.axi, wiring.flipped(self.memories[number]))
             m.d.comb += [
-                lane.element.eq(self.start.payload.element), lane.stop.eq(self.stop),
+                lane.element.eq(self.start.payload.element), lane.narrow.eq(self.narrow), lane.stop.eq(self.stop),
                 verdict.lanes[number].eq(lane.fault), verdict.settled[number].eq(lane.settled),
             ]
         m.d.comb += [
@@ -62,12 +63,12 @@ class Chain(wiring.Component):
 class Play:
     """A run of the chain: a stream in, the memories and the verdict out."""
 
-    def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, element: int, *, address: int = 0,
-                 busy: float = 1.0, pauses: float = 0.0, latency: int = 0, seed: int = 0,
+    def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, element: int, *, narrow: int = 0,
+                 address: int = 0, busy: float = 1.0, pauses: float = 0.0, latency: int = 0, seed: int = 0,
                  slow: int | None = None, faulty: tuple[int, int] | None = None,
                  stop_at: int | None = None):
         self.config, self.stream, self.raw_bytes, self.element = config, stream, raw_bytes, element
-        self.address, self.busy, self.stop_at = address, busy, stop_at
+        self.narrow, self.address, self.busy, self.stop_at = narrow, address, busy, stop_at
         self.rng = random.Random(seed)
         self.dut = Chain(config)
         self.memories = [Memory(port, config.beat_bytes, self.rng, latency=latency, pauses=pauses,
@@ -88,7 +89,8 @@ class Play:
         first = self.address // self.config.block_bytes % self.config.lanes
         beats = [self.stream[at:at + size] for at in range(0, len(self.stream), size)]
         ctx.set(dut.start.payload, {"first_lane": first, "address": self.address, "raw_bytes": self.raw_bytes,
-                                    "element": self.element})
+                                    "element": self.element, "halved": self.narrow != 0})
+        ctx.set(dut.narrow, self.narrow)
         ctx.set(dut.start.valid, 1)
         sent = cycle = 0
         offered = False

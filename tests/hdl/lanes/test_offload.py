@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from golden import blocks
+from golden.narrowing import narrow
 from hdl.engine_config import EngineConfig
 from hdl.lanes.offload import OffloadLane
 from tests.hdl.axi.memory import SIZE, Memory
@@ -16,9 +17,10 @@ from tests.hdl.bench import clocked
 from tests.hdl.link.streams import activations
 
 
-def _framed(raw: bytes, element: int, config: EngineConfig, fallback: bool, sequence: int) -> bytes:
+def _framed(raw: bytes, element: int, config: EngineConfig, fallback: bool, sequence: int,
+            leave_raw: bool = False) -> bytes:
     """A block as it stands in the stream, with a number of its own."""
-    stream = bytearray(blocks.compress(raw, element, config.block_bytes, fallback).tobytes())
+    stream = bytearray(blocks.compress(raw, element, config.block_bytes, fallback, leave_raw).tobytes())
     stream[3] = sequence
     return bytes(stream)
 
@@ -55,12 +57,18 @@ _BUILDS = [
     EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, raw_fallback=False),
     EngineConfig(beat_bytes=16, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, raw_fallback=False,
                  element_bits=(16,)),
+    EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, narrowing=True),
+    EngineConfig(beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=4096, narrowing=True,
+                 raw_fallback=False),
 ]
 
 
+_CASES = [(number, form) for number, config in enumerate(_BUILDS) for form in ((0, 1, 2) if config.narrowing else (0,))]
+
+
 @pytest.mark.parametrize("pauses", [0.0, 0.4])
-@pytest.mark.parametrize("number", range(len(_BUILDS)))
-def test_blocks(number: int, pauses: float) -> None:
+@pytest.mark.parametrize(("number", "form"), _CASES)
+def test_blocks(number: int, form: int, pauses: float) -> None:
     config = _BUILDS[number]
     rng = random.Random(number)
     dut = OffloadLane(config)
@@ -68,19 +76,24 @@ def test_blocks(number: int, pauses: float) -> None:
     memory.content[:] = activations(rng, SIZE, 4)
     asked, expected = [], []
     for k in range(24):
-        element = rng.choice(config.element_bytes)
+        element = 2 if form else rng.choice(config.element_bytes)
+        grain = 4 if form else element
         size = config.block_bytes
         if rng.random() < 0.4:
-            size = element * rng.choice([1, 2, rng.randint(1, size // element), size // element - 1])
+            size = grain * rng.choice([1, 2, rng.randint(1, size // grain), size // grain - 1])
         address = config.block_bytes * rng.randrange(SIZE // config.block_bytes)
         fallback = rng.random() < 0.8
+        leave_raw = fallback and config.raw_fallback and rng.random() < 0.1
         raw = bytes(memory.content[address:address + size])
-        asked.append({"address": address, "bytes": size, "element": element, "fallback": fallback, "sequence": k})
-        framed = _framed(raw, element, config, fallback and config.raw_fallback, k)
-        nonzero = sum(any(raw[j:j + element]) for j in range(0, size, element))
+        raw = narrow(raw, form).tobytes() if form else raw
+        asked.append({"address": address, "bytes": size, "element": element, "fallback": fallback,
+                      "leave_raw": leave_raw, "sequence": k})
+        framed = _framed(raw, element, config, fallback and config.raw_fallback, k, leave_raw)
+        nonzero = sum(any(raw[j:j + element]) for j in range(0, len(raw), element))
         expected.append((framed, nonzero))
 
     async def ask(ctx: Any) -> None:
+        ctx.set(dut.narrow, form)
         await give(ctx, dut.i, asked, Pace(rng, pauses))
 
     async def take(ctx: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from golden import blocks
 from golden.errors import StreamError
+from golden.narrowing import widen
 from hdl.engine_config import EngineConfig
 from tests.hdl.lanes.chain import Play
 from tests.hdl.link.streams import activations, damage, packed, status_of
@@ -55,6 +56,52 @@ def test_damaged_streams(seed: int) -> None:
         assert play.raw() == hope
 
 
+def _narrowed(seed: str) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
+    """As above, of rounded values: what they were rounded to instead of an element size."""
+    rng = random.Random(seed)
+    config, _, _, _, options = _random(rng)
+    config = config.replace(element_bits=(16, 32), block_bytes=1024, buffer_bytes=2048, narrowing=True)
+    form = rng.choice([1, 2])
+    coded = activations(rng, 2 * rng.randrange(1, 6 * 256), 2)
+    options["address"] *= 2
+    return config, form, coded, packed(coded, 2, 512, rng.random() < 0.7), options
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whole_streams_of_narrowed_values(seed: int) -> None:
+    config, form, coded, stream, options = _narrowed(f"whole {seed}")
+    play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
+    assert play.fault is None
+    assert play.raw() == widen(coded, form).tobytes()
+    assert play.untouched()
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_damaged_streams_of_narrowed_values(seed: int) -> None:
+    config, form, coded, stream, options = _narrowed(f"damaged {seed}")
+    stream = damage(random.Random(seed), stream, 512)
+    play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
+    assert play.untouched()
+    try:
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), element_bytes=2)
+    except StreamError as fault:
+        assert play.fault == status_of(fault)
+    else:
+        assert play.fault is None
+        assert play.raw() == widen(hope, form).tobytes()
+
+
+@pytest.mark.parametrize("elements", [1, 2, 3, 255, 256, 257, 511, 512])
+def test_narrowed_blocks_of_any_length(elements: int) -> None:
+    config = EngineConfig(lanes=1, block_bytes=1024, buffer_bytes=4096, narrowing=True)
+    coded = np.random.default_rng(elements).integers(0, 1 << 16, elements, dtype=np.uint16).tobytes()
+    for seed in range(3):
+        play = Play(config, packed(coded, 2, 512), 4 * elements, 2, narrow=1 + seed % 2, latency=20 * seed, seed=seed)
+        assert play.fault is None
+        assert play.raw() == widen(coded, 1 + seed % 2).tobytes()
+        assert play.untouched()
+
+
 def _gaps(play: Play) -> list[int]:
     """Of each lane: cycles from its first beat to its last one in which it wrote nothing."""
     return [beats[-1] - beats[0] + 1 - len(beats) for beats in play.beats if beats]
@@ -79,6 +126,19 @@ def test_a_beat_in_every_cycle(beat: int, link: int, pipeline: str, kind: str) -
     coded = sum(-(-block.payload_bytes // beat) for block in blocks.headers(stream, 1024))
     most = max(-(-len(stream) // link), coded, len(raw) // beat)
     assert _gaps(play)[0] <= most - len(raw) // beat + 2
+
+
+@pytest.mark.parametrize("form", [1, 2])
+@pytest.mark.parametrize("link", [32, 64])
+def test_a_wide_beat_in_every_cycle(link: int, form: int) -> None:
+    """Narrowed values on a link that carries more than the lane writes."""
+    config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=link, block_bytes=2048, buffer_bytes=8192,
+                          narrowing=True)
+    values = np.random.default_rng(link).integers(1, 1 << 16, 8 * 512, dtype=np.uint16)
+    values[::2] = 0
+    play = Play(config, packed(values.tobytes(), 2, 1024), 4 * values.size, 2, narrow=form)
+    assert play.raw() == widen(values, form).tobytes()
+    assert _gaps(play)[0] <= 2
 
 
 def test_blocks_of_both_kinds_in_turn() -> None:

@@ -40,7 +40,7 @@ uint32_t built(int which)
 {
     const uint32_t all[] = {engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.address_bits,
                             engine.block_bytes, engine.queue_depth, (uint32_t)engine.raw_fallback,
-                            (uint32_t)engine.crc};
+                            (uint32_t)engine.crc, (uint32_t)engine.narrowing};
     return all[which];
 }
 

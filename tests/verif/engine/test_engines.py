@@ -17,6 +17,8 @@ _SHARES = {"tiny": 0.4, "default": 0.2, "paper": 0.15, "wide": 0.02}
 _FEWEST = 2
 _SWEEP = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, element_bits=(8,)),
+    EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096, element_bits=(16, 32),
+                 narrowing=True),
     EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
                  pipeline="fast"),
     EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096, raw_fallback=False),
@@ -34,6 +36,10 @@ _SWEEP = [
     EngineConfig(lanes=7, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, element_bits=(32,),
                  queue_depth=16, raw_fallback=False),
     EngineConfig(lanes=8, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1536, address_bits=48),
+    EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=4096, buffer_bytes=8192, narrowing=True,
+                 raw_fallback=False),
+    EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=8192, narrowing=True,
+                 crc=False, pipeline="fast"),
     EngineConfig(lanes=16, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, outstanding_reads=2),
 ]
 """Configurations beside the presets; the first few in every run, all of them in the full regression."""

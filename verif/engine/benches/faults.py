@@ -14,6 +14,7 @@ import cocotb
 import numpy as np
 
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
+from golden.narrowing import NARROWED_BYTES
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import damage, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
@@ -51,8 +52,13 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         *({"operation": value} for value in (0, 3, 255, 3 - right.operation)),
         *({"element_bytes": value} for value in (0, 3, 5, 255)),
         *({"element_bytes": value} for value in {1, 2, 4} - set(config.element_bytes)),
-        *({"other_flags": 1 << bit} for bit in (3, 9, 15)),
+        *({"other_flags": 1 << bit} for bit in (6, 9, 15)),
         {"check_crc": True} if offload else {"fallback": False},
+        {"leave_raw": True, "fallback": not offload},
+        *({"narrow": form, "element_bytes": size} for form in (1, 2, 3) for size in config.element_bytes
+          if form == 3 or size != NARROWED_BYTES or not config.narrowing),
+        *([{"narrow": 1, "element_bytes": NARROWED_BYTES, "raw_bytes": right.raw_bytes // 4 * 4 + 2}]
+          if config.narrowing else []),
         *({"reserved": tuple(1 << int(bench.rng.integers(32)) if word == at else 0 for word in range(3))}
           for at in range(3)),
         *({"raw_bytes": value} for value in (0, 1 << 40, (1 << 40) + right.raw_bytes, 1 << 63)),
@@ -66,9 +72,9 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         *([{field: getattr(right, field) | places} for field in grains] if config.address_bits < 64 else []),
         {"capacity": right.raw_bytes - 1} if not offload else {"capacity": min(places, (1 << 64) - 1)},
         {"capacity": (1 << 64) - 1} if offload else {"capacity": 0},
-        {"operation": 9, "element_bytes": 9, "other_flags": 8, "reserved": (1, 1, 1)},
-        {"element_bytes": 9, "other_flags": 8, "reserved": (1, 1, 1), "raw_bytes": 0},
-        {"other_flags": 8, "reserved": (1, 1, 1), "raw_bytes": 0, "source": 1},
+        {"operation": 9, "element_bytes": 9, "other_flags": 64, "reserved": (1, 1, 1)},
+        {"element_bytes": 9, "other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0},
+        {"other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0, "source": 1},
         {"reserved": (1, 1, 1), "raw_bytes": 0, "packed_bytes": 3, "source": 1},
         {"raw_bytes": 0, "packed_bytes": 3, "source": 1, "destination": 1},
         {"packed_bytes": 3, "source": 1, "destination": 1, "capacity": 0},

@@ -79,9 +79,9 @@ async def finds_the_engine(dut: Any) -> None:
     driver = _Driver(bench)
     assert await driver.init() == 0
     config = bench.config
-    built = [await driver.call("built", number) for number in range(8)]
+    built = [await driver.call("built", number) for number in range(9)]
     assert built == [config.lanes, config.beat_bytes, config.link_beat_bytes, config.address_bits, config.block_bytes,
-                     config.queue_depth, config.raw_fallback, config.crc]
+                     config.queue_depth, config.raw_fallback, config.crc, config.narrowing]
     assert await _Driver(bench, shift=4).init() == _NO_ENGINE
 
 

@@ -78,7 +78,8 @@ async def _both(bench: EngineTestbench, count: int, **how: Any) -> None:
     for _ in range(count):
         tensor = random_tensor(bench.rng, bench.config)
         fallback = bool(bench.rng.random() < 0.7)
-        descriptors.append(bench.offload(tensor, fallback=fallback))
+        leave_raw = bool(fallback and bench.config.raw_fallback and bench.rng.random() < 0.2)
+        descriptors.append(bench.offload(tensor, fallback=fallback, leave_raw=leave_raw))
         descriptors.append(bench.prefetch(bench.stream(tensor, fallback), tensor))
     bench.rng.shuffle(descriptors)
     await bench.load()

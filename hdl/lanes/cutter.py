@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.beat import beat_stream
 from hdl.engine_config import EngineConfig
 
-__all__ = ["Narrower", "payload_layout"]
+__all__ = ["Cutter", "payload_layout"]
 
 
 def payload_layout(config: EngineConfig) -> data.StructLayout:
@@ -18,7 +18,7 @@ def payload_layout(config: EngineConfig) -> data.StructLayout:
     return data.StructLayout({"end": range(config.largest_payload), "raw": 1})
 
 
-class Narrower(wiring.Component):
+class Cutter(wiring.Component):
     """Makes a packet of each block: one lane beat per cycle, none lost between blocks.
 
     ::

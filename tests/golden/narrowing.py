@@ -1,0 +1,55 @@
+"""Rounding of float32 to 16 bits, slowly: the value as a fraction, the steps around it, and the nearer one."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+FORMATS = {1: (8, 7), 2: (5, 10)}
+"""Exponent and fraction bits of bfloat16 and float16, by the value of the field ``narrow``."""
+
+
+def fields(bits: int, exponent_bits: int, fraction_bits: int) -> tuple[int, int, int]:
+    """Sign, exponent and fraction of a value's bits."""
+    return (bits >> exponent_bits + fraction_bits, bits >> fraction_bits & (1 << exponent_bits) - 1,
+            bits & (1 << fraction_bits) - 1)
+
+
+def magnitude(exponent: int, fraction: int, exponent_bits: int, fraction_bits: int) -> Fraction:
+    """What a finite value is, without its sign."""
+    steps = fraction + (1 << fraction_bits) * (exponent > 0)
+    return Fraction(steps) * Fraction(2) ** (max(exponent, 1) - (1 << exponent_bits - 1) + 1 - fraction_bits)
+
+
+def narrowed(bits: int, form: int) -> int:
+    """The 16 bits that 32 bits become."""
+    exponent_bits, fraction_bits = FORMATS[form]
+    sign, exponent, fraction = fields(bits, 8, 23)
+    sign <<= 15
+    top = ((1 << exponent_bits) - 1) << fraction_bits
+    if exponent == 255:
+        return sign | top | (1 << fraction_bits - 1) * (fraction != 0)
+    value = magnitude(exponent, fraction, 8, 23)
+    # Codes are in the order of their values, so the one below is found by halving; the next may be infinity, which
+    # stands where the next finite value would be.
+    low, high = 0, top
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _at(middle, form) <= value else (low, middle)
+    below, above = value - _at(low, form), _at(high, form) - value
+    return sign | (low if below < above or (below == above and low % 2 == 0) else high)
+
+
+def _at(code: int, form: int) -> Fraction:
+    _, exponent, fraction = fields(code, *FORMATS[form])
+    return magnitude(exponent, fraction, *FORMATS[form])
+
+
+def widened(code: int, form: int) -> int:
+    """The 32 bits that 16 bits stand for."""
+    exponent_bits, fraction_bits = FORMATS[form]
+    sign, exponent, fraction = fields(code, exponent_bits, fraction_bits)
+    if exponent == (1 << exponent_bits) - 1:
+        return sign << 31 | 255 << 23 | fraction << 23 - fraction_bits
+    value = magnitude(exponent, fraction, exponent_bits, fraction_bits)
+    return sign << 31 | struct.unpack("<I", struct.pack("<f", float(value)))[0]
