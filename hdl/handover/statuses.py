@@ -10,11 +10,13 @@ MEANINGS: dict[Status, str] = {
     Status.OK: "done",
     Status.BAD_OPERATION: "bad descriptor: the operation is not the one of this queue",
     Status.BAD_ELEMENT: "bad descriptor: the element size was not built",
-    Status.BAD_FLAGS: "bad descriptor: a flag without meaning here, that contradicts another field, or whose hardware was not built",
+    Status.BAD_FLAGS: "bad descriptor: a flag without meaning here, that contradicts another field, or whose hardware "
+                      "was not built",
     Status.BAD_SOURCE: "bad descriptor: the source is not aligned, or ends beyond the addresses that were built",
     Status.BAD_DESTINATION:
         "bad descriptor: the destination is not aligned, or ends beyond the addresses that were built",
-    Status.BAD_RAW_BYTES: "bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 with narrowing)",
+    Status.BAD_RAW_BYTES: "bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 "
+                          "with narrowing)",
     Status.BAD_PACKED_BYTES:
         "bad descriptor: the packed length is zero, too large or no multiple of 4; or not zero for an offload",
     Status.BAD_RESERVED: "bad descriptor: a reserved word is not zero",
