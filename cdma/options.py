@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from hdl.config import CoreConfig
     from hdl.engine_config import EngineConfig
 
-__all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "configurations", "core_options", "element_option",
-           "engine", "engine_option", "json_option", "one_array", "read_stream", "whole_number", "write_bytes"]
+__all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "configurations", "core_options", "dtype_option",
+           "element_option", "engine", "engine_option", "json_option", "one_array", "read_stream", "whole_number",
+           "write_bytes"]
 
 DEFAULT_CORES = ("compressor", "decompressor")
 """The presets that a command takes when none is named."""
@@ -36,6 +37,12 @@ def json_option(parser: Any) -> None:
 def element_option(parser: Any, about: str, required: bool = False) -> None:
     """Add ``--element``, in bits."""
     parser.add_argument("--element", type=int, choices=(8, 16, 32), metavar="8|16|32", required=required, help=about)
+
+
+def dtype_option(parser: Any) -> None:
+    """Add ``--dtype``, the type of raw elements."""
+    parser.add_argument("--dtype", metavar="TYPE", help="type of a raw file's elements, for instance float32, bfloat16 "
+                        "or float8_e4m3")
 
 
 def whole_number(text: str) -> int:
@@ -105,7 +112,7 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     return config.with_settings(settings)
 
 
-def one_array(path: str, name: str | None, element: int | None) -> np.ndarray:
+def one_array(path: str, name: str | None, element: int | None, dtype: str | None = None) -> np.ndarray:
     """The one array of a file; ``-`` reads raw elements from standard input.
 
     Raises
@@ -113,15 +120,15 @@ def one_array(path: str, name: str | None, element: int | None) -> np.ndarray:
     ValueError
         If the file cannot be read or has several arrays and none is named.
     """
-    import numpy as np
+    from workload.load import load, raw_array
 
-    from workload.load import load
-
+    size = element and element // 8
     if path == "-":
-        if element is None:
-            raise ValueError("standard input is read as raw elements: give their size with --element 8, 16 or 32")
-        return np.frombuffer(sys.stdin.buffer.read(), np.uint8)
-    arrays = load(path, array=name, element_bytes=element and element // 8)
+        if element is None and dtype is None:
+            raise ValueError("standard input is read as raw elements: say how large they are (--element 8, 16 or 32) "
+                             "or of which type (--dtype)")
+        return raw_array(sys.stdin.buffer.read(), "standard input", dtype, size)
+    arrays = load(path, array=name, dtype=dtype, element_bytes=size)
     if len(arrays) > 1:
         raise ValueError(f"{path} has {len(arrays)} arrays: choose one with --array ({', '.join(arrays)})")
     return next(iter(arrays.values()))

@@ -1,19 +1,15 @@
 """What dumps would gain: density, and the ratio under every coding, in every layout, as stored and narrowed.
 
-Arrays are loaded and measured one at a time, in worker processes where there are several, so that a set of dumps may
-be larger than memory; what is kept of an array is its sums.
+Arrays are loaded and measured one at a time, in worker processes where there are several or on a Dask cluster, so that
+a set of dumps may be larger than memory; what is kept of an array is its sums.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +20,9 @@ from workload import deflate, rle
 from workload.density import Density, measure
 from workload.entropy import bound_bytes
 from workload.layouts import LAYOUTS, reorder
-from workload.load import load, own_element_bytes
+from workload.load import entries, is_floating, load, own_element_bytes, type_name
 from workload.narrow import narrow
+from workload.spread import on_cluster, on_cores
 
 __all__ = ["CODINGS", "Array", "Coded", "characterise", "characterise_array", "in_all"]
 
@@ -108,7 +105,8 @@ class Array:
 
 def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None, *, layout: str = "NCHW",
                  form: str | None = "float16", dtype: str | None = None, element_bytes: int | None = None,
-                 jobs: int | None = None, progress: Callable[[str, int, int], None] | None = None) -> list[Array]:
+                 shape: Sequence[int] | None = None, jobs: int | None = None, scheduler: str | None = None,
+                 progress: Callable[[str, int, int], None] | None = None) -> list[Array]:
     """Measure the arrays of dumps.
 
     Parameters
@@ -116,15 +114,17 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     paths
         Dumps, as :func:`workload.load.load` reads them.
     names
-        Arrays of .npz files to measure; all of them when None.
+        Arrays to measure of every dump; all of them when None.
     layout
-        The layout in which arrays of four dimensions are stored.
+        The layout in which arrays of four dimensions are stored, in all dumps.
     form
         Format of two bytes to narrow longer floating-point values to; None leaves narrowing out.
-    dtype, element_bytes
-        Type, or size in bytes, of a raw file's elements.
+    dtype, element_bytes, shape
+        Type, or size in bytes, of a raw file's elements, and the shape of its array.
     jobs
         Worker processes; the processor's cores when None, none at all when 1.
+    scheduler
+        Address of a Dask cluster that is to measure instead, see :func:`workload.spread.on_cluster`.
     progress
         Called with a stage, the arrays done and all of them.
 
@@ -136,23 +136,23 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     Raises
     ------
     ValueError
-        If a dump cannot be read, a choice is not allowed, or a worker process died.
+        If a dump cannot be read, a choice is not allowed, a worker process died, or the cluster fails.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be 1 or more worker processes, not {jobs}")
-    files = [Path(path) for path in paths]
+    if jobs is not None and scheduler is not None:
+        raise ValueError("a cluster has workers of its own: choose either jobs or a scheduler")
+    dumps = [Path(path) for path in paths]
     wanted = None if names is None else list(names)
-    tasks = [_Task(path, name, _title(path, files), layout, form, dtype, element_bytes)
-             for path in files for name in _names(path, wanted)]
-    workers = min(jobs or os.cpu_count() or 1, len(tasks))
-    small = jobs is None and sum(path.stat().st_size for path in files) < _ALONE_BYTES
-    found: list[Array] = []
+    tasks = [_Task(file, name, _title(path, dumps), layout, form, dtype, element_bytes, shape)
+             for path in dumps for file, name in entries(path, wanted)]
     if progress is not None:
         progress("characterise", 0, len(tasks))
-    for done, arrays in enumerate(map(_work, tasks) if workers < 2 or small else _spread(tasks, workers), start=1):
-        found += arrays
+    found: list[Array] = []
+    for array in _measured(tasks, jobs, scheduler):
+        found.append(array)
         if progress is not None:
-            progress("characterise", done, len(tasks))
+            progress("characterise", len(found), len(tasks))
     return found
 
 
@@ -177,12 +177,12 @@ def characterise_array(array: np.ndarray, name: str = "array", *, layout: str = 
     else:
         step = _STEP.fullmatch(prefix)
         layer = name if step else title
-    variants = [(array.dtype.name, False, array)]
-    if form is not None and array.dtype.kind == "f" and array.dtype.itemsize > 2:
+    variants = [(type_name(array.dtype), False, array)]
+    if form is not None and is_floating(array.dtype) and array.dtype.itemsize > 2:
         variants.append((form, True, _narrowed(array, form)))
     coded = [coded for label, narrowed, values in variants for coded in _layouts(values, layout, label, narrowed)]
     return Array(title, layer, int(step["step"]) if step else None, _UNITS[step["unit"]] if step else None,
-                 array.shape, array.dtype.name, tuple(coded))
+                 array.shape, type_name(array.dtype), tuple(coded))
 
 
 def in_all(arrays: Iterable[Array]) -> list[Coded]:
@@ -198,60 +198,38 @@ def in_all(arrays: Iterable[Array]) -> list[Coded]:
 
 @dataclass(frozen=True)
 class _Task:
-    """An array to measure, as it is told to a worker process."""
+    """An array to measure, as it is told to a worker."""
 
-    path: Path
-    name: str | None
+    file: Path
+    name: str
     prefix: str
     layout: str
     form: str | None
     dtype: str | None
     element_bytes: int | None
+    shape: Sequence[int] | None
 
 
-def _work(task: _Task) -> list[Array]:
-    arrays = load(task.path, task.name, task.dtype, task.element_bytes)
-    return [characterise_array(array, name, layout=task.layout, form=task.form, prefix=task.prefix)
-            for name, array in arrays.items()]
+def _work(task: _Task) -> Array:
+    array = load(task.file, task.name, task.dtype, task.element_bytes, task.shape)[task.name]
+    return characterise_array(array, task.name, layout=task.layout, form=task.form, prefix=task.prefix)
 
 
-def _spread(tasks: list[_Task], workers: int) -> Iterator[list[Array]]:
-    """The results of worker processes, in the order of the tasks."""
-    # Workers start afresh: a process that has threads, as that of a progress bar, must not be forked.
-    # Ctrl-C reaches them as well, and ends them without a word.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=signal.signal,
-                               initargs=(signal.SIGINT, signal.SIG_DFL))
-    try:
-        yield from pool.map(_work, tasks)
-    except BrokenProcessPool as error:
-        raise ValueError("a worker process ended early, most likely for lack of memory: use fewer of them "
-                         "(--jobs 1)") from error
-    finally:
-        pool.shutdown(cancel_futures=True)
+def _measured(tasks: Sequence[_Task], jobs: int | None, scheduler: str | None) -> Iterator[Array]:
+    if scheduler is not None:
+        # Workers have working folders of their own.
+        return on_cluster(_work, [replace(task, file=task.file.absolute()) for task in tasks], scheduler)
+    workers = min(jobs or os.cpu_count() or 1, len(tasks))
+    if jobs is None and sum(file.stat().st_size for file in {task.file for task in tasks}) < _ALONE_BYTES:
+        workers = 1
+    return map(_work, tasks) if workers < 2 else on_cores(_work, tasks, workers)
 
 
-def _names(path: Path, wanted: list[str] | None) -> list[str] | list[None]:
-    """The arrays to load of a dump one at a time; None stands for all that a file has."""
-    if path.suffix != ".npz":
-        load_all: list[None] = [None]
-        if wanted is not None:
-            load(path, wanted)
-        return load_all
-    # Loading none of its arrays checks the file and its names.
-    load(path, [])
-    with np.load(path, allow_pickle=False) as dump:
-        there: list[str] = list(dump.files)
-    for name in wanted or ():
-        if name not in there:
-            raise ValueError(f"{path} has no array {name!r}: there are {', '.join(there)}")
-    return there if wanted is None else wanted
-
-
-def _title(path: Path, files: list[Path]) -> str:
+def _title(path: Path, dumps: list[Path]) -> str:
     """What is put before the names of a dump's arrays: nothing when it is alone, its stem, or its path."""
-    if len(files) == 1:
+    if len(dumps) == 1:
         return ""
-    return path.stem if sum(other.stem == path.stem for other in files) == 1 else str(path)
+    return path.stem if sum(other.stem == path.stem for other in dumps) == 1 else str(path)
 
 
 def _narrowed(array: np.ndarray, form: str) -> np.ndarray:

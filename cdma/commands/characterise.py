@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_command, element_option, json_option
+from cdma.options import add_command, dtype_option, element_option, json_option
 from cdma.output import count, fixed, print_json, table
 from cdma.progress import Progress
 
@@ -22,7 +22,8 @@ stream with its fallback, beside the bound of mask coding. Each array is measure
 NHWC and CHWN where it has four dimensions, and narrowed to 16 bits where its values are longer.
 
 Arrays named p020/conv1 are of training steps, here at 20 % of the training; step100/conv1 and epoch3/conv1 are
-understood as well. Arrays are loaded one at a time, so that dumps may be larger than memory, and measured on all cores.
+understood as well. Arrays are loaded one at a time, so that dumps may be larger than memory, and measured on all cores,
+or, with --scheduler, by the workers of a Dask cluster that can read the dumps under the same paths.
 Columns, formats and report are explained in docs/characterise.md."""
 
 _EXAMPLES = """\
@@ -30,6 +31,9 @@ _EXAMPLES = """\
   cdma characterise dump.npz --report dump.html           tables, and a page of plots
   cdma characterise epoch*.npz --jobs 8                   one dump an epoch, eight worker processes
   cdma characterise maps.npy --layout NHWC --narrow bfloat16
+  cdma characterise net.safetensors net.pt captured/      arrays of other formats, and a folder of cdma capture
+  cdma characterise maps.bin --dtype bfloat16 --shape 32x64x28x28
+  cdma characterise /shared/run7 --scheduler tcp://10.0.0.1:8786
   cdma characterise dump.npz --json | jq '.arrays[].variants[0].codings.blocks.ratio'"""
 
 _HEADS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", "zlib": "zlib", "blocks": "blocks"}
@@ -68,17 +72,21 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "characterise", "density, zero runs and ratios of dumps, with a report",
                          _DESCRIPTION, _EXAMPLES, run)
-    parser.add_argument("dumps", nargs="*", metavar="DUMP", help=".npy, .npz, or raw elements (with --element or "
-                        "--dtype); default: the dump that ships with the project")
-    parser.add_argument("--array", action="append", metavar="NAME", help="array of a .npz file; may be repeated "
-                        "(default: all)")
+    parser.add_argument("dumps", nargs="*", metavar="DUMP", help=".npy, .npz, .safetensors, .pt, a folder that "
+                        "cdma capture wrote, or raw elements (with --element or --dtype); default: the dump that ships "
+                        "with the project")
+    parser.add_argument("--array", action="append", metavar="NAME", help="array to measure; may be repeated (default: "
+                        "all)")
     element_option(parser, "bits of a raw file's elements")
-    parser.add_argument("--dtype", metavar="TYPE", help="NumPy type of a raw file's elements, for instance float32")
+    dtype_option(parser)
+    parser.add_argument("--shape", type=_shape, metavar="NxCxHxW", help="shape of a raw file's array (default: one "
+                        "dimension)")
     parser.add_argument("--layout", choices=("NCHW", "NHWC", "CHWN"), default="NCHW",
-                        help="layout in which arrays of four dimensions are stored (default: NCHW)")
+                        help="layout in which arrays of four dimensions are stored, in all dumps (default: NCHW)")
     parser.add_argument("--narrow", choices=("float16", "bfloat16", "none"), default="float16",
                         help="16-bit format to narrow longer floating-point values to (default: float16)")
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="worker processes (default: one for each core)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="measure on the Dask cluster of this scheduler")
     parser.add_argument("--report", metavar="FILE.html", help="write a page of plots, in one self-contained file")
     json_option(parser)
 
@@ -89,6 +97,13 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+def _shape(text: str) -> tuple[int, ...]:
+    lengths = text.split("x")
+    if not all(length.isdecimal() for length in lengths):
+        raise argparse.ArgumentTypeError(f"must be whole numbers with x between, as 32x64x28x28, not {text!r}")
+    return tuple(map(int, lengths))
+
+
 def run(call: argparse.Namespace) -> int:
     """Measure and print."""
     from workload.characterise import characterise, in_all
@@ -96,13 +111,16 @@ def run(call: argparse.Namespace) -> int:
 
     if call.report is not None and not Path(call.report).absolute().parent.is_dir():
         raise ValueError(f"{Path(call.report).parent} is no folder: the report goes into a folder that is there")
+    if call.jobs is not None and call.scheduler is not None:
+        raise ValueError("--jobs is for worker processes of this machine: leave it out with --scheduler")
     paths = [Path(path) for path in call.dumps] or [shipped()]
     if call.report is not None and any(Path(call.report).absolute() == path.absolute() for path in paths):
         raise ValueError(f"{call.report} is a dump: give the report a name of its own")
     with Progress() as progress:
         arrays = characterise(paths, call.array, layout=call.layout,
                               form=None if call.narrow == "none" else call.narrow, dtype=call.dtype,
-                              element_bytes=call.element and call.element // 8, jobs=call.jobs, progress=progress)
+                              element_bytes=call.element and call.element // 8, shape=call.shape, jobs=call.jobs,
+                              scheduler=call.scheduler, progress=progress)
     totals = in_all(arrays)
     if call.report is not None:
         Path(call.report).write_text(report_page([path.name for path in paths], arrays, totals), encoding="utf-8")

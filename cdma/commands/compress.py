@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cdma.options import add_command, block_bytes, element_option, json_option, one_array, write_bytes
+from cdma.options import (
+    add_command,
+    block_bytes,
+    dtype_option,
+    element_option,
+    json_option,
+    one_array,
+    write_bytes,
+)
 from cdma.output import count, print_json
 
 _DESCRIPTION = """\
@@ -23,10 +31,12 @@ _EXAMPLES = """\
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "compress", "compress a file with the golden model", _DESCRIPTION, _EXAMPLES, run)
-    parser.add_argument("input", metavar="IN", help=".npy, .npz, or raw elements; - is standard input")
+    parser.add_argument("input", metavar="IN", help=".npy, .npz, .safetensors, .pt, a folder that cdma capture wrote, "
+                        "or raw elements; - is standard input")
     parser.add_argument("output", metavar="OUT", help="file to write; - is standard output")
-    parser.add_argument("--array", metavar="NAME", help="array of a .npz file")
+    parser.add_argument("--array", metavar="NAME", help="array of a file that has several")
     element_option(parser, "bits of an element (default: those of the array's values, 32 at most)")
+    dtype_option(parser)
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
     parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
                         help="raw bytes of a block, 512 to 32768 (default: 4096)")
@@ -41,7 +51,7 @@ def run(call: argparse.Namespace) -> int:
     from golden import blocks, crc32c, zvc
     from workload.load import own_element_bytes
 
-    array = one_array(call.input, call.array, call.element)
+    array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
     facts: dict[str, Any] = {"input": call.input, "output": call.output, "raw_bytes": raw.size,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from golden import blocks, zvc
+from workload import rle
 
 
 @pytest.fixture
@@ -75,6 +76,31 @@ def test_raw_elements(cdma, dump: dict[str, np.ndarray]) -> None:
     assert as_numbers["in_all"][0]["codings"] == as_floats["in_all"][0]["codings"]
 
 
+def test_raw_elements_of_a_shape_and_a_type_that_numpy_has_not(cdma) -> None:
+    maps = np.maximum(np.random.default_rng(4).standard_normal((2, 3, 4, 5)), 0).astype(np.float32)
+    codes = (maps.view(np.uint32) >> 16).astype("<u2")
+    Path("maps.bin").write_bytes(codes.tobytes())
+    found = cdma("characterise", "maps.bin", "--dtype", "bfloat16", "--shape", "2x3x4x5", "--json").json["arrays"][0]
+    assert (found["dtype"], found["shape"]) == ("bfloat16", [2, 3, 4, 5])
+    # It has 16 bits already, so that nothing is narrowed.
+    assert [(variant["layout"], variant["format"]) for variant in found["variants"]] == [
+        (layout, "bfloat16") for layout in ("NCHW", "NHWC", "CHWN")]
+    moved = np.ascontiguousarray(codes.transpose(0, 2, 3, 1))
+    assert found["variants"][1]["codings"]["blocks"]["packed_bytes"] == blocks.compress(moved, 2).size
+    assert found["variants"][0]["nonzero"] == np.count_nonzero(maps)
+
+
+def test_layout_holds_for_all_dumps(cdma) -> None:
+    maps = np.maximum(np.random.default_rng(4).standard_normal((2, 3, 4, 5)), 0).astype(np.float32)
+    for name in ("a", "b"):
+        np.save(f"{name}.npy", maps.transpose(1, 2, 3, 0))
+    found = cdma("characterise", "a.npy", "b.npy", "--layout", "CHWN", "--json").json["arrays"]
+    assert [array["variants"][0]["layout"] for array in found] == ["CHWN", "CHWN"]
+    for array in found:
+        nchw = next(variant for variant in array["variants"] if variant["layout"] == "NCHW")
+        assert nchw["codings"]["rle"]["packed_bytes"] == rle.packed_bytes(maps, 4)
+
+
 def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.ndarray]) -> None:
     outcome = cdma("characterise", "dump.npz", "--report", "page.html")
     assert outcome.out.endswith("report: page.html\n")
@@ -133,7 +159,14 @@ def test_report_without_steps(cdma) -> None:
     (["dump.npz", "--jobs", "0"], "must be a whole number of 1 or more, not '0'"),
     (["dump.npz", "--report", "gone/page.html"], "gone is no folder"),
     (["dump.npz", "--report", "dump.npz"], "dump.npz is a dump"),
-    (["raw.bin"], "say how large they are")])
+    (["raw.bin"], "say how large they are"),
+    (["raw.bin", "--dtype", "float31"], "there is no type 'float31' of elements"),
+    (["raw.bin", "--dtype", "int8", "--shape", "2x3"], "raw.bin has 8 elements, not the 6 of the shape 2x3"),
+    (["raw.bin", "--dtype", "int8", "--shape", "2,4"], "must be whole numbers with x between, as 32x64x28x28"),
+    (["dump.npz", "--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "leave it out with --scheduler"),
+    (["dump.npz", "--scheduler", "nothing://there"], "there is no Dask scheduler at nothing://there"),
+    (["net.safetensors"], "cannot read net.safetensors: No such file"), (["gone.bin"], "cannot read gone.bin: No such"),
+    (["."], "is a folder without manifest.json")])
 def test_mistakes(fails, dump: dict[str, np.ndarray], tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "raw.bin").write_bytes(bytes(8))
     assert message in fails("characterise", *arguments)

@@ -1,8 +1,11 @@
 """compress, decompress and info: files there and back, and every way to get it wrong."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,3 +156,14 @@ def test_malformed_streams_say_where(fails, tmp_path: Path, change, words: str, 
 def test_wrong_crc_is_a_failed_check(fails, tmp_path: Path) -> None:
     (tmp_path / "good").write_bytes(blocks.compress(np.arange(99, dtype=np.float32), 4).tobytes())
     assert "CRC" in fails("decompress", "good", "o", "--crc", "12345678", code=1)
+
+
+def test_short_floats_are_coded_in_elements_of_their_size(cdma: Callable[..., Any]) -> None:
+    raw = np.array([0x3F80, 0, 0, 0xC020] * 64, "<u2")
+    Path("maps.bin").write_bytes(raw.tobytes())
+    header = json.dumps({"maps": {"dtype": "BF16", "shape": [256], "data_offsets": [0, 512]}}).encode()
+    Path("maps.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + raw.tobytes())
+    for path, options in (("maps.safetensors", ()), ("maps.bin", ("--dtype", "bfloat16"))):
+        facts = cdma("compress", path, "out", *options, "--json").json
+        assert (facts["raw_bytes"], facts["element_bits"]) == (512, 16)
+        assert Path("out").read_bytes() == blocks.compress(raw, 2).tobytes()

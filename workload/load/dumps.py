@@ -11,7 +11,7 @@ import numpy as np
 from workload.load.arrays import npz_names, read_npy, read_npz, read_raw
 from workload.load.folder import parts
 from workload.load.pickled import pickled_names, read_pickled
-from workload.load.reading import some
+from workload.load.reading import reading, some
 from workload.load.safetensors import read_safetensors, safetensors_names
 from workload.load.types import is_number, type_name
 
@@ -104,6 +104,8 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
 def _names(file: Path) -> list[str]:
     if file.suffix in _NAMED:
         return _NAMED[file.suffix][0](file)
+    with reading(file, "raw elements"):
+        file.open("rb").close()
     return [file.stem if file.suffix == ".npy" else file.name]
 
 

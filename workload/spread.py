@@ -1,0 +1,114 @@
+"""Work in pieces: on the cores of this machine, or on a Dask cluster that is there already."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from workload.extra import package
+
+__all__ = ["on_cluster", "on_cores"]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+_PATIENCE_S = 5  # for a scheduler, and for a first worker
+
+
+def on_cores(work: Callable[[_Task], _Result], tasks: Sequence[_Task], workers: int) -> Iterator[_Result]:
+    """Results of worker processes, in the order of the tasks.
+
+    Parameters
+    ----------
+    work
+        Function of a module, which the processes import.
+    tasks
+        What it is called with.
+    workers
+        Processes.
+
+    Raises
+    ------
+    ValueError
+        If a process ended early.
+    """
+    # Workers start afresh: a process that has threads, as that of a progress bar, must not be forked.
+    # Ctrl-C reaches them as well, and ends them without a word.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=signal.signal,
+                               initargs=(signal.SIGINT, signal.SIG_DFL))
+    try:
+        yield from pool.map(work, tasks)
+    except BrokenProcessPool as error:
+        raise ValueError("a worker process ended early, most likely for lack of memory: use fewer of them "
+                         "(--jobs 1)") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address: str) -> Iterator[_Result]:
+    """Results of the workers of a Dask cluster, in the order of the tasks.
+
+    Parameters
+    ----------
+    work
+        Function of a module, which the workers import: they need this project, in the same version.
+    tasks
+        What it is called with.
+    address
+        The scheduler's, for instance ``tcp://10.0.0.1:8786``.
+
+    Raises
+    ------
+    ValueError
+        If Dask is not installed, there is no scheduler at the address or it has no workers, the workers end early, or
+        one of them raises a ValueError, whose words are told.
+    """
+    distributed = package("distributed", "cluster")
+    with _quiet():
+        try:
+            client = distributed.Client(address, timeout=_PATIENCE_S, set_as_default=False)
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise ValueError(f"there is no Dask scheduler at {address} that answers within {_PATIENCE_S} seconds: give "
+                             "its address (tcp://HOST:PORT)") from error
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=_PATIENCE_S)
+            except TimeoutError as error:
+                raise ValueError(f"the Dask scheduler at {address} has no workers: start some (dask worker "
+                                 f"{address})") from error
+            yield from _gathered(client.map(work, tasks, pure=False), address, distributed.KilledWorker)
+
+
+def _gathered(futures: Sequence[Any], address: str, killed: type[Exception]) -> Iterator[Any]:
+    try:
+        for future in futures:
+            yield future.result()
+    except ValueError as error:
+        raise ValueError(f"a Dask worker says: {error} (workers need every dump under the path that it has "
+                         "here)") from error
+    except killed as error:
+        raise ValueError(f"the Dask workers at {address} end early, most likely for lack of memory: give them more, or "
+                         "fewer threads each") from error
+    except ImportError as error:
+        raise ValueError(f"a Dask worker cannot import what it needs ({error}): install this version of cdma-rtl for "
+                         "the workers as well") from error
+    except (OSError, CancelledError, RuntimeError) as error:
+        raise ValueError(f"the Dask cluster at {address} gave up: {str(error) or type(error).__name__}") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What goes wrong is raised; what Dask writes of it beside is left out."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
