@@ -4,6 +4,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,16 @@ from workload.characterise import characterise
 from workload.spread import on_cluster, on_cores
 
 
+def local_cluster(workers: int) -> Any:
+    """Scheduler and workers of two threads each, in this process."""
+    return LocalCluster(n_workers=workers, threads_per_worker=2, processes=False, protocol="tcp",
+                        dashboard_address=":0", silence_logs=50)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """Address of a scheduler with a worker of two threads."""
-    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", dashboard_address=":0",
-                      silence_logs=50) as there:
+    """Address of a scheduler with a worker."""
+    with local_cluster(1) as there:
         yield there.scheduler_address
 
 
@@ -76,8 +82,7 @@ def test_what_workers_lack_is_told(cluster: str) -> None:
 
 def test_a_cluster_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workload.spread._PATIENCE_S", 0.5)
-    with (LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=":0", silence_logs=50) as empty,
-          pytest.raises(ValueError, match="has no workers: start some")):
+    with local_cluster(0) as empty, pytest.raises(ValueError, match="has no workers: start some"):
         list(on_cluster(square, [1], empty.scheduler_address))
 
 
