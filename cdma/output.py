@@ -21,9 +21,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int
     return "\n".join([line(head), "  ".join("-" * width for width in widths), *map(line, rows)])
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is set flush left."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    """A Markdown table; the columns whose number is in ``left`` are set flush left."""
+    lines = [head, ["---" if column in left else "---:" for column in range(len(head))], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

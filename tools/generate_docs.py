@@ -1,5 +1,5 @@
-"""Writes the generated pages of docs/ (commands, configuration, registers, performance), the generated parts of
-README.md and docs/errors.md, and the measured shares of the engine that ship with workload.
+"""Writes the generated pages of docs/ (commands, configuration, registers, performance, results), the generated parts
+of README.md and docs/errors.md, and the measured shares of the engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
 """
@@ -10,6 +10,7 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from cdma.engine_output import engine_simulation_text
 from cdma.options import DEFAULT_CORES
 from cdma.output import area_text, simulation_text
 from cdma.report import performance_page
+from cdma.results_page import results_page
 from hdl.catalog import kinds
 from hdl.engine_config import engine_preset_names, load_engine
 from hdl.handover.register_map import register_page
 from hdl.handover.statuses import ADVICE, MEANINGS
 from workload.engine_share import summary
+from workload.results import alike, results
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONFIGURATION = """\
@@ -32,6 +35,7 @@ A configuration is a preset, or a TOML file with lines `parameter = value`; `--s
 What is left out has its default.
 """
 _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- end of what make prints -->"
+_GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
 _STATUSES, _STATUSES_END = "<!-- status codes, from hdl/handover/statuses.py -->", "<!-- end of status codes -->"
 _REGISTERS = """\
 # Registers
@@ -116,19 +120,29 @@ def errors_page() -> str:
 
 
 def _between(page: str, begin: str, end: str, body: str) -> str:
-    text = (ROOT / page).read_text(encoding="utf-8")
+    return _filled((ROOT / page).read_text(encoding="utf-8"), begin, end, body)
+
+
+def _filled(text: str, begin: str, end: str, body: str) -> str:
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
     return f"{before}{begin}\n{body}\n{end}{after}"
 
 
-def readme(figures: dict[str, Any]) -> str:
-    """The first page, with what `make` prints between its two comments."""
+def readme(figures: dict[str, Any], gains: dict[str, Any]) -> str:
+    """The first page, with what `make` prints and what the engine gains between comments."""
     areas = [area_text(report) for report in figures["area"]
              if report["preset"] in DEFAULT_CORES and report["target"] == "generic"]
     engine = next(outcome for outcome in figures["engine_shipped"] if outcome["engine"] == load_engine("default").name)
     printed = "\n\n".join([engine_simulation_text(engine), simulation_text(figures["shipped"]), *areas])
-    return _between("README.md", _FIGURES, _END, f"```text\n{printed}\n```")
+    old, new = (line["here"] for line in gains["headlines"])
+    gained = (
+        f"Training steps of six networks that swap their activations over PCIe 3 gain {old['average_gain']:.0f} % on "
+        f"average and {old['highest_gain']:.0f} % at most on a Titan X, {new['average_gain']:.0f} % and "
+        f"{new['highest_gain']:.0f} % on a Titan Xp, modelled on measured cycles: [What the engine "
+        "gains](docs/results.md) has that beside the paper's figures.")
+    page = _between("README.md", _FIGURES, _END, f"```text\n{printed}\n```")
+    return _filled(page, _GAINS, _GAINS_END, textwrap.fill(gained, 120, break_on_hyphens=False))
 
 
 def engine_shares(figures: dict[str, Any]) -> str:
@@ -142,25 +156,36 @@ def engine_shares(figures: dict[str, Any]) -> str:
     return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
 
+def results_figures() -> dict[str, Any]:
+    """The figures of docs/results.json, or new ones where the difference is more than a library's version."""
+    path, new = ROOT / "docs/results.json", results()
+    old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return old if alike(old, new) else new
+
+
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
     figures: dict[str, Any] = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
-    return {ROOT / "README.md": readme(figures),
+    gains = results_figures()
+    return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             ROOT / "docs/performance.md": NOTE + performance_page(figures),
-            ROOT / "workload/engine_share.json": engine_shares(figures)}
+            ROOT / "workload/engine_share.json": engine_shares(figures),
+            ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
+            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()}
 
 
 def main() -> int:
     """Write the pages, or check them."""
     check = "--check" in sys.argv[1:]
-    stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    texts = pages()
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if check:
             print(f"{path.relative_to(ROOT)} is not what `make docs` writes", file=sys.stderr)
         else:
-            path.write_text(pages()[path], encoding="utf-8")
+            path.write_text(texts[path], encoding="utf-8")
             print(f"wrote {path.relative_to(ROOT)}")
     return 1 if check and stale else 0
 

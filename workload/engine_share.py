@@ -40,7 +40,7 @@ Reach = Callable[[str, float], Reached]
 """What the engine reaches in a direction (``offload`` or ``prefetch``) at a balance."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     """An engine that was measured.
 

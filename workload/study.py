@@ -35,6 +35,14 @@ class Study:
         """The highest of any swapped tensor."""
         return max((self.fillings[name].ratios[row] for name in self.chosen), default=1.0) if row in ALGORITHMS else 1.0
 
+    def speedup(self, row: str) -> float:
+        """Step time of plain swapping by the row's."""
+        return self.rows["vdnn"].seconds / self.rows[row].seconds
+
+    def slowdown(self, row: str) -> float:
+        """Step time of the row by that without swapping."""
+        return self.rows[row].seconds / self.rows["oracle"].seconds
+
     def density(self) -> float:
         """Share of the values of all swapped tensors that is not zero; 1 where nothing is swapped."""
         values = {name: self.plan.tensors[name].elements for name in self.chosen}
@@ -43,10 +51,9 @@ class Study:
 
     def as_dict(self) -> dict[str, Any]:
         """Rows and layers as plain values, times in milliseconds."""
-        base = self.rows["vdnn"].seconds
         return {"swapped_density": self.density(), "swapped_tensors": len(self.chosen), "rows": [{
             "row": name, "step_ms": line.seconds * 1e3, "forward_ms": _pass(line, "forward"),
-            "backward_ms": _pass(line, "backward"), "stall_ms": line.stall * 1e3, "speedup": base / line.seconds,
+            "backward_ms": _pass(line, "backward"), "stall_ms": line.stall * 1e3, "speedup": self.speedup(name),
             "ratio": self.ratio(name), "highest_ratio": self.highest_ratio(name), "moved_bytes": line.moved,
             "transfer_ms": line.transfer * 1e3, "memory_bytes": line.memory,
         } for name, line in self.rows.items()], "layers": self._layers()}

@@ -147,17 +147,19 @@ def _densities(call: argparse.Namespace, network: str) -> str:
 def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from workload.gpus import gpu
     from workload.networks.catalog import PAPER
-    from workload.paper import beside
+    from workload.paper import beside, headline
 
     for option in ("densities", "profile", "gantt", "batch"):
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for one network: name it instead of --paper")
-    networks = []
+    networks, studies = [], []
     for number, name in enumerate(PAPER):
         progress("networks", number, len(PAPER))
-        networks.append(_outcome(call, name, progress)[0])
+        outcome, study = _outcome(call, name, progress)
+        networks.append(outcome)
+        studies.append(study)
     return {"gpu": call.gpu, "gpu_name": gpu(call.gpu).about, "policy": call.policy, "link_gb_per_s": call.link,
-            "networks": networks, "beside": beside(networks, call.gpu)}
+            "networks": networks, "beside": beside(headline(studies), call.gpu)}
 
 
 def _lists() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,19 +109,6 @@ def test_paper(cdma: Callable[..., Any]) -> None:
     assert found["beside"][2]["here"] == f"{sum(gains) / 6:.0f} %"
     text = cdma("timeline", "--paper", "--gpu", "titan-xp").out
     assert "53 % (HPCA)" in text and "googlenet" in text
-
-
-def test_page_has_what_the_command_prints(cdma: Callable[..., Any]) -> None:
-    page = (ROOT / "docs/timeline.md").read_text(encoding="utf-8")
-    for gpu in ("titan-x", "titan-xp"):
-        assert cdma("timeline", "--paper", "--gpu", gpu).out.rstrip() in page
-    rows = re.findall(r"^  \| (0\.\d) \|(.*)\|$", page, re.MULTILINE)
-    assert len(rows) == 4
-    for efficiency, cells in rows:
-        found = [cdma("timeline", "--paper", "--gpu", gpu, "--efficiency", efficiency, "--json").json["beside"]
-                 for gpu in ("titan-x", "titan-xp")]
-        assert [cell.strip() for cell in cells.split("|")] == [
-            line["here"] for beside in found for line in beside[2:]], efficiency
 
 
 def test_list(cdma: Callable[..., Any]) -> None:

@@ -1,0 +1,60 @@
+"""``cdma results``: what the engine gains, beside the paper's figures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from cdma.options import add_command, json_option
+from cdma.output import print_json
+from cdma.progress import Progress
+from cdma.results_page import results_page
+
+_DESCRIPTION = """\
+Say what the engine gains, beside the figures of Rhu et al.: densities and ratios of the shipped dumps, training steps
+of the paper's six networks, of ResNet-50 and of a block of a transformer on the paper's GPUs, without swapping, swapped
+as they are, and swapped through the engine with zero-value coding, run-length coding and zlib; memory and policies;
+other densities, links and compute times; and the tables of networks beside what is published of them.
+
+Prints the page that docs/results.md holds, as text. It takes a few seconds, and no figure is fitted to the paper's. For
+a network, link or GPU of yours see 'cdma timeline', for a dump of yours 'cdma characterise'."""
+
+_EXAMPLES = """\
+  cdma results
+  cdma results --report results.html                      a page with plots, in one file
+  cdma results --output results.md                        the page as Markdown
+  cdma results --json | jq '.headlines[].here'"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "results", "what the engine gains, beside the paper's figures", _DESCRIPTION,
+                         _EXAMPLES, run)
+    parser.add_argument("--output", metavar="FILE.md", help="write the page as Markdown")
+    parser.add_argument("--report", metavar="FILE.html", help="write the page with plots, as one file of HTML")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Compute the figures and print or write the page."""
+    from workload.results import results
+
+    paths = [Path(path) for path in (call.output, call.report) if path is not None]
+    for path in paths:
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"{path.parent} is no folder: the page goes into a folder that is there")
+    with Progress() as progress:
+        figures = results(progress)
+    page = results_page(figures)
+    if call.output is not None:
+        Path(call.output).write_text(page.markdown(), encoding="utf-8")
+    if call.report is not None:
+        Path(call.report).write_text(page.html(), encoding="utf-8")
+    if call.json:
+        print_json(figures)
+    elif paths:
+        print("\n".join(f"wrote {path}" for path in paths))
+    else:
+        print(page.text(), end="")
+    return 0
