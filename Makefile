@@ -14,7 +14,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test regression lint format bench docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch regression lint format bench docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate the shipped dump, print ratio, throughput and area
 
@@ -43,6 +43,10 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 test: lint ## set up, check lint and types, run all tests on two cores
 	@$(BIN)/python -m pytest -n 2
 
+test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
+	@$(BIN)/python -m pytest tests/torch
+
 regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); results in build/regression.xml
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --junitxml=$(BUILD)/regression.xml tests/verif
@@ -68,4 +72,4 @@ distclean: clean ## delete the virtual environment too
 	@rm -rf $(VENV)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["package"]
 
 # What a package is called where it is not named as it is imported.
-_NAMES = {"torch": "PyTorch", "distributed": "Dask's distributed"}
+_NAMES = {"torch": "PyTorch", "sklearn": "scikit-learn", "distributed": "Dask's distributed"}
 
 
 def package(module: str, extra: str) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from workload.capturing.extra import package
 from workload.capturing.rounding import rounded
+from workload.extra import package
 
 __all__ = ["BATCH", "EPOCHS", "Digits", "Training", "steps", "train"]
 
-torch = package("torch")
+torch = package("torch", "torch")
 
 EPOCHS = 12
 BATCH = 64
@@ -115,7 +115,7 @@ def train(narrow: str | None = None, seed: int = 0,
 
 def _data() -> tuple[Any, Any, Any, Any]:
     """Images and labels to train on, and to test on."""
-    data, target = package("sklearn.datasets").load_digits(return_X_y=True)
+    data, target = package("sklearn.datasets", "torch").load_digits(return_X_y=True)
     images = torch.tensor(data.reshape(-1, 1, 8, 8), dtype=torch.float32) / 16
     images = torch.nn.functional.interpolate(images, size=(_SIDE, _SIDE), mode="bilinear")
     labels = torch.tensor(target)

@@ -7,12 +7,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from workload.capturing.extra import package
 from workload.capturing.settings import CaptureError
+from workload.extra import package
 
 __all__ = ["writer"]
 
-torch = package("torch")
+torch = package("torch", "torch")
 
 
 def writer(arrays: Mapping[str, Any], form: str | None) -> tuple[str, Callable[[BinaryIO], None]]:
@@ -40,7 +40,7 @@ def writer(arrays: Mapping[str, Any], form: str | None) -> tuple[str, Callable[[
         raise CaptureError(f"the model has {', '.join(strange)} values, which .npz cannot hold bit for bit: choose "
                            "safetensors as the form")
     if form == "safetensors" or strange:
-        content = package("safetensors.torch").save
+        content = package("safetensors.torch", "torch").save
         return ".safetensors", lambda file: _write(file, content(dict(arrays)))
     return ".npz", lambda file: np.savez(file, **{name: tensor.numpy() for name, tensor in arrays.items()})
 

@@ -15,12 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from workload.capturing.settings import CaptureError
+from workload.load.folder import FORMAT, MANIFEST, VERSION
 
-__all__ = ["FORMAT", "MANIFEST", "VERSION", "Entry", "Manifest", "check_folder", "read_manifest"]
-
-FORMAT = "cdma-dump"
-VERSION = 1
-MANIFEST = "manifest.json"
+__all__ = ["Entry", "Manifest", "check_folder", "read_manifest"]
 
 
 @dataclass(frozen=True)

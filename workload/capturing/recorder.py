@@ -8,15 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from workload.capturing.extra import package
 from workload.capturing.files import writer
 from workload.capturing.manifest import Manifest
 from workload.capturing.settings import INPUT, CaptureError, Settings, prefix
 from workload.capturing.step import Step
+from workload.extra import package
 
 __all__ = ["Recorder"]
 
-torch = package("torch")
+torch = package("torch", "torch")
 
 
 class Recorder:
@@ -87,6 +87,9 @@ class Recorder:
         if now.full:
             self._stop(f"stopped at step {step}: its arrays would exceed the limit of {self._settings.max_total:,} "
                        f"bytes in all, {self._total:,} are written")
+            return
+        if not now.arrays:
+            self.manifest.note("no array was captured of some steps: none of theirs is chosen and large enough")
             return
         suffix, write = writer({f"{prefix(step)}/{name}": tensor for name, (tensor, _) in now.arrays.items()},
                                self._settings.form)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from workload.capturing.extra import package
 from workload.capturing.storage import Weights, activation, storage_of
+from workload.extra import package
 from workload.formats import FORMATS
 from workload.narrow import narrow, widen
 
 __all__ = ["rounded"]
 
-torch = package("torch")
+torch = package("torch", "torch")
 
 
 @contextmanager

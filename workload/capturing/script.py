@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from workload.capturing.extra import package
 from workload.capturing.settings import CaptureError
+from workload.extra import package
 
 __all__ = ["Watched", "run_script"]
 
-torch = package("torch")
+torch = package("torch", "torch")
 
 # What only hands its call on to the model within.
 _WRAPPERS = ("OptimizedModule", "DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")

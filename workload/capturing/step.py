@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from workload.capturing.extra import package
 from workload.capturing.manifest import Entry
 from workload.capturing.settings import INPUT, Names, Settings, sample
 from workload.capturing.storage import Seen, Weights, activation, bits, kept_bytes, storage_of, without_repeats
+from workload.extra import package
 
 __all__ = ["Step"]
 
-torch = package("torch")
+torch = package("torch", "torch")
 
 
 class Step:

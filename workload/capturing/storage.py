@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workload.capturing.extra import package
+from workload.extra import package
 
 __all__ = ["Seen", "Weights", "activation", "bits", "kept_bytes", "storage_of", "without_repeats"]
 
-torch = package("torch")
-_Reference = package("torch.multiprocessing.reductions").StorageWeakRef
+torch = package("torch", "torch")
+_Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
 
 
 def activation(tensor: Any) -> bool:
