@@ -76,6 +76,26 @@ def test_measured_cycles_come_back(preset: str) -> None:
         assert entry["cycles"] - 1 <= cycles <= 1.06 * entry["cycles"], entry
 
 
+@pytest.mark.parametrize("preset", presets())
+def test_cycles_of_a_network_are_foretold(preset: str) -> None:
+    # The points come from even densities; these are the arrays of a network, through the same simulated engine, with
+    # all that a descriptor takes. Where an array is dense here and sparse there, lanes and link limit by turns.
+    figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
+    engine = measured(preset)
+    arrays = next(entry for entry in figures if entry["engine"] == load_engine(preset).name)["arrays"]
+    lanes = engine.lanes * engine.beat_bytes
+    for direction in DIRECTIONS:
+        foretold, took = [], []
+        for entry in arrays:
+            through = entry["raw_bytes"] / entry["packed_bytes"] * engine.link_beat_bytes
+            reached = engine(direction, lanes / through)
+            foretold.append(reached.start_cycles + entry["raw_bytes"] / (reached.share * min(lanes, through)))
+            took.append(entry[f"{direction}_cycles"])
+        assert len(took) == 11
+        assert foretold == pytest.approx(took, rel=0.09), direction
+        assert sum(foretold) == pytest.approx(sum(took), rel=0.02), direction
+
+
 def test_engine_of_as_many_lanes(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     other = [entry | {"name": "other", "lanes": 4} for entry in ROWS]
