@@ -6,7 +6,7 @@ from typing import Any
 
 from cdma.output import count, fixed, table
 
-__all__ = ["engine_area_text", "engine_simulation_text"]
+__all__ = ["engine_area_text", "engine_simulation_text", "planned_simulation_text"]
 
 
 def engine_area_text(report: dict[str, Any]) -> str:
@@ -47,10 +47,9 @@ def engine_simulation_text(outcome: dict[str, Any]) -> str:
         fixed(row["plain_bytes_per_cycle"], 1), fixed(row["gain"], 2),
         "pass" if row["passed"] else f"FAIL: {row['difference']}"] for row in outcome["arrays"]]
     passed = sum(row["passed"] for row in outcome["arrays"])
-    memories = f"{outcome['latency']} cycles" + (f", stalls in {outcome['stalls']:.0%}" if outcome["stalls"] else "")
     return (
         f"{outcome['engine']}: {outcome['lanes']} lanes of {outcome['beat_bytes']} bytes, a link of "
-        f"{outcome['link_beat_bytes']}; memories answer after {memories}.\n"
+        f"{outcome['link_beat_bytes']}; memories answer after {_memories(outcome)}.\n"
         f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
         f"{table(head, rows, left=(0, 9))}\n\n"
         f"{len(rows)} arrays, {count(outcome['raw_bytes'])} -> {count(outcome['packed_bytes'])} bytes, ratio "
@@ -58,3 +57,34 @@ def engine_simulation_text(outcome: dict[str, Any]) -> str:
         f"{fixed(outcome['offload_bytes_per_cycle'], 1)} and {fixed(outcome['prefetch_bytes_per_cycle'], 1)} raw bytes "
         f"per cycle, {fixed(outcome['gain'], 2)} times a plain DMA; every byte compared: {passed} passed, "
         f"{len(rows) - passed} failed")
+
+
+def planned_simulation_text(outcome: dict[str, Any]) -> str:
+    """What ``cdma simulate --plan`` prints for an outcome that its ``--json`` has."""
+    head = ["array", "treatment", "raw bytes", "planned", "packed", "offload: planned", "cycles", "error",
+            "prefetch: planned", "cycles", "error", "result"]
+    rows = [[row["name"], row["treatment"], count(row["raw_bytes"]), count(row["predicted"]["packed_bytes"]),
+             count(row["packed_bytes"]), *_planned(row), "pass" if row["passed"] else f"FAIL: {row['difference']}"]
+            for row in outcome["arrays"]]
+    rows.append(["all", "", count(sum(row["raw_bytes"] for row in outcome["arrays"])),
+                 count(sum(row["predicted"]["packed_bytes"] for row in outcome["arrays"])),
+                 count(sum(row["packed_bytes"] for row in outcome["arrays"])), *_planned(outcome), ""])
+    passed = sum(row["passed"] for row in outcome["arrays"])
+    return (
+        f"{outcome['plan']} on {outcome['engine']}: {outcome['lanes']} lanes of {outcome['beat_bytes']} bytes at "
+        f"{outcome['clock_mhz']:g} MHz, a link of {outcome['link_gb_per_s']:g} GB/s; memories answer after "
+        f"{_memories(outcome)}.\nCycles from descriptor to completion:\n\n"
+        f"{table(head, rows, left=(0, 1, 11))}\n\n"
+        f"{len(outcome['arrays'])} arrays; every byte compared: {passed} passed, "
+        f"{len(outcome['arrays']) - passed} failed")
+
+
+def _planned(row: dict[str, Any]) -> list[str]:
+    """Planned and measured cycles and their difference, there and back."""
+    return [cell for way in ("offload", "prefetch") for cell in (
+        count(row["predicted"][f"{way}_cycles"]), count(row[f"{way}_cycles"]),
+        "" if row["error"][way] is None else f"{100 * row['error'][way]:+.1f} %")]
+
+
+def _memories(outcome: dict[str, Any]) -> str:
+    return f"{outcome['latency']} cycles" + (f", stalls in {outcome['stalls']:.0%}" if outcome["stalls"] else "")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.engine_output import engine_simulation_text
+from cdma.engine_output import engine_simulation_text, planned_simulation_text
 from cdma.errors import CheckError, simulation_errors
 from cdma.options import add_command, element_option, engine, engine_option, json_option, whole_number
 from cdma.output import print_json, simulation_text
+from cdma.planned import planned
 from cdma.progress import Progress
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ first byte that differs is named, and the exit code is 1.
 
 With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
 step's forward pass, then prefetched in reverse; the effective bandwidth stands beside that of a plain DMA engine of the
-same width. Completions, counters and both memories are compared with the golden model.
+same width. Completions, counters and both memories are compared with the golden model. With --plan, arrays are moved as
+cdma plan chose, over the link that it was made for, and the cycles that it predicted stand beside those of the
+simulation; without --engine, on the plan's engine.
 
 Arrays are coded as they are, with elements of their own size (32 bits where values are longer). With --element
 smaller than the values of a floating-point array, the array is first rounded to float16 or, for 8 bits, to OCP E4M3
@@ -39,7 +43,8 @@ _EXAMPLES = """\
   cdma simulate raw.bin --element 8 --json | jq '.arrays[].ratio'
   cdma simulate layer.npy --waves                         leaves the waves in the build folder
   cdma simulate --engine default                          the shipped dump through the DMA engine and back
-  cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1"""
+  cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1
+  cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose"""
 
 
 def add(commands: Any) -> None:
@@ -56,8 +61,10 @@ def add(commands: Any) -> None:
     engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
+    parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, predicted "
+                        "beside measured cycles")
     parser.add_argument("--latency", type=whole_number, metavar="CYCLES", help="cycles that the engine's memories take "
-                        "to answer (default: 0)")
+                        "to answer (default: 0, or the plan's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a transfer of the cores "
                         "(default: 32)")
     parser.add_argument("--stalls", type=_probability, default=0.0, metavar="P",
@@ -77,7 +84,12 @@ def run(call: argparse.Namespace) -> int:
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
     config = engine(call.engine, call.settings) if call.engine else None
-    arrays = arrays_by_element([Path(path) for path in call.dumps], call.array, call.element, call.narrow)
+    paths = [Path(path) for path in call.dumps]
+    if call.plan:
+        return _finish(planned(call.plan, config, named_arrays(paths, call.array, call.element), latency=call.latency,
+                               stalls=call.stalls, seed=call.seed, waves=waves, build_dir=build_dir),
+                       planned_simulation_text, call.json, waves)
+    arrays = arrays_by_element(paths, call.array, call.element, call.narrow)
     with Progress() as progress:
         if config is not None:
             outcome = simulated_engine(config, arrays, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
@@ -85,10 +97,15 @@ def run(call: argparse.Namespace) -> int:
         else:
             outcome = simulated(arrays, beat_bytes=call.beat_bytes or 32, stalls=call.stalls, simulator=call.simulator,
                                 seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
-    if call.json:
+    return _finish(outcome, engine_simulation_text if config is not None else simulation_text, call.json, waves)
+
+
+def _finish(outcome: dict[str, Any], text: Callable[[dict[str, Any]], str], as_json: bool, waves: Path | None) -> int:
+    """Print an outcome, and fail with the first array that did."""
+    if as_json:
         print_json(outcome)
     else:
-        print(engine_simulation_text(outcome) if config is not None else simulation_text(outcome))
+        print(text(outcome))
         if waves is not None:
             print(f"waves: {waves}")
     for row in outcome["arrays"]:
@@ -99,12 +116,18 @@ def run(call: argparse.Namespace) -> int:
 
 def _check(call: argparse.Namespace) -> None:
     """What goes with an engine, and what with cores."""
-    given = {"--set": call.settings, "--latency": call.latency is not None} if call.engine is None else {
-        "--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"}
+    simulates_engine = call.engine is not None or call.plan is not None
+    given = {"--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"} \
+        if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}
     for option, there in given.items():
         if there:
-            raise ValueError(f"{option} is for {'engines: give --engine' if call.engine is None else 'cores alone'}"
+            raise ValueError(f"{option} is for {'cores alone' if simulates_engine else 'engines: give --engine'}"
                              f"{', as presets and --set say it' if option == '--beat-bytes' else ''}")
+    if call.plan:
+        if call.narrow is not None:
+            raise ValueError("--narrow is not for plans, which say what is rounded: leave it out")
+        if call.settings and call.engine is None:
+            raise ValueError("--set is for --engine: a plan has its engine already")
 
 
 def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path,
@@ -112,15 +135,14 @@ def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarra
                      waves: Path | None = None) -> dict[str, Any]:
     """The outcome that ``--engine --json`` prints; parameters and errors as for :func:`simulated`."""
     from verif.engine.memory import Behaviour
-    from verif.engine.simulate import simulate
+    from verif.engine.simulate import Handling, simulate
 
     how = Behaviour(latency=latency, stalls=stalls, longest=8)
-    rows: list[dict[str, Any]] = []
+    handling = {name: Handling(element_bytes) for element_bytes, group in arrays.items() for name in group}
     with simulation_errors():
-        for element_bytes, group in arrays.items():
-            results = simulate(group, element_bytes, config, how=how, waves=waves, build_dir=build_dir, seed=seed,
-                               progress=progress)
-            rows += [{"element_bits": 8 * element_bytes} | result.as_dict() for result in results]
+        results = simulate({name: array for group in arrays.values() for name, array in group.items()}, handling,
+                           config, how=how, waves=waves, build_dir=build_dir, seed=seed, progress=progress)
+    rows = [{"element_bits": 8 * handling[result.name].element_bytes} | result.as_dict() for result in results]
     raw, packed = sum(row["raw_bytes"] for row in rows), sum(row["packed_bytes"] for row in rows)
     moved = {direction: raw / max(1, sum(row[f"{direction}_cycles"] for row in rows))
              for direction in ("offload", "prefetch")}
@@ -172,19 +194,34 @@ def _probability(text: str) -> float:
 def arrays_by_element(paths: list[Path], names: list[str] | None, element: int | None,
                       form: str | None) -> dict[int, dict[str, np.ndarray]]:
     """The arrays to send, narrowed where asked, by element size in bytes; of the shipped dump when no path is given."""
-    from workload.data import shipped
-    from workload.load import load, own_element_bytes
+    from workload.load import own_element_bytes
 
-    paths = paths or [shipped()]
     groups: dict[int, dict[str, np.ndarray]] = {}
-    for path in paths:
-        for name, array in load(path, names, element_bytes=element and element // 8).items():
-            element_bytes = element // 8 if element else own_element_bytes(array)
-            title = name if len(paths) == 1 else f"{path.stem}:{name}"
-            if any(title in group for group in groups.values()):
-                raise ValueError(f"two arrays would be called {title}: simulate {path} alone")
-            groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
+    for title, array in named_arrays(paths, names, element).items():
+        element_bytes = element // 8 if element else own_element_bytes(array)
+        groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
     return groups
+
+
+def named_arrays(paths: list[Path], names: list[str] | None, element: int | None) -> dict[str, np.ndarray]:
+    """The arrays of dumps by name, behind the file's where there are several; of the shipped dump without paths.
+
+    Raises
+    ------
+    ValueError
+        If one cannot be read, or two would have the same name.
+    """
+    from workload.data import shipped
+    from workload.load import load
+
+    found: dict[str, np.ndarray] = {}
+    for path in paths or [shipped()]:
+        for name, array in load(path, names, element_bytes=element and element // 8).items():
+            title = name if len(paths) < 2 else f"{path.stem}:{name}"
+            if title in found:
+                raise ValueError(f"two arrays would be called {title}: take {path} alone")
+            found[title] = array
+    return found
 
 
 def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | None) -> np.ndarray:

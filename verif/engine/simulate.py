@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from golden import blocks
+from golden.narrowing import WIDE_BYTES
 from hdl.engine_config import EngineConfig
 from verif import runner, tools
 from verif.engine.build import build_engine
 from verif.engine.memory import Behaviour
+from verif.engine.stimulus import RawTensor
 from verif.engine.top import IMAGE_BYTES
 from verif.streaming import watch
 
-__all__ = ["EngineArrayResult", "plain_bytes_per_cycle", "simulate"]
+__all__ = ["EngineArrayResult", "Handling", "plain_bytes_per_cycle", "simulate"]
 
 Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Handling:
+    """How an array is moved: what its descriptors say of it.
+
+    Parameters
+    ----------
+    element_bytes
+        Of the block stream.
+    fallback, leave_raw
+        Whether blocks may go raw, where that was built, and whether all do.
+    narrow
+        What float32 values are rounded to, one of :class:`golden.narrowing.Narrowing`.
+    """
+
+    element_bytes: int
+    fallback: bool = True
+    leave_raw: bool = False
+    narrow: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,7 @@ class EngineArrayResult:
     offload_bytes_per_cycle, prefetch_bytes_per_cycle
         Effective bandwidth: raw bytes by those cycles.
     plain_bytes_per_cycle
-        What a DMA engine of the same width moves at best, uncompressed.
+        What a DMA engine of the same width moves at best over the same link, uncompressed.
     gain
         How many times as fast there and back went as that.
     passed
@@ -73,14 +94,14 @@ class EngineArrayResult:
         return asdict(self)
 
 
-def plain_bytes_per_cycle(config: EngineConfig) -> int:
+def plain_bytes_per_cycle(config: EngineConfig, link_share: float = 1.0) -> float:
     """What an engine of this width would move at best without compression: what link and lanes let through."""
-    return min(config.link_beat_bytes, config.lanes * config.beat_bytes)
+    return min(config.link_beat_bytes * link_share, config.lanes * config.beat_bytes)
 
 
-def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, config: EngineConfig, *,
-             how: Behaviour | None = None, waves: Path | None = None, build_dir: Path, seed: int = 1,
-             progress: Progress | None = None) -> list[EngineArrayResult]:
+def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, *,
+             how: Behaviour | None = None, link_share: float = 1.0, waves: Path | None = None, build_dir: Path,
+             seed: int = 1, progress: Progress | None = None) -> list[EngineArrayResult]:
     """Offload arrays in order and prefetch them in reverse, in a simulator, back to back.
 
     All arrays lie in device memory at once; when they are offloaded, that memory is overwritten with noise, and
@@ -90,10 +111,12 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, config: Engin
     ----------
     arrays
         Any shapes and dtypes; their bits are taken as they are.
-    element_bytes
-        One of the element sizes that are built.
+    handling
+        How each is moved.
     how
         How the memories answer; at once when not given.
+    link_share
+        Share of the cycles in which the link carries a beat at most, in each direction.
     waves
         Folder for the waves.
     build_dir
@@ -115,24 +138,26 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, config: Engin
     RuntimeError
         If a tool is missing, or the design does not compile or ends before the bench.
     """
-    raws = _check(arrays, element_bytes, config)
+    tensors = _tensors(arrays, handling, config)
     how = how or Behaviour()
-    packed = {name: blocks.compress(raw, element_bytes, config.block_bytes, config.raw_fallback)
-              for name, raw in raws.items()}
-    need = max(_room(raws, config.block_bytes), _room(packed, config.link_beat_bytes))
+    packed = {name: tensor.stream(config.block_bytes, handling[name].fallback and config.raw_fallback,
+                                  handling[name].leave_raw).size for name, tensor in tensors.items()}
+    need = max(_room([tensor.raw.size for tensor in tensors.values()], config.block_bytes),
+               _room(list(packed.values()), config.link_beat_bytes))
     image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
     if progress is not None:
-        progress("compiling the engine", 0, 2 * len(raws))
+        progress("compiling the engine", 0, 2 * len(tensors))
     built = build_engine(config, image_bytes=image_bytes, build_dir=build_dir, waves=waves is not None)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         folder = Path(place)
-        files = []
-        for number, raw in enumerate(raws.values()):
-            files.append(str(folder / f"{number}.npy"))
-            np.save(files[-1], raw)
-        job = {"config": config.as_dict(), "image_bytes": image_bytes, "element_bytes": element_bytes, "arrays": files,
-               "behaviour": asdict(how)}
-        names = [*raws, *reversed(raws)]
+        moves = []
+        for number, (name, tensor) in enumerate(tensors.items()):
+            file = str(folder / f"{number}.npy")
+            np.save(file, tensor.raw)
+            moves.append({"file": file, **asdict(handling[name])})
+        job = {"config": config.as_dict(), "image_bytes": image_bytes, "moves": moves, "behaviour": asdict(how),
+               "link_share": link_share}
+        names = [*tensors, *reversed(tensors)]
         with watch(folder / "progress", progress and (lambda done: progress(names[min(done, len(names) - 1)], done,
                                                                              len(names)))):
             report = runner.run(built, "verif.engine.benches.network", job=job, folder=folder, seed=seed)
@@ -140,42 +165,48 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, config: Engin
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"engine.{form}")
-    return [_result(name, raws[name], packed[name], element_bytes, config, row)
-            for name, row in zip(raws, report["arrays"], strict=True)]
+    plain = plain_bytes_per_cycle(config, link_share)
+    return [_result(name, tensors[name], packed[name], plain, row)
+            for name, row in zip(tensors, report["arrays"], strict=True)]
 
 
-def _check(arrays: Mapping[str, np.ndarray], element_bytes: int, config: EngineConfig) -> dict[str, np.ndarray]:
-    if element_bytes not in config.element_bytes:
-        built = ", ".join(str(8 * size) for size in config.element_bytes)
-        raise ValueError(f"{config.name} was built for elements of {built} bits, not for {8 * element_bytes}-bit "
-                         "elements: choose another engine, or set its element_bits")
+def _tensors(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
+             config: EngineConfig) -> dict[str, RawTensor]:
     if not arrays:
         raise ValueError("there is no array to simulate")
-    tools.require("verilator")
-    raws = {}
+    found = {}
     for name, array in arrays.items():
+        size, narrow = handling[name].element_bytes, handling[name].narrow
+        if size not in config.element_bytes:
+            built = ", ".join(str(8 * each) for each in config.element_bytes)
+            raise ValueError(f"{config.name} was built for elements of {built} bits, not for {8 * size}-bit elements: "
+                             "choose another engine, or set its element_bits")
+        if narrow and not config.narrowing:
+            raise ValueError(f"{config.name} has no stage that rounds {name} to 16 bits: choose an engine with "
+                             "narrowing")
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         if not raw.size:
             raise ValueError(f"array {name} is empty: there is nothing to move")
-        if raw.size % element_bytes:
-            raise ValueError(f"array {name}: {raw.size} bytes are no multiple of the element size of {element_bytes} "
-                             "bytes")
-        raws[name] = raw
-    return raws
+        whole = WIDE_BYTES if narrow else size
+        if raw.size % whole:
+            raise ValueError(f"array {name}: {raw.size} bytes are no multiple of the element size of {whole} bytes")
+        found[name] = RawTensor(raw, size, narrow)
+    tools.require("verilator")
+    return found
 
 
-def _room(data: Mapping[str, np.ndarray], align: int) -> int:
+def _room(sizes: Sequence[int], align: int) -> int:
     """Bytes of an image that holds all of it, with the gaps between."""
-    return sum(each.size + 5 * align + 256 for each in data.values()) + 4096
+    return sum(size + 5 * align + 256 for size in sizes) + 4096
 
 
-def _result(name: str, raw: np.ndarray, packed: np.ndarray, element_bytes: int, config: EngineConfig,
-            row: dict[str, Any]) -> EngineArrayResult:
+def _result(name: str, tensor: RawTensor, packed_bytes: int, plain: float, row: dict[str, Any]) -> EngineArrayResult:
+    raw = tensor.raw
+    element_bytes = WIDE_BYTES if tensor.narrow else tensor.element_bytes
     nonzero = int(np.count_nonzero(raw.view(f"<u{element_bytes}")))
     offload, prefetch = row["offload_cycles"], row["prefetch_cycles"]
-    plain = plain_bytes_per_cycle(config)
     gain = 2 * raw.size / (offload + prefetch) / plain if offload and prefetch else 0.0
     return EngineArrayResult(
-        name, raw.size, packed.size, nonzero * element_bytes / raw.size, raw.size / packed.size, row["raw_blocks"],
+        name, raw.size, packed_bytes, nonzero * element_bytes / raw.size, raw.size / packed_bytes, row["raw_blocks"],
         offload, prefetch, raw.size / offload if offload else 0.0, raw.size / prefetch if prefetch else 0.0,
         plain, gain, row["difference"] is None, row["difference"])

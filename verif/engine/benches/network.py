@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -19,11 +20,14 @@ async def network(dut: Any) -> None:
     """Report cycles, counts and the first difference of every array; faults that belong to none go to the first."""
     values = job.load()
     bench = await ready(dut)
-    await bench.behave(Behaviour(**values["behaviour"]))
-    tensors = [RawTensor(np.load(file), values["element_bytes"]) for file in values["arrays"]]
+    behaviour = Behaviour(**values["behaviour"])
+    await bench.behave(behaviour, replace(behaviour, bandwidth=behaviour.bandwidth * values["link_share"]))
+    moves = values["moves"]
+    tensors = [RawTensor(np.load(move["file"]), move["element_bytes"], move["narrow"]) for move in moves]
+    flags = [{name: move[name] for name in ("fallback", "leave_raw")} for move in moves]
     rows: list[dict[str, Any]] = [{"offload_cycles": 0, "prefetch_cycles": 0, "raw_blocks": 0, "difference": None}
                                   for _ in tensors]
-    offloads = [bench.offload(tensor) for tensor in tensors]
+    offloads = [bench.offload(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     await bench.load()
     try:
         for row, completion in zip(rows, await _move(bench, offloads, rows, 0), strict=True):
@@ -31,9 +35,9 @@ async def network(dut: Any) -> None:
         await _compare(bench, offloads, rows)
         bench.device_arena.image[:] = bench.rng.integers(0, 256, bench.device_arena.size, dtype=np.uint8)
         await bench.device.load(bench.device_arena.image)
-        prefetches = [bench.prefetch(bench.stream(tensor), tensor, source=offload.destination,
+        prefetches = [bench.prefetch(bench.stream(tensor, **how), tensor, source=offload.destination,
                                      destination=offload.source)
-                      for tensor, offload in zip(tensors, offloads, strict=True)]
+                      for tensor, how, offload in zip(tensors, flags, offloads, strict=True)]
         completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows))
         for row, completion in zip(rows[::-1], completions, strict=True):
             row |= {"prefetch_cycles": completion.cycles}

@@ -1,0 +1,177 @@
+"""``cdma plan``: what to do with every tensor, so that its transfers stand in the way of computing least."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.commands.simulate import named_arrays
+from cdma.numbers import amount, positive, share
+from cdma.options import add_command, element_option, engine, engine_option, json_option, whole_number
+from cdma.output import print_json
+from cdma.plan_output import plan_text
+from cdma.progress import Progress
+
+if TYPE_CHECKING:
+    from workload.plan.choice import Hidden, Plan
+    from workload.plan.cycles import Timing
+
+_DESCRIPTION = """\
+Choose for every tensor of a dump or a network how the engine moves it: left raw, zero-value coding in elements of 8, 16
+or 32 bits, and with --lossy also rounded to 16 bits, with or without coding. The choice is the one with the least time
+of offload and prefetch that computing does not hide; of equal ones, the one that changes the tensor least.
+
+Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. What computing
+hides is --hide for dumps, nothing when not given, and the timeline's steps for networks. -o writes a plan that cdma
+simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean."""
+
+_EXAMPLES = """\
+  cdma plan                                               the dump that ships with the project
+  cdma plan dump.npz --engine wide --link 25.6 --hide 10  each transfer has 10 us of computing beside it
+  cdma plan dump.npz --set narrowing=true --lossy bfloat16 --max-error 0.004
+  cdma plan dump.npz -o plan.json && cdma simulate --engine default --plan plan.json dump.npz
+  cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
+  cdma plan squeezenet --densities dump.npz --json | jq '.totals'"""
+
+_NETWORK = ("gpu", "batch", "policy", "density", "densities", "efficiency", "profile")
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "plan", "what to compress, and how, by predicted time", _DESCRIPTION, _EXAMPLES, run)
+    parser.add_argument("sources", nargs="*", metavar="DUMP|NETWORK", help="dumps, a network (see 'cdma timeline "
+                        "--list') or a .json file with one of yours; default: the dump that ships with the project")
+    parser.add_argument("--array", action="append", metavar="NAME", help="array of a dump; may be repeated (default: "
+                        "all)")
+    element_option(parser, "bits of a raw file's elements")
+    engine_option(parser, "engine: preset (default, paper, tiny, wide) or TOML file (default: default)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter of the engine; may be repeated")
+    parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
+                        "12.8, what the paper gets from PCIe 3 x16)")
+    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
+                        "1000)")
+    parser.add_argument("--latency", type=whole_number, default=0, metavar="CYCLES", help="cycles that memories take "
+                        "to answer (default: 0)")
+    parser.add_argument("--lossy", action="append", choices=("bfloat16", "float16"), default=[],
+                        help="format that float32 may be rounded to; may be repeated (default: none)")
+    parser.add_argument("--max-error", type=positive, metavar="X", help="largest error of a rounded value that is "
+                        "allowed, by the tensor's largest magnitude (default: any)")
+    parser.add_argument("--hide", action="append", default=[], type=_hidden, metavar="[NAME=]US", help="dumps: "
+                        "microseconds of computing beside each transfer, of all tensors or of one; may be repeated "
+                        "(default: 0)")
+    parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x)")
+    parser.add_argument("--batch", type=whole_number, metavar="N", help="networks: samples of a step")
+    parser.add_argument("--policy", choices=("all", "conv", "dynamic"), help="networks: what is swapped (default: all)")
+    parser.add_argument("--density", type=share, metavar="X", help="networks: density of all tensors behind a ReLU")
+    parser.add_argument("--densities", metavar="FILE", help="networks: dump to measure, or .json with densities")
+    parser.add_argument("--efficiency", type=share, metavar="X", help="networks: share of the GPU's peak that "
+                        "convolutions reach (default: 0.5)")
+    parser.add_argument("--profile", metavar="FILE.json", help="networks: times of every layer instead of the roofline")
+    parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the plan")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Plan, and print a row per tensor and the totals."""
+    from workload.plan.cycles import Timing
+    from workload.plan.file import plan_file
+    from workload.plan.treatments import check_narrowing
+
+    config = engine(call.engine or "default", call.settings)
+    if call.lossy:
+        check_narrowing(config)
+    elif call.max_error is not None:
+        raise ValueError("--max-error is for lossy treatments: give --lossy bfloat16 or float16")
+    timing = Timing(config, call.link * 1e3 / call.clock, call.latency)
+    with Progress() as progress:
+        plan, source = _plan(call, timing, progress)
+    written = plan_file(plan, source, timing, call.clock)
+    outcome = {key: value for key, value in written.as_dict().items() if key != "tensors"}
+    outcome |= {"kind": "cdma plan outcome", "lossy": call.lossy, "max_error": call.max_error,
+                **plan.as_dict(call.clock)}
+    if call.output:
+        written.write(call.output)
+    if call.json:
+        print_json(outcome)
+    else:
+        print(plan_text(outcome))
+        if call.output:
+            print(f"\nplan: {call.output}")
+    return 0
+
+
+def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple[Plan, str]:
+    """The plan, and what it is for."""
+    if _is_network(call.sources):
+        for option in ("array", "element", "hide"):
+            if getattr(call, option):
+                raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
+        return _network(call, timing, progress), call.sources[0]
+    for option in _NETWORK:
+        if getattr(call, option) is not None:
+            raise ValueError(f"--{option} is for networks, not for dumps: leave it out, or name a network")
+    from workload.plan.choice import dump_tensor, plan_dump
+
+    arrays = named_arrays([Path(path) for path in call.sources], call.array, call.element)
+    tensors = []
+    for name, array in arrays.items():
+        progress("predicting", len(tensors), len(arrays))
+        tensors.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error))
+    plan = plan_dump(tensors, hidden(call.hide, list(arrays)), call.clock)
+    return plan, ", ".join(Path(path).name for path in call.sources) or "the shipped dump"
+
+
+def hidden(given: list[tuple[str | None, float]], names: list[str]) -> Hidden:
+    """What ``--hide`` says of each tensor, in seconds.
+
+    Raises
+    ------
+    ValueError
+        If it names a tensor that there is not.
+    """
+    every = [value for name, value in given if name is None]
+    own = {name: value for name, value in given if name is not None}
+    for name in own:
+        if name not in names:
+            raise ValueError(f"--hide names {name}, but the tensors are {', '.join(names)}")
+    return lambda name: own.get(name, every[-1] if every else 0.0) / 1e6
+
+
+def _is_network(sources: list[str]) -> bool:
+    """Whether the call names a network."""
+    from workload.networks.catalog import NETWORKS
+
+    named = [source for source in sources if source in NETWORKS or source.endswith(".json")]
+    if named and len(sources) > 1:
+        raise ValueError(f"{named[0]} is a network: plan it alone")
+    return bool(named)
+
+
+def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Plan:
+    from workload.compute import load_profile, profiled, roofline
+    from workload.densities import default_fillings, fillings_from_file
+    from workload.gpus import EFFICIENCY, gpu
+    from workload.networks.catalog import load_network
+    from workload.networks.tensors import tensors
+    from workload.plan.network import plan_network
+    from workload.swapping import swapped
+
+    if call.profile and call.efficiency is not None:
+        raise ValueError("--profile has times already: leave --efficiency out")
+    device, network = gpu(call.gpu or "titan-x"), tensors(load_network(call.sources[0], call.batch))
+    compute = profiled(network, load_profile(call.profile)) if call.profile else \
+        roofline(network, device, EFFICIENCY if call.efficiency is None else call.efficiency)
+    fillings = fillings_from_file(call.densities, network, call.density) if call.densities else \
+        default_fillings(network, call.density)
+    return plan_network(network, compute, swapped(network, call.policy or "all", device.memory * 1e9),
+                        {name: filling.density for name, filling in fillings.items()}, timing, call.clock,
+                        device.bandwidth * 1e9, lossy=tuple(dict.fromkeys(call.lossy)), max_error=call.max_error,
+                        progress=progress)
+
+
+def _hidden(text: str) -> tuple[str | None, float]:
+    """``10`` or ``conv1=10``, for argparse."""
+    name, _, value = text.rpartition("=")
+    return name or None, amount(value)

@@ -1,0 +1,250 @@
+"""The cycles that a transfer takes in the engine, block by block, from the bytes of each block.
+
+Offload. A lane reads a block at a beat a cycle, decides how to code it, and codes it at a beat a cycle; the store
+holds two blocks. A block goes to the link when it is whole in the lane's buffer, in the order of the stream. The
+link's writer gathers a burst before it writes it, and holds two. ::
+
+    read[k]  = later of read[k - lanes], room in the store                + beats
+    coded[k] = later of read[k], coded[k - lanes], room in the buffer     + beats
+    sent[k]  = later of sent[k - 1], coded[k], room at the writer         + link bytes / link beat
+    done     = bursts, each from when it is gathered or the one before is written, at the link's bandwidth
+
+Prefetch. Blocks come over the link in order, as long as the buffer of their lane has room; a lane expands a block at a
+beat a cycle while it comes. ::
+
+    come[k]  = later of come[k - 1], room in the buffer                   + link bytes / link bandwidth
+    done[k]  = later of come[k], (later of come[k - 1], done[k - lanes])  + beats
+
+What is left are the constants below. They are the latencies that the engine's units have, summed, and were checked
+against the simulated presets: :mod:`verif.engine.simulate` measures what this module predicts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdl.engine_config import EngineConfig, burst_beats
+
+__all__ = ["Blocks", "Timing"]
+
+OFFLOAD_CYCLES = 56
+"""From taking a descriptor to its completion, but for what the blocks take and the memories' latency."""
+PREFETCH_CYCLES = 46
+"""The same of prefetch."""
+RAW_BEHIND_CODED = 8
+"""Offload: a raw block behind a coded one of its lane waits until the compressor is empty."""
+CODED_BEHIND_RAW = 4
+"""Prefetch: a coded block behind a raw one of its lane waits until the decompressor is filled."""
+
+_STORED = 2         # blocks of a lane's raw store
+_FRAMED = 16        # blocks that an offload buffer holds, however short
+_WAITING = 8        # blocks that a prefetch buffer holds, however short
+_BURSTS = 2         # that the link's writer holds
+_HEADER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of a tensor as they cross the link.
+
+    Parameters
+    ----------
+    raw_bytes
+        Of the tensor in device memory.
+    link_bytes
+        Of each block: header, payload, padding.
+    raw
+        Whether each is left raw.
+    nonzero
+        Elements that are not zero, as the completion counts them.
+    part
+        Raw bytes for each byte that is coded: 2 where float32 is narrowed to 16 bits.
+    """
+
+    raw_bytes: int
+    link_bytes: NDArray[np.int64]
+    raw: NDArray[np.bool_]
+    nonzero: int = 0
+    part: int = 1
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of the block stream."""
+        return int(self.link_bytes.sum())
+
+    @property
+    def raw_blocks(self) -> int:
+        """How many are left raw."""
+        return int(np.count_nonzero(self.raw))
+
+
+class Timing:
+    """What an engine takes for transfers, in cycles.
+
+    Parameters
+    ----------
+    config
+        The engine.
+    link
+        Bytes that the link carries in a cycle; the port's width when None, and at most that.
+    latency
+        Cycles that memories take to answer.
+
+    Raises
+    ------
+    ValueError
+        If the link carries nothing, or the latency is negative.
+    """
+
+    def __init__(self, config: EngineConfig, link: float | None = None, latency: int = 0) -> None:
+        if link is not None and not link > 0:
+            raise ValueError(f"the link must carry more than 0 bytes in a cycle, not {link:g}")
+        if latency < 0:
+            raise ValueError(f"the latency must be 0 cycles or more, not {latency}")
+        self.config = config
+        self.latency = latency
+        self._port = config.link_beat_bytes
+        self._burst = burst_beats(self._port) * self._port
+        self.link = float(self._port) if link is None else min(link, float(self._port))
+        # No more may be on the way than the outstanding bursts: it comes once in a latency.
+        self._lane_reads = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()))
+        self._link_reads = min(self.link, self._answered(self._port, self._burst))
+        odd = config.lanes & (config.lanes - 1)
+        # Where lanes are no power of two, the first one is found by long division of the block's number.
+        self._finding = config.address_bits - (config.block_bytes.bit_length() - 1) if odd else 0
+
+    def offload(self, blocks: Blocks) -> float:
+        """Cycles from taking the descriptor to its completion."""
+        config, lanes = self.config, self.config.lanes
+        raw = _raw_lengths(blocks, config.block_bytes)
+        reads = (raw / self._lane_reads).tolist()
+        codes = np.ceil(raw / blocks.part / config.beat_bytes).tolist()
+        left_raw, sizes = blocks.raw.tolist(), blocks.link_bytes.tolist()
+        read, coded, sent = ([0.0] * len(sizes) for _ in range(3))
+        rooms = [_Room(config.buffer_bytes, _FRAMED) for _ in range(lanes)]
+        writer = _Writer(self._burst, self.link)
+        now = 0.0
+        for k, size in enumerate(sizes):
+            before, stored = k - lanes, k - _STORED * lanes
+            start = read[before] if before >= 0 else 0.0
+            if stored >= 0:
+                # Beat by beat, the room of the block that leaves the store.
+                start = max(start, coded[stored] - codes[stored])
+            read[k] = max(start + reads[k], coded[stored] + 1 if stored >= 0 else 0.0)
+            start = read[k]
+            if before >= 0:
+                start = max(start, coded[before] + RAW_BEHIND_CODED * (left_raw[k] and not left_raw[before]))
+            rows = ceil(size / self._port) * self._port
+            coded[k] = max(start + codes[k], *(sent[each] for each in rooms[k % lanes].put(k, rows)), 0.0)
+            begin = max(now, coded[k])
+            now = sent[k] = max(begin + size / self._port, writer.room(size))
+            writer.take(size, begin, now)
+        return OFFLOAD_CYCLES + self._finding + 2 * self.latency + writer.end()
+
+    def prefetch(self, blocks: Blocks) -> float:
+        """Cycles from taking the descriptor to its completion."""
+        config, lanes = self.config, self.config.lanes
+        beats = np.ceil(_raw_lengths(blocks, config.block_bytes) / config.beat_bytes).tolist()
+        left_raw, sizes = blocks.raw.tolist(), blocks.link_bytes.tolist()
+        rooms = [_Room(config.buffer_bytes, _WAITING) for _ in range(lanes)]
+        done = [0.0] * len(sizes)
+        come = 0.0
+        for k, size in enumerate(sizes):
+            takes = size / self._link_reads
+            rows = ceil((size - _HEADER) / self._port) * self._port
+            # Its last row waits for the blocks that have to leave, the rows before for their rows.
+            begin = max(come, *(done[each] - takes for each in rooms[k % lanes].put(k, rows)), 0.0)
+            start = begin
+            if k >= lanes:
+                start = max(start, done[k - lanes] + CODED_BEHIND_RAW * (left_raw[k - lanes] and not left_raw[k]))
+            come = begin + takes
+            done[k] = max(start + beats[k], come)
+        return PREFETCH_CYCLES + self._finding + 2 * self.latency + max(done)
+
+    def rough(self, raw_bytes: int, link_bytes: float) -> tuple[float, float]:
+        """Cycles of offload and prefetch from sizes alone: what begins a transfer, and the side that limits it."""
+        config = self.config
+        lanes = raw_bytes / config.lanes
+        begin = self._finding + 2 * self.latency
+        filling = 2 * min(config.block_bytes, raw_bytes) / config.beat_bytes + min(self._burst, link_bytes) / self.link
+        return (OFFLOAD_CYCLES + begin + filling + max(link_bytes / self.link, lanes / self._lane_reads),
+                PREFETCH_CYCLES + begin + max(link_bytes / self._link_reads, lanes / config.beat_bytes))
+
+    def _lane_burst(self) -> int:
+        return burst_beats(self.config.beat_bytes) * self.config.beat_bytes
+
+    def _answered(self, beat: int, burst: int) -> float:
+        """Bytes that a port reads in a cycle."""
+        return min(float(beat), self.config.outstanding_reads * burst / (self.latency + burst / beat))
+
+
+class _Room:
+    """A buffer, and the blocks in it."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self._free = size
+        self._most = most
+        self._held: deque[tuple[int, int]] = deque()
+
+    def put(self, block: int, size: int) -> list[int]:
+        """Put a block in; those that have to leave first."""
+        left = []
+        while self._held and (size > self._free or len(self._held) >= self._most):
+            other, freed = self._held.popleft()
+            self._free += freed
+            left.append(other)
+        self._held.append((block, size))
+        self._free -= size
+        return left
+
+
+class _Writer:
+    """The link's writer: gathers bursts, and writes them one after the other."""
+
+    def __init__(self, burst: int, rate: float) -> None:
+        self._burst = burst
+        self._rate = rate
+        self._taken = 0
+        self._gathered = 0.0
+        self._ends: list[float] = []
+
+    def room(self, size: int) -> float:
+        """When it can have taken so many bytes more."""
+        free = self._taken + size - _BURSTS * self._burst
+        if free <= 0:
+            return 0.0
+        number = min((free - 1) // self._burst, len(self._ends) - 1)
+        return self._ends[number] - max(0, (number + 1) * self._burst - free) / self._rate
+
+    def take(self, size: int, begin: float, end: float) -> None:
+        """Take bytes that come evenly from begin to end."""
+        self._taken += size
+        while (len(self._ends) + 1) * self._burst <= self._taken:
+            full = (len(self._ends) + 1) * self._burst
+            self._write(end - (end - begin) * (self._taken - full) / size, self._burst)
+        self._gathered = end
+
+    def end(self) -> float:
+        """When all is written."""
+        rest = self._taken - len(self._ends) * self._burst
+        if rest:
+            self._write(self._gathered, rest)
+        return self._ends[-1]
+
+    def _write(self, gathered: float, size: int) -> None:
+        before = self._ends[-1] if self._ends else 0.0
+        self._ends.append(max(gathered, before) + size / self._rate)
+
+
+def _raw_lengths(blocks: Blocks, block_bytes: int) -> NDArray[Any]:
+    """Raw bytes of each block: all have as many, but the last."""
+    count = blocks.link_bytes.size
+    lengths = np.full(count, block_bytes)
+    lengths[-1] = blocks.raw_bytes - (count - 1) * block_bytes
+    return lengths

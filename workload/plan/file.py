@@ -1,0 +1,199 @@
+"""Plans as files: JSON with the descriptor's fields of every tensor, what was predicted, and for which engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hdl.engine_config import EngineConfig
+from workload.plan.choice import Plan
+from workload.plan.cycles import Timing
+from workload.plan.treatments import LOSSY, Treatment, check_narrowing
+
+__all__ = ["VERSION", "Entry", "PlanFile", "load_plan", "plan_file"]
+
+VERSION = 1
+_KIND = "cdma plan"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is planned for a tensor: its size, its treatment, and what is predicted of it."""
+
+    raw_bytes: int
+    how: Treatment
+    packed_bytes: int
+    offload_cycles: float
+    prefetch_cycles: float
+    exposed_us: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"raw_bytes": self.raw_bytes, "treatment": self.how.name, **self.how.fields(),
+                "predicted": {"packed_bytes": self.packed_bytes, "offload_cycles": round(self.offload_cycles),
+                              "prefetch_cycles": round(self.prefetch_cycles), "exposed_us": self.exposed_us}}
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan as a file has it.
+
+    Parameters
+    ----------
+    source
+        The dump or network it was made for.
+    engine
+        The engine.
+    clock_mhz, link_gb_per_s
+        Its clock, and the bandwidth of the link.
+    latency
+        Cycles that memories take to answer.
+    tensors
+        By name.
+    """
+
+    source: str
+    engine: EngineConfig
+    clock_mhz: float
+    link_gb_per_s: float
+    latency: int
+    tensors: Mapping[str, Entry]
+
+    @property
+    def link_share(self) -> float:
+        """What of the engine's port to the link the link carries."""
+        return min(1.0, self.link_gb_per_s * 1e3 / self.clock_mhz / self.engine.link_beat_bytes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"kind": _KIND, "version": VERSION, "source": self.source, "engine": self.engine.as_dict(),
+                "clock_mhz": self.clock_mhz, "link_gb_per_s": self.link_gb_per_s, "latency": self.latency,
+                "tensors": {name: entry.as_dict() for name, entry in self.tensors.items()}}
+
+    def write(self, path: str | Path) -> None:
+        """Write the file."""
+        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+    def check(self, engine: EngineConfig, raw_bytes: Mapping[str, int]) -> None:
+        """Check that the plan is for this engine and has these tensors, whose bytes are given by name.
+
+        Raises
+        ------
+        ValueError
+            If it is not or has not.
+        """
+        mine, other = self.engine.as_dict(), engine.as_dict()
+        differing = [name for name in mine if mine[name] != other[name]]
+        if differing:
+            name = differing[0]
+            raise ValueError(f"the plan is for {self.engine.name} with {name} {mine[name]}, not for {engine.name} with "
+                             f"{name} {other[name]}: make a plan for this engine")
+        for name, size in raw_bytes.items():
+            if name not in self.tensors:
+                raise ValueError(f"the plan, made for {self.source}, has no tensor {name}: make a plan for this dump, "
+                                 f"or choose its tensors with --array")
+            if self.tensors[name].raw_bytes != size:
+                raise ValueError(f"{name} has {size} bytes, but {self.tensors[name].raw_bytes} in the plan, made for "
+                                 f"{self.source}: make a plan for this dump")
+
+
+def plan_file(plan: Plan, source: str, timing: Timing, clock_mhz: float) -> PlanFile:
+    """What is written of a plan.
+
+    Parameters
+    ----------
+    source
+        The dump or network it was made for.
+    timing, clock_mhz
+        The engine, and its clock.
+    """
+    tensors = {choice.tensor.name: Entry(
+        choice.tensor.raw_bytes, choice.chosen.how, choice.chosen.packed_bytes, choice.chosen.offload_cycles,
+        choice.chosen.prefetch_cycles, choice.exposed * 1e6) for choice in plan.choices}
+    return PlanFile(source, timing.config, clock_mhz, timing.link * clock_mhz / 1e3, timing.latency, tensors)
+
+
+def load_plan(path: str | Path) -> PlanFile:
+    """Read a plan.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, is no plan, is of another version, or has what is not allowed.
+    """
+    try:
+        content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("kind") != _KIND:
+        raise ValueError(f"{path} is no plan: cdma plan -o {Path(path).name} writes one")
+    if content.get("version") != VERSION:
+        raise ValueError(f"{path} is a plan of version {content.get('version')!r}, this program reads version "
+                         f"{VERSION}: make it again with cdma plan")
+    try:
+        engine = EngineConfig(**_object(content, "engine"))
+        tensors = {name: _entry(name, entry, engine) for name, entry in _object(content, "tensors").items()}
+        return PlanFile(str(content.get("source", "")), engine, _number(content, "clock_mhz", True),
+                        _number(content, "link_gb_per_s", True), _whole(content, "latency"), tensors)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no valid plan: {error}") from error
+
+
+def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:
+    if not isinstance(content, dict):
+        raise ValueError(f"tensor {name} must be an object, not {content!r}")
+    try:
+        how = Treatment(_whole(content, "element_bytes"), _flag(content, "fallback"),
+                        _flag(content, "leave_raw"), _whole(content, "narrow"))
+        predicted = _object(content, "predicted")
+        entry = Entry(_whole(content, "raw_bytes"), how, _whole(predicted, "packed_bytes"), *(
+            _number(predicted, key) for key in ("offload_cycles", "prefetch_cycles", "exposed_us")))
+    except ValueError as error:
+        raise ValueError(f"tensor {name}: {error}") from error
+    if how.element_bytes not in engine.element_bytes or entry.raw_bytes % how.element_bytes:
+        raise ValueError(f"tensor {name} cannot be coded in elements of {how.element_bytes} bytes")
+    if how.narrow not in (0, *LOSSY.values()):
+        raise ValueError(f"tensor {name}: narrow must be 0, 1 or 2, not {how.narrow}")
+    if how.narrow:
+        check_narrowing(engine)
+        if how.element_bytes != 2 or entry.raw_bytes % 4:
+            raise ValueError(f"tensor {name}: what is rounded is float32, coded in elements of 2 bytes")
+    if (how.leave_raw or how.fallback) and not engine.raw_fallback:
+        raise ValueError(f"tensor {name} may go raw, but {engine.name} has no raw fallback")
+    if how.leave_raw and not how.fallback:
+        raise ValueError(f"tensor {name}: leave_raw needs fallback")
+    return entry
+
+
+def _object(content: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = content.get(key)
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} must be an object, not {value!r}")
+    return value
+
+
+def _number(content: Mapping[str, Any], key: str, positive: bool = False) -> float:
+    value = content.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf") or \
+            (positive and not value):
+        raise ValueError(f"{key} must be a number {'above 0' if positive else 'of 0 or more'}, not {value!r}")
+    return value
+
+
+def _whole(content: Mapping[str, Any], key: str) -> int:
+    value = content.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{key} must be a whole number of 0 or more, not {value!r}")
+    return value
+
+
+def _flag(content: Mapping[str, Any], key: str) -> bool:
+    value = content.get(key)
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} must be true or false, not {value!r}")
+    return value

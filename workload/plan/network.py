@@ -1,0 +1,101 @@
+"""Plans for a network that swaps its activations, by the timeline of its training step.
+
+A step of forward or backward hides the transfers beside it all together, so tensors are chosen together: each begins
+with the treatment that is fastest, and then, the largest tensor first, takes the one that changes it least with which
+the whole training step is as short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from workload.compute import Compute
+from workload.networks.tensors import Tensors
+from workload.plan.choice import EQUAL, Choice, Option, Plan, Tensor, Totals, always, least, network_tensor, never_of
+from workload.plan.cycles import Timing
+from workload.timeline import Timeline, run
+
+__all__ = ["plan_network"]
+
+
+def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[str], densities: Mapping[str, float],
+                 timing: Timing, clock_mhz: float, bandwidth: float, *, lossy: Sequence[str] = (),
+                 max_error: float | None = None, progress: Callable[[str, int, int], None] | None = None) -> Plan:
+    """Choose for all tensors of a network that are swapped.
+
+    Parameters
+    ----------
+    plan, compute
+        The network, and what its steps take without swapping.
+    chosen
+        Tensors that are swapped, see :func:`workload.swapping.swapped`.
+    densities
+        Of the tensors by name.
+    timing, clock_mhz
+        The engine, and its clock.
+    bandwidth
+        Bytes per second of the device's memory.
+    lossy, max_error
+        As for :func:`workload.plan.choice.dump_tensor`.
+    progress
+        Called with a stage, the tensors done, and all of them.
+
+    Raises
+    ------
+    ValueError
+        If nothing is swapped, or the engine cannot move a tensor or round.
+    """
+    names = [name for name in plan.tensors if name in chosen]
+    if not names:
+        raise ValueError(f"nothing of {plan.network.name} is swapped under this policy: there is nothing to plan")
+    tensors = []
+    for name in names:
+        if progress is not None:
+            progress("predicting", len(tensors), len(names))
+        tensors.append(network_tensor(name, plan.tensors[name].size, plan.network.element_bytes, densities[name],
+                                      timing, lossy, max_error))
+    second = clock_mhz * 1e6
+
+    def line(picked: Mapping[str, Option]) -> Timeline:
+        def transfer(name: str, direction: str, size: int) -> float:
+            option = picked[name]
+            return (option.offload_cycles if direction == "offload" else option.prefetch_cycles) / second
+
+        return run(plan, compute, chosen, transfer, bandwidth)
+
+    def totals(several: Sequence[Option]) -> Totals:
+        timeline = line({tensor.name: option for tensor, option in zip(tensors, several, strict=True)})
+        return Totals(sum(option.packed_bytes for option in several), timeline.transfer, timeline.stall)
+
+    picked = {tensor.name: least(tensor.options, lambda option: option.cycles) for tensor in tensors}
+    shortest = line(picked).seconds
+    for done, tensor in enumerate(sorted(tensors, key=lambda tensor: -tensor.raw_bytes)):
+        if progress is not None:
+            progress("choosing", done, len(tensors))
+        picked[tensor.name] = _gentlest(tensor, picked, shortest, line)
+    timeline = line(picked)
+    exposed = _shares(timeline, picked, second)
+    raw = never_of(tensors)
+    return Plan(tuple(Choice(tensor, picked[tensor.name], exposed[tensor.name]) for tensor in tensors),
+                totals([picked[tensor.name] for tensor in tensors]),
+                totals([always(tensor.options) for tensor in tensors]), totals(raw) if raw else None)
+
+
+def _gentlest(tensor: Tensor, picked: Mapping[str, Option], shortest: float,
+              line: Callable[[Mapping[str, Option]], Timeline]) -> Option:
+    """What changes a tensor least and leaves the training step as short."""
+    for option in tensor.options:
+        if option == picked[tensor.name] or line({**picked, tensor.name: option}).seconds <= shortest * (1 + EQUAL):
+            return option
+    return picked[tensor.name]
+
+
+def _shares(timeline: Timeline, picked: Mapping[str, Option], second: float) -> dict[str, float]:
+    """The stalls of the training step, each shared by the tensors that move beside it as their times are."""
+    exposed = dict.fromkeys(picked, 0.0)
+    for slot in timeline.slots:
+        for name in slot.tensors:
+            option = picked[name]
+            cycles = option.offload_cycles if slot.direction == "forward" else option.prefetch_cycles
+            exposed[name] += slot.stall * cycles / second / slot.transfer
+    return exposed

@@ -1,0 +1,94 @@
+"""What rounding float32 values to 16 bits changes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from golden.narrowing import Narrowing, narrow, widen
+
+__all__ = ["BOUNDS", "Rounding", "rounding"]
+
+BOUNDS = {Narrowing.BFLOAT16: 2.0 ** -8, Narrowing.FLOAT16: 2.0 ** -11}
+"""Largest error of a value by its magnitude, as long as it is within the format's normal values."""
+
+# Values that are compared at once.
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How far values are from what comes back.
+
+    Parameters
+    ----------
+    max_abs
+        Largest error of a finite value.
+    max_relative
+        That by the largest magnitude of the tensor; infinite where a value became infinity.
+    mean_relative
+        Mean over all finite values but zeros of the error by the value's own magnitude.
+    overflows, underflows
+        Finite values that became infinity; values other than zero that became zero.
+    nans, infinities
+        NaNs and infinities there were; all of them come back as such, NaNs without their payload.
+    """
+
+    max_abs: float
+    max_relative: float
+    mean_relative: float
+    overflows: int
+    underflows: int
+    nans: int
+    infinities: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def rounding(values: np.ndarray, form: Narrowing | int) -> Rounding:
+    """Round float32 values, restore them, and compare.
+
+    Parameters
+    ----------
+    values
+        Any shape; float32.
+    form
+        A format of :class:`golden.narrowing.Narrowing`.
+
+    Raises
+    ------
+    TypeError
+        If the values are not float32.
+    ValueError
+        If there is no such form.
+    """
+    if values.dtype != np.float32:
+        raise TypeError(f"only float32 values can be rounded to 16 bits in the engine, not {values.dtype}")
+    flat = values.reshape(-1)
+    worst = largest = total = 0.0
+    counted = overflows = underflows = nans = infinities = 0
+    for start in range(0, flat.size, _PIECE):
+        piece = np.ascontiguousarray(flat[start:start + _PIECE])
+        back = widen(narrow(piece, form), form).view(np.float32)
+        finite = np.isfinite(piece)
+        before = piece[finite].astype(np.float64)
+        after = back[finite].astype(np.float64)
+        filled = before != 0
+        kept = np.isfinite(after)
+        error = np.abs(after - before)
+        nans += int(np.count_nonzero(np.isnan(piece)))
+        infinities += int(np.count_nonzero(np.isinf(piece)))
+        overflows += int(np.count_nonzero(~kept))
+        underflows += int(np.count_nonzero(filled & (after == 0)))
+        worst = max(worst, float(error[kept].max(initial=0.0)))
+        largest = max(largest, float(np.abs(before).max(initial=0.0)))
+        there = filled & kept
+        total += float((error[there] / np.abs(before[there])).sum())
+        counted += int(np.count_nonzero(there))
+    relative = np.inf if overflows else worst / largest if largest else 0.0
+    return Rounding(worst, float(relative), total / counted if counted else 0.0, overflows, underflows, nans,
+                    infinities)

@@ -1,0 +1,161 @@
+"""The ways in which the engine can move a tensor, in the order in which they change it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from golden import zvc
+from golden.buffers import Bytes
+from golden.coding import RAW, choose
+from golden.headers import HEADER_BYTES
+from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
+from hdl.engine_config import EngineConfig
+from workload.plan.cycles import Blocks
+
+__all__ = ["LOSSY", "Treatment", "check_narrowing", "expected", "packed", "treatments"]
+
+LOSSY = {"bfloat16": Narrowing.BFLOAT16, "float16": Narrowing.FLOAT16}
+"""The formats that float32 can be rounded to, by name."""
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """How a tensor is moved: the fields of its descriptor that say so.
+
+    Parameters
+    ----------
+    element_bytes
+        1, 2 or 4.
+    fallback
+        Blocks that coding would not shrink are left raw.
+    leave_raw
+        All blocks are left raw.
+    narrow
+        What float32 is rounded to before; 0 leaves it as it is.
+    """
+
+    element_bytes: int
+    fallback: bool = True
+    leave_raw: bool = False
+    narrow: int = 0
+
+    @property
+    def name(self) -> str:
+        """As tables have it: raw, zvc32, bfloat16, bfloat16+zvc16."""
+        form = next((name for name, number in LOSSY.items() if number == self.narrow), "")
+        if self.leave_raw:
+            return form or "raw"
+        return f"{form}+zvc{8 * self.element_bytes}" if form else f"zvc{8 * self.element_bytes}"
+
+    @property
+    def lossy(self) -> bool:
+        """Whether other bits may come back."""
+        return self.narrow != Narrowing.NONE
+
+    @property
+    def part(self) -> int:
+        """Raw bytes for each byte that is coded."""
+        return WIDE_BYTES // NARROWED_BYTES if self.narrow else 1
+
+    def fields(self) -> dict[str, Any]:
+        """The descriptor's fields, ready for JSON."""
+        return {"element_bytes": self.element_bytes, "fallback": self.fallback, "leave_raw": self.leave_raw,
+                "narrow": int(self.narrow)}
+
+
+def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, *, float32: bool = False,
+               lossy: Sequence[str] = ()) -> list[Treatment]:
+    """All that an engine can do with a tensor, what changes least first: raw, zero-value coding in elements of its own
+    size and then of others, rounded, rounded and coded.
+
+    Parameters
+    ----------
+    config
+        The engine; without the raw fallback it leaves nothing raw.
+    name, raw_bytes, own_bytes
+        Of the tensor, for messages; its bytes, and those of one of its values.
+    float32
+        Whether its values are float32, so that they can be rounded.
+    lossy
+        Formats that are allowed, of :data:`LOSSY`.
+
+    Raises
+    ------
+    ValueError
+        If the engine has no element size that divides the tensor, or no stage that rounds.
+    """
+    sizes = [size for size in config.element_bytes if raw_bytes % size == 0]
+    sizes.sort(key=lambda size: (size != own_bytes, -size))
+    if not sizes:
+        built = ", ".join(str(bits) for bits in config.element_bits)
+        raise ValueError(f"{name} has {raw_bytes} bytes, no whole number of the {built}-bit elements that "
+                         f"{config.name} codes: choose another engine, or set its element_bits")
+    fallback = config.raw_fallback
+    found = [Treatment(sizes[0], leave_raw=True)] if fallback else []
+    found += [Treatment(size, fallback) for size in sizes]
+    if lossy:
+        check_narrowing(config)
+        forms = [LOSSY[form] for form in lossy] if float32 else []
+        if fallback:
+            found += [Treatment(NARROWED_BYTES, leave_raw=True, narrow=form) for form in forms]
+        found += [Treatment(NARROWED_BYTES, fallback, narrow=form) for form in forms]
+    return found
+
+
+def check_narrowing(config: EngineConfig) -> None:
+    """Raise ValueError when an engine cannot round float32 to 16 bits."""
+    if not config.narrowing:
+        raise ValueError(f"{config.name} has no stage that rounds float32 to 16 bits: choose an engine with narrowing "
+                         "(--set narrowing=true), or leave lossy treatments out")
+
+
+def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
+    """The blocks of a tensor under a treatment, exactly.
+
+    Parameters
+    ----------
+    raw
+        Its bytes.
+    block_bytes
+        Raw bytes of a block.
+    """
+    coded = narrow(raw, how.narrow).view(np.uint8) if how.narrow else raw
+    size = block_bytes // how.part
+    full = coded.size // size * size
+    lines = zvc.line_packed_bytes(coded[:full], how.element_bytes)
+    lengths = lines.reshape(full // size, -1).sum(axis=1)
+    rest = coded[full:]
+    if rest.size:
+        lengths = np.append(lengths, zvc.packed_bytes(rest, how.element_bytes))
+    nonzero = int(np.count_nonzero(coded.view(f"<u{how.element_bytes}")))
+    return _framed(raw.size, lengths, nonzero, coded.size, size, how)
+
+
+def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -> Blocks:
+    """The blocks of a tensor of which only the density is known: all alike, its non-zero values without a zero byte.
+    """
+    size, coded = block_bytes // how.part, raw_bytes // how.part
+    count = -(-coded // size)
+    lengths = np.full(count, _line_bytes(size, density, how))
+    lengths[-1] = _line_bytes(coded - (count - 1) * size, density, how)
+    return _framed(raw_bytes, lengths, round(density * coded / how.element_bytes), coded, size, how)
+
+
+def _line_bytes(size: int, density: float, how: Treatment) -> int:
+    """Bytes of a line stream of so many bytes."""
+    tags = zvc.packed_bytes(np.zeros(size, np.uint8), how.element_bytes)
+    return tags + round(density * size / how.element_bytes) * how.element_bytes
+
+
+def _framed(raw_bytes: int, lengths: np.ndarray, nonzero: int, coded: int, size: int, how: Treatment) -> Blocks:
+    """Blocks from what their payloads would have as line streams."""
+    whole = np.full(lengths.size, size)
+    whole[-1] = coded - (lengths.size - 1) * size
+    raw = np.concatenate([choose(lengths[:-1], size, how.element_bytes, how.fallback, how.leave_raw),
+                          choose(lengths[-1:], int(whole[-1]), how.element_bytes, how.fallback, how.leave_raw)]) == RAW
+    payload = np.where(raw, whole, lengths)
+    return Blocks(raw_bytes, HEADER_BYTES + (payload + 3 & ~3), raw, nonzero, how.part)

@@ -1,0 +1,30 @@
+"""Layer and step of training, as the names of a dump's arrays tell them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["training_step"]
+
+_STEP = re.compile(r"(?P<unit>p|step|epoch)(?P<step>\d+)(?:/(?P<layer>.+))?")
+_UNITS = {"p": "% of training", "step": "step", "epoch": "epoch"}
+
+
+def training_step(name: str, prefix: str = "") -> tuple[str, int | None, str | None]:
+    """Layer, step and unit of the step; the latter two None where neither name nor prefix tells a step.
+
+    Parameters
+    ----------
+    name
+        Of the array: ``p020/conv1`` tells that 20 % of the training were done, ``step100/...`` and ``epoch3/...`` the
+        step and epoch.
+    prefix
+        What stands before the name where there are several dumps; a step may be told there as well.
+    """
+    step = _STEP.fullmatch(name)
+    if step and step["layer"]:
+        layer = f"{prefix}:{step['layer']}" if prefix else step["layer"]
+    else:
+        step = _STEP.fullmatch(prefix)
+        layer = name if step else f"{prefix}:{name}" if prefix else name
+    return (layer, int(step["step"]), _UNITS[step["unit"]]) if step else (layer, None, None)
