@@ -7,7 +7,6 @@ a set of dumps may be larger than memory; what is kept of an array is its sums.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,14 +22,12 @@ from workload.layouts import LAYOUTS, reorder
 from workload.load import entries, is_floating, load, own_element_bytes, type_name
 from workload.narrow import narrow
 from workload.spread import on_cluster, on_cores
+from workload.steps import training_step
 
 __all__ = ["CODINGS", "Array", "Coded", "characterise", "characterise_array", "in_all"]
 
 CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks")
 """Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows, our block stream."""
-
-_STEP = re.compile(r"(?P<unit>p|step|epoch)(?P<step>\d+)(?:/(?P<layer>.+))?")
-_UNITS = {"p": "% of training", "step": "step", "epoch": "epoch"}
 
 # Below this many bytes of dumps, starting workers takes longer than the work.
 _ALONE_BYTES = 4 << 20
@@ -171,18 +168,12 @@ def characterise_array(array: np.ndarray, name: str = "array", *, layout: str = 
         What stands before the name where there are several dumps; a step may be told there as well.
     """
     title = f"{prefix}:{name}" if prefix else name
-    step = _STEP.fullmatch(name)
-    if step and step["layer"]:
-        layer = f"{prefix}:{step['layer']}" if prefix else step["layer"]
-    else:
-        step = _STEP.fullmatch(prefix)
-        layer = name if step else title
+    layer, step, unit = training_step(name, prefix)
     variants = [(type_name(array.dtype), False, array)]
     if form is not None and is_floating(array.dtype) and array.dtype.itemsize > 2:
         variants.append((form, True, _narrowed(array, form)))
     coded = [coded for label, narrowed, values in variants for coded in _layouts(values, layout, label, narrowed)]
-    return Array(title, layer, int(step["step"]) if step else None, _UNITS[step["unit"]] if step else None,
-                 array.shape, type_name(array.dtype), tuple(coded))
+    return Array(title, layer, step, unit, array.shape, type_name(array.dtype), tuple(coded))
 
 
 def in_all(arrays: Iterable[Array]) -> list[Coded]:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.numbers import amount, number, positive, share
 from cdma.options import add_command, json_option, whole_number
 from cdma.output import print_json
 from cdma.progress import Progress
@@ -49,26 +50,26 @@ def add(commands: Any) -> None:
     parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms"), default="all",
                         help="what is swapped: all that backward needs, what convolutions read, as little of none, "
                         "conv and all as the device allows, or by size (default: all)")
-    parser.add_argument("--least-kb", type=_amount, default=1024, metavar="KB", help="lms: smallest tensor that is "
+    parser.add_argument("--least-kb", type=amount, default=1024, metavar="KB", help="lms: smallest tensor that is "
                         "swapped, in 1024 bytes (default: 1024)")
-    parser.add_argument("--use", type=_share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "
+    parser.add_argument("--use", type=share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "
                         "use from which tensors are swapped (default: 0.5)")
-    parser.add_argument("--memory", type=_positive, metavar="GB", help="memory of the device (default: the GPU's)")
-    parser.add_argument("--link", type=_positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
+    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
+    parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
                         "12.8, what the paper gets from PCIe 3 x16)")
     parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine by whose dimensions and measured "
                         "cycles to go: default, paper, tiny or wide (default: paper, six lanes of 32 bytes)")
     parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
                         "preset's)")
-    parser.add_argument("--clock", type=_positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
+    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
     parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="what the engine reaches of its "
                         "limit: a number above 0 and at most 1, or figures of cdma bench (default: the measured cycles "
                         "of the preset)")
-    parser.add_argument("--density", type=_share, metavar="X", help="density of all tensors behind a ReLU, 0 to 1")
+    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors behind a ReLU, 0 to 1")
     parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
-    parser.add_argument("--efficiency", type=_share, metavar="X", help="share of the GPU's peak that convolutions "
+    parser.add_argument("--efficiency", type=share, metavar="X", help="share of the GPU's peak that convolutions "
                         "reach (default: 0.5)")
     parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline: "
                         '{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}')
@@ -153,8 +154,8 @@ def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for one network: name it instead of --paper")
     networks, studies = [], []
-    for number, name in enumerate(PAPER):
-        progress("networks", number, len(PAPER))
+    for done, name in enumerate(PAPER):
+        progress("networks", done, len(PAPER))
         outcome, study = _outcome(call, name, progress)
         networks.append(outcome)
         studies.append(study)
@@ -180,32 +181,10 @@ def _lists() -> dict[str, Any]:
     return {"networks": [one(name) for name in NETWORKS], "gpus": [processor(entry) for entry in GPUS.values()]}
 
 
-def _number(text: str, what: str, allowed: Any) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if not allowed(number):
-        raise argparse.ArgumentTypeError(f"must be {what}, not {text!r}")
-    return number
-
-
 def _share_or_file(text: str) -> float | str:
     if text.endswith(".json"):
         return text
-    return _number(text, "a number above 0 and at most 1, or a .json file", lambda number: 0 < number <= 1)
-
-
-def _positive(text: str) -> float:
-    return _number(text, "a number above 0", lambda number: 0 < number < float("inf"))
-
-
-def _amount(text: str) -> float:
-    return _number(text, "a number of 0 or more", lambda number: 0 <= number < float("inf"))
-
-
-def _share(text: str) -> float:
-    return _number(text, "a number from 0 to 1", lambda number: 0 <= number <= 1)
+    return number(text, "a number above 0 and at most 1, or a .json file", lambda value: 0 < value <= 1)
 
 
 def _count(text: str) -> int:
