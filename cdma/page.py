@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import ceil
 from typing import Any
 
+from cdma.html import document, html_table
 from cdma.output import markdown, table
 
 __all__ = ["Bars", "Lines", "Page", "Part", "Section", "Table", "prose"]
@@ -21,32 +22,6 @@ __all__ = ["Bars", "Lines", "Page", "Part", "Section", "Table", "prose"]
 _WIDTH = 120
 _GROUPS = 6  # of bars in a plot
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
-_STYLE = """\
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 1100px; margin: 0 auto; padding: 1rem }
-h1 { font-size: 1.6rem; margin-bottom: .3rem } h2 { font-size: 1.25rem; margin-top: 2.2rem }
-p, ul { max-width: 46rem } ul { padding-left: 1.2rem } li { margin: .3rem 0 } li::marker { color: #0072b2 }
-.lead { background: #f3f7fb; border-left: 4px solid #0072b2; padding: .6rem 1rem; max-width: none }
-.lead ul { margin: 0; max-width: none }
-.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 320px), 1fr)); gap: 1rem 2rem }
-figure { margin: .8rem 0 } figure.many { grid-column: 1 / -1 } figcaption { font-weight: 600; font-size: .9rem }
-figure:not(.many), figure svg { break-inside: avoid } figcaption, .legend { break-after: avoid }
-figure svg { display: block; width: 100%; max-width: 460px; height: auto } svg { font-family: inherit }
-.lines { display: flex; flex-wrap: wrap; gap: .5rem 1rem } .lines svg { width: 160px }
-svg text { fill: #1a1a1a } svg text.title { font-weight: 600 } svg text.value { font-size: 10px; fill: #555 }
-svg line.grid { stroke: #ddd } svg line.mark { stroke: #000; stroke-width: 1.5 }
-.legend { font-size: .85rem; margin: .3rem 0 } .key { margin-right: 1rem; white-space: nowrap }
-.key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em }
-.key i.mark { width: 2px; background: #000 }
-.wide { overflow-x: auto; margin: .8rem 0 }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
-caption { text-align: left; font-weight: 600; padding: .2rem 0 }
-th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e5e5e5 }
-td.left, th.left { text-align: left } td.long { white-space: normal; min-width: 14rem }
-th { border-bottom: 1px solid #999; vertical-align: bottom; white-space: normal } code { font-size: .9em }
-@media (max-width: 600px) { td.left { white-space: normal; min-width: 6rem } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt } .wide { overflow: visible }
-  table { font-size: 7.5pt } th, td { padding: .1rem .3rem; white-space: normal } h2 { break-after: avoid }
-  tr { break-inside: avoid } * { -webkit-print-color-adjust: exact; print-color-adjust: exact } }"""
 
 
 @dataclass(frozen=True)
@@ -138,7 +113,7 @@ class Page:
             if section.title:
                 out += ["", section.title, "-" * len(section.title)]
             for part in section.parts:
-                lines = _text(part)
+                lines = _written(part, _plain, table)
                 out += ["", lines] if lines else []
         return "\n".join(out) + "\n"
 
@@ -147,7 +122,7 @@ class Page:
         out = [f"# {self.title}"]
         for section in self.sections:
             out += [f"## {section.title}"] if section.title else []
-            out += filter(None, map(_markdown, section.parts))
+            out += filter(None, (_written(part, str, markdown) for part in section.parts))
         return "\n\n".join(out) + "\n"
 
     def html(self) -> str:
@@ -157,10 +132,7 @@ class Page:
             parts = "\n".join(_html(section.parts))
             body.append(f"<h2>{escape(section.title)}</h2>\n{parts}" if section.title
                         else f'<div class="lead">{parts}</div>')
-        return ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-                '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-                f"<title>{escape(self.title)}</title>\n<style>\n{_STYLE}\n</style></head><body>\n"
-                + "\n".join(body) + "\n</body></html>\n")
+        return document(self.title, "\n".join(body))
 
 
 def _wrapped(text: str, first: str = "", rest: str = "") -> str:
@@ -172,24 +144,14 @@ def _plain(text: str) -> str:
     return _LINK.sub(r"\1", text).replace("**", "")
 
 
-def _text(part: Part) -> str:
+def _written(part: Part, words: Callable[[str], str], rows: Callable[..., str]) -> str:
+    """A part as lines, with the words and rows of the kind of page; empty for plots."""
     if isinstance(part, str):
-        return _wrapped(_plain(part))
+        return _wrapped(words(part))
     if isinstance(part, tuple):
-        return "\n".join(_wrapped(_plain(item), "- ", "  ") for item in part)
+        return "\n".join(_wrapped(words(item), "- ", "  ") for item in part)
     if isinstance(part, Table):
-        body = table(part.head, part.rows, part.left)
-        return f"{part.title}:\n\n{body}" if part.title else body
-    return ""
-
-
-def _markdown(part: Part) -> str:
-    if isinstance(part, str):
-        return _wrapped(part)
-    if isinstance(part, tuple):
-        return "\n".join(_wrapped(item, "- ", "  ") for item in part)
-    if isinstance(part, Table):
-        body = markdown(part.head, part.rows, part.left)
+        body = rows(part.head, part.rows, part.left)
         return f"{part.title}:\n\n{body}" if part.title else body
     return ""
 
@@ -203,7 +165,7 @@ def _html(parts: Sequence[Part]) -> list[str]:
             plots.append(_bars(part))
             continue
         if plots:
-            out.append(f'<div class="plots">{"".join(plots)}</div>')
+            out.append(f'<div class="columns">{"".join(plots)}</div>')
             plots = []
         if part is not None:
             out.append(_block(part))
@@ -215,25 +177,12 @@ def _block(part: str | tuple[str, ...] | Table | Lines) -> str:
         return f"<p>{_inline(part)}</p>"
     if isinstance(part, tuple):
         return f"<ul>{''.join(f'<li>{_inline(item)}</li>' for item in part)}</ul>"
-    return _html_table(part) if isinstance(part, Table) else _lines(part)
+    return html_table(part.head, part.rows, part.left, part.title, _inline) if isinstance(part, Table) else _lines(part)
 
 
 def _inline(text: str) -> str:
     text = escape(_LINK.sub(r"\1", text), quote=False)
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text))
-
-
-def _html_table(part: Table) -> str:
-    def cell(kind: str, column: int, text: str) -> str:
-        names = " ".join(name for name, on in (("left", column in part.left), ("long", len(text) > 40)) if on)
-        return f'<{kind} class="{names}">{_inline(text)}</{kind}>' if names else f"<{kind}>{_inline(text)}</{kind}>"
-
-    def row(kind: str, cells: Sequence[str]) -> str:
-        return f"<tr>{''.join(cell(kind, column, text) for column, text in enumerate(cells))}</tr>"
-
-    caption = f"<caption>{escape(part.title)}</caption>" if part.title else ""
-    return (f'<div class="wide"><table>{caption}<thead>{row("th", part.head)}</thead>'
-            f"<tbody>{''.join(row('td', cells) for cells in part.rows)}</tbody></table></div>")
 
 
 def _bars(part: Bars) -> str:
@@ -247,7 +196,7 @@ def _bars(part: Bars) -> str:
     drawn = [plots.bars(part.title, {name: part.groups[name] for name in names[at:at + size]}, part.marks, part.digits,
                         top) for at in range(0, len(names), size)]
     head = f"<figcaption>{escape(part.title)}</figcaption>{plots.legend(part.series, part.mark)}"
-    return (f'<figure class="many">{head}<div class="plots">{"".join(drawn)}</div></figure>' if pieces > 1
+    return (f'<figure class="many">{head}<div class="columns">{"".join(drawn)}</div></figure>' if pieces > 1
             else f"<figure>{head}{''.join(drawn)}</figure>")
 
 
@@ -255,4 +204,4 @@ def _lines(part: Lines) -> str:
     from workload import plots
 
     drawn = "".join(plots.line(name, part.labels, values) for name, values in part.rows.items())
-    return f'<figure><figcaption>{escape(part.title)}</figcaption><div class="lines">{drawn}</div></figure>'
+    return f'<figure><figcaption>{escape(part.title)}</figcaption><div class="plots">{drawn}</div></figure>'
