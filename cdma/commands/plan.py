@@ -12,9 +12,10 @@ from cdma.options import add_command, element_option, engine, engine_option, jso
 from cdma.output import print_json
 from cdma.plan_output import plan_text
 from cdma.progress import Progress
+from cdma.tuning_output import tuning_text
 
 if TYPE_CHECKING:
-    from workload.plan.choice import Hidden, Plan
+    from workload.plan.choice import Hidden, Plan, Tensor
     from workload.plan.cycles import Timing
 
 _DESCRIPTION = """\
@@ -24,7 +25,11 @@ of offload and prefetch that computing does not hide; of equal ones, the one tha
 
 Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. What computing
 hides is --hide for dumps, nothing when not given, and the timeline's steps for networks. -o writes a plan that cdma
-simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean."""
+simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean.
+
+With --tune, a training run instead: arrays are named by step and layer (p020/conv1, step100/conv1, epoch3/conv1), and a
+controller decides before each iteration from the counts of the last one; its exposed time stands beside that of
+compressing never and always, and of the best choices in hindsight."""
 
 _EXAMPLES = """\
   cdma plan                                               the dump that ships with the project
@@ -32,7 +37,9 @@ _EXAMPLES = """\
   cdma plan dump.npz --set narrowing=true --lossy bfloat16 --max-error 0.004
   cdma plan dump.npz -o plan.json && cdma simulate --engine default --plan plan.json dump.npz
   cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
-  cdma plan squeezenet --densities dump.npz --json | jq '.totals'"""
+  cdma plan squeezenet --densities dump.npz --json | jq '.totals'
+  cdma plan --tune --hide 2                               the training run that ships with the project
+  cdma plan --tune run.npz --iterations 500 --picture run.svg"""
 
 _NETWORK = ("gpu", "batch", "policy", "density", "densities", "efficiency", "profile")
 
@@ -70,6 +77,11 @@ def add(commands: Any) -> None:
                         "convolutions reach (default: 0.5)")
     parser.add_argument("--profile", metavar="FILE.json", help="networks: times of every layer instead of the roofline")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the plan")
+    parser.add_argument("--tune", action="store_true", help="replay a training run with a controller that decides by "
+                        "itself")
+    parser.add_argument("--iterations", type=whole_number, metavar="N", help="--tune: iterations from the dump's first "
+                        "step to its last (default: 200)")
+    parser.add_argument("--picture", metavar="FILE.svg", help="--tune: write the run as a picture")
     json_option(parser)
 
 
@@ -85,12 +97,15 @@ def run(call: argparse.Namespace) -> int:
     elif call.max_error is not None:
         raise ValueError("--max-error is for lossy treatments: give --lossy bfloat16 or float16")
     timing = Timing(config, call.link * 1e3 / call.clock, call.latency)
+    if call.tune:
+        return _tune(call, timing)
+    for option in ("iterations", "picture"):
+        if getattr(call, option) is not None:
+            raise ValueError(f"--{option} is for training runs: give --tune")
     with Progress() as progress:
         plan, source = _plan(call, timing, progress)
     written = plan_file(plan, source, timing, call.clock)
-    outcome = {key: value for key, value in written.as_dict().items() if key != "tensors"}
-    outcome |= {"kind": "cdma plan outcome", "lossy": call.lossy, "max_error": call.max_error,
-                **plan.as_dict(call.clock)}
+    outcome = _about(call, source, timing) | plan.as_dict(call.clock)
     if call.output:
         written.write(call.output)
     if call.json:
@@ -102,6 +117,61 @@ def run(call: argparse.Namespace) -> int:
     return 0
 
 
+def _tune(call: argparse.Namespace, timing: Timing) -> int:
+    """Replay a training run, and print a row per rule and tensor."""
+    from workload.data import DIGITS
+    from workload.tuning_plot import picture
+    from workload.tuning_replay import replay, tracks
+
+    if call.output:
+        raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
+    if _is_network(call.sources):
+        raise ValueError(f"--tune replays dumps of a training run, not networks: {call.sources[0]} is one")
+    source = _source(call, "the shipped training run")
+    with Progress() as progress:
+        tensors = _tensors(call, call.sources or [str(DIGITS)], timing, progress)
+        several = tracks(tensors, 200 if call.iterations is None else call.iterations)
+        done = replay(several, timing, hidden(call.hide, [track.name for track in several]), call.clock,
+                      progress=progress)
+    outcome = _about(call, source, timing) | done.as_dict()
+    if call.picture:
+        Path(call.picture).write_text(picture(done, f"Self-tuning: {source} on {timing.config.name}"),
+                                      encoding="utf-8")
+    if call.json:
+        print_json(outcome)
+    else:
+        print(tuning_text(outcome))
+        if call.picture:
+            print(f"\npicture: {call.picture}")
+    return 0
+
+
+def _about(call: argparse.Namespace, source: str, timing: Timing) -> dict[str, Any]:
+    """What an outcome is for."""
+    return {"source": source, "engine": timing.config.as_dict(), "clock_mhz": call.clock,
+            "link_gb_per_s": timing.link * call.clock / 1e3, "latency": call.latency, "lossy": call.lossy,
+            "max_error": call.max_error}
+
+
+def _source(call: argparse.Namespace, default: str) -> str:
+    return ", ".join(Path(path).name for path in call.sources) or default
+
+
+def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progress: Progress) -> list[Tensor]:
+    """The tensors of dumps, each with all that could be done with it."""
+    from workload.plan.choice import dump_tensor
+
+    for option in _NETWORK:
+        if getattr(call, option) is not None:
+            raise ValueError(f"--{option} is for networks, not for dumps: leave it out, or name a network")
+    arrays = named_arrays([Path(path) for path in sources], call.array, call.element)
+    found = []
+    for name, array in arrays.items():
+        progress("predicting", len(found), len(arrays))
+        found.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error))
+    return found
+
+
 def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple[Plan, str]:
     """The plan, and what it is for."""
     if _is_network(call.sources):
@@ -109,18 +179,11 @@ def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple
             if getattr(call, option):
                 raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
         return _network(call, timing, progress), call.sources[0]
-    for option in _NETWORK:
-        if getattr(call, option) is not None:
-            raise ValueError(f"--{option} is for networks, not for dumps: leave it out, or name a network")
-    from workload.plan.choice import dump_tensor, plan_dump
+    from workload.plan.choice import plan_dump
 
-    arrays = named_arrays([Path(path) for path in call.sources], call.array, call.element)
-    tensors = []
-    for name, array in arrays.items():
-        progress("predicting", len(tensors), len(arrays))
-        tensors.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error))
-    plan = plan_dump(tensors, hidden(call.hide, list(arrays)), call.clock)
-    return plan, ", ".join(Path(path).name for path in call.sources) or "the shipped dump"
+    tensors = _tensors(call, call.sources, timing, progress)
+    plan = plan_dump(tensors, hidden(call.hide, [tensor.name for tensor in tensors]), call.clock)
+    return plan, _source(call, "the shipped dump")
 
 
 def hidden(given: list[tuple[str | None, float]], names: list[str]) -> Hidden:
