@@ -23,7 +23,7 @@ ul { padding-left: 1.2rem } li { margin: .3rem 0 } li::marker { color: #0072b2 }
 .columns svg { width: 100%; max-width: 460px; height: auto } .columns .many { grid-column: 1 / -1 }
 .small { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: .8rem }
 .small svg { width: 100%; max-width: 200px; height: auto }
-figure { margin: .6rem 0; max-width: 100% } figure:not(.many), figure svg { break-inside: avoid }
+figure { margin: .6rem 0; max-width: 100% } figure:not(.many), figure svg, .kept { break-inside: avoid }
 figcaption { font-weight: 600; font-size: .9rem } figcaption, .legend { break-after: avoid }
 svg { display: block; max-width: 100%; font-family: inherit } svg text { fill: #1a1a1a }
 svg text.title { font-weight: 600 } svg text.value { font-size: 10px; fill: #555 }
@@ -32,14 +32,18 @@ svg line.grid { stroke: #ddd } svg line.mark { stroke: #000; stroke-width: 1.5 }
 .legend { font-size: .85rem; margin: .4rem 0 } .key { margin-right: 1rem; white-space: nowrap }
 .key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em }
 .key i.mark { width: 2px; background: #000 }
-.wide { overflow-x: auto; margin: .7rem 0 }
+.wide { overflow-x: auto; margin: .7rem 0; background:
+  linear-gradient(to right, #fff 20px, #fff0) left / 40px 100% no-repeat local,
+  linear-gradient(to left, #fff 20px, #fff0) right / 40px 100% no-repeat local,
+  linear-gradient(to right, #0003, #0000) left / 8px 100% no-repeat scroll,
+  linear-gradient(to left, #0003, #0000) right / 8px 100% no-repeat scroll }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
 caption { text-align: left; font-weight: 600; padding: .2rem 0 }
 th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e5e5e5 }
 th { border-bottom: 1px solid #999; vertical-align: bottom; white-space: normal }
 .left { text-align: left } td.long { white-space: normal; min-width: 14rem }
 @media (max-width: 600px) { td.left { white-space: normal; min-width: 6rem } }
-@media print { body { max-width: none; padding: 0; font-size: 10pt } .wide { overflow: visible }
+@media print { body { max-width: none; padding: 0; font-size: 10pt } .wide { overflow: visible; background: none }
   table { font-size: 7.5pt } th, td { padding: .1rem .3rem; white-space: normal } h2, h3 { break-after: avoid }
   tr { break-inside: avoid } * { -webkit-print-color-adjust: exact; print-color-adjust: exact } }"""
 
