@@ -44,6 +44,7 @@ engine with its buffers (slides of the talk)."""
 _UNITS = {
     "compressor": ("offload.lane0.compressor",),
     "decompressor": ("prefetch.lane0.decompressor",),
+    "narrowing": ("offload.lane0.narrower", "prefetch.lane0.widener"),
     "AXI of the lanes": ("offload.lane0.reader", "prefetch.lane0.writer"),
     "buffers, offload": ("offload.lane0.rows", "offload.lane0.blocks", "offload.lane0.store"),
     "buffers, prefetch": ("prefetch.lane0.buffer",),

@@ -12,8 +12,8 @@ from tests.synth.conftest import TINY
 from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[2]
-_CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
-                       buffer_bytes=2048, element_bits=(32,), crc=False)
+_CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=1024,
+                       buffer_bytes=2048, element_bits=(16,), crc=False, narrowing=True)
 
 
 @pytest.fixture(scope="module", params=[None, TINY], ids=["generic", "library"])
@@ -23,11 +23,11 @@ def measured(request: pytest.FixtureRequest) -> EngineArea:
 
 def test_every_unit_that_was_built_is_there(measured: EngineArea) -> None:
     assert [unit.unit for unit in measured.units] == [
-        "compressor", "decompressor", "AXI of the lanes", "buffers, offload", "buffers, prefetch", "lane control",
-        "aggregator", "distributor", "AXI of the link", "control", "glue"]
+        "compressor", "decompressor", "narrowing", "AXI of the lanes", "buffers, offload", "buffers, prefetch",
+        "lane control", "aggregator", "distributor", "AXI of the link", "control", "glue"]
     for unit in measured.units:
         assert unit.instances == (2 if unit.unit in (
-            "compressor", "decompressor", "AXI of the lanes", "buffers, offload", "buffers, prefetch",
+            "compressor", "decompressor", "narrowing", "AXI of the lanes", "buffers, offload", "buffers, prefetch",
             "lane control") else 1)
         assert unit.cells > 0 and unit.kge > 0
         assert (unit.um2 is None) == (measured.library is None)
