@@ -13,7 +13,7 @@ import numpy as np
 from golden.buffers import as_bytes, check_element_bytes, check_raw_bytes
 from workload.load import own_element_bytes
 
-__all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs"]
+__all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs", "strewn"]
 
 BLOCK_BYTES = 4096
 """Raw bytes of the blocks whose densities are compared, the paper's window."""
@@ -100,6 +100,22 @@ class ZeroRuns:
         # Compared as products: a quotient that is rounded up would skip the length that is just enough.
         return self.lengths[int(np.argmax(reached * 100 >= percent * self.number))]
 
+    def by_powers(self) -> list[dict[str, int]]:
+        """The runs in classes of lengths: 1, 2 to 3, 4 to 7 and so on, up to that of the longest.
+
+        Returns
+        -------
+        list[dict[str, int]]
+            Of each class its shortest and longest length, ``from`` and ``to``, its ``runs``, and the ``zeros`` in them.
+        """
+        found = [{"from": 1 << power, "to": (2 << power) - 1, "runs": 0, "zeros": 0}
+                 for power in range(self.longest.bit_length())]
+        for length, count in zip(self.lengths, self.counts, strict=True):
+            entry = found[length.bit_length() - 1]
+            entry["runs"] += count
+            entry["zeros"] += length * count
+        return found
+
     def __add__(self, other: ZeroRuns) -> ZeroRuns:
         both = dict(zip(self.lengths, self.counts, strict=True))
         for length, count in zip(other.lengths, other.counts, strict=True):
@@ -163,6 +179,7 @@ class Density:
                 "zero_runs": self.runs.number, "zero_run_mean": self.runs.mean,
                 "zero_run_p50": self.runs.percentile(50), "zero_run_p90": self.runs.percentile(90),
                 "zero_run_p99": self.runs.percentile(99), "zero_run_longest": self.runs.longest,
+                "zero_runs_by_length": self.runs.by_powers(),
                 "block_density_variance": self.spread.variance, "clustering": self.spread.clustering}
 
 
@@ -193,6 +210,22 @@ def measure(array: Any, element_bytes: int | None = None, block_bytes: int = BLO
     found, counts = np.unique(lengths[~literal], return_counts=True)
     zeros = ZeroRuns(tuple(found.tolist()), tuple(counts.tolist()))
     return Density(values.size, nonzero, zeros, _spread(there, block_bytes // size, nonzero))
+
+
+def strewn(density: float, shortest: int) -> float:
+    """The share of zeros that lie in runs of a length or longer, if every element were drawn on its own.
+
+    A run that a zero lies in is then n long with probability n d**2 (1 - d)**(n - 1); the sum over all n from
+    ``shortest`` on is (1 - d)**(shortest - 1) (1 + (shortest - 1) d). Ends of arrays are not counted as ends of runs.
+
+    Parameters
+    ----------
+    density
+        Share of elements that are not zero.
+    shortest
+        1 or more.
+    """
+    return (1 - density) ** (shortest - 1) * (1 + (shortest - 1) * density)
 
 
 def _spread(there: np.ndarray, block: int, nonzero: int) -> Spread:

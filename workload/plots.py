@@ -1,11 +1,15 @@
-"""Plots as inline SVG: bars, and a row of small lines. Widths are those of a phone; a page scales or repeats them."""
+"""Plots as inline SVG: bars, columns, stems, and a row of small lines.
+
+Widths are those of a phone; a page scales or repeats them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import ceil, floor, log10
 
-__all__ = ["COLOURS", "bars", "legend", "line"]
+__all__ = ["COLOURS", "bars", "columns", "legend", "line", "stems"]
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours of series in order, which the colour-blind can tell apart (Okabe and Ito)."""
@@ -15,12 +19,13 @@ _BAR, _GAP, _LABEL, _TEXT = 12, 8, 15, 11
 _RIGHT = 34  # room for the values, one below the other at the right
 
 
-def legend(names: Sequence[str], mark: str | None = None) -> str:
-    """The names of series beside their colours, and what the mark across bars means."""
+def legend(names: Sequence[str], mark: str | None = None, flat: bool = False) -> str:
+    """The names of series beside their colours, and what the mark across bars, or across columns (``flat``), means."""
     parts = [f'<span class="key"><i style="background:{colour}"></i>{escape(name)}</span>'
              for name, colour in zip(names, _colours(len(names)), strict=True)]
     if mark is not None:
-        parts.append(f'<span class="key"><i class="mark"></i>{escape(mark)}</span>')
+        lying = ' style="width:.9em;height:2px;vertical-align:.25em"' if flat else ""
+        parts.append(f'<span class="key"><i class="mark"{lying}></i>{escape(mark)}</span>')
     return f'<p class="legend">{"".join(parts)}</p>'
 
 
@@ -91,7 +96,7 @@ def line(title: str, labels: Sequence[str], values: Sequence[float | None], colo
     str
         An ``<svg>`` element, half as wide as those of :func:`bars`.
     """
-    width, height, left, above, below = 160, 104, 24, 18, 16
+    width, height, left, above, below = 160, 110, 24, 24, 16
     bottom = height - below
     step = (width - left - 30) / max(1, len(values) - 1)
     points = [None if value is None else (left + 4 + number * step, bottom - value * (bottom - above))
@@ -122,6 +127,104 @@ def line(title: str, labels: Sequence[str], values: Sequence[float | None], colo
                    f'{escape(labels[-1])}</text>')
     return _svg(f"{title}: {', '.join('none' if value is None else f'{value:.2f}' for value in values)}",
                 width, height, "".join(out))
+
+
+def columns(title: str, labels: Sequence[str], values: Sequence[float], marks: Sequence[float] = (),
+            top: float = 1.0, large: bool = False) -> str:
+    """A histogram of shares: a column for each class, with a line across it at the value to compare with.
+
+    Parameters
+    ----------
+    title
+        Written above the plot.
+    labels
+        What stands below the columns; empty text leaves the place empty.
+    values
+        Heights of the columns.
+    marks
+        Heights of the lines, as many as columns, or none.
+    top
+        Value of the full height.
+    large
+        As wide as :func:`bars`, with the values above the columns; otherwise as :func:`line`.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    width, height, left, above, below = (_WIDTH, 190, 30, 34, 16) if large else (160, 110, 28, 24, 16)
+    bottom = height - below
+    scale, step = (bottom - above) / top, (width - left) / max(1, len(values))
+    out = [f'<text class="title" x="0" y="11">{escape(title)}</text>']
+    for grid in (0.0, top / 2, top):
+        y = _point(bottom - grid * scale)
+        out.append(f'<line class="grid" x1="{left}" x2="{width}" y1="{y}" y2="{y}"/>'
+                   f'<text class="value" x="0" y="{float(y) + 4:g}">{grid:.0%}</text>')
+    for number, (label, value) in enumerate(zip(labels, values, strict=True)):
+        x, tall = left + (number + 0.1) * step, min(value, top) * scale
+        middle = _point(x + 0.4 * step)
+        out.append(f'<rect x="{_point(x)}" y="{_point(bottom - tall)}" width="{_point(0.8 * step)}" '
+                   f'height="{_point(tall)}" fill="{COLOURS[0]}"/>')
+        if marks:
+            y = _point(bottom - min(marks[number], top) * scale)
+            out.append(f'<line class="mark" x1="{_point(x - 0.08 * step)}" x2="{_point(x + 0.88 * step)}" y1="{y}" '
+                       f'y2="{y}"/>')
+        if large:
+            # Above the column, or above the line where that would be in the way.
+            head = bottom - tall - 4
+            if marks and head - 11 < bottom - marks[number] * scale < head + 5:
+                head = bottom - marks[number] * scale - 4
+            out.append(f'<text class="value" text-anchor="middle" x="{middle}" y="{_point(head)}">'
+                       f'{100 * value:.0f}</text>')
+        if label:
+            place = f'text-anchor="end" x="{width}"' if number == len(labels) - 1 else (
+                f'text-anchor="middle" x="{middle}"')
+            out.append(f'<text class="value" {place} y="{height - 3}">{escape(label)}</text>')
+    return _svg(f"{title}: {', '.join(f'{value:.0%}' for value in values)}", width, height, "".join(out))
+
+
+def stems(title: str, values: Mapping[str, float | None], lowest: float, highest: float) -> str:
+    """A row for each value: a stem from 1 to a dot, on a logarithmic axis with a line at each power of ten.
+
+    Parameters
+    ----------
+    title
+        What a screen reader says of the plot.
+    values
+        Above 0, by name; None leaves the row empty.
+    lowest, highest
+        The values that the axis has to hold; it ends at powers of ten.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element, scaled by the page; empty text when there are no values.
+    """
+    if not values:
+        return ""
+    first, last = floor(log10(min(lowest, 1.0))), max(1, ceil(log10(highest)))
+    base, row = 12, _LABEL + _BAR
+    scale = (_WIDTH - _RIGHT - 2 * base) / (last - first)
+    height = len(values) * row + 18
+
+    def place(value: float) -> float:
+        return base + (log10(value) - first) * scale
+
+    out = []
+    for power in range(first, last + 1):
+        x = _point(place(10.0 ** power))
+        out.append(f'<line class="{"mark" if power == 0 else "grid"}" x1="{x}" x2="{x}" y1="0" y2="{height - 14}"/>'
+                   f'<text class="value" text-anchor="middle" x="{x}" y="{height - 3}">{10.0 ** power:g}</text>')
+    for number, (name, value) in enumerate(values.items()):
+        y = (number + 1) * row - 6
+        out.append(f'<text class="name" x="{base + 4}" y="{y - 8}">{escape(name)}</text>')
+        if value is not None:
+            one, end = _point(place(1.0)), _point(place(min(max(value, 10.0 ** first), 10.0 ** last)))
+            out.append(f'<line x1="{one}" x2="{end}" y1="{y}" y2="{y}" stroke="{COLOURS[0]}" stroke-width="3"/>'
+                       f'<circle cx="{end}" cy="{y}" r="4" fill="{COLOURS[0]}"/>'
+                       f'<text class="value" text-anchor="end" x="{_WIDTH}" y="{y + 4}">{value:.1f}</text>')
+    return _svg(title, _WIDTH, height, "".join(out))
 
 
 def _colours(number: int) -> list[str]:

@@ -44,6 +44,11 @@ def test_tables(cdma, dump: dict[str, np.ndarray]) -> None:
     over = outcome.out[outcome.out.index("Density over training"):]
     assert cells(over, "layer") == ["layer", "0", "%", "100", "%"]
     assert cells(over, "fc") == ["fc", *(f"{np.count_nonzero(dump[key]) / 1024:.3f}" for key in ("p000/fc", "p100/fc"))]
+    steps = outcome.out[outcome.out.index("All arrays of a step"):]
+    raw, packed = (sum(size(values) for name, values in dump.items() if name.startswith("p100/"))
+                   for size in (lambda values: values.nbytes, lambda values: blocks.compress(values, 4).size))
+    row = cells(steps, "100 %")
+    assert (row[2], row[-2]) == (f"{raw:,}", f"{raw / packed:.3f}")
 
 
 def test_json(cdma, dump: dict[str, np.ndarray]) -> None:
@@ -112,10 +117,39 @@ def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.nda
     assert page.count("conv&lt;1&gt;") >= 4
     assert {tag: page.count(f"<{tag}") for tag in ("svg", "table")} == {
         tag: page.count(f"</{tag}>") for tag in ("svg", "table")}
-    # A line for each layer, one plot of ratios, and two of codings by layout.
-    assert page.count("<svg") == 2 + 1 + 2
-    for heading in ("Density over training", "Ratio by coding and layout", "Ratio of each array"):
-        assert f"<h2>{heading}</h2>" in page
+    # A line for each layer, ratios over training and of each array, two of codings by layout, a histogram of all runs
+    # and of each layer's, and clustering.
+    assert page.count("<svg") == 2 + 2 + 2 + 1 + 2 + 1
+    headings = re.findall(r"<h2>([^<]*)</h2>", page)
+    assert headings == ["Density over training", "Ratio over training", "Ratio by coding and layout",
+                        "Ratio of each array", "Runs of zeros", "Clustering", "Figures", "In all"]
+
+
+def test_histogram_of_runs_has_shares_of_zeros_beside_those_of_chance(cdma) -> None:
+    # 16 runs of one zero, 8 of two and 4 of sixteen: shares of 16, 16 and 64 of 96 zeros; 104 elements are not zero.
+    flags = [0, 1] * 16 + [0, 0, 1] * 8 + ([0] * 16 + [1]) * 4
+    flags += [1] * (200 - len(flags))
+    np.savez("runs.npz", a=np.array(flags, np.uint8))
+    cdma("characterise", "runs.npz", "--report", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert re.findall(r'aria-label="all arrays: ([^"]*)"', page) == ["17%, 17%, 0%, 0%, 67%, 0%, 0%, 0%, 0%, 0%"]
+    plot = re.search(r'<svg[^>]*aria-label="all arrays.*?</svg>', page)
+    assert plot is not None
+    lines = [float(y) for y in re.findall(r'class="mark" x1="[^"]*" x2="[^"]*" y1="([^"]*)"', plot[0])]
+    zero, full = (float(y) for y in re.findall(r'class="grid"[^>]*y1="([^"]*)"', plot[0])[::2])
+    # By chance, a zero stands alone with d squared, and in a run of two with twice (1 - d) d squared.
+    share = 104 / 200
+    for line, length in ((lines[0], (1,)), (lines[1], (2, 3))):
+        expected = sum(n * share ** 2 * (1 - share) ** (n - 1) for n in length)
+        assert (zero - line) / (zero - full) * 0.8 == pytest.approx(expected, abs=0.002)
+
+
+def test_arrays_without_zeros_and_of_one_block_have_no_plots_of_them(cdma) -> None:
+    np.savez("full.npz", a=np.ones(2048, np.float32))
+    assert cdma("characterise", "full.npz", "--report", "page.html").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "Runs of zeros" not in page
+    assert "Clustering" not in page
 
 
 def test_layers_of_several_dumps_are_kept_apart(cdma) -> None:
@@ -126,9 +160,10 @@ def test_layers_of_several_dumps_are_kept_apart(cdma) -> None:
     over = out[out.index("Density over training"):]
     assert (cells(over, "a:x"), cells(over, "b:x")) == (["a:x", "1.000"], ["b:x", "0.000"])
     page = Path("page.html").read_text(encoding="utf-8")
-    for name in ("a:fc", "b:fc", "a:p000/x", "b:p000/x"):
-        # In a plot of ratios and in the table, and layers without steps in the plot of densities.
-        assert page.count(f">{name}<") == 2 + ("fc" in name)
+    # In a plot of ratios and in the table; layers without steps in the plot of densities, and what has zeros in that of
+    # their runs, under the name of the layer.
+    for name, times in {"a:fc": 3, "b:fc": 4, "a:p000/x": 2, "b:p000/x": 2}.items():
+        assert page.count(f">{name}<") == times
 
 
 def test_one_dump_an_epoch(cdma) -> None:
@@ -148,8 +183,8 @@ def test_report_without_steps(cdma) -> None:
     page = Path("page.html").read_text(encoding="utf-8")
     assert "over training" not in page
     assert "<h2>Density of each array</h2>" in page
-    # Densities, ratios, and codings by layout as stored and narrowed.
-    assert page.count("<svg") == 1 + 1 + 2
+    # Densities, ratios, codings by layout as stored and narrowed, and the runs of the one array that has zeros.
+    assert page.count("<svg") == 1 + 1 + 2 + 1
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

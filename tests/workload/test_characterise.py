@@ -197,6 +197,43 @@ def test_lines_have_a_point_for_every_value() -> None:
     assert len(whole.attrib["points"].split()) == 2
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_columns_are_as_high_as_their_values(large: bool) -> None:
+    drawn = ET.fromstring(plots.columns("runs <", ["1", "", "4+"], [0.5, 0.0, 0.125], [0.25, 0.0, 0.5], 0.5, large))
+    bars = [(float(bar.attrib["y"]), float(bar.attrib["height"])) for bar in drawn.iter("rect")]
+    tall = bars[0][1]
+    assert [round(height / tall, 2) for _, height in bars] == [1, 0, 0.25]
+    assert len({round(top + height, 1) for top, height in bars}) == 1
+    marks = [float(line.attrib["y1"]) for line in drawn.iter("line") if line.attrib["class"] == "mark"]
+    bottom = bars[1][0]
+    assert [round((bottom - mark) / tall, 1) for mark in marks] == [0.5, 0, 1]
+    said = [text.text for text in drawn.iter("text")]
+    assert said == ["runs <", "0%", "25%", "50%", *(["50", "1", "0", "12", "4+"] if large else ["1", "4+"])]
+
+
+def test_values_above_columns_keep_clear_of_the_lines() -> None:
+    drawn = ET.fromstring(plots.columns("runs", ["1", "2", "3"], [0.4, 0.4, 0.4], [0.0, 0.43, 0.9], large=True))
+    lines = [float(line.attrib["y1"]) for line in drawn.iter("line") if line.attrib["class"] == "mark"]
+    heads = [float(text.attrib["y"]) for text in drawn.iter("text") if text.text == "40"]
+    tops = [float(bar.attrib["y"]) for bar in drawn.iter("rect")]
+    assert heads[0] == heads[2] == tops[0] - 4
+    assert heads[1] == lines[1] - 4
+
+
+def test_stems_reach_from_one_to_their_values() -> None:
+    drawn = ET.fromstring(plots.stems("clustering", {"a": 10.0, "b": 0.1, "c & d": None, "e": 100.0}, 0.1, 100.0))
+    stems = [line for line in drawn.iter("line") if "stroke" in line.attrib]
+    lengths = [float(stem.attrib["x2"]) - float(stem.attrib["x1"]) for stem in stems]
+    assert lengths[0] > 0
+    assert [round(length / lengths[0], 2) for length in lengths] == [1, -1, 2]
+    assert len({stem.attrib["x1"] for stem in stems}) == 1
+    (one,) = [line.attrib["x1"] for line in drawn.iter("line") if line.get("class") == "mark"]
+    assert one == stems[0].attrib["x1"]
+    said = [text.text for text in drawn.iter("text")]
+    assert said == ["0.1", "1", "10", "100", "a", "10.0", "b", "0.1", "c & d", "e", "100.0"]
+    assert plots.stems("none", {}, 1.0, 1.0) == ""
+
+
 def test_legend_names_every_series() -> None:
     said = ET.fromstring(plots.legend(["NCHW", "N<"], "bound"))
     assert [key.findall("i")[0].tail for key in said] == ["NCHW", "N<", "bound"]

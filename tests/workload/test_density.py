@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from workload.density import Density, Spread, ZeroRuns, elements, measure
+from workload.density import Density, Spread, ZeroRuns, elements, measure, strewn
 
 
 def listed_runs(values: list[int]) -> list[int]:
@@ -70,9 +70,9 @@ def test_sums_over_arrays(parts: list[np.ndarray]) -> None:
 
 def test_clustering_tells_strewn_from_heaped() -> None:
     rng = np.random.default_rng(1)
-    strewn = (rng.random(1 << 20) < 0.25).astype(np.float32)
-    heaped = np.sort(strewn)
-    assert measure(strewn).spread.clustering == pytest.approx(1, abs=0.25)
+    independent = (rng.random(1 << 20) < 0.25).astype(np.float32)
+    heaped = np.sort(independent)
+    assert measure(independent).spread.clustering == pytest.approx(1, abs=0.25)
     # All blocks but one are full or empty: nearly d (1 - d) of variance, where d (1 - d) / 1024 is that of chance.
     assert measure(heaped).spread.clustering == pytest.approx(1024, rel=0.02)
 
@@ -88,8 +88,35 @@ def test_as_dict_has_every_figure() -> None:
     facts = measure(np.array([0, 0, 0, 1, 0], np.uint8)).as_dict()
     assert facts == {"elements": 5, "nonzero": 1, "density": 0.2, "zero_runs": 2, "zero_run_mean": 2.0,
                      "zero_run_p50": 1, "zero_run_p90": 3, "zero_run_p99": 3, "zero_run_longest": 3,
+                     "zero_runs_by_length": [{"from": 1, "to": 1, "runs": 1, "zeros": 1},
+                                             {"from": 2, "to": 3, "runs": 1, "zeros": 3}],
                      "block_density_variance": None, "clustering": None}
     assert measure(np.zeros(0, np.float32)).as_dict()["density"] is None
+
+
+def test_runs_by_powers_of_two() -> None:
+    assert ZeroRuns((1, 2, 3, 4, 8, 9, 15), (5, 1, 2, 1, 1, 1, 1)).by_powers() == [
+        {"from": 1, "to": 1, "runs": 5, "zeros": 5}, {"from": 2, "to": 3, "runs": 3, "zeros": 8},
+        {"from": 4, "to": 7, "runs": 1, "zeros": 4}, {"from": 8, "to": 15, "runs": 3, "zeros": 32}]
+    # A class without runs between others is there, and nothing beyond the longest.
+    assert [entry["runs"] for entry in ZeroRuns((1, 4), (2, 2)).by_powers()] == [2, 0, 2]
+    assert ZeroRuns().by_powers() == []
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3, 0.9])
+def test_runs_of_zeros_drawn_on_their_own(density: float) -> None:
+    expected = {length: length * density ** 2 * (1 - density) ** (length - 1) for length in range(1, 2000)}
+    for shortest in (1, 2, 5, 40):
+        assert strewn(density, shortest) == pytest.approx(
+            sum(share for length, share in expected.items() if length >= shortest))
+    found = measure((np.random.default_rng(3).random(1 << 20) < density).astype(np.uint8)).runs
+    zeros = sum(entry["zeros"] for entry in found.by_powers())
+    assert sum(entry["zeros"] for entry in found.by_powers() if entry["from"] >= 4) / zeros == pytest.approx(
+        strewn(density, 4), abs=0.01)
+
+
+def test_without_zeros_or_with_zeros_alone_runs_are_none_or_endless() -> None:
+    assert [strewn(1.0, 1), strewn(1.0, 2), strewn(0.0, 1), strewn(0.0, 1 << 20)] == [1, 0, 1, 1]
 
 
 def test_mistakes_are_named() -> None:
