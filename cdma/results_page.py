@@ -42,7 +42,7 @@ def results_page(figures: dict[str, Any]) -> Page:
 def _summary(figures: dict[str, Any]) -> list[Part]:
     old, new = figures["headlines"]
     dump = figures["dumps"][0]["in_all"]
-    training = next(dump["training"] for dump in figures["dumps"] if dump["training"])
+    training = _over_training(figures)["training"]
     saved = [_saved(row) for row in figures["networks"][0]["rows"] if row["paper"]]
     wide = {(link["name"], link["gpu"]): link["average_gain"] for link in figures["links"]
             if link["engine"] == "wide"}
@@ -55,6 +55,11 @@ def _summary(figures: dict[str, Any]) -> list[Part]:
            for row in ("vdnn", "zvc")},
         **{f"{where}{of}_{what}": line[side][f"{what}_gain"] for of, line in (("old", old), ("new", new))
            for where, side in (("", "here"), ("paper_", "paper")) for what in ("average", "highest")})
+
+
+def _over_training(figures: dict[str, Any]) -> dict[str, Any]:
+    """The dump of a network over its training."""
+    return next(dump for dump in figures["dumps"] if dump["training"])
 
 
 def _beside(figures: dict[str, Any]) -> Iterator[Part]:
@@ -79,6 +84,8 @@ def _beside(figures: dict[str, Any]) -> Iterator[Part]:
 def _differences(figures: dict[str, Any]) -> list[Part]:
     paper = figures["headlines"][0]["paper"]
     sparsest = min((row for dump in figures["dumps"] for row in dump["arrays"]), key=lambda row: row["density"])
+    digits = _over_training(figures)
+    ratios = [row["ratio"]["zvc"] for row in digits["arrays"]]
     slow, fast = figures["efficiencies"][0], figures["efficiencies"][-1]
     gains = {row["network"]: _gain(row, "zvc") for row in figures["networks"][0]["rows"] if row["paper"]}
     most, least = max(gains, key=lambda name: gains[name]), min(gains, key=lambda name: gains[name])
@@ -86,7 +93,8 @@ def _differences(figures: dict[str, Any]) -> list[Part]:
     return prose(
         words.DIFFERENCES, paper_density=figures["engines"]["density"], paper_ratio=paper["average_ratio"],
         paper_highest=paper["highest_ratio"], ratio_of_average=_ratio(figures["engines"]["density"]),
-        ratio_low=_ratio(0.1), ratio_high=_ratio(0.66), density_of_ratio=_density(paper["average_ratio"]),
+        arrays_ratio=sum(ratios) / len(ratios), arrays_density=digits["in_all"]["density"],
+        arrays_together=_ratio(digits["in_all"]["density"]), density_of_ratio=_density(paper["average_ratio"]),
         density_of_highest=_density(paper["highest_ratio"]), sparsest=sparsest["array"],
         sparsest_density=sparsest["density"], slow=slow["efficiency"], fast=fast["efficiency"],
         slow_gain=slow["headlines"]["titan-xp"]["average_gain"],

@@ -38,10 +38,10 @@ DIFFERENCES = """\
   average of {paper_density}, and five of the six networks have it behind every ReLU. SqueezeNet has what is counted in
   the shipped dump: one photograph through trained, pruned weights. So this page says nothing of one layer against
   another in those five, nor of how their densities move while they train.
-- **Average ratio.** One density gives one ratio, {ratio_of_average:.2f}. The average of different ratios lies above the
-  ratio of the average density: two tensors of 0.10 and 0.66 have the average 0.38 and the ratios {ratio_low:.2f} and
-  {ratio_high:.2f}. And the input of a network, pictures without zeros, is swapped too. A ratio of {paper_ratio} takes a
-  density of {density_of_ratio:.2f} in all that is swapped.
+- **Average ratio.** One density gives one ratio, {ratio_of_average:.2f}; layers that differ have a higher average. The
+  arrays of the small network average {arrays_ratio:.2f} over its training, where their density in all,
+  {arrays_density:.2f}, gives {arrays_together:.2f}. And the input of a network, pictures without zeros, is swapped too.
+  A ratio of {paper_ratio} takes a density of {density_of_ratio:.2f} in all that is swapped.
 - **Highest ratio.** {paper_highest} takes a layer of density {density_of_highest:.3f}. The sparsest array of the
   shipped dumps, `{sparsest}`, has {sparsest_density:.3f}.
 - **Compute times.** The paper measured layers on the GPU; here they come from a roofline at half of the peak. The
