@@ -1,8 +1,20 @@
 """The sub-commands, one per file: ``add`` puts its options into the parser, ``run`` does the work."""
 
-from cdma.commands import area, bench, characterise, compress, decompress, generate, info, results, simulate, timeline
+from cdma.commands import (
+    area,
+    bench,
+    capture,
+    characterise,
+    compress,
+    decompress,
+    generate,
+    info,
+    results,
+    simulate,
+    timeline,
+)
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, characterise, timeline, results, area, compress, decompress, info, bench)
+COMMANDS = (generate, simulate, capture, characterise, timeline, results, area, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

@@ -1,0 +1,218 @@
+"""``cdma capture``: dumps of what backward keeps, from a training script of the user's or from the worked example."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import traceback
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any
+
+from cdma.options import add_command, json_option, whole_number
+from cdma.output import count, fixed, print_json, table
+from cdma.progress import Progress
+
+_DESCRIPTION = """\
+Write the activations that backward keeps while a PyTorch model trains, as a dump that all other commands read. The
+script runs as it does under python, with its own arguments behind its name; options of this command stand before it.
+The model is the first module that is called in training mode; a step is a call of it, and an epoch an iteration over a
+torch DataLoader. Results of the training do not change. Arrays are named after modules, step000100/features.3.
+
+With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is captured
+at five points of its training; --narrow rounds the activations that it keeps. --accuracy trains it with every format
+and several seeds, and tells the accuracies.
+
+PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
+capture from within a program."""
+
+_EXAMPLES = """\
+  cdma capture --example digits                           the worked example, as a first dump
+  cdma characterise digits                                densities and ratios of it, over its training
+  cdma capture -o dump train.py --epochs 5                every 100th step of a script
+  cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
+  cdma capture -o dump --steps 0,10,1000 --outputs train.py
+  cdma capture --accuracy --seeds 3                       training with rounded activations"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "capture", "dumps of activations from a PyTorch training", _DESCRIPTION, _EXAMPLES,
+                         run)
+    parser.add_argument("script", nargs="?", metavar="SCRIPT.py", help="script that trains a model")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT ...", help="its arguments")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="folder of the dump")
+    parser.add_argument("--every", type=_count, metavar="N", help="capture every Nth step (default: 100)")
+    parser.add_argument("--steps", type=_steps, metavar="N,...", help="capture these steps instead")
+    parser.add_argument("--modules", action="append", metavar="PATTERN", help="capture arrays of modules of this name "
+                        "or class, for instance 'conv*' or ReLU; may be repeated (default: all)")
+    parser.add_argument("--model", default="*", metavar="CLASS", help="class of the model, where there are several")
+    parser.add_argument("--outputs", action="store_true", help="also what modules return and backward does not keep")
+    parser.add_argument("--least", type=_size, default=4096, metavar="SIZE", help="leave arrays out that have fewer "
+                        "bytes in the whole batch (default: 4K)")
+    parser.add_argument("--max-array", type=_size, default=4 << 20, metavar="SIZE", help="most bytes of an array: the "
+                        "first samples of the batch are kept, whole (default: 4M)")
+    parser.add_argument("--max-total", type=_size, default=1 << 30, metavar="SIZE", help="most bytes of the dump: the "
+                        "training goes on without capture (default: 1G)")
+    parser.add_argument("--form", choices=("npz", "safetensors"), help="kind of the files (default: npz; safetensors "
+                        "for steps with bfloat16 or float8 values, which npz cannot hold)")
+    parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
+    parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
+                        "activations")
+    parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
+                        help="round what the example keeps to this format; with --accuracy may be repeated (default: "
+                        "none, and with --accuracy none, bfloat16 and float16)")
+    parser.add_argument("--seeds", type=_count, metavar="N", help="--accuracy: train N times (default: 5)")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Capture and print what was written."""
+    if (call.script is not None) + (call.example is not None) + call.accuracy != 1:
+        raise ValueError("give one of a script, --example FOLDER and --accuracy")
+    if call.script is not None:
+        return _script(call)
+    if call.output is not None:
+        raise ValueError("-o is for the dump of a script: --example names its own folder, --accuracy writes none")
+    return _accuracy(call) if call.accuracy else _example(call)
+
+
+def _script(call: argparse.Namespace) -> int:
+    from workload.capturing import CaptureError, capture
+    from workload.capturing.manifest import check_folder
+
+    if call.output is None:
+        raise ValueError(f"say where the dump goes, before the script: cdma capture -o FOLDER {call.script}")
+    if call.narrow or call.seeds:
+        raise ValueError("--narrow and --seeds are for the worked example: a script's training is left as it is")
+    check_folder(call.output)
+    from workload.capturing.script import Watched, run_script
+
+    watched = Watched(lambda model: capture(model, call.output, every=call.every or 100, steps=call.steps,
+                                            **_choices(call)), call.model)
+    code = 0
+    try:
+        # Standard output is for the JSON alone.
+        with redirect_stdout(sys.stderr) if call.json else nullcontext():
+            run_script(call.script, call.arguments, watched)
+    except CaptureError:
+        raise
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except Exception as error:
+        traceback.print_exception(type(error), error, _within(error, call.script))
+        code = 1
+    finally:
+        if watched.watcher is not None and watched.watcher.step:
+            _tell(call, call.output, {})
+    if watched.watcher is None and not code:
+        raise ValueError(f"{call.script} called no torch.nn.Module{f' of class {call.model}' * (call.model != '*')} in "
+                         "training mode, with gradients recorded and parameters to learn")
+    return code
+
+
+def _example(call: argparse.Namespace) -> int:
+    from workload.capturing.manifest import check_folder
+
+    if call.every or call.steps or call.seeds:
+        raise ValueError("--example is captured at points of its own: leave --every, --steps and --seeds out")
+    if len(call.narrow or ()) > 1:
+        raise ValueError("--example is trained once: give one --narrow, or compare formats with --accuracy")
+    check_folder(call.example)
+    from workload.capturing.example import example
+
+    with Progress() as progress:
+        done = example(call.example, _formats(call.narrow or ["none"])[0], progress=progress, **_choices(call))
+    _tell(call, call.example, {"example": {"narrow": done.narrow, "accuracy": done.accuracy,
+                                           "losses": list(done.losses)}})
+    return 0
+
+
+def _accuracy(call: argparse.Namespace) -> int:
+    from workload.capturing.accuracy import accuracies
+
+    if call.every or call.steps:
+        raise ValueError("--accuracy writes no dump: leave --every and --steps out")
+    with Progress() as progress:
+        found = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
+    if call.json:
+        print_json({"formats": [{"narrow": entry.narrow, "accuracy": entry.mean, "spread": entry.spread,
+                                 "loss": entry.loss, "runs": [asdict(done) for done in entry.runs]}
+                                for entry in found]})
+        return 0
+    rows = [[entry.narrow or "none", str(len(entry.runs)), fixed(100 * entry.mean, 2),
+             fixed(None if entry.spread is None else 100 * entry.spread, 2),
+             fixed(100 * min(run.accuracy for run in entry.runs), 2),
+             fixed(100 * max(run.accuracy for run in entry.runs), 2), fixed(entry.loss, 4)] for entry in found]
+    print("Test images that the worked example reads, in %, with what it keeps for backward rounded:\n")
+    print(table(["format", "runs", "mean", "spread", "least", "most", "loss"], rows))
+    return 0
+
+
+def _tell(call: argparse.Namespace, folder: str, more: dict[str, Any]) -> None:
+    """Print what a dump holds."""
+    from workload.capturing.manifest import read_manifest
+
+    manifest = read_manifest(folder)
+    arrays = manifest["arrays"]
+    if call.json:
+        print_json({"folder": folder, **{key: manifest[key] for key in ("model", "files", "notes")},
+                    "arrays": len(arrays), **more})
+        return
+    rows = []
+    for entry in manifest["files"]:
+        own = [array for array in arrays.values() if array["file"] == entry["file"]]
+        sizes = [math.prod(array["full_shape"]) for array in own]
+        rows.append([entry["file"], "" if entry["epoch"] is None else count(entry["epoch"]), count(len(own)),
+                     count(entry["bytes"]), count(entry["saved_bytes"]),
+                     fixed(sum(array["density"] * size for array, size in zip(own, sizes, strict=True)) / sum(sizes)
+                           if own else None, 3)])
+    steps = "1 step" if len(rows) == 1 else f"{len(rows)} steps"
+    print(f"{manifest['model']}, {steps} captured; what backward keeps is of the whole batch:\n")
+    print(table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows))
+    for note in manifest["notes"]:
+        print(f"\n{note}")
+    if "example" in more:
+        print(f"\n{100 * more['example']['accuracy']:.1f} % of the test images read")
+    print(f"\ndump: {folder} (cdma characterise {folder} measures it)")
+
+
+def _choices(call: argparse.Namespace) -> dict[str, Any]:
+    return {"modules": call.modules or ("*",), "outputs": call.outputs, "least": call.least,
+            "max_array": call.max_array, "max_total": call.max_total, "form": call.form}
+
+
+def _formats(names: list[str]) -> list[str | None]:
+    return [None if name == "none" else name for name in names]
+
+
+def _within(error: BaseException, script: str) -> TracebackType | None:
+    """The traceback of an error from the script on; how it was started is of no interest."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != script:
+        trace = trace.tb_next
+    return trace
+
+
+def _count(text: str) -> int:
+    number = whole_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError("must be a whole number of 1 or more, not 0")
+    return number
+
+
+def _steps(text: str) -> list[int]:
+    return [whole_number(part) for part in text.split(",")]
+
+
+def _size(text: str) -> int:
+    from workload.capturing.settings import byte_count
+
+    try:
+        return byte_count(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
