@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from golden import zvc
 from golden.headers import HEADER_BYTES
 from workload.plan.cycles import Timing
-from workload.plan.treatments import Treatment
+from workload.plan.treatments import Treatment, expected
 
 __all__ = ["Controller", "Counts", "Settings"]
 
 _RAREST = 16    # times as long as at first, at most, until a treatment is tried again
 _NEAR = 10      # times the gain: what is known to lose more is not tried again
+_EQUAL = 0.1    # times the gain: times that differ by less are equal
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,14 @@ class Counts:
 
 @dataclass
 class _Known:
-    """What is known of a treatment: the factors, there and back, by which its times differ from the rough ones, whether
-    it ran, and when to try it the next time."""
+    """What is known of a treatment: when to try it the next time, whether it ran, and the factors, there and back, by
+    which its times differed from the rough ones."""
 
     wait: int
     due: int
+    ran: bool = False
     offload: float = 1.0
     prefetch: float = 1.0
-    ran: bool = False
 
 
 class Controller:
@@ -123,12 +124,14 @@ class Controller:
         self._timing = timing
         self._hidden = hidden
         self._known = [_Known(self.settings.period, self.settings.period) for _ in options]
-        self._filled: dict[tuple[int, int], float] = {}
+        self._filled: dict[int, float] = {}
         self._proposal, self._agreed = self.current, 0
         self._iteration = 0
         self._now = self.current
-        plain = Treatment(1, leave_raw=True)
-        self._enough = self.settings.gain * sum(timing.rough(raw_bytes, self._link_bytes(plain, 1.0)))
+        self._factors = 1.0, 1.0
+        # What is left raw does not depend on the values.
+        self._left_raw = {number: _exact(how, raw_bytes, timing) for number, how in enumerate(options) if how.leave_raw}
+        self._enough = self.settings.gain * sum(_exact(Treatment(1, leave_raw=True), raw_bytes, timing))
 
     def next(self) -> Treatment:
         """How to move the tensor in the next iteration."""
@@ -160,7 +163,7 @@ class Controller:
         guarded = [self._exposed(number, self._hidden * (1 - self.settings.reserve))
                    for number in range(self.current + 1)]
         for number in range(self.current):
-            if guarded[number] <= guarded[self.current]:
+            if guarded[number] <= guarded[self.current] + _EQUAL * self._enough:
                 return number
         for number in range(self.current + 1, len(self.options)):
             near = exposed[number] <= min(exposed) + self._enough
@@ -182,14 +185,15 @@ class Controller:
     def _learn(self, counts: Counts) -> None:
         """What an iteration tells of the tensor and of its treatment."""
         how, known = self.options[self._now], self._known[self._now]
-        unit = how.element_bytes, how.narrow
+        unit = _unit(how)
         filled = counts.nonzero * how.element_bytes * how.part / self._raw_bytes
         before = self._filled.get(unit, 0.0)
         # Counts in other elements drift as these do.
         drift = filled / before if before else 1.0
         self._filled = {other: min(1.0, share * drift) for other, share in self._filled.items()} | {unit: filled}
         offload, prefetch = self._rough(self._now)
-        known.offload, known.prefetch = counts.offload_cycles / offload, counts.prefetch_cycles / prefetch
+        self._factors = counts.offload_cycles / offload, counts.prefetch_cycles / prefetch
+        known.offload, known.prefetch = self._factors
         known.ran = True
         if self._now == self.current:
             known.due = self._iteration + known.wait
@@ -197,21 +201,35 @@ class Controller:
     def _exposed(self, number: int, hidden: float) -> float:
         """Cycles of both transfers, as far as it is known, that are not hidden."""
         offload, prefetch = self._rough(number)
-        known = self._known[number]
-        return max(0.0, offload * known.offload - hidden) + max(0.0, prefetch * known.prefetch - hidden)
+        if number not in self._left_raw:
+            known = self._known[number]
+            factors = (known.offload, known.prefetch) if known.ran else self._factors
+            offload, prefetch = offload * factors[0], prefetch * factors[1]
+        return max(0.0, offload - hidden) + max(0.0, prefetch - hidden)
 
     def _rough(self, number: int) -> tuple[float, float]:
+        """Cycles of both transfers when all blocks are filled alike."""
+        if number in self._left_raw:
+            return self._left_raw[number]
         how = self.options[number]
-        filled = self._filled.get((how.element_bytes, how.narrow))
+        filled = self._filled.get(_unit(how))
         if filled is None:
             filled = next(iter(self._filled.values()), 1.0)
         return self._timing.rough(self._raw_bytes, self._link_bytes(how, filled))
 
     def _link_bytes(self, how: Treatment, filled: float) -> float:
-        """Bytes on the link when all blocks are filled alike."""
         coded = self._raw_bytes / how.part
-        headers = HEADER_BYTES * -(-self._raw_bytes // self._timing.config.block_bytes)
-        if how.leave_raw:
-            return coded + headers
         lines = coded / zvc.LINE_BYTES * zvc.TAG_BYTES[how.element_bytes] + filled * coded
+        headers = HEADER_BYTES * -(-self._raw_bytes // self._timing.config.block_bytes)
         return (min(lines, coded) if how.fallback else lines) + headers
+
+
+def _exact(how: Treatment, raw_bytes: int, timing: Timing) -> tuple[float, float]:
+    """Cycles of both transfers of what is left raw."""
+    blocks = expected(raw_bytes, 1.0, how, timing.config.block_bytes)
+    return timing.offload(blocks), timing.prefetch(blocks)
+
+
+def _unit(how: Treatment) -> int:
+    """Bytes in memory of the elements that are counted: rounding keeps zeros, and makes few."""
+    return how.element_bytes * how.part

@@ -127,7 +127,7 @@ def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
     size = block_bytes // how.part
     full = coded.size // size * size
     lines = zvc.line_packed_bytes(coded[:full], how.element_bytes)
-    lengths = lines.reshape(full // size, -1).sum(axis=1)
+    lengths = lines.reshape(full // size, size // zvc.LINE_BYTES).sum(axis=1)
     rest = coded[full:]
     if rest.size:
         lengths = np.append(lengths, zvc.packed_bytes(rest, how.element_bytes))
