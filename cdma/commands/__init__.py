@@ -9,6 +9,7 @@ from cdma.commands import (
     decompress,
     generate,
     info,
+    plan,
     results,
     simulate,
     timeline,
@@ -16,5 +17,6 @@ from cdma.commands import (
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, results, area, compress, decompress, info, bench)
+COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, compress, decompress, info,
+            bench)
 """The sub-commands in the order of the help."""
