@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.commands.simulate import named_arrays
 from cdma.numbers import amount, positive, share
-from cdma.options import add_command, element_option, engine, engine_option, json_option, whole_number
+from cdma.options import add_command, dtype_option, element_option, engine, engine_option, json_option, whole_number
 from cdma.output import print_json
 from cdma.plan_output import plan_text
 from cdma.progress import Progress
@@ -52,6 +52,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--array", action="append", metavar="NAME", help="array of a dump; may be repeated (default: "
                         "all)")
     element_option(parser, "bits of a raw file's elements")
+    dtype_option(parser)
     engine_option(parser, "engine: preset (default, paper, tiny, wide) or TOML file (default: default)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
@@ -164,7 +165,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
     for option in _NETWORK:
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for networks, not for dumps: leave it out, or name a network")
-    arrays = named_arrays([Path(path) for path in sources], call.array, call.element)
+    arrays = named_arrays([Path(path) for path in sources], call.array, call.element, call.dtype)
     found = []
     for name, array in arrays.items():
         progress("predicting", len(found), len(arrays))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.engine_output import engine_simulation_text, planned_simulation_text
 from cdma.errors import CheckError, simulation_errors
-from cdma.options import add_command, element_option, engine, engine_option, json_option, whole_number
+from cdma.options import add_command, dtype_option, element_option, engine, engine_option, json_option, whole_number
 from cdma.output import print_json, simulation_text
 from cdma.planned import planned
 from cdma.progress import Progress
@@ -51,11 +51,13 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "simulate", "send dumps through the simulated Verilog, check every byte",
                          _DESCRIPTION, _EXAMPLES, run)
-    parser.add_argument("dumps", nargs="*", metavar="DUMP", help=".npy, .npz, or raw elements (with --element); "
+    parser.add_argument("dumps", nargs="*", metavar="DUMP", help=".npy, .npz, .safetensors, .pt, a folder that "
+                        "cdma capture wrote, or raw elements (with --element or --dtype); "
                         "default: the dump that ships with the project")
-    parser.add_argument("--array", action="append", metavar="NAME", help="array of a .npz file; may be repeated "
+    parser.add_argument("--array", action="append", metavar="NAME", help="array to take; may be repeated "
                         "(default: all)")
     element_option(parser, "bits of an element (default: those of each array's values)")
+    dtype_option(parser)
     parser.add_argument("--narrow", choices=("float16", "bfloat16", "float8_e4m3", "none"),
                         help="format to round floating-point arrays to when --element is smaller than their values")
     engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
@@ -86,10 +88,10 @@ def run(call: argparse.Namespace) -> int:
     config = engine(call.engine, call.settings) if call.engine else None
     paths = [Path(path) for path in call.dumps]
     if call.plan:
-        return _finish(planned(call.plan, config, named_arrays(paths, call.array, call.element), latency=call.latency,
-                               stalls=call.stalls, seed=call.seed, waves=waves, build_dir=build_dir),
-                       planned_simulation_text, call.json, waves)
-    arrays = arrays_by_element(paths, call.array, call.element, call.narrow)
+        arrays = named_arrays(paths, call.array, call.element, call.dtype)
+        return _finish(planned(call.plan, config, arrays, latency=call.latency, stalls=call.stalls, seed=call.seed,
+                               waves=waves, build_dir=build_dir), planned_simulation_text, call.json, waves)
+    arrays = arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype)
     with Progress() as progress:
         if config is not None:
             outcome = simulated_engine(config, arrays, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
@@ -192,18 +194,19 @@ def _probability(text: str) -> float:
 
 
 def arrays_by_element(paths: list[Path], names: list[str] | None, element: int | None,
-                      form: str | None) -> dict[int, dict[str, np.ndarray]]:
+                      form: str | None, dtype: str | None = None) -> dict[int, dict[str, np.ndarray]]:
     """The arrays to send, narrowed where asked, by element size in bytes; of the shipped dump when no path is given."""
     from workload.load import own_element_bytes
 
     groups: dict[int, dict[str, np.ndarray]] = {}
-    for title, array in named_arrays(paths, names, element).items():
+    for title, array in named_arrays(paths, names, element, dtype).items():
         element_bytes = element // 8 if element else own_element_bytes(array)
         groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
     return groups
 
 
-def named_arrays(paths: list[Path], names: list[str] | None, element: int | None) -> dict[str, np.ndarray]:
+def named_arrays(paths: list[Path], names: list[str] | None, element: int | None,
+                 dtype: str | None = None) -> dict[str, np.ndarray]:
     """The arrays of dumps by name, behind the file's where there are several; of the shipped dump without paths.
 
     Raises
@@ -216,7 +219,7 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
 
     found: dict[str, np.ndarray] = {}
     for path in paths or [shipped()]:
-        for name, array in load(path, names, element_bytes=element and element // 8).items():
+        for name, array in load(path, names, dtype, element and element // 8).items():
             title = name if len(paths) < 2 else f"{path.stem}:{name}"
             if title in found:
                 raise ValueError(f"two arrays would be called {title}: take {path} alone")
@@ -225,15 +228,16 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
 
 
 def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | None) -> np.ndarray:
+    from workload.load import is_floating, type_name, values
     from workload.narrow import narrow
 
     if array.size == 0:
         raise ValueError(f"{title} is empty: there is nothing to simulate")
-    if array.dtype.kind == "f" and array.dtype.itemsize > element_bytes and element_bytes < 4 and form != "none":
-        return narrow(array, element_bytes, form)
+    if is_floating(array.dtype) and array.dtype.itemsize > element_bytes and element_bytes < 4 and form != "none":
+        return narrow(values(array), element_bytes, form)
     if form not in (None, "none"):
-        raise ValueError(f"{title} holds {array.dtype}, which {8 * element_bytes}-bit elements do not narrow: leave "
-                         f"--narrow out, or give --element")
+        raise ValueError(f"{title} holds {type_name(array.dtype)}, which {8 * element_bytes}-bit elements do not "
+                         "narrow: leave --narrow out, or give --element")
     if array.nbytes % element_bytes:
         raise ValueError(f"{title} has {array.nbytes} bytes, no multiple of the {element_bytes} bytes of an element")
     return array

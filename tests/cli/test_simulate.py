@@ -60,6 +60,18 @@ def test_table_with_stalls_and_a_raw_file(cdma, build_dir: Path, tmp_path: Path)
     assert "1 passed, 0 failed" in outcome.out
 
 
+def test_short_floats_as_they_are_and_narrowed(cdma, build_dir: Path) -> None:
+    numbers = np.maximum(np.random.default_rng(6).standard_normal(600), 0).astype(np.float32)
+    codes = (numbers.view(np.uint32) >> 16).astype("<u2")
+    Path("raw.bin").write_bytes(codes.tobytes())
+    options = ("--dtype", "bfloat16", "--build-dir", build_dir, "--json")
+    (row,) = cdma("simulate", "raw.bin", *options).json["arrays"]
+    assert (row["element_bits"], row["packed_bytes"], row["passed"]) == (16, zvc.packed_bytes(codes, 2), True)
+    (row,) = cdma("simulate", "raw.bin", "--element", 8, *options).json["arrays"]
+    exact = (codes.astype(np.uint32) << 16).view(np.float32)
+    assert (row["raw_bytes"], row["packed_bytes"]) == (600, zvc.packed_bytes(narrow(exact, 1), 1))
+
+
 def test_arrays_of_several_dumps_are_told_apart(cdma, build_dir: Path) -> None:
     np.savez("a.npz", x=np.ones(3, np.float32))
     np.savez("b.npz", x=np.zeros(3, np.float32))
