@@ -28,7 +28,7 @@ _EXAMPLES = """\
   cdma characterise epoch*.npz --jobs 8                   one dump an epoch, eight worker processes
   cdma characterise maps.npy --layout NHWC --narrow bfloat16
   cdma characterise net.safetensors net.pt captured/      arrays of other formats, and a folder of cdma capture
-  cdma characterise maps.bin --dtype bfloat16 --shape 32x64x28x28
+  cdma characterise maps.bin --dtype bfloat16 --shape 32,64,28,28
   cdma characterise /shared/run7 --scheduler tcp://10.0.0.1:8786
   cdma characterise dump.npz --json | jq '.arrays[].variants[0].codings.blocks.ratio'"""
 
@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
                         "all)")
     element_option(parser, "bits of a raw file's elements")
     dtype_option(parser)
-    parser.add_argument("--shape", type=_shape, metavar="NxCxHxW", help="shape of a raw file's array (default: one "
+    parser.add_argument("--shape", type=_shape, metavar="N,C,H,W", help="shape of a raw file's array (default: one "
                         "dimension)")
     parser.add_argument("--layout", choices=("NCHW", "NHWC", "CHWN"), default="NCHW",
                         help="layout in which arrays of four dimensions are stored, in all dumps (default: NCHW)")
@@ -62,9 +62,9 @@ def _jobs(text: str) -> int:
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    lengths = text.split("x")
+    lengths = text.split(",")
     if not all(length.isdecimal() for length in lengths):
-        raise argparse.ArgumentTypeError(f"must be whole numbers with x between, as 32x64x28x28, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be whole numbers with commas between, as 32,64,28,28, not {text!r}")
     return tuple(map(int, lengths))
 
 

@@ -85,7 +85,7 @@ def test_raw_elements_of_a_shape_and_a_type_that_numpy_has_not(cdma) -> None:
     maps = np.maximum(np.random.default_rng(4).standard_normal((2, 3, 4, 5)), 0).astype(np.float32)
     codes = (maps.view(np.uint32) >> 16).astype("<u2")
     Path("maps.bin").write_bytes(codes.tobytes())
-    found = cdma("characterise", "maps.bin", "--dtype", "bfloat16", "--shape", "2x3x4x5", "--json").json["arrays"][0]
+    found = cdma("characterise", "maps.bin", "--dtype", "bfloat16", "--shape", "2,3,4,5", "--json").json["arrays"][0]
     assert (found["dtype"], found["shape"]) == ("bfloat16", [2, 3, 4, 5])
     # It has 16 bits already, so that nothing is narrowed.
     assert [(variant["layout"], variant["format"]) for variant in found["variants"]] == [
@@ -196,8 +196,8 @@ def test_report_without_steps(cdma) -> None:
     (["dump.npz", "--report", "dump.npz"], "dump.npz is a dump"),
     (["raw.bin"], "say how large they are"),
     (["raw.bin", "--dtype", "float31"], "there is no type 'float31' of elements"),
-    (["raw.bin", "--dtype", "int8", "--shape", "2x3"], "raw.bin has 8 elements, not the 6 of the shape 2x3"),
-    (["raw.bin", "--dtype", "int8", "--shape", "2,4"], "must be whole numbers with x between, as 32x64x28x28"),
+    (["raw.bin", "--dtype", "int8", "--shape", "2,3"], "raw.bin has 8 elements, not the 6 of the shape 2x3"),
+    (["raw.bin", "--dtype", "int8", "--shape", "2x4"], "must be whole numbers with commas between, as 32,64,28,28"),
     (["dump.npz", "--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "leave it out with --scheduler"),
     (["dump.npz", "--scheduler", "nothing://there"], "there is no Dask scheduler at nothing://there"),
     (["net.safetensors"], "cannot read net.safetensors: No such file"), (["gone.bin"], "cannot read gone.bin: No such"),
