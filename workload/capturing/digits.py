@@ -23,7 +23,7 @@ torch = package("torch", "torch")
 EPOCHS = 12
 BATCH = 64
 _SIDE = 16  # of an image after scaling
-_RATE, _MOMENTUM, _DECAY = 0.05, 0.9, 5e-4
+_RATE, _MOMENTUM, _DECAY = 0.03, 0.9, 5e-4
 
 
 @dataclass(frozen=True)
