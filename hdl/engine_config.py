@@ -52,12 +52,16 @@ class EngineConfig(Settings):
         False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
         "true or false; needs 16 in element_bits, and block_bytes of 1024 or more")
     pipeline: str = parameter("small", "pipeline of the lanes' cores: small or fast", "small or fast")
+    memories: str = parameter(
+        "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
+        "inferred or wrapped")
 
     def __post_init__(self) -> None:
         for name in ("name", "about"):
             self._check_text(name)
         self._check_name()
         self._check_text("pipeline", PIPELINES)
+        self._check_text("memories", ("inferred", "wrapped"))
         self._check_number("lanes", range(1, 17))
         self._check_number("beat_bytes", BEAT_BYTES)
         self._check_number("link_beat_bytes", BEAT_BYTES)

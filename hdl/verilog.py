@@ -18,6 +18,7 @@ from hdl.axis import AxiStreamCore
 from hdl.config import CoreConfig
 from hdl.engine import Engine
 from hdl.engine_config import EngineConfig
+from hdl.sram import SramWrapping, sram_name, wrapper
 
 __all__ = ["WAIVERS", "Verilog", "emit"]
 
@@ -29,11 +30,18 @@ _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Verilog:
-    """A generated core or engine."""
+    """A generated core or engine; ``sram`` is the wrapper of its memories, where they are wrapped."""
 
     config: CoreConfig | EngineConfig
     text: str
     ports: list[dict[str, Any]]
+    sram: str | None = None
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """All Verilog, by file name."""
+        found = {f"{self.name}.v": self.text}
+        return found if self.sram is None else found | {f"{sram_name(self.name)}.v": self.sram}
 
     @property
     def waivers(self) -> str:
@@ -70,17 +78,19 @@ def emit(config: CoreConfig | EngineConfig) -> Verilog:
     Returns
     -------
     Verilog
-        Text, ports and facts.
+        Text, ports and facts, and the wrapper of the memories where they are wrapped.
     """
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)
-    text = verilog.convert(top, name=config.name, ports=ports, emit_src=False, strip_internal_attrs=True)
+    wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
+    text = verilog.convert(top, platform=SramWrapping(config.name) if wrapped else None, name=config.name, ports=ports,
+                           emit_src=False, strip_internal_attrs=True)
     # Signals without bits are declared, backwards and as two bits, and never used.
     text = _EMPTY.sub("", text)
     facts = [{"name": name, "direction": direction.value, "width": len(value)}
              for name, (value, direction) in ports.items()]
-    return Verilog(config=config, text=text, ports=facts)
+    return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
 
 
 def _ports(top: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hdl.engine_config import EngineConfig
+from hdl.sram import LEAST_BITS
 from synth import area as areas
 from synth import mapping
 from synth.hierarchy import Design, Macro
 from synth.library import Library
 from synth.yosys import Progress, Yosys, find, report
 
-__all__ = ["BIT_UM2", "LEAST_BITS", "NAND2_UM2", "PAPER_MM2", "SCALE_28", "EngineArea", "UnitArea", "engine_area"]
-
-LEAST_BITS = 2048
-"""Memories of fewer bits are rows of registers; from here on they are macros."""
+__all__ = ["BIT_UM2", "NAND2_UM2", "PAPER_MM2", "SCALE_28", "EngineArea", "UnitArea", "division", "engine_area",
+           "lane_roots", "of_lane"]
 
 BIT_UM2 = 0.72
 """Area of a bit in a memory macro with a read and a write port, at 45 nm, decoders and sense amplifiers included. A
@@ -164,10 +163,7 @@ def engine_area(config: EngineConfig, verilog: str, *, liberty: str | Path | Non
     library = areas.cells("liberty" if liberty is not None else "generic", liberty)
     design = Design(verilog, config.name)
     paths = design.paths()
-    parts = [(unit, root) for unit, roots in _UNITS.items() for root in roots if root in paths]
-    lanes = {f"{path}{lane}" for path in ("offload.lane", "prefetch.lane", "offload.walker")
-             for lane in range(config.lanes)}
-    cut = {paths[root] for _, root in parts} | {paths[lane] for lane in lanes}
+    parts, cut = division(design, config.lanes)
     done = 0
 
     def run(part: tuple[str, str]) -> tuple[areas.AreaRow, Counter[Macro]]:
@@ -183,7 +179,7 @@ def engine_area(config: EngineConfig, verilog: str, *, liberty: str | Path | Non
     found: Counter[Macro] = Counter()
     units = []
     for unit in _UNITS:
-        own = [(config.lanes if _of_lane(root) else 1, *result)
+        own = [(config.lanes if of_lane(root) else 1, *result)
                for (of, root), result in zip(parts, results, strict=True) if of == unit]
         if not own:
             continue
@@ -200,7 +196,20 @@ def engine_area(config: EngineConfig, verilog: str, *, liberty: str | Path | Non
                                       for macro, number in sorted(found.items(), reverse=True)}, tuple(units))
 
 
-def _of_lane(root: str) -> bool:
+def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
+    """How an engine is taken apart: each part with its unit before it, and the modules that are cut out of others."""
+    paths = design.paths()
+    parts = [(unit, root) for unit, roots in _UNITS.items() for root in roots if root in paths]
+    return parts, {paths[root] for _, root in parts} | {paths[root] for root in lane_roots(range(lanes))}
+
+
+def lane_roots(lanes: Iterable[int]) -> list[str]:
+    """The roots of what stands there once per lane."""
+    return [f"{path}{lane}" for lane in lanes for path in ("offload.lane", "prefetch.lane", "offload.walker")]
+
+
+def of_lane(root: str) -> bool:
+    """Whether a part belongs to lane 0, which stands for all lanes."""
     return "lane0" in root or "walker0" in root
 
 

@@ -84,7 +84,8 @@ def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, prog
     from synth.engine import engine_area
 
     progress(f"generating {config.name}", 0, 0)
-    text = emit(config).text
+    # Memories count as macros in either case, and are told from the logic where they are inferred.
+    text = emit(config.replace(memories="inferred")).text
     return engine_area(config, text, liberty=liberty, recipe=recipe, progress=progress).as_dict()
 
 

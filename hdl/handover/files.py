@@ -34,7 +34,7 @@ def files(design: Verilog) -> dict[str, str]:
     if isinstance(config, EngineConfig):
         facts["registers"] = register_facts(config)
     found = {
-        f"{name}.v": design.text,
+        **design.sources,
         f"{name}.json": json.dumps(facts, indent=2) + "\n",
         f"{name}.vlt": design.waivers,
         f"{name}.core": core_file(design),

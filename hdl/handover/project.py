@@ -19,8 +19,7 @@ description: "{design.config.about or name}"
 
 filesets:
   rtl:
-    files:
-      - {name}.v
+    files: [{", ".join(design.sources)}]
     file_type: verilogSource
   constraints:
     files:
@@ -48,7 +47,7 @@ targets:
 
 def file_list(design: Verilog) -> str:
     """A command file for simulators and synthesisers (``-f``): the sources, relative to the folder they are in."""
-    return f"{design.name}.v\n"
+    return "".join(f"{name}\n" for name in design.sources)
 
 
 def constraints(design: Verilog, mhz: float = 500.0) -> str:

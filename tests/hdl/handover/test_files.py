@@ -36,6 +36,17 @@ def test_names(engine: Path) -> None:
         f"cdma_paper_compressor.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc")}
 
 
+def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
+    config = load_engine("tiny").replace(name="own", memories="wrapped")
+    for name, text in files(emit(config)).items():
+        (tmp_path / name).write_text(text)
+    assert (tmp_path / "own.f").read_text() == "own.v\nown_sram.v\n"
+    assert "[own.v, own_sram.v]" in (tmp_path / "own.core").read_text()
+    assert "| `own_sram.v` |" in (tmp_path / "README.md").read_text()
+    with tools.environment():
+        subprocess.run(["verilator", "--lint-only", "-Wall", "own.vlt", "-f", "own.f"], cwd=tmp_path, check=True)
+
+
 def test_lint_with_fusesoc(engine: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(engine), "run", "--target", "lint",
                "cdma-rtl:ip:cdma_tiny_engine"]

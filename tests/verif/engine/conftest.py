@@ -24,15 +24,16 @@ EngineBench = Callable[..., dict[str, Any]]
 def engine_bench(request: pytest.FixtureRequest, tmp_path: Path, build_dir: Path, seed: int) -> EngineBench:
     """Runs a bench on an engine, between its own memories or bus models; a failure ends with what replays it.
 
-    ``share`` is the part of the stimuli that a usual run sends, ``full`` that of the full regression.
+    ``share`` is the part of the stimuli that a usual run sends, ``full`` that of the full regression; ``sram`` takes
+    the place of the wrapper of wrapped memories.
     """
 
     def run(config: EngineConfig, module: str, *, share: float, full: float = 1.0, models: bool = False,
-            tests: str | None = None, **job: Any) -> dict[str, Any]:
+            tests: str | None = None, sram: str | None = None, **job: Any) -> dict[str, Any]:
         job = {"image_bytes": _image_bytes(config)} | job
         job |= {"config": config.as_dict(), "share": full if FULL else share, "models": models}
         built = (build_bare(config, build_dir=build_dir) if models else
-                 build_engine(config, image_bytes=job["image_bytes"], build_dir=build_dir))
+                 build_engine(config, image_bytes=job["image_bytes"], build_dir=build_dir, sram=sram))
         try:
             return runner.run(built, module, job=job, folder=tmp_path, seed=seed, tests=tests)
         except runner.BenchError as error:

@@ -1,0 +1,79 @@
+"""Memories as modules that users replace: the wrapper of a macro, and what puts it where a memory would be inferred."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import ClockSignal, Instance, Shape
+from amaranth.lib.memory import Memory
+
+__all__ = ["LEAST_BITS", "SramWrapping", "sram_name", "wrapper"]
+
+LEAST_BITS = 2048
+"""Bits of the smallest memory that is wrapped; smaller ones are rows of registers."""
+
+
+def sram_name(top: str) -> str:
+    """Name of the wrapper's module that goes with a design."""
+    return f"{top}_sram"
+
+
+class SramWrapping:
+    """Stands for a platform while Verilog is generated: large memories become instances of the wrapper.
+
+    Parameters
+    ----------
+    top : str
+        Name of the design.
+    """
+
+    def __init__(self, top: str) -> None:
+        self._name = sram_name(top)
+
+    def get_memory(self, memory: Memory) -> Any:
+        """What is built for a memory (Amaranth asks for it by this name)."""
+        width = Shape.cast(memory.shape).width
+        if width * memory.depth < LEAST_BITS:
+            return memory.elaborate(None)
+        (write,), (read,) = memory.write_ports, memory.read_ports
+        return Instance(
+            self._name, p_WIDTH=width, p_DEPTH=memory.depth, p_ADDRESS_BITS=len(write.addr), i_clk=ClockSignal(),
+            i_write_en=write.en, i_write_addr=write.addr, i_write_data=write.data,
+            i_read_en=read.en, i_read_addr=read.addr, o_read_data=read.data)
+
+
+def wrapper(top: str) -> str:
+    """Verilog of the wrapper, with the contract that a replacement keeps."""
+    name = sram_name(top)
+    return f"""\
+// The memories of {top}. Replace the body of this module by your macros, chosen by WIDTH and DEPTH; as it is, tools
+// infer a memory from it.
+//
+// clk           both ports work on its rising edge
+// write_en      write_data goes to row write_addr
+// read_en       row read_addr shows at read_data after the edge, and stays there until the next edge with read_en
+// Rows are 0 to DEPTH - 1; DEPTH need be no power of two. What is read of a row in the cycle in which it is written
+// does not matter, nor what memory and read_data hold at power-up; there is no reset.
+module {name} #(
+    parameter WIDTH = 32,
+    parameter DEPTH = 128,
+    parameter ADDRESS_BITS = 7
+) (
+    input wire clk,
+    input wire write_en,
+    input wire [ADDRESS_BITS-1:0] write_addr,
+    input wire [WIDTH-1:0] write_data,
+    input wire read_en,
+    input wire [ADDRESS_BITS-1:0] read_addr,
+    output reg [WIDTH-1:0] read_data
+);
+    reg [WIDTH-1:0] rows [0:DEPTH-1];
+
+    always @(posedge clk) begin
+        if (write_en)
+            rows[write_addr] <= write_data;
+        if (read_en)
+            read_data <= rows[read_addr];
+    end
+endmodule
+"""

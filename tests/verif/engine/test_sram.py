@@ -1,0 +1,47 @@
+"""Memories that a user replaces: engines work with macros that keep the wrapper's contract, and with the wrapper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hdl.engine_config import load_engine
+from hdl.sram import LEAST_BITS, sram_name
+from tests.lint import lint
+from verif.engine.build import engine_text
+
+_CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped")
+_SIZE = re.compile(r"\.DEPTH\(32'd(\d+)\),\s*\.WIDTH\(32'd(\d+)\)")
+
+
+def _macros() -> str:
+    return (Path(__file__).parent / "sram.v").read_text().replace("NAME", sram_name(_CONFIG.name))
+
+
+def test_every_large_memory_is_wrapped(build_dir: Path) -> None:
+    text = engine_text(_CONFIG, build_dir, sram="\n")
+    left = [(int(width) + 1) * (int(depth) + 1)
+            for width, depth in re.findall(r"reg \[(\d+):0\] \S+ \[(\d+):0\];", text)]
+    assert left and max(left) < LEAST_BITS
+    sizes = sorted((int(depth), int(width)) for depth, width in _SIZE.findall(text))
+    config = _CONFIG
+    link, beat = 8 * config.link_beat_bytes, 8 * config.beat_bytes
+    queue = 16 * config.queue_depth, 32
+    buffer = config.buffer_bytes // config.link_beat_bytes, link
+    assert sizes == sorted([queue, queue, queue, queue, (128, 32), buffer, buffer,
+                            (2 * config.block_bytes // config.beat_bytes, beat), (2 * 256, link)])
+
+
+def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:
+    lint(_CONFIG.name, engine_text(_CONFIG, build_dir), tmp_path)
+
+
+@pytest.mark.parametrize("module", ["transfers", "faults"])
+def test_macros(module: str, engine_bench) -> None:
+    engine_bench(_CONFIG, f"verif.engine.benches.{module}", share=0.2, sram=_macros())
+
+
+def test_the_wrapper_itself(engine_bench) -> None:
+    engine_bench(_CONFIG, "verif.engine.benches.transfers", share=0.1)
