@@ -79,6 +79,8 @@ def test_one_block_by_hand() -> None:
     empty = packed(np.zeros(512, np.float32).view(np.uint8), Treatment(4), 2048)
     assert timing.offload(empty) == 56 + 128 + 128 + 2 * 68 / 16
     assert timing.prefetch(empty) == 46 + 128
+    # Without a store the block is coded while it is read.
+    assert Timing(ONE_LANE.replace(raw_fallback=False)).offload(empty) == 56 + 128 + 2 * 68 / 16
     # Memories that answer later: once to be read, once to answer the write.
     assert Timing(ONE_LANE, latency=100).prefetch(empty) == 46 + 128 + 200
     # Three lanes: the first one is found in as many cycles as the number of a block has bits.

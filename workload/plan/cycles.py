@@ -1,8 +1,9 @@
 """The cycles that a transfer takes in the engine, block by block, from the bytes of each block.
 
 Offload. A lane reads a block at a beat a cycle, decides how to code it, and codes it at a beat a cycle; the store
-holds two blocks. A block goes to the link when it is whole in the lane's buffer, in the order of the stream. The
-link's writer gathers a burst before it writes it, and holds two. ::
+holds two blocks (without the raw fallback there is none, and blocks are coded while they are read). A block goes to the
+link when it is whole in the lane's buffer, in the order of the stream. The link's writer gathers a burst before it
+writes it, and holds two. ::
 
     read[k]  = later of read[k - lanes], room in the store                + beats
     coded[k] = later of read[k], coded[k - lanes], room in the buffer     + beats
@@ -133,13 +134,18 @@ class Timing:
         for k, size in enumerate(sizes):
             before, stored = k - lanes, k - _STORED * lanes
             start = read[before] if before >= 0 else 0.0
-            if stored >= 0:
-                # Beat by beat, the room of the block that leaves the store.
-                start = max(start, coded[stored] - codes[stored])
-            read[k] = max(start + reads[k], coded[stored] + 1 if stored >= 0 else 0.0)
-            start = read[k]
-            if before >= 0:
-                start = max(start, coded[before] + RAW_BEHIND_CODED * (left_raw[k] and not left_raw[before]))
+            if not config.raw_fallback:
+                # Without a store, blocks are coded while they are read.
+                read[k] = max(start, coded[before] if before >= 0 else 0.0) + reads[k]
+                start = read[k] - codes[k]
+            else:
+                if stored >= 0:
+                    # Beat by beat, the room of the block that leaves the store.
+                    start = max(start, coded[stored] - codes[stored])
+                read[k] = max(start + reads[k], coded[stored] + 1 if stored >= 0 else 0.0)
+                start = read[k]
+                if before >= 0:
+                    start = max(start, coded[before] + RAW_BEHIND_CODED * (left_raw[k] and not left_raw[before]))
             rows = ceil(size / self._port) * self._port
             coded[k] = max(start + codes[k], *(sent[each] for each in rooms[k % lanes].put(k, rows)), 0.0)
             begin = max(now, coded[k])
@@ -172,7 +178,9 @@ class Timing:
         config = self.config
         lanes = raw_bytes / config.lanes
         begin = self._finding + 2 * self.latency
-        filling = 2 * min(config.block_bytes, raw_bytes) / config.beat_bytes + min(self._burst, link_bytes) / self.link
+        passes = 2 if config.raw_fallback else 1
+        filling = (passes * min(config.block_bytes, raw_bytes) / config.beat_bytes
+                   + min(self._burst, link_bytes) / self.link)
         return (OFFLOAD_CYCLES + begin + filling + max(link_bytes / self.link, lanes / self._lane_reads),
                 PREFETCH_CYCLES + begin + max(link_bytes / self._link_reads, lanes / config.beat_bytes))
 
