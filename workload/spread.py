@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor
+from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -71,18 +72,31 @@ def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address
     """
     distributed = package("distributed", "cluster")
     with _quiet():
-        try:
-            client = distributed.Client(address, timeout=_PATIENCE_S, set_as_default=False)
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
-            raise ValueError(f"there is no Dask scheduler at {address} that answers within {_PATIENCE_S} seconds: give "
-                             "its address (tcp://HOST:PORT)") from error
-        with client:
+        _reach(address)
+        with distributed.Client(address, timeout=_PATIENCE_S, set_as_default=False) as client:
             try:
                 client.wait_for_workers(1, timeout=_PATIENCE_S)
             except TimeoutError as error:
                 raise ValueError(f"the Dask scheduler at {address} has no workers: start some (dask worker "
                                  f"{address})") from error
             yield from _gathered(client.map(work, tasks, pure=False), address, distributed.KilledWorker)
+
+
+def _reach(address: str) -> None:
+    """Shake hands: a client that fails at it, as with a server of another kind, is slow to go away, and loud."""
+    connect = package("distributed.comm", "cluster").connect
+
+    async def shake() -> None:
+        # Dask's own patience ends before the handshake, which a silent server never answers.
+        await (await asyncio.wait_for(connect(address, timeout=_PATIENCE_S), _PATIENCE_S)).close()
+
+    # In a thread, as this one may have a running event loop, as that of a notebook.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            thread.submit(asyncio.run, shake()).result()
+        except Exception as error:  # of any type, as the bytes of another protocol may be taken for anything
+            raise ValueError(f"there is no Dask scheduler at {address} that answers within {_PATIENCE_S} seconds: give "
+                             "its address (tcp://HOST:PORT)") from error
 
 
 def _gathered(futures: Sequence[Any], address: str, killed: type[Exception]) -> Iterator[Any]:

@@ -2,7 +2,9 @@
 
 import socket
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,29 @@ def test_no_scheduler_at_the_address(monkeypatch: pytest.MonkeyPatch, address: s
     with pytest.raises(ValueError, match=r"there is no Dask scheduler at .* that answers within 1 seconds") as caught:
         list(on_cluster(square, [1], address.format(port=port)))
     assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b""],
+                         ids=["http", "zeros", "silence"])
+def test_a_server_that_is_no_scheduler(monkeypatch: pytest.MonkeyPatch, answer: bytes,
+                                       capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("workload.spread._PATIENCE_S", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        talks: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    talks.append(server.accept()[0])
+                    talks[-1].sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        with pytest.raises(ValueError, match="there is no Dask scheduler at"):
+            list(on_cluster(square, [1], f"tcp://127.0.0.1:{server.getsockname()[1]}"))
+        server.shutdown(socket.SHUT_RDWR)
+    for talk in talks:
+        talk.close()
     assert capfd.readouterr() == ("", "")
 
 
