@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workload.capturing import capture
+    from workload.capturing.profiling import profile
 
-__all__ = ["capture"]
+__all__ = ["capture", "profile"]
+
+_HOMES = {"capture": "workload.capturing", "profile": "workload.capturing.profiling"}
 
 
 def __getattr__(name: str) -> Any:
     # Fetched when asked for: every import of a module of this package runs this file.
-    if name == "capture":
-        from workload.capturing import capture
-
-        return capture
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

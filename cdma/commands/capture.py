@@ -9,17 +9,22 @@ import traceback
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdma.options import add_command, json_option, whole_number
 from cdma.output import count, fixed, print_json, table
 from cdma.progress import Progress
+
+if TYPE_CHECKING:
+    from workload.capturing.script import Watched
 
 _DESCRIPTION = """\
 Write the activations that backward keeps while a PyTorch model trains, as a dump that all other commands read. The
 script runs as it does under python, with its own arguments behind its name; options of this command stand before it.
 The model is the first module that is called in training mode; a step is a call of it, and an epoch an iteration over a
 torch DataLoader. Results of the training do not change. Arrays are named after modules, step000100/features.3.
+
+With --profile the times of the model's layers are measured instead, by torch.profiler.
 
 With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is captured
 at five points of its training; --narrow rounds the activations that it keeps. --accuracy trains it with every format
@@ -34,6 +39,7 @@ _EXAMPLES = """\
   cdma capture -o dump train.py --epochs 5                every 100th step of a script
   cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
   cdma capture -o dump --steps 0,10,1000 --outputs train.py
+  cdma capture --profile times.json train.py              times of the layers, for cdma timeline
   cdma capture --accuracy --seeds 3                       training with rounded activations"""
 
 
@@ -58,6 +64,8 @@ def add(commands: Any) -> None:
                         "training goes on without capture (default: 1G)")
     parser.add_argument("--form", choices=("npz", "safetensors"), help="kind of the files (default: npz; safetensors "
                         "for steps with bfloat16 or float8 values, which npz cannot hold)")
+    parser.add_argument("--profile", metavar="FILE.json", help="write no dump but the times of the model's layers, for "
+                        "cdma timeline --profile: five steps after three to warm up")
     parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
     parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
                         "activations")
@@ -74,24 +82,56 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError("give one of a script, --example FOLDER and --accuracy")
     if call.script is not None:
         return _script(call)
-    if call.output is not None:
-        raise ValueError("-o is for the dump of a script: --example names its own folder, --accuracy writes none")
+    if call.output is not None or call.profile is not None:
+        raise ValueError("-o and --profile are for scripts: --example names its own folder, --accuracy writes none")
     return _accuracy(call) if call.accuracy else _example(call)
 
 
 def _script(call: argparse.Namespace) -> int:
-    from workload.capturing import CaptureError, capture
     from workload.capturing.manifest import check_folder
 
-    if call.output is None:
-        raise ValueError(f"say where the dump goes, before the script: cdma capture -o FOLDER {call.script}")
+    if (call.output is None) == (call.profile is None):
+        raise ValueError("give one of -o FOLDER for a dump and --profile FILE.json for times, before the script: cdma "
+                         f"capture -o FOLDER {call.script}")
     if call.narrow or call.seeds:
         raise ValueError("--narrow and --seeds are for the worked example: a script's training is left as it is")
+    if call.profile is not None:
+        return _profile(call)
     check_folder(call.output)
-    from workload.capturing.script import Watched, run_script
+    from workload.capturing import capture
+    from workload.capturing.script import Watched
 
     watched = Watched(lambda model: capture(model, call.output, every=call.every or 100, steps=call.steps,
                                             **_choices(call)), call.model)
+    try:
+        return _run(call, watched)
+    finally:
+        if watched.watcher is not None and watched.watcher.step:
+            _tell(call, call.output, {})
+
+
+def _profile(call: argparse.Namespace) -> int:
+    from workload.capturing.profiling import Profiler
+    from workload.capturing.script import Watched
+
+    watched = Watched(lambda model: Profiler(model, call.profile), call.model)
+    code = _run(call, watched)
+    if watched.watcher is not None and watched.watcher.times is not None:
+        times = watched.watcher.times
+        if call.json:
+            print_json({"file": call.profile, "model": type(watched.model).__name__, "layers": times})
+            return code
+        print(table(["layer", "forward ms", "backward ms"], [
+            [name, fixed(entry["forward_ms"], 3), fixed(entry["backward_ms"], 3)] for name, entry in times.items()]))
+        print(f"\nprofile: {call.profile} (cdma timeline NETWORK --profile {call.profile} reads it)")
+    return code
+
+
+def _run(call: argparse.Namespace, watched: Watched) -> int:
+    """Run the script, and give its exit code."""
+    from workload.capturing import CaptureError
+    from workload.capturing.script import run_script
+
     code = 0
     try:
         # Standard output is for the JSON alone.
@@ -106,9 +146,6 @@ def _script(call: argparse.Namespace) -> int:
     except Exception as error:
         traceback.print_exception(type(error), error, _within(error, call.script))
         code = 1
-    finally:
-        if watched.watcher is not None and watched.watcher.step:
-            _tell(call, call.output, {})
     if watched.watcher is None and not code:
         raise ValueError(f"{call.script} called no torch.nn.Module{f' of class {call.model}' * (call.model != '*')} in "
                          "training mode, with gradients recorded and parameters to learn")

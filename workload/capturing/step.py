@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from workload.capturing.manifest import Entry
 from workload.capturing.settings import INPUT, Names, Settings, sample
-from workload.capturing.storage import Seen, Weights, activation, bits, kept_bytes, storage_of, without_repeats
+from workload.capturing.storage import Seen, Weights, activation, bits, kept_bytes, storage_of, tensors, without_repeats
 from workload.extra import package
 
 __all__ = ["Step"]
@@ -58,7 +58,7 @@ class Step:
         self._classes = {INPUT: INPUT, own: own, **{name: type(module).__name__
                                                     for name, module in model.named_modules()}}
         self._makers = {storage_of(tensor): _Maker(INPUT, tensor._version, tensor.shape)
-                        for tensor in _tensors(inputs)}
+                        for tensor in tensors(inputs)}
         self._running = [_Running(own)]
         self._handling = sys.exc_info()[1]
         self._handles: list[Any] = []
@@ -83,12 +83,12 @@ class Step:
             handle.remove()
 
     def _enter(self, name: str, module: Any, args: Any, kwargs: Any) -> None:
-        for tensor in _tensors((args, kwargs)):
+        for tensor in tensors((args, kwargs)):
             self._maker(tensor)
         self._running.append(_Running(name))
 
     def _leave(self, name: str, module: Any, args: Any, output: Any) -> None:
-        for tensor in _tensors(output):
+        for tensor in tensors(output):
             self._maker(tensor)
             if self._settings.outputs and activation(tensor):
                 self._take(tensor.detach(), None)
@@ -185,19 +185,6 @@ def _layout(tensor: Any) -> str | None:
         return None
     last = tensor.is_contiguous(memory_format=torch.channels_last) and not tensor.is_contiguous()
     return "NHWC" if last else "NCHW"
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    """The tensors in what a module takes or gives."""
-    if isinstance(value, torch.Tensor):
-        if value.layout is torch.strided:
-            yield value
-    elif isinstance(value, dict):
-        for entry in value.values():
-            yield from _tensors(entry)
-    elif isinstance(value, (list, tuple)):
-        for entry in value:
-            yield from _tensors(entry)
 
 
 def _same(tensor: Any) -> Any:

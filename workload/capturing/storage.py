@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from workload.extra import package
 
-__all__ = ["Seen", "Weights", "activation", "bits", "kept_bytes", "storage_of", "without_repeats"]
+__all__ = ["Seen", "Weights", "activation", "bits", "kept_bytes", "storage_of", "tensors", "without_repeats"]
 
 torch = package("torch", "torch")
 _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
@@ -37,6 +38,19 @@ def without_repeats(tensor: Any) -> Any:
         if stride == 0 and size > 1:
             tensor = tensor.narrow(axis, 0, 1)
     return tensor
+
+
+def tensors(value: Any) -> Iterator[Any]:
+    """The tensors in what a module takes or gives."""
+    if isinstance(value, torch.Tensor):
+        if value.layout is torch.strided:
+            yield value
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from tensors(entry)
+    elif isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from tensors(entry)
 
 
 def bits(tensor: Any) -> Any:

@@ -1,0 +1,221 @@
+"""Times of a model's layers, as torch.profiler measures them while it trains, for ``cdma timeline --profile``.
+
+A layer is a module without others within; what functions do counts to the layer that finished before, and so do modules
+that the timeline has in place. Operations of backward are found by the sequence numbers that autograd gives both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from workload.capturing.settings import CaptureError
+from workload.capturing.storage import tensors
+from workload.extra import package
+
+__all__ = ["Profiler", "layer_times", "profile"]
+
+# The profiler's library tells of every start and stop, unless told otherwise before it is loaded.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+torch = package("torch", "torch")
+
+_MARK = "module: "
+_BACKWARD = "autograd::engine::evaluate_function: "
+_IN_PLACE = ("ReLU", "ReLU6", "LeakyReLU", "Dropout", "Dropout2d", "Identity", "Flatten")
+
+
+class Profiler:
+    """Measures steps of a model's training, as a context manager, and writes the file when they are done.
+
+    Parameters
+    ----------
+    model
+        What is trained; a step is a call of it in training mode with gradients recorded, and the backward after it.
+    file
+        Written as JSON, ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}``.
+    warm_up, steps
+        Steps before those that are measured, and how many are.
+
+    Attributes
+    ----------
+    epoch
+        Of no meaning here; it is set by what finds epochs.
+    times
+        Milliseconds of forward and backward by layer; None until the steps are done.
+    """
+
+    def __init__(self, model: Any, file: str | Path, warm_up: int = 3, steps: int = 5) -> None:
+        if warm_up < 0 or steps < 1:
+            raise ValueError(f"steps must be 1 or more, and warm_up 0 or more, not {steps} and {warm_up}")
+        self._model, self._file, self._warm_up, self._steps = model, Path(file), warm_up, steps
+        self.epoch: int | None = None
+        self.times: dict[str, dict[str, float]] | None = None
+        self._step = 0
+        self._handles: list[Any] = []
+        self._ranges: list[tuple[str, Any]] = []
+        self._profile: Any = None
+
+    def __enter__(self) -> Self:
+        self._handles = [self._model.register_forward_pre_hook(self._begin, prepend=True)]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if self._profile is not None and kind is None and self._step == self._warm_up + self._steps:
+            self._finish()
+        self._stop()
+        self._handles.pop().remove()
+        if self.times is None and kind is None:
+            raise CaptureError(f"the training had {self._step} steps: a profile takes {self._warm_up} to warm up and "
+                               f"{self._steps} to measure")
+
+    def _begin(self, model: Any, args: Any) -> None:
+        if not (model.training and torch.is_grad_enabled()) or self.times is not None:
+            return
+        if self._step == self._warm_up + self._steps:
+            self._finish()
+            return
+        if self._step == self._warm_up:
+            self._start()
+        self._step += 1
+
+    def _start(self) -> None:
+        kinds = [torch.profiler.ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            kinds.append(torch.profiler.ProfilerActivity.CUDA)
+        for name, module in self._model.named_modules():
+            name = name or type(self._model).__name__
+            self._handles[:0] = [module.register_forward_pre_hook(partial(self._enter, name)),
+                                 module.register_forward_hook(partial(self._leave, name), always_call=True)]
+        self._profile = torch.profiler.profile(activities=kinds, acc_events=True)
+        self._profile.__enter__()
+
+    def _enter(self, name: str, module: Any, args: Any) -> None:
+        mark = torch.profiler.record_function(_MARK + name)
+        mark.__enter__()
+        self._ranges.append((name, mark))
+
+    def _leave(self, name: str, module: Any, args: Any, output: Any) -> None:
+        while self._ranges:
+            ended, mark = self._ranges.pop()
+            mark.__exit__(None, None, None)
+            if ended == name:
+                break
+
+    def _finish(self) -> None:
+        profile = self._profile
+        self._stop()
+        own = type(self._model).__name__
+        layers = {name or own for name, module in self._model.named_modules()
+                  if type(module).__name__ not in _IN_PLACE and not any(True for _ in module.children())}
+        self.times = layer_times(profile.events(), self._steps, layers)
+        self._file.write_text(json.dumps(self.times, indent=1) + "\n", encoding="utf-8")
+
+    def _stop(self) -> None:
+        if self._profile is not None:
+            self._profile.__exit__(None, None, None)
+            self._profile = None
+            while len(self._handles) > 1:
+                self._handles.pop(0).remove()
+
+
+def profile(model: Any, example_input: Any, file: str | Path, *, warm_up: int = 3,
+            steps: int = 5) -> dict[str, dict[str, float]]:
+    """Measure a model's layers on an input, and write what ``cdma timeline --profile`` reads.
+
+    Parameters
+    ----------
+    model
+        In training mode. Backward begins at the sum of its outputs; gradients that it has stay as they are.
+    example_input
+        A batch, or a tuple of the model's inputs.
+    file, warm_up, steps
+        See :class:`Profiler`.
+
+    Returns
+    -------
+    dict[str, dict[str, float]]
+        ``forward_ms`` and ``backward_ms`` of a step by layer.
+
+    Raises
+    ------
+    ValueError
+        If there are no steps, or the model is in evaluation mode.
+    """
+    if not model.training:
+        raise ValueError("the model is in evaluation mode: call model.train() first")
+    inputs = example_input if isinstance(example_input, tuple) else (example_input,)
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    with Profiler(model, file, warm_up, steps) as profiler:
+        for _ in range(warm_up + steps):
+            found = [output.sum() for output in tensors(model(*inputs)) if output.requires_grad]
+            torch.autograd.grad(sum(found), weights, allow_unused=True)
+    return profiler.times or {}
+
+
+def layer_times(events: Any, steps: int, layers: Collection[str]) -> dict[str, dict[str, float]]:
+    """Milliseconds of forward and backward of a step, by layer.
+
+    Parameters
+    ----------
+    events
+        Of torch.profiler, with a range for every call of a module.
+    steps
+        That they have.
+    layers
+        Modules that are layers of their own; the times of others count to the layer before, or the first.
+    """
+    device = any(event.device_time_total for event in events)
+    times: dict[str, list[float]] = {}
+    numbers: dict[int, str] = {}
+    running: list[list[Any]] = []
+    for event in sorted((event for event in events if not event.is_async), key=_order):
+        while running and running[-1][1] <= event.time_range.start:
+            name = running.pop()[0]
+            if running:
+                running[-1][2] = name
+        if event.name.startswith(_MARK):
+            running.append([event.name.removeprefix(_MARK), event.time_range.end, None])
+        elif running and not event.name.startswith(_BACKWARD):
+            layer = running[-1][2] or running[-1][0]
+            times.setdefault(layer, [0.0, 0.0])
+            if not _within_operation(event):
+                times[layer][0] += _time(event, device)
+            # An operation without a gradient carries the number of the next that has one: the last is right.
+            if event.sequence_nr >= 0:
+                numbers[event.sequence_nr] = layer
+    for event in events:
+        if event.name.startswith(_BACKWARD) and event.sequence_nr in numbers:
+            times[numbers[event.sequence_nr]][1] += _time(event, device)
+    return _in_steps(times, steps, layers)
+
+
+def _in_steps(times: dict[str, list[float]], steps: int, layers: Collection[str]) -> dict[str, dict[str, float]]:
+    """The times of one step, by layers alone."""
+    merged: dict[str, list[float]] = {}
+    into = next((name for name in times if name in layers), None)
+    for name, part in times.items():
+        into = name if name in layers or into is None else into
+        merged[into] = [sum(both) for both in zip(merged.get(into, (0.0, 0.0)), part, strict=True)]
+    return {name: {"forward_ms": round(forward / steps / 1e3, 6), "backward_ms": round(backward / steps / 1e3, 6)}
+            for name, (forward, backward) in merged.items()}
+
+
+def _order(event: Any) -> tuple[float, float]:
+    return event.time_range.start, -event.time_range.end
+
+
+def _within_operation(event: Any) -> bool:
+    """Whether an operation is part of another, whose time has its own."""
+    parent = event.cpu_parent
+    return parent is not None and not parent.name.startswith(_MARK)
+
+
+def _time(event: Any, device: bool) -> float:
+    """Microseconds of an operation: of its kernels on the device, where there is one."""
+    return event.device_time_total if device else event.cpu_time_total
