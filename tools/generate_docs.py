@@ -1,5 +1,5 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results), the generated parts
-of README.md and docs/errors.md, and the measured shares of the engine that ship with workload.
+of README.md, docs/errors.md and docs/plan.md, and the measured shares of the engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
 """
@@ -7,13 +7,17 @@ With ``--check`` nothing is written, and the exit code is 1 when a page differs 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import re
+import shlex
 import sys
 import textwrap
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.engine_output import engine_simulation_text
 from cdma.options import DEFAULT_CORES
@@ -37,6 +41,7 @@ What is left out has its default.
 _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- end of what make prints -->"
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
 _STATUSES, _STATUSES_END = "<!-- status codes, from hdl/handover/statuses.py -->", "<!-- end of status codes -->"
+_PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end of what it prints -->", re.DOTALL)
 _REGISTERS = """\
 # Registers
 
@@ -119,6 +124,18 @@ def errors_page() -> str:
     return _between("docs/errors.md", _STATUSES, _STATUSES_END, body)
 
 
+def printed(page: str) -> str:
+    """A page with what commands print, each between a comment that names it and one that ends it."""
+
+    def fresh(found: re.Match[str]) -> str:
+        with redirect_stdout(io.StringIO()) as out:
+            cdma(shlex.split(found["call"]))
+        return (f"<!-- what cdma {found['call']} prints -->\n```text\n{out.getvalue().rstrip()}\n```\n"
+                "<!-- end of what it prints -->")
+
+    return _PRINTS.sub(fresh, (ROOT / page).read_text(encoding="utf-8"))
+
+
 def _between(page: str, begin: str, end: str, body: str) -> str:
     return _filled((ROOT / page).read_text(encoding="utf-8"), begin, end, body)
 
@@ -170,6 +187,7 @@ def pages() -> dict[Path, str]:
     return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
+            ROOT / "docs/plan.md": printed("docs/plan.md"),
             ROOT / "docs/performance.md": NOTE + performance_page(figures),
             ROOT / "workload/engine_share.json": engine_shares(figures),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",

@@ -16,8 +16,8 @@ beat a cycle while it comes. ::
     come[k]  = later of come[k - 1], room in the buffer                   + link bytes / link bandwidth
     done[k]  = later of come[k], (later of come[k - 1], done[k - lanes])  + beats
 
-What is left are the constants below. They are the latencies that the engine's units have, summed, and were checked
-against the simulated presets: :mod:`verif.engine.simulate` measures what this module predicts.
+What is left are the constants below, read off the simulated presets, for all of which they are the same:
+:mod:`verif.engine.simulate` measures what this module predicts.
 """
 
 from __future__ import annotations
