@@ -20,6 +20,11 @@ _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 _PATIENCE_S = 5  # for a scheduler, and for a first worker
+_RETURN_S = 60  # for a worker where all were lost
+
+
+class _GoneError(ValueError):
+    """There are no workers any more."""
 
 
 def on_cores(work: Callable[[_Task], _Result], tasks: Sequence[_Task], workers: int) -> Iterator[_Result]:
@@ -79,7 +84,7 @@ def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address
             except TimeoutError as error:
                 raise ValueError(f"the Dask scheduler at {address} has no workers: start some (dask worker "
                                  f"{address})") from error
-            yield from _gathered(client.map(work, tasks, pure=False), address, distributed.KilledWorker)
+            yield from _gathered(client, client.map(work, tasks, pure=False), address, distributed.KilledWorker)
 
 
 def _reach(address: str) -> None:
@@ -99,10 +104,12 @@ def _reach(address: str) -> None:
                              "its address (tcp://HOST:PORT)") from error
 
 
-def _gathered(futures: Sequence[Any], address: str, killed: type[Exception]) -> Iterator[Any]:
+def _gathered(client: Any, futures: Sequence[Any], address: str, killed: type[Exception]) -> Iterator[Any]:
     try:
         for future in futures:
-            yield future.result()
+            yield _result(client, future, address)
+    except _GoneError:
+        raise
     except ValueError as error:
         raise ValueError(f"a Dask worker says: {error} (workers need every dump under the path that it has "
                          "here)") from error
@@ -114,6 +121,21 @@ def _gathered(futures: Sequence[Any], address: str, killed: type[Exception]) -> 
                          "the workers as well") from error
     except (OSError, CancelledError, RuntimeError) as error:
         raise ValueError(f"the Dask cluster at {address} gave up: {str(error) or type(error).__name__}") from error
+
+
+def _result(client: Any, future: Any, address: str) -> Any:
+    """A result, waited for while there are workers: Dask itself waits for ever, as new ones may come."""
+    while True:
+        try:
+            return future.result(timeout=_PATIENCE_S)
+        except TimeoutError:
+            if future.done():
+                raise
+        try:
+            client.wait_for_workers(1, timeout=_RETURN_S)
+        except TimeoutError as error:
+            raise _GoneError(f"the Dask workers at {address} are gone, and none came within {_RETURN_S} "
+                             "seconds") from error
 
 
 @contextmanager

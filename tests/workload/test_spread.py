@@ -3,6 +3,7 @@
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -86,6 +87,18 @@ def test_a_cluster_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workload.spread._PATIENCE_S", 0.5)
     with local_cluster(0) as empty, pytest.raises(ValueError, match="has no workers: start some"):
         list(on_cluster(square, [1], empty.scheduler_address))
+
+
+def test_workers_that_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workload.spread._PATIENCE_S", 0.5)
+    monkeypatch.setattr("workload.spread._RETURN_S", 0.5)
+    with local_cluster(1) as there:
+        results = on_cluster(time.sleep, [0.0, 2.0, 8.0], there.scheduler_address)
+        # Longer than the patience, with a worker at work.
+        assert [next(results), next(results)] == [None, None]
+        there.sync(there.workers[0].close, executor_wait=False)
+        with pytest.raises(ValueError, match=r"^the Dask workers at .* are gone, and none came within 0\.5 seconds$"):
+            next(results)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nothing://there", "tcp://", "a b"])
