@@ -1,0 +1,47 @@
+"""Arrays through an engine, each in a way of its own; and what cannot be simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hdl.engine_config import EngineConfig, load_engine
+from verif.engine.memory import Behaviour
+from verif.engine.simulate import Handling, plain_bytes_per_cycle, simulate
+
+DENSE = np.arange(1, 5001, dtype=np.uint32)
+
+
+def test_each_in_its_own_way(build_dir: Path) -> None:
+    config = load_engine("tiny")
+    ways = {"raw": Handling(4, leave_raw=True), "coded": Handling(4), "without fallback": Handling(4, fallback=False)}
+    half = np.where(np.arange(5000) % 2, DENSE, 0).astype(np.uint32)
+    arrays = {"raw": half, "coded": half, "without fallback": DENSE}
+    found = {result.name: result for result in simulate(
+        arrays, ways, config, how=Behaviour(latency=20), link_share=0.5, build_dir=build_dir)}
+    assert all(result.passed for result in found.values()), found
+    # 20,000 bytes in ten blocks of 2,048 and less: headers, tags of 4 bytes a line, values.
+    assert found["raw"].packed_bytes == 20_000 + 10 * 4
+    assert found["coded"].packed_bytes == 10_000 + 157 * 4 + 10 * 4
+    assert found["without fallback"].packed_bytes == 20_000 + 157 * 4 + 10 * 4
+    assert [found[name].raw_blocks for name in ways] == [10, 0, 0]
+    for result in found.values():
+        assert result.plain_bytes_per_cycle == plain_bytes_per_cycle(config, 0.5) == 8.0
+        assert min(result.offload_cycles, result.prefetch_cycles) > result.packed_bytes / 8
+
+
+@pytest.mark.parametrize(("config", "arrays", "way", "says"), [
+    ({}, {}, Handling(4), "there is no array"),
+    ({}, {"a": DENSE[:0]}, Handling(4), "array a is empty"),
+    ({}, {"a": DENSE.astype(np.uint8)[:6]}, Handling(4), "array a: 6 bytes are no multiple of the element size of 4"),
+    ({"element_bits": (32,)}, {"a": DENSE}, Handling(2), "built for elements of 32 bits, not for 16-bit"),
+    ({}, {"a": DENSE}, Handling(2, narrow=1), "has no stage that rounds a"),
+    ({"narrowing": True}, {"a": DENSE.astype(np.uint16)[:3]}, Handling(2, narrow=1), "element size of 4 bytes"),
+])
+def test_mistakes(config: dict[str, Any], arrays: dict[str, np.ndarray], way: Handling, says: str,
+                  build_dir: Path) -> None:
+    with pytest.raises(ValueError, match=says):
+        simulate(arrays, dict.fromkeys(arrays, way), EngineConfig(**config), build_dir=build_dir)
