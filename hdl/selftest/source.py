@@ -1,0 +1,123 @@
+"""Test data: elements of a chosen density, or lines of a dump."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.beat import coded_beat_stream
+from hdl.coding import element_layout, one_hot_element, select
+from hdl.config import LINE_BYTES
+from hdl.selftest.noise import Noise
+
+__all__ = ["DUMP", "ITEMS", "Source"]
+
+DUMP = 9
+"""The item that plays the lines of the dump; the items below are densities, 0 to 8 eighths."""
+
+ITEMS = DUMP + 1
+"""How many items there are."""
+
+
+class Source(wiring.Component):
+    """One packet per start: as activations are after a ReLU, or as a dump has them.
+
+    ::
+
+        noise --> [words] --> zero or not --+
+                                            +--> [output] --> o
+        address --> [block RAM] ------------+
+
+    An element of the generated data is zero with the chosen density: three bits of noise, those of its first byte, are
+    compared with the density in eighths. The others are noise, with their lowest bit set so that none is zero by
+    chance. Every start begins with the same noise.
+
+    Parameters
+    ----------
+    beat_bytes : int
+        Bytes of a beat.
+    sizes : tuple of int
+        Element sizes in bytes that can be chosen.
+    raw_bytes : int
+        Bytes of a packet of generated data: a multiple of a line.
+    lines : bytes
+        The lines of the dump: at least one, and whole ones.
+
+    Members
+    -------
+    start : In(1)
+        Begin a packet, whatever is under way; ``item`` and ``element`` are to stay until the next start.
+    item : In(range(ITEMS))
+        Density in eighths, or ``DUMP``.
+    element : In(3)
+        Element size in bytes.
+    o : Out(coded_beat_stream(beat_bytes))
+        The packet: one beat per cycle.
+    """
+
+    o: stream.Interface
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], raw_bytes: int, lines: bytes):
+        if not lines or len(lines) % LINE_BYTES:
+            raise ValueError(f"the dump's lines must be one or more of {LINE_BYTES} bytes, not {len(lines)} bytes")
+        self._beat_bytes = beat_bytes
+        self._sizes = tuple(sorted(sizes))
+        self._beats = raw_bytes // beat_bytes
+        self._rows = [int.from_bytes(lines[at:at + beat_bytes], "little") for at in range(0, len(lines), beat_bytes)]
+        super().__init__({
+            "start": In(1), "item": In(range(ITEMS)), "element": In(3), "o": Out(coded_beat_stream(beat_bytes)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        n = self._beat_bytes
+        m.submodules.noise = noise = Noise(-(-(8 + 3) * n // 32))
+        m.submodules.lines = lines = memory.Memory(shape=8 * n, depth=len(self._rows), init=self._rows)
+        row = lines.read_port()
+
+        moves = Signal()
+        fetching, fetched = Signal(), Signal()
+        final, final_fetched = Signal(), Signal()
+        behind = Signal(range(max(self._beats, len(self._rows))))
+        plays = Signal()
+        element = Signal(element_layout(self._sizes))
+        m.d.comb += [
+            element.eq(one_hot_element(self.element, self._sizes)),
+            plays.eq(self.item == DUMP),
+            moves.eq(~self.o.valid | self.o.ready),
+            final.eq(behind == 0),
+            row.en.eq(moves),
+            noise.restart.eq(self.start),
+            noise.step.eq(moves & fetched),
+            self.o.payload.keep.eq(Const(1).replicate(n)),
+            self.o.payload.element.eq(self.element),
+        ]
+        with m.If(self.start):
+            m.d.sync += [
+                fetching.eq(1), fetched.eq(0), self.o.valid.eq(0), row.addr.eq(0),
+                behind.eq(Mux(plays, len(self._rows) - 1, self._beats - 1)),
+            ]
+        with m.Elif(moves):
+            m.d.sync += [
+                fetching.eq(fetching & ~final),
+                fetched.eq(fetching),
+                final_fetched.eq(final),
+                row.addr.eq(row.addr + 1),
+                behind.eq(behind - 1),
+                self.o.valid.eq(fetched),
+                self.o.payload.data.eq(Mux(plays, row.data, self._generated(noise.bits, element))),
+                self.o.payload.last.eq(final_fetched),
+            ]
+        return m
+
+    def _generated(self, noise: Value, element: data.View) -> Value:
+        n = self._beat_bytes
+        values, draws = noise[:8 * n], noise[8 * n:]
+        alive = [draws.word_select(byte, 3) < self.item for byte in range(n)]
+
+        def beat(size: int) -> Value:
+            return Cat(values.word_select(byte, 8) & alive[byte - byte % size].replicate(8) | (
+                alive[byte] if byte % size == 0 else 0) for byte in range(n))
+
+        return select(element, {size: beat(size) for size in self._sizes})

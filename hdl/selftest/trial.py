@@ -1,0 +1,159 @@
+"""One test: data through both cores, compared with what went in, and counted."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hdl.beat import ErrorCode, coded_beat_layout
+from hdl.compressor import Compressor
+from hdl.decompressor import Decompressor
+from hdl.fifo import StreamFifo
+from hdl.routing import length
+from hdl.selftest.config import SelftestConfig
+from hdl.selftest.source import ITEMS, Source
+
+__all__ = ["Trial", "patience"]
+
+_FIFO_BEATS = 31
+
+
+def patience(beats: int) -> int:
+    """Bits of the counter that ends a test: the cycles it counts are enough for four times the beats, and some."""
+    return ceil_log2(4 * beats + 1024)
+
+
+class Trial(wiring.Component):
+    """Sends a packet through compressor and decompressor and says whether it came back.
+
+    ::
+
+        source --> compressor --> flip --> FIFO --> decompressor --> compare --> passed
+                 |              fault         |                   |     ^
+               cycles                    packed bytes         raw bytes |
+                                                                     source, a second time
+
+    What comes back is compared with data that are made a second time, so that nothing is assumed of how long the cores
+    hold them. A test passes if every byte, the end of the packet and the decompressor's error code are right. One that
+    does not end in time fails. The cores are reset at the start of the test behind one that failed.
+
+    Parameters
+    ----------
+    config : SelftestConfig
+        What to build.
+    lines : bytes
+        The lines of the dump.
+
+    Members
+    -------
+    start : In(1)
+        Begin a test. ``item``, ``element`` and ``fault`` are to stay until it is done.
+    item, element : In
+        As for :class:`~hdl.selftest.source.Source`.
+    fault : In(1)
+        Flip the first bit of the packed packet, which is of a tag: no such packet decodes to what went in.
+    done : Out(1)
+        One cycle, at the end of a test; what follows is valid until the next start.
+    passed : Out(1)
+        It is the data that came back.
+    raw, packed : Out
+        Bytes that came out of the decompressor and that went into it.
+    cycles : Out
+        From the first beat into the compressor to the last beat out of the decompressor, both counted.
+    """
+
+    def __init__(self, config: SelftestConfig, lines: bytes):
+        self._config = config
+        self._lines = lines
+        self._patience = patience(max(config.raw_bytes, len(lines)) // config.beat_bytes)
+        # No more than a beat per cycle comes out of anything.
+        widest = (config.beat_bytes << self._patience) + 1
+        super().__init__({
+            "start": In(1), "item": In(range(ITEMS)), "element": In(3), "fault": In(1),
+            "done": Out(1), "passed": Out(1),
+            "raw": Out(range(widest)), "packed": Out(range(widest)), "cycles": Out(self._patience + 1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        n, sizes = config.beat_bytes, config.element_bytes
+        clear = Signal()
+        source, again = (Source(n, sizes, config.raw_bytes, self._lines) for _ in range(2))
+        compressor = Compressor(n, sizes, config.pipeline)
+        fifo = StreamFifo(coded_beat_layout(n), _FIFO_BEATS)
+        decompressor = Decompressor(n, sizes, config.pipeline)
+        m.submodules.source, m.submodules.again = source, again
+        for name, part in {"compressor": compressor, "fifo": fifo, "decompressor": decompressor}.items():
+            m.submodules[name] = ResetInserter(clear)(part)
+        for each in (source, again):
+            m.d.comb += [each.start.eq(self.start), each.item.eq(self.item), each.element.eq(self.element)]
+
+        wiring.connect(m, source.o, compressor.i)
+        wiring.connect(m, fifo.o, decompressor.i)
+        first = Signal(init=1)
+        packed: stream.Interface = compressor.o
+        m.d.comb += [
+            fifo.i.valid.eq(packed.valid),
+            packed.ready.eq(fifo.i.ready),
+            fifo.i.payload.data.eq(packed.payload.data ^ (self.fault & first)),
+            fifo.i.payload.keep.eq(packed.payload.keep),
+            fifo.i.payload.last.eq(packed.payload.last),
+            fifo.i.payload.element.eq(self.element),
+        ]
+        with m.If(packed.valid & packed.ready):
+            m.d.sync += first.eq(0)
+
+        # What came out and what should have are a register away from where they are compared.
+        out, wanted = decompressor.o, again.o
+        came, ends = Signal(), Signal()
+        seen, right = Signal(8 * n, reset_less=True), Signal(8 * n, reset_less=True)
+        odd = Signal()
+        m.d.comb += [out.ready.eq(1), wanted.ready.eq(out.valid)]
+        m.d.sync += [
+            came.eq(out.valid),
+            ends.eq(out.valid & out.payload.last),
+            seen.eq(out.payload.data),
+            right.eq(wanted.payload.data),
+            odd.eq(~wanted.valid | (out.payload.last != wanted.payload.last) | (out.payload.last & (
+                ~out.payload.keep.all() | (decompressor.error.code != ErrorCode.OK)))),
+        ]
+        differing = Signal(n)
+        finished = Signal()
+        running = Signal()
+        wrong = Signal()
+        failed = Signal()
+        late = Signal()
+        age = Signal(self._patience + 1)
+        m.d.comb += [late.eq(age[-1]), clear.eq(self.start & failed)]
+        m.d.sync += [
+            differing.eq(Cat(seen.word_select(k, 8) != right.word_select(k, 8) for k in range(n))
+                         & came.replicate(n)),
+            finished.eq(ends),
+            wrong.eq(wrong | (came & odd) | differing.any()),
+            self.done.eq(0),
+        ]
+
+        counting = Signal()
+        with m.If(source.o.valid & source.o.ready):
+            m.d.sync += counting.eq(1)
+        with m.If(out.valid & out.payload.last):
+            m.d.sync += counting.eq(0)
+        with m.If(counting | (source.o.valid & source.o.ready)):
+            m.d.sync += self.cycles.eq(self.cycles + 1)
+        with m.If(fifo.o.valid & fifo.o.ready):
+            m.d.sync += self.packed.eq(self.packed + Mux(fifo.o.payload.last, length(fifo.o.payload.keep), n))
+        with m.If(out.valid):
+            m.d.sync += self.raw.eq(self.raw + Mux(out.payload.last, length(out.payload.keep), n))
+
+        with m.If(self.start):
+            m.d.sync += [running.eq(1), first.eq(1), age.eq(0), wrong.eq(0), counting.eq(0),
+                         self.cycles.eq(0), self.packed.eq(0), self.raw.eq(0)]
+        with m.Elif(running):
+            m.d.sync += age.eq(age + 1)
+            with m.If(finished | late):
+                right_in_time = finished & ~wrong & ~differing.any()
+                m.d.sync += [running.eq(0), self.done.eq(1), self.passed.eq(right_in_time), failed.eq(~right_in_time)]
+        return m

@@ -1,0 +1,162 @@
+"""Test data against an independent generator, and trials with cores that work and cores that do not."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from golden import zvc
+from hdl.beat import beat_stream, coded_beat_stream
+from hdl.selftest import trial as trials
+from hdl.selftest.config import SelftestConfig
+from hdl.selftest.source import DUMP, Source
+from hdl.selftest.trial import Trial
+from tests.hdl.bench import clocked
+from tests.hdl.selftest.reference import generated, sparse
+
+_LINES = sparse(np.random.default_rng(5), 384)
+
+
+@pytest.mark.parametrize(("beat_bytes", "sizes"), [(16, (1, 2, 4)), (32, (2, 4))])
+def test_source_makes_the_packets(beat_bytes: int, sizes: tuple[int, ...]) -> None:
+    source = Source(beat_bytes, sizes, 1024, _LINES)
+    rng = random.Random(beat_bytes)
+    packets = [(size, item) for size in sizes for item in (0, 1, 5, 8, DUMP)]
+
+    async def process(ctx: Any) -> None:
+        for size, item in packets:
+            ctx.set(source.element, size)
+            ctx.set(source.item, item)
+            ctx.set(source.start, 1)
+            await ctx.tick()
+            ctx.set(source.start, 0)
+            packet, last = b"", 0
+            while not last:
+                ready = rng.random() < 0.8
+                ctx.set(source.o.ready, ready)
+                if ready and ctx.get(source.o.valid):
+                    beat = ctx.get(source.o.payload)
+                    assert (beat.keep, beat.element) == ((1 << beat_bytes) - 1, size)
+                    packet += beat.data.to_bytes(beat_bytes, "little")
+                    last = beat.last
+                await ctx.tick()
+            ctx.set(source.o.ready, 1)
+            for _ in range(5):
+                assert not ctx.get(source.o.valid)
+                await ctx.tick()
+            assert packet == (_LINES if item == DUMP else generated(beat_bytes, size, item, 1024)), (size, item)
+
+    clocked(source, process)
+
+
+@pytest.mark.parametrize("eighths", range(9))
+def test_generated_density_is_what_it_is_called(eighths: int) -> None:
+    elements = np.frombuffer(generated(16, 2, eighths, 65536), np.uint16)
+    # Four standard deviations of so many draws.
+    assert abs(np.count_nonzero(elements) / elements.size - eighths / 8) <= 4 * 0.5 / elements.size**0.5
+    assert eighths not in (0, 8) or np.count_nonzero(elements) == elements.size * eighths // 8
+
+
+_CONFIG = SelftestConfig(raw_bytes=1024, element_bits=(8, 32))
+
+
+async def _run(ctx: Any, trial: Trial, item: int, element: int, fault: int = 0) -> bool:
+    ctx.set(trial.item, item)
+    ctx.set(trial.element, element)
+    ctx.set(trial.fault, fault)
+    ctx.set(trial.start, 1)
+    await ctx.tick()
+    ctx.set(trial.start, 0)
+    await ctx.tick().until(trial.done)
+    return bool(ctx.get(trial.passed))
+
+
+def test_trials_pass_and_count_as_golden_does() -> None:
+    trial = Trial(_CONFIG, _LINES)
+
+    async def process(ctx: Any) -> None:
+        for element in (1, 4):
+            for item in (0, 3, 8, DUMP):
+                raw = _LINES if item == DUMP else generated(16, element, item, 1024)
+                packed = zvc.compress(raw, element).size
+                assert await _run(ctx, trial, item, element)
+                assert (ctx.get(trial.raw), ctx.get(trial.packed)) == (len(raw), packed)
+                # The wider side's beats, the way through both cores, and the wait for a first packed beat.
+                fewest = max(len(raw), packed) / 16
+                assert fewest <= ctx.get(trial.cycles) <= fewest + 60 + len(raw) / packed
+
+    clocked(trial, process)
+
+
+def test_a_wrong_bit_fails_and_the_next_trial_passes() -> None:
+    trial = Trial(_CONFIG, _LINES)
+
+    async def process(ctx: Any) -> None:
+        for element in (1, 4):
+            for item in (0, 1, 4, 8, DUMP):
+                assert not await _run(ctx, trial, item, element, fault=1), (element, item)
+                assert await _run(ctx, trial, item, element), (element, item)
+
+    clocked(trial, process)
+
+
+class _Broken(wiring.Component):
+    """A decompressor behind which one thing goes wrong in its second beat, or at the end."""
+
+    fault = ""
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str):
+        self._core = Decompressor(beat_bytes, sizes, pipeline)
+        super().__init__({"i": In(coded_beat_stream(beat_bytes)), "o": Out(beat_stream(beat_bytes)),
+                          "error": Out(self._core.error.shape())})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.core = core = self._core
+        wiring.connect(m, wiring.flipped(self.i), core.i)
+        wiring.connect(m, wiring.flipped(self.o), core.o)
+        m.d.comb += self.error.eq(core.error)
+        number = Signal(16)
+        moves = core.o.valid & self.o.ready
+        with m.If(moves):
+            m.d.sync += number.eq(number + 1)
+        last = core.o.payload.last
+        with m.If(number == 1):
+            if self.fault == "bit":
+                m.d.comb += self.o.payload.data.eq(core.o.payload.data ^ (1 << 127))
+            if self.fault == "early":
+                m.d.comb += self.o.payload.last.eq(1)
+            if self.fault == "missing":
+                m.d.comb += self.o.valid.eq(0)
+        if self.fault == "end":
+            m.d.comb += self.o.payload.last.eq(0)
+        if self.fault == "keep":
+            m.d.comb += self.o.payload.keep.eq(core.o.payload.keep ^ (last << 15))
+        if self.fault == "code":
+            m.d.comb += self.error.code.eq(1)
+        if self.fault == "hang":
+            m.d.comb += [core.o.ready.eq(0), self.o.valid.eq(0)]
+        return m
+
+
+Decompressor = trials.Decompressor
+
+
+@pytest.mark.parametrize("fault", ["", "bit", "early", "missing", "end", "keep", "code", "hang"])
+def test_a_broken_core_fails(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Broken, "fault", fault)
+    monkeypatch.setattr(trials, "Decompressor", _Broken)
+    trial = Trial(_CONFIG, _LINES)
+
+    async def process(ctx: Any) -> None:
+        # The cores are reset behind a failure: the second trial ends just as the first.
+        for _ in range(2):
+            assert await _run(ctx, trial, 4, 4) == (fault == "")
+
+    clocked(trial, process)

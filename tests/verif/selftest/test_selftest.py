@@ -1,0 +1,90 @@
+"""The whole self-test in a simulator, up to the text on its UART, which golden has to agree with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from golden import zvc
+from hdl.selftest.config import SelftestConfig
+from hdl.selftest.verilog import selftest_verilog
+from tests.hdl.selftest.reference import Line, generated
+from verif import runner
+from workload.data import shipped
+from workload.load import load
+
+_DIVISOR = 4
+_CONFIG = SelftestConfig(raw_bytes=4096, pause_ms=1)
+_LINES = load(shipped(), "fire4/concat")["fire4/concat"].tobytes()[:2048]
+_LATENCY = 60
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> runner.Build:
+    """The self-test, with a clock of a few cycles per bit."""
+    text = selftest_verilog(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud)
+    return runner.build(text, _CONFIG.name, simulator="verilator",
+                        build_dir=Path(__file__).resolve().parents[3] / "build/sim")
+
+
+@pytest.fixture
+def listen(image: runner.Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs the self-test and returns its text by run, with the lights behind each."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+
+    def run(runs: int, switches: int = 0, pressed: tuple[int, ...] = ()) -> list[tuple[list[str], dict[str, int]]]:
+        report = runner.run(image, "uart_bench", folder=tmp_path, job={
+            "runs": runs, "switches": switches, "pressed": pressed, "divisor": _DIVISOR, "patience": 1_000_000})
+        heading, *texts = report["text"].split("\r\ncdma self-test, beats of 16 bytes\r\n")
+        assert heading == "" and len(texts) == runs
+        return [(text.removesuffix("\r\n").split("\r\n"), lights)
+                for text, lights in zip(texts, report["lights"], strict=True)]
+
+    return run
+
+
+def _raw(element_bytes: int, density: int | None) -> bytes:
+    return _LINES if density is None else generated(_CONFIG.beat_bytes, element_bytes, density, _CONFIG.raw_bytes)
+
+
+def _check(text: str) -> Line:
+    line = Line.of(text)
+    raw = np.frombuffer(_raw(line.bits // 8, line.density), np.uint8)
+    packed = zvc.compress(raw, line.bits // 8).size
+    assert (line.raw, line.packed, line.ratio) == (raw.size, packed, 1000 * raw.size // packed), text
+    # As many cycles as the wider side has beats, the way through both cores, and the wait for a first packed beat.
+    beats = raw.size / _CONFIG.beat_bytes
+    fewest = max(raw.size, packed) / _CONFIG.beat_bytes
+    most = fewest + _LATENCY + raw.size / packed
+    assert 1000 * beats / most - 1 <= line.rate <= 1000 * beats / fewest, text
+    return line
+
+
+def test_all_tests_pass_with_goldens_figures_and_one_with_a_wrong_bit_fails(listen: Any) -> None:
+    (right, lights), (wrong, wrong_lights), (again, _) = listen(3, pressed=(1,))
+    tests = [(bits, density) for bits in (8, 16, 32) for density in (*range(9), None)]
+    lines = [_check(text) for text in right[:-1]]
+    assert [(line.bits, line.density) for line in lines] == tests
+    assert all(line.passed for line in lines)
+    assert right[-1] == "run 1 passed 30 of 30 ALL PASS"
+    assert lights == {"passed": 1, "failed": 0}
+
+    verdicts = [Line.of(text).passed for text in wrong[:-1]]
+    assert len(verdicts) == 30 and verdicts.count(False) == 1
+    assert wrong[-1] == "run 2 passed 29 of 30 FAIL"
+    assert wrong_lights == {"passed": 0, "failed": 1}
+
+    assert again[:-1] == right[:-1]
+    assert again[-1] == "run 3 passed 30 of 30 ALL PASS"
+
+
+@pytest.mark.parametrize(("switches", "density"), [(1, 1), (4, 4), (8, 8), (9, None), (15, None)])
+def test_switches_choose_a_density_or_the_dump(listen: Any, switches: int, density: int | None) -> None:
+    ((texts, lights),) = listen(1, switches)
+    lines = [_check(text) for text in texts[:-1]]
+    assert [(line.bits, line.density, line.passed) for line in lines] == [(bits, density, True) for bits in (8, 16, 32)]
+    assert texts[-1] == "run 1 passed 3 of 3 ALL PASS"
+    assert lights == {"passed": 1, "failed": 0}
