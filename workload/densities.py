@@ -18,8 +18,9 @@ import numpy as np
 
 from golden import blocks
 from workload import deflate, rle
-from workload.load import load, own_element_bytes
+from workload.load import entries, load, own_element_bytes
 from workload.networks.tensors import Tensors
+from workload.steps import training_step
 
 __all__ = ["ALGORITHMS", "PAPER_AVERAGE", "Filling", "default_fillings", "fillings_from_file", "measured", "uniform"]
 
@@ -104,7 +105,8 @@ def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = 
     Parameters
     ----------
     path
-        A .json file, ``{"conv1": 0.5, ...}``; anything else is a dump, whose arrays are measured.
+        A .json file, ``{"conv1": 0.5, ...}``; anything else is a dump, whose arrays are measured. A tensor that it has
+        at several steps of training counts with all of them together.
     plan, density
         As for :func:`default_fillings`, for tensors that the file has not.
 
@@ -113,13 +115,35 @@ def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = 
     ValueError
         If the file cannot be read, or has none of the network's tensors.
     """
-    found = _from_json(Path(path)) if str(path).endswith(".json") else \
-        {name: measured(array) for name, array in load(path).items() if array.size}
-    known = {name: filling for name, filling in found.items() if name in plan.tensors}
+    if str(path).endswith(".json"):
+        found = _from_json(Path(path))
+        known = {name: filling for name, filling in found.items() if name in plan.tensors}
+    else:
+        found = dict.fromkeys(training_step(name)[0] for _, name in entries(path))
+        known = _from_dump(path, plan)
     if not known:
         raise ValueError(f"{path} has none of {plan.network.name}'s tensors: it has {_some(found)}; the network has "
                          f"{_some(plan.tensors)}")
     return default_fillings(plan, density) | known
+
+
+def _from_dump(path: str | Path, plan: Tensors) -> dict[str, Filling]:
+    """The fillings of the network's tensors that a dump has, one array in memory at a time."""
+    parts: dict[str, list[tuple[int, Filling]]] = {}
+    for file, name in entries(path):
+        tensor = training_step(name)[0]
+        if tensor in plan.tensors:
+            array = load(file, name)[name]
+            if array.size:
+                parts.setdefault(tensor, []).append((array.nbytes, measured(array)))
+    return {tensor: _together(of) for tensor, of in parts.items()}
+
+
+def _together(parts: list[tuple[int, Filling]]) -> Filling:
+    """The filling of arrays of one type, with their bytes, as if they were one array."""
+    raw = sum(size for size, _ in parts)
+    return Filling(sum(size * filling.density for size, filling in parts) / raw,
+                   {name: raw / sum(size / filling.ratios[name] for size, filling in parts) for name in ALGORITHMS})
 
 
 def _from_json(path: Path) -> dict[str, Filling]:

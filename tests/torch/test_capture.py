@@ -73,11 +73,11 @@ def test_names_are_those_of_the_modules(tmp_path: Path) -> None:
     model, batch = Plain(), images()
     arrays = dump(model, tmp_path, batch)
     assert {name: array.shape for name, array in arrays.items()} == {
-        "input": (6, 3, 8, 8), "conv1": (6, 4, 8, 8), "conv2": (6, 5, 8, 8), "pool": (6, 5, 4, 4)}
+        "data": (6, 3, 8, 8), "conv1": (6, 4, 8, 8), "conv2": (6, 5, 8, 8), "pool": (6, 5, 4, 4)}
     with torch.no_grad():
         conv1 = torch.relu(model.conv1(batch))
         conv2 = torch.relu(model.conv2(conv1))
-        expected = {"input": batch, "conv1": conv1, "conv2": conv2, "pool": model.pool(conv2)}
+        expected = {"data": batch, "conv1": conv1, "conv2": conv2, "pool": model.pool(conv2)}
     for name, values in expected.items():
         np.testing.assert_array_equal(arrays[name], values.numpy())
 
@@ -85,23 +85,23 @@ def test_names_are_those_of_the_modules(tmp_path: Path) -> None:
 def test_a_module_that_is_called_twice_has_two_arrays(tmp_path: Path) -> None:
     torch.manual_seed(1)
     arrays = dump(Residual(), tmp_path)
-    assert {name for name in arrays if "norm" not in name} == {"input", "conv1", "relu", "relu#2"}
+    assert {name for name in arrays if "norm" not in name} == {"data", "conv1", "relu", "relu#2"}
     assert (arrays["relu"] >= 0).all() and (arrays["relu#2"] >= 0).all()
     assert (arrays["conv1"] < 0).any()
 
 
 def test_modules_within_modules(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), nn.Sequential(nn.Conv2d(4, 4, 3), nn.ReLU()))
-    assert set(dump(model, tmp_path / "all")) == {"input", "0.1", "1.1"}
+    assert set(dump(model, tmp_path / "all")) == {"data", "0.1", "1.1"}
     assert set(dump(model, tmp_path / "some", modules="1.*")) == {"1.1"}
-    assert set(dump(model, tmp_path / "class", modules=["Conv2d", "input"])) == {"input"}
+    assert set(dump(model, tmp_path / "class", modules=["Conv2d", "data"])) == {"data"}
 
 
 def test_outputs_that_backward_does_not_keep(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(inplace=True), nn.Conv2d(4, 4, 3), nn.AvgPool2d(2))
     arrays = dump(model, tmp_path, outputs=True)
     kinds = {entry["module"]: entry["kind"] for entry in read_manifest(tmp_path)["arrays"].values()}
-    assert kinds == {"input": "saved", "0": "output", "1": "saved", "2": "saved", "3": "output"}
+    assert kinds == {"data": "saved", "0": "output", "1": "saved", "2": "saved", "3": "output"}
     np.testing.assert_array_equal(np.maximum(arrays["0"], 0), arrays["1"])
 
 
@@ -172,7 +172,7 @@ def test_a_sample_is_the_first_images(tmp_path: Path) -> None:
     model = Plain()
     whole, part = dump(model, tmp_path / "whole"), dump(model, tmp_path / "part", max_array=3000)
     # 768, 1024, 1280 and 320 bytes an image.
-    assert {name: len(array) for name, array in part.items()} == {"input": 3, "conv1": 2, "conv2": 2, "pool": 6}
+    assert {name: len(array) for name, array in part.items()} == {"data": 3, "conv1": 2, "conv2": 2, "pool": 6}
     for name, array in part.items():
         np.testing.assert_array_equal(array, whole[name][:len(array)])
     entry = read_manifest(tmp_path / "part")["arrays"]["step000000/conv1"]
@@ -181,7 +181,7 @@ def test_a_sample_is_the_first_images(tmp_path: Path) -> None:
 
 
 def test_arrays_of_too_large_samples_are_left_out(tmp_path: Path) -> None:
-    assert set(dump(Plain(), tmp_path, max_array=1100)) == {"input", "conv1", "pool"}
+    assert set(dump(Plain(), tmp_path, max_array=1100)) == {"data", "conv1", "pool"}
     assert read_manifest(tmp_path)["notes"] == [
         "conv2 is left out: one sample has more bytes than the limit of 1,100 an array"]
 

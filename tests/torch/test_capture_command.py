@@ -136,7 +136,7 @@ def test_the_model_is_chosen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("options", "message"), [
     (("--model", "Transformer"), "called no torch.nn.Module of class Transformer in training mode"),
-    (("--modules", "pool*"), "no module fits pool*: there are input, conv, fc")])
+    (("--modules", "pool*"), "no module fits pool*: there are data, conv, fc")])
 def test_mistakes(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = cdma(tmp_path, "capture", "-o", "dump", *options, script(tmp_path))
     assert done.returncode == 2

@@ -109,7 +109,7 @@ def test_recomputed_parts_are_not_kept(tmp_path: Path) -> None:
     watched, _ = train(Recomputed, lambda model: capture(model, tmp_path, least=0))
     assert alone == watched
     names = {name.partition("/")[2] for name in load(tmp_path)}
-    assert {"pool", "input"} <= names
+    assert {"pool", "data"} <= names
     assert "conv1" not in names
 
 
@@ -163,5 +163,5 @@ def test_what_cannot_be_captured(tmp_path: Path) -> None:
         capture(torch.relu, tmp_path)
     with pytest.raises(CaptureError, match=r"capture the model that was given to torch.compile"):
         capture(torch.compile(Plain()), tmp_path)
-    with pytest.raises(CaptureError, match="no module fits deconv: there are input, conv1, conv2, pool, fc"):
+    with pytest.raises(CaptureError, match="no module fits deconv: there are data, conv1, conv2, pool, fc"):
         capture(Plain(), tmp_path, modules="deconv")

@@ -265,6 +265,14 @@ def test_fillings_from_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", a=np.zeros((2, 64), np.float32), b=np.ones((2, 64), np.float16))
     found = fillings_from_file(tmp_path / "d.npz", plan)
     assert (found["a"].density, found["b"].density) == (0.0, 1.0)
+    steps = {"p000/a": np.ones(4096, np.float32), "p100/a": np.zeros(4096, np.float32), "p100/other": np.ones(4)}
+    np.savez(tmp_path / "d.npz", **steps)
+    found = fillings_from_file(tmp_path / "d.npz", plan)
+    together = measured(np.concatenate([steps["p000/a"], steps["p100/a"]]))
+    assert found["a"].density == together.density == 0.5
+    # Both arrays are whole blocks and windows, so that they are coded as they are behind each other.
+    for name in ("zvc", "rle", "zlib"):
+        assert found["a"].ratios[name] == pytest.approx(together.ratios[name], rel=1e-3)
     for content, says in (("{}", "has none of three's tensors"), ("[]", "must have an object"), ("{", "is no JSON"),
                           ('{"a": 2}', "must be a number from 0 to 1")):
         path.write_text(content)

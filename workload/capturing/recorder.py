@@ -10,9 +10,10 @@ from typing import Any, Self
 
 from workload.capturing.files import writer
 from workload.capturing.manifest import Manifest
-from workload.capturing.settings import INPUT, CaptureError, Settings, prefix
+from workload.capturing.settings import CaptureError, Settings, prefix
 from workload.capturing.step import Step
 from workload.extra import package
+from workload.networks.layers import INPUT
 
 __all__ = ["Recorder"]
 

@@ -7,13 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-__all__ = ["FORMS", "INPUT", "CaptureError", "Names", "Settings", "byte_count", "prefix", "sample"]
+__all__ = ["FORMS", "CaptureError", "Names", "Settings", "byte_count", "prefix", "sample"]
 
 FORMS = ("npz", "safetensors")
 """Kinds of files that arrays can be written to."""
-
-INPUT = "input"
-"""The name of a model's own inputs, among those of its modules."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from workload.capturing.manifest import Entry
-from workload.capturing.settings import INPUT, Names, Settings, sample
+from workload.capturing.settings import Names, Settings, sample
 from workload.capturing.storage import Seen, Weights, activation, bits, kept_bytes, storage_of, tensors, without_repeats
 from workload.extra import package
+from workload.networks.layers import INPUT
 
 __all__ = ["Step"]
 
