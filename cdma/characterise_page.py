@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from math import ceil
 from typing import TYPE_CHECKING
 
 from cdma.characterise_output import CODINGS, array_table, over_steps, step_label, total_table, training
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["characterise_page"]
 
 _SHOWN = ("rle", "zlib", "blocks")  # codings in the plots of each array
-_GROUPS = 8  # arrays in a plot
+_GROUPS = 6  # arrays in a plot at most
 _LONGEST = 512  # zeros of a run from which on a histogram tells runs no longer apart
 
 
@@ -137,8 +138,8 @@ def _clustering(last: Sequence[Array]) -> Iterator[str]:
            "that of zeros strewn at random. At 1 blocks are filled as evenly as chance would; the more, the more of "
            "them are nearly empty while others are nearly full, and the engine's buffers have to even that out.</p>")
     names = [name for name in values if values[name]]
-    yield _plots(stems("clustering", {name: values[name] for name in names[at:at + _GROUPS]}, min(there), max(there))
-                 for at in range(0, len(names), _GROUPS))
+    yield _plots(stems("clustering", {name: values[name] for name in part}, min(there), max(there))
+                 for part in _parts(names))
 
 
 def _totals(totals: Sequence[Coded]) -> Iterator[str]:
@@ -162,10 +163,10 @@ def _totals(totals: Sequence[Coded]) -> Iterator[str]:
 def _ratios(last: Sequence[Array]) -> Iterator[str]:
     from workload.plots import legend
 
-    yield f"<h2>Ratio of each array</h2><p>As stored{_when(last)}.</p>"
+    yield f"<h2>Ratio of each layer</h2><p>As stored{_when(last)}.</p>"
     yield legend([CODINGS[coding] for coding in _SHOWN], "bound of mask coding")
-    yield _plots(_in_parts("ratio", {array.name: [array.stored.ratio(coding) for coding in _SHOWN] for array in last},
-                           {array.name: array.stored.bound("blocks") for array in last}))
+    yield _plots(_in_parts("ratio", {array.layer: [array.stored.ratio(coding) for coding in _SHOWN] for array in last},
+                           {array.layer: array.stored.bound("blocks") for array in last}))
 
 
 def _tables(arrays: Sequence[Array], totals: Sequence[Coded]) -> Iterator[str]:
@@ -188,9 +189,13 @@ def _in_parts(title: str, groups: Mapping[str, Sequence[float | None]],
 
     values = [value for row in [*groups.values(), list((marks or {}).values())] for value in row if value is not None]
     scale = top or max(values, default=1.0)
-    names = list(groups)
-    return [bars(title, {name: groups[name] for name in names[at:at + _GROUPS]}, marks, top=scale)
-            for at in range(0, len(names), _GROUPS)]
+    return [bars(title, {name: groups[name] for name in part}, marks, top=scale) for part in _parts(list(groups))]
+
+
+def _parts(names: Sequence[str]) -> list[Sequence[str]]:
+    """Names in parts of about the same size."""
+    size = ceil(len(names) / max(1, ceil(len(names) / _GROUPS)))
+    return [names[at:at + size] for at in range(0, len(names), max(1, size))]
 
 
 def _plots(charts: Iterable[str], kind: str = "plots") -> str:

@@ -21,7 +21,8 @@ ul { padding-left: 1.2rem } li { margin: .3rem 0 } li::marker { color: #0072b2 }
 .plots { display: flex; flex-wrap: wrap; gap: .8rem 1.5rem; margin-top: .6rem }
 .columns { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 320px), 1fr)); gap: .5rem 2rem }
 .columns svg { width: 100%; max-width: 460px; height: auto } .columns .many { grid-column: 1 / -1 }
-.small { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: .8rem }
+.small { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: .8rem;
+  align-items: end }
 .small svg { width: 100%; max-width: 200px; height: auto }
 figure { margin: .6rem 0; max-width: 100% } figure:not(.many), figure svg, .kept { break-inside: avoid }
 figcaption { font-weight: 600; font-size: .9rem } figcaption, .legend { break-after: avoid }
@@ -41,8 +42,8 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
 caption { text-align: left; font-weight: 600; padding: .2rem 0 }
 th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e5e5e5 }
 th { border-bottom: 1px solid #999; vertical-align: bottom; white-space: normal }
-.left { text-align: left } td.long { white-space: normal; min-width: 14rem }
-@media (max-width: 600px) { td.left { white-space: normal; min-width: 6rem } }
+.left { text-align: left } td.long { white-space: normal; min-width: 14rem; overflow-wrap: anywhere }
+@media (max-width: 600px) { td.left { white-space: normal; min-width: 6rem } td.long { min-width: 12rem } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt } .wide { overflow: visible; background: none }
   table { font-size: 7.5pt } th, td { padding: .1rem .3rem; white-space: normal } h2, h3 { break-after: avoid }
   tr { break-inside: avoid } * { -webkit-print-color-adjust: exact; print-color-adjust: exact } }"""

@@ -17,6 +17,8 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 _WIDTH = 340
 _BAR, _GAP, _LABEL, _TEXT = 12, 8, 15, 11
 _RIGHT = 34  # room for the values, one below the other at the right
+_SMALL = 160  # width of a small plot
+_LETTERS, _SMALL_LETTERS = 56, 22  # of a name that the width of a plot has room for
 
 
 def legend(names: Sequence[str], mark: str | None = None, flat: bool = False) -> str:
@@ -60,7 +62,7 @@ def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mappin
     out, y = [], 0.0
     for name, row in groups.items():
         y += _LABEL
-        out.append(f'<text x="0" y="{y - 4:g}">{escape(name)}</text>')
+        out.append(f'<text x="0" y="{y - 4:g}">{escape(_cut(name, _LETTERS))}</text>')
         start = y
         for value, colour in zip(row, _colours(len(row)), strict=True):
             if value is not None:
@@ -96,12 +98,13 @@ def line(title: str, labels: Sequence[str], values: Sequence[float | None], colo
     str
         An ``<svg>`` element, half as wide as those of :func:`bars`.
     """
-    width, height, left, above, below = 160, 110, 24, 24, 16
+    name, above = _heading(title, _SMALL_LETTERS)
+    width, height, left, below = _SMALL, above + 86, 24, 16
     bottom = height - below
     step = (width - left - 30) / max(1, len(values) - 1)
     points = [None if value is None else (left + 4 + number * step, bottom - value * (bottom - above))
               for number, value in enumerate(values)]
-    out = [f'<text class="title" x="0" y="11">{escape(title)}</text>']
+    out = [name]
     for grid in (0.0, 0.5, 1.0):
         y = _point(bottom - grid * (bottom - above))
         out.append(f'<line class="grid" x1="{left}" x2="{width - 22}" y1="{y}" y2="{y}"/>'
@@ -153,10 +156,12 @@ def columns(title: str, labels: Sequence[str], values: Sequence[float], marks: S
     str
         An ``<svg>`` element.
     """
-    width, height, left, above, below = (_WIDTH, 190, 30, 34, 16) if large else (160, 110, 28, 24, 16)
-    bottom = height - below
+    name, above = _heading(title, _LETTERS if large else _SMALL_LETTERS)
+    # Large ones have values above the columns.
+    width, height, left, above = (_WIDTH, above + 166, 30, above + 10) if large else (_SMALL, above + 86, 28, above)
+    bottom = height - 16
     scale, step = (bottom - above) / top, (width - left) / max(1, len(values))
-    out = [f'<text class="title" x="0" y="11">{escape(title)}</text>']
+    out = [name]
     for grid in (0.0, top / 2, top):
         y = _point(bottom - grid * scale)
         out.append(f'<line class="grid" x1="{left}" x2="{width}" y1="{y}" y2="{y}"/>'
@@ -218,13 +223,30 @@ def stems(title: str, values: Mapping[str, float | None], lowest: float, highest
                    f'<text class="value" text-anchor="middle" x="{x}" y="{height - 3}">{10.0 ** power:g}</text>')
     for number, (name, value) in enumerate(values.items()):
         y = (number + 1) * row - 6
-        out.append(f'<text class="name" x="{base + 4}" y="{y - 8}">{escape(name)}</text>')
+        out.append(f'<text class="name" x="{base + 4}" y="{y - 8}">{escape(_cut(name, _LETTERS - 8))}</text>')
         if value is not None:
             one, end = _point(place(1.0)), _point(place(min(max(value, 10.0 ** first), 10.0 ** last)))
             out.append(f'<line x1="{one}" x2="{end}" y1="{y}" y2="{y}" stroke="{COLOURS[0]}" stroke-width="3"/>'
                        f'<circle cx="{end}" cy="{y}" r="4" fill="{COLOURS[0]}"/>'
                        f'<text class="value" text-anchor="end" x="{_WIDTH}" y="{y + 4}">{value:.1f}</text>')
     return _svg(title, _WIDTH, height, "".join(out))
+
+
+def _heading(title: str, letters: int) -> tuple[str, float]:
+    """A title in one line or two, broken behind a dot or slash where there is one, and where the plot below begins."""
+    lines = [title]
+    if len(title) > letters:
+        at = max((number for number, letter in enumerate(title[:letters], start=1) if letter in "./:_- "),
+                 default=letters)
+        lines = [title[:at], _cut(title[at:], letters)]
+    drawn = "".join(f'<text class="title" x="0" y="{11 + 13 * number}">{escape(line)}</text>'
+                    for number, line in enumerate(lines))
+    return drawn, 11.0 + 13 * len(lines)
+
+
+def _cut(name: str, letters: int) -> str:
+    """A name with its middle left out where it is too long: begin and end tell most."""
+    return name if len(name) <= letters else f"{name[:letters // 2 - 1]}…{name[-(letters - letters // 2):]}"
 
 
 def _colours(number: int) -> list[str]:

@@ -234,6 +234,19 @@ def test_stems_reach_from_one_to_their_values() -> None:
     assert plots.stems("none", {}, 1.0, 1.0) == ""
 
 
+def test_long_names_are_broken_or_cut_in_their_middle() -> None:
+    name = "model.encoder.layers.11.self_attention.output_projection"
+    for drawn in (plots.line(name, ["0", "1"], [0.1, 0.2]), plots.columns(name, ["1"], [0.5])):
+        lines = [text.text for text in ET.fromstring(drawn).iter("text") if text.get("class") == "title"]
+        assert lines == ["model.encoder.layers.", "11.self_at…_projection"]
+        assert ET.fromstring(drawn).attrib["aria-label"].startswith(name)
+    (one,) = [text.text for text in ET.fromstring(plots.line("a" * 30, [], [0.5])).iter("text")
+              if text.text and text.text.startswith("aaaa") and len(text.text) == 22]
+    assert one == "a" * 22
+    bars = ET.fromstring(plots.bars("ratio", {"x" * 50 + "/" + "y" * 50: [1.0]}))
+    assert next(bars.iter("text")).text == "x" * 27 + "…" + "y" * 28
+
+
 def test_legend_names_every_series() -> None:
     said = ET.fromstring(plots.legend(["NCHW", "N<"], "bound"))
     assert [key.findall("i")[0].tail for key in said] == ["NCHW", "N<", "bound"]
