@@ -18,7 +18,7 @@ _FEWEST = 2
 _SWEEP = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, element_bits=(8,)),
     EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096, element_bits=(16, 32),
-                 narrowing=True),
+                 narrowing=True, memories="wrapped"),
     EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
                  pipeline="fast"),
     EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096, raw_fallback=False),

@@ -1,4 +1,7 @@
-"""Memories that a user replaces: engines work with macros that keep the wrapper's contract, and with the wrapper."""
+"""Memories that a user replaces: the engine works with macros that keep the wrapper's contract.
+
+The wrapper itself is simulated in the sweep of configurations.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,3 @@ def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", ["transfers", "faults"])
 def test_macros(module: str, engine_bench) -> None:
     engine_bench(_CONFIG, f"verif.engine.benches.{module}", share=0.2, sram=_macros())
-
-
-def test_the_wrapper_itself(engine_bench) -> None:
-    engine_bench(_CONFIG, "verif.engine.benches.transfers", share=0.1)
