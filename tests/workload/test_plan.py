@@ -99,6 +99,14 @@ def test_long_transfers_are_bound_by_link_or_lanes() -> None:
     assert (offload, prefetch) == pytest.approx((slow.offload(blocks_), slow.prefetch(blocks_)), rel=0.01)
 
 
+def test_far_memories_limit_what_is_outstanding() -> None:
+    # Of a lane, four bursts of a block of 128 beats in 1,000 + 128 cycles, whatever the density.
+    empty = packed(np.zeros(100 * 512, np.float32).view(np.uint8), Treatment(4), 2048)
+    timing = Timing(ONE_LANE, latency=1000)
+    for way in ("offload", "prefetch"):
+        assert getattr(timing, way)(empty) == pytest.approx(100 * (1000 + 128) / 4 + 2000, rel=0.02)
+
+
 @pytest.mark.parametrize("preset", engine_preset_names())
 def test_measured_cycles_of_the_shipped_dump(preset: str) -> None:
     config = load_engine(preset)

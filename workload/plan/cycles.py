@@ -113,9 +113,9 @@ class Timing:
         self._port = config.link_beat_bytes
         self._burst = burst_beats(self._port) * self._port
         self.link = float(self._port) if link is None else min(link, float(self._port))
-        # No more may be on the way than the outstanding bursts: it comes once in a latency.
-        self._lane_reads = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()))
-        self._link_reads = min(self.link, self._answered(self._port, self._burst))
+        # Of the bursts that may be outstanding, each comes once in a latency, to be read as to be written.
+        self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()))
+        self._link_moves = min(self.link, self._answered(self._port, self._burst))
         odd = config.lanes & (config.lanes - 1)
         # Where lanes are no power of two, the first one is found by long division of the block's number.
         self._finding = config.address_bits - (config.block_bytes.bit_length() - 1) if odd else 0
@@ -124,12 +124,12 @@ class Timing:
         """Cycles from taking the descriptor to its completion."""
         config, lanes = self.config, self.config.lanes
         raw = _raw_lengths(blocks, config.block_bytes)
-        reads = (raw / self._lane_reads).tolist()
+        reads = (raw / self._lane_moves).tolist()
         codes = np.ceil(raw / blocks.part / config.beat_bytes).tolist()
         left_raw, sizes = blocks.raw.tolist(), blocks.link_bytes.tolist()
         read, coded, sent = ([0.0] * len(sizes) for _ in range(3))
         rooms = [_Room(config.buffer_bytes, _FRAMED) for _ in range(lanes)]
-        writer = _Writer(self._burst, self.link)
+        writer = _Writer(self._burst, self._link_moves)
         now = 0.0
         for k, size in enumerate(sizes):
             before, stored = k - lanes, k - _STORED * lanes
@@ -156,13 +156,13 @@ class Timing:
     def prefetch(self, blocks: Blocks) -> float:
         """Cycles from taking the descriptor to its completion."""
         config, lanes = self.config, self.config.lanes
-        beats = np.ceil(_raw_lengths(blocks, config.block_bytes) / config.beat_bytes).tolist()
+        beats = (_raw_lengths(blocks, config.block_bytes) / self._lane_moves).tolist()
         left_raw, sizes = blocks.raw.tolist(), blocks.link_bytes.tolist()
         rooms = [_Room(config.buffer_bytes, _WAITING) for _ in range(lanes)]
         done = [0.0] * len(sizes)
         come = 0.0
         for k, size in enumerate(sizes):
-            takes = size / self._link_reads
+            takes = size / self._link_moves
             rows = ceil((size - _HEADER) / self._port) * self._port
             # Its last row waits for the blocks that have to leave, the rows before for their rows.
             begin = max(come, *(done[each] - takes for each in rooms[k % lanes].put(k, rows)), 0.0)
@@ -181,14 +181,14 @@ class Timing:
         passes = 2 if config.raw_fallback else 1
         filling = (passes * min(config.block_bytes, raw_bytes) / config.beat_bytes
                    + min(self._burst, link_bytes) / self.link)
-        return (OFFLOAD_CYCLES + begin + filling + max(link_bytes / self.link, lanes / self._lane_reads),
-                PREFETCH_CYCLES + begin + max(link_bytes / self._link_reads, lanes / config.beat_bytes))
+        moves = max(link_bytes / self._link_moves, lanes / self._lane_moves)
+        return OFFLOAD_CYCLES + begin + filling + moves, PREFETCH_CYCLES + begin + moves
 
     def _lane_burst(self) -> int:
         return burst_beats(self.config.beat_bytes) * self.config.beat_bytes
 
     def _answered(self, beat: int, burst: int) -> float:
-        """Bytes that a port reads in a cycle."""
+        """Bytes that a port moves in a cycle."""
         return min(float(beat), self.config.outstanding_reads * burst / (self.latency + burst / beat))
 
 
