@@ -192,6 +192,21 @@ def test_small_arrays_are_left_out(tmp_path: Path) -> None:
     assert read_manifest(tmp_path)["files"][0]["saved_bytes"] == 6 * 4 * 64 * (3 + 4 + 5) + 6 * 4 * 80
 
 
+def test_what_has_no_memory_of_its_own_is_passed_by(tmp_path: Path) -> None:
+    class Mapped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.scripted = nn.Linear(8, 8), torch.jit.script(nn.Linear(8, 4))
+
+        def forward(self, values: Any) -> Any:
+            maps = torch.func.vmap(lambda row: torch.relu(self.fc(row)))(values)
+            return torch.sparse.mm(torch.eye(len(values)).to_sparse(), self.scripted(maps))
+
+    arrays = dump(Mapped(), tmp_path, torch.ones(6, 8))
+    assert {array.shape for array in arrays.values()} == {(6, 8)}
+    assert len(arrays) == 2
+
+
 def test_layout_in_device_memory(tmp_path: Path) -> None:
     torch.manual_seed(1)
     model = Plain()

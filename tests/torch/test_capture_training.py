@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.torch.networks import Plain, Residual, images, torch, train
+from tests.torch.networks import Plain, Residual, images, nn, torch, train
 from workload import capture
 from workload.capturing import CaptureError
 from workload.capturing.manifest import read_manifest
@@ -163,5 +163,7 @@ def test_what_cannot_be_captured(tmp_path: Path) -> None:
         capture(torch.relu, tmp_path)
     with pytest.raises(CaptureError, match=r"capture the model that was given to torch.compile"):
         capture(torch.compile(Plain()), tmp_path)
+    with pytest.raises(CaptureError, match=r"capture the one that was given to torch\.jit"):
+        capture(torch.jit.script(nn.Linear(8, 8)), tmp_path)
     with pytest.raises(CaptureError, match="no module fits deconv: there are data, conv1, conv2, pool, fc"):
         capture(Plain(), tmp_path, modules="deconv")

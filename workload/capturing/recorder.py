@@ -39,6 +39,8 @@ class Recorder:
     def __init__(self, model: Any, folder: str | Path, settings: Settings) -> None:
         if not isinstance(model, torch.nn.Module):
             raise TypeError(f"only a torch.nn.Module can be captured, not {type(model).__name__}")
+        if isinstance(model, torch.jit.ScriptModule):
+            raise CaptureError("a model in TorchScript takes no hooks: capture the one that was given to torch.jit")
         if hasattr(model, "_orig_mod"):
             raise CaptureError("a compiled model saves what the compiler chose: capture the model that was given to "
                                "torch.compile, and train that")

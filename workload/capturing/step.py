@@ -64,7 +64,8 @@ class Step:
         self._handling = sys.exc_info()[1]
         self._handles: list[Any] = []
         for name, module in model.named_modules():
-            if name:
+            # What is compiled to TorchScript takes no hooks.
+            if name and not isinstance(module, torch.jit.ScriptModule):
                 self._handles += [module.register_forward_pre_hook(partial(self._enter, name), prepend=True,
                                                                     with_kwargs=True),
                                   module.register_forward_hook(partial(self._leave, name), always_call=True)]

@@ -8,7 +8,8 @@ from typing import Any
 
 from workload.extra import package
 
-__all__ = ["Seen", "Weights", "activation", "bits", "kept_bytes", "storage_of", "tensors", "without_repeats"]
+__all__ = ["Seen", "Weights", "activation", "bits", "in_memory", "kept_bytes", "storage_of", "tensors",
+           "without_repeats"]
 
 torch = package("torch", "torch")
 _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
@@ -16,7 +17,16 @@ _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
 
 def activation(tensor: Any) -> bool:
     """Whether a tensor has values in memory, floating-point ones."""
-    return tensor.layout is torch.strided and tensor.numel() > 0 and tensor.is_floating_point()
+    return tensor.is_floating_point() and tensor.numel() > 0 and in_memory(tensor)
+
+
+def in_memory(tensor: Any) -> bool:
+    """Whether a tensor has memory of its own kind: sparse ones have not, nor what ``torch.func`` stands in for."""
+    try:
+        tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        return False
+    return tensor.layout is torch.strided
 
 
 def storage_of(tensor: Any) -> Any:
@@ -43,7 +53,7 @@ def without_repeats(tensor: Any) -> Any:
 def tensors(value: Any) -> Iterator[Any]:
     """The tensors in what a module takes or gives."""
     if isinstance(value, torch.Tensor):
-        if value.layout is torch.strided:
+        if in_memory(value):
             yield value
     elif isinstance(value, dict):
         for entry in value.values():
