@@ -35,7 +35,6 @@ capture from within a program."""
 
 _EXAMPLES = """\
   cdma capture --example digits                           the worked example, as a first dump
-  cdma characterise digits                                densities and ratios of it, over its training
   cdma capture -o dump train.py --epochs 5                every 100th step of a script
   cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
   cdma capture -o dump --steps 0,10,1000 --outputs train.py
@@ -170,10 +169,10 @@ def _example(call: argparse.Namespace) -> int:
 
 
 def _accuracy(call: argparse.Namespace) -> int:
-    from workload.capturing.accuracy import accuracies
-
     if call.every or call.steps:
         raise ValueError("--accuracy writes no dump: leave --every and --steps out")
+    from workload.capturing.accuracy import accuracies
+
     with Progress() as progress:
         found = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
     if call.json:
