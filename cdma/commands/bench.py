@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cdma.bench_compare import Comparison, compare, comparison_text, read_figures
 from cdma.errors import simulation_errors
+from cdma.numbers import amount
 from cdma.options import add_command, json_option
 from cdma.output import print_json
 from cdma.progress import Progress
@@ -19,13 +22,18 @@ _DESCRIPTION = """\
 Measure what the project claims: the shipped dump through the simulated engines and cores, effective bandwidth of the
 engines at densities 0 to 1 and with 1 to 16 lanes, beats per cycle and latency of the cores at every density and
 element size, area of the presets, and the golden model's speed beside zlib, lz4 and zstd on the same data. Prints the
-page that docs/performance.md holds. Takes an hour, most of it for the engines; --only measures a part."""
+page that docs/performance.md holds. Takes an hour, most of it for the engines; --only measures a part.
+
+With --compare, print what changed since an older file of figures instead, the largest change first: with one file what
+is measured now stands beside it, section by section, with two nothing is measured."""
 
 _EXAMPLES = """\
   cdma bench
   cdma bench --only golden                                seconds
   cdma bench --only area --liberty cells.lib              with um2 of your cell library
-  cdma bench --output figures.json"""
+  cdma bench --output figures.json
+  cdma bench --compare old.json new.json                  what changed between two runs
+  cdma bench --only shipped --compare figures.json --fail-over 1"""
 
 _TARGETS = ("generic", "ecp5", "xilinx7")
 _Section = Callable[[argparse.Namespace, Progress], dict[str, Any]]
@@ -141,16 +149,45 @@ def add(commands: Any) -> None:
     parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2, and for timing")
     parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too; with --only, others that "
                         "are in the file stay")
+    parser.add_argument("--compare", nargs="+", metavar="FILE", help="print the change of every figure from an older "
+                        "file to a newer one, or to what is measured when one is given")
+    parser.add_argument("--fail-over", type=amount, metavar="PERCENT", help="with --compare: exit code 1 when a figure "
+                        "in cycles is worse by more, with a line for each")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
                         help="folder for simulator builds (default: build/sim)")
     json_option(parser)
 
 
 def run(call: argparse.Namespace) -> int:
-    """Measure, write and print."""
-    figures: dict[str, Any] = {}
+    """Measure, write and print; or compare."""
+    _check(call)
+    old = [read_figures(path) for path in call.compare or ()]
+    if len(old) == 2:
+        return _compared(call, compare(*old))
+    figures = _measured(call)
+    if old:
+        return _compared(call, compare(old[0], figures, figures))
+    if call.json:
+        print_json(figures)
+    else:
+        print(performance_page(figures), end="")
+    return 0
+
+
+def _check(call: argparse.Namespace) -> None:
     if call.liberty is not None and not Path(call.liberty).is_file():
         raise ValueError(f"there is no cell library {call.liberty}")
+    if call.fail_over is not None and not call.compare:
+        raise ValueError("--fail-over says when a comparison fails: give --compare too")
+    if call.compare and len(call.compare) > 2:
+        raise ValueError(f"--compare takes an older file and a newer one, not {len(call.compare)}")
+    if call.compare and len(call.compare) == 2 and (call.only or call.output or call.liberty):
+        raise ValueError("--compare with two files measures nothing: leave out --only, --output and --liberty")
+
+
+def _measured(call: argparse.Namespace) -> dict[str, Any]:
+    """The figures of the sections that are asked for, written to a file where one is named."""
+    figures: dict[str, Any] = {}
     with Progress() as progress:
         for name in call.only or _SECTIONS:
             figures |= _SECTIONS[name](call, progress)
@@ -158,8 +195,17 @@ def run(call: argparse.Namespace) -> int:
         path = Path(call.output)
         kept = json.loads(path.read_text(encoding="utf-8")) if call.only and path.exists() else {}
         path.write_text(json.dumps(kept | figures, indent=1) + "\n", encoding="utf-8")
+    return figures
+
+
+def _compared(call: argparse.Namespace, comparison: Comparison) -> int:
+    """Print a comparison; the exit code says whether a figure in cycles is worse than allowed."""
+    worse = [change for change in comparison.changes if call.fail_over is not None
+             and change.worse_than(call.fail_over)]
     if call.json:
-        print_json(figures)
+        print_json(comparison.as_dict() | {"worse": [change.as_dict() for change in worse]})
     else:
-        print(performance_page(figures), end="")
-    return 0
+        print(comparison_text(comparison))
+    for change in worse:
+        print(f"cdma: {change} is worse by more than {call.fail_over:g} %", file=sys.stderr)
+    return 1 if worse else 0
