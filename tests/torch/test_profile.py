@@ -15,7 +15,7 @@ import pytest
 
 from tests.torch.networks import Plain, images, nn, torch
 from workload import profile
-from workload.capturing import CaptureError
+from workload.capturing import CaptureError, profiling
 from workload.capturing.profiling import Profiler, layer_times
 from workload.compute import load_profile
 
@@ -81,6 +81,21 @@ def test_larger_layers_take_longer(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "times.json").read_text()) == times
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_every_step_is_measured_whole(steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[str] = []
+
+    def times(events: Any, *arguments: Any) -> dict[str, dict[str, float]]:
+        met.extend(event.name for event in events)
+        return {}
+
+    monkeypatch.setattr(profiling, "layer_times", times)
+    profile(Plain(), images(), tmp_path / "times.json", warm_up=2, steps=steps)
+    for name in ("module: Plain", "module: conv1", "module: fc", "aten::flatten",
+                 "autograd::engine::evaluate_function: MaxPool2DWithIndicesBackward0"):
+        assert met.count(name) == steps
+
+
 def test_the_model_is_as_before(tmp_path: Path) -> None:
     model = Plain()
     profile(model, images(), tmp_path / "times.json", warm_up=0, steps=1)
@@ -118,6 +133,8 @@ def test_mistakes(tmp_path: Path) -> None:
         profile(Plain().eval(), images(), tmp_path / "times.json")
     with pytest.raises(ValueError, match="steps must be 1 or more, and warm_up 0 or more, not 0 and 3"):
         profile(Plain(), images(), tmp_path / "times.json", steps=0)
+    with pytest.raises(CaptureError, match="gone is no folder: the profile goes into a folder that is there"):
+        profile(Plain(), images(), tmp_path / "gone/times.json")
     model = Plain()
     with pytest.raises(CaptureError, match="had 2 steps: a profile takes 3 to warm up and 5 to measure"), \
             Profiler(model, tmp_path / "times.json"):

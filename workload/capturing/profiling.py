@@ -44,14 +44,21 @@ class Profiler:
     Attributes
     ----------
     epoch
-        Of no meaning here; it is set by what finds epochs.
+        Set by what finds epochs; a profile does not tell it.
     times
         Milliseconds of forward and backward by layer; None until the steps are done.
+
+    Raises
+    ------
+    ValueError
+        If there are no steps, or no folder for the file; at the end, if the training had fewer steps.
     """
 
     def __init__(self, model: Any, file: str | Path, warm_up: int = 3, steps: int = 5) -> None:
         if warm_up < 0 or steps < 1:
             raise ValueError(f"steps must be 1 or more, and warm_up 0 or more, not {steps} and {warm_up}")
+        if not Path(file).absolute().parent.is_dir():
+            raise CaptureError(f"{Path(file).parent} is no folder: the profile goes into a folder that is there")
         self._model, self._file, self._warm_up, self._steps = model, Path(file), warm_up, steps
         self.epoch: int | None = None
         self.times: dict[str, dict[str, float]] | None = None
@@ -94,6 +101,8 @@ class Profiler:
                                  module.register_forward_hook(partial(self._leave, name), always_call=True)]
         self._profile = torch.profiler.profile(activities=kinds, acc_events=True)
         self._profile.__enter__()
+        # The call that is under way has passed the hooks that the model just got.
+        self._enter(type(self._model).__name__, self._model, ())
 
     def _enter(self, name: str, module: Any, args: Any) -> None:
         mark = torch.profiler.record_function(_MARK + name)
