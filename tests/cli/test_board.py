@@ -1,0 +1,106 @@
+"""board: what is written and printed, JSON, and every way to get it wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdma.commands.board import dump_lines
+from synth.boards import build as builds
+from synth.boards.build import BoardError, Built
+from synth.boards.catalog import BOARDS, Use
+from workload.data import shipped
+from workload.load import load
+
+_SMALL = ["--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
+_BUILT = Built("ulx3s-85f", "LFE5U-85F-6BG381", 25.0, "the board's oscillator, 25 MHz", 61.5, Use(1234, 567, 8.5),
+               Use(83640, 83640, 208), "ulx3s-85f/cdma_selftest.bit", "Yosys 0.70")
+
+
+def test_list_has_every_board_and_parameter(cdma) -> None:
+    outcome = cdma("board", "--list")
+    assert (outcome.code, outcome.err) == (0, "")
+    listed = cdma("board", "--list", "--json").json
+    assert set(listed["boards"]) == set(BOARDS) >= {"ulx3s-12f", "ulx3s-45f", "ulx3s-85f", "versa-ecp5", "arty-a7-35"}
+    for word in (*BOARDS, *listed["parameters"]):
+        assert word in outcome.out
+    assert listed["boards"]["versa-ecp5"]["clock"] == "a PLL, from the oscillator's 100 MHz"
+    assert listed["boards"]["arty-a7-35"]["bitstream_by"] == "Vivado"
+
+
+def test_files_are_written_into_a_folder_named_after_the_board(cdma) -> None:
+    outcome = cdma("board", "ulx3s-12f", *_SMALL)
+    assert (outcome.code, outcome.err) == (0, "")
+    files = {path.name for path in Path("ulx3s-12f").iterdir()}
+    assert files == {"README.md", "build.sh", "cdma_selftest.v", "cdma_selftest.lpf", "cdma_selftest.ys"}
+    for name in files:
+        assert f"wrote ulx3s-12f/{name}" in outcome.out
+    assert outcome.out.endswith("ulx3s-12f/README.md says how to build and load it\n")
+
+
+def test_json_has_files_and_configuration(cdma, tmp_path: Path) -> None:
+    made = cdma("board", "arty-a7-100", *_SMALL, "--set", "name=probe", "-o", tmp_path / "arty", "--json").json
+    assert made["board"] == "arty-a7-100" and made["clock_mhz"] == 50
+    assert made["configuration"]["element_bits"] == [32] and made["dump_bytes"] == 128
+    assert {Path(each["file"]).name for each in made["files"]} == {
+        "README.md", "probe.v", "probe.xdc", "probe.tcl", "probe.ys"}
+    for each in made["files"]:
+        assert Path(each["file"]).stat().st_size == each["bytes"]
+    assert made["built"] is None
+
+
+def test_what_a_build_takes_is_printed(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builds, "build", lambda board, name, folder, progress: _BUILT)
+    outcome = cdma("board", "ulx3s-85f", *_SMALL, "--build")
+    assert outcome.code == 0
+    printed = " ".join(outcome.out.split())
+    for words in ("LUTs 1,234 83,640 1 %", "block RAMs 8.5 208 4 %",
+                  "clock 25 MHz, the board's oscillator, 25 MHz; it would reach 61.5 MHz",
+                  "bitstream ulx3s-85f/cdma_selftest.bit"):
+        assert words in printed
+    assert cdma("board", "ulx3s-85f", *_SMALL, "--build", "--json").json["built"] == _BUILT.as_dict()
+
+
+def test_a_build_that_fails_is_one_line(fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Built:
+        raise BoardError("place and route for ulx3s-85f failed: ERROR: no room")
+
+    monkeypatch.setattr(builds, "build", refuse)
+    assert "failed: ERROR: no room" in fails("board", "ulx3s-85f", *_SMALL, "--build")
+
+
+def test_lines_are_spread_over_the_array() -> None:
+    raw = load(shipped(), "fire4/concat")["fire4/concat"].tobytes()
+    lines = dump_lines(None, None, 3)
+    assert [raw.find(lines[at:at + 128]) // 128 for at in (0, 128, 256)] == [0, 1023, 2047]
+    assert dump_lines(None, None, 1) == raw[:128]
+
+
+def test_a_dump_of_the_readers_own(tmp_path: Path) -> None:
+    values = np.arange(100, dtype=np.float32)
+    np.save(tmp_path / "mine.npy", values)
+    # Three whole lines are there, and a part of one.
+    assert dump_lines(str(tmp_path / "mine.npy"), None, 128) == values.tobytes()[:384]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([], "which board? give one of those that 'cdma board --list' shows"),
+    (["de10"], "no board 'de10': there are ulx3s-12f,"),
+    (["ulx3s-85f", "--set", "beat_bytes=8"], "beat_bytes must be one of 16, 32, 64, not 8"),
+    (["ulx3s-85f", "--set", "lanes=2"], "unknown parameter 'lanes'"),
+    (["ulx3s-85f", "--lines", "0"], "--lines must be 1 to 1024, not 0"),
+    (["ulx3s-85f", "--dump", "missing.npz"], "missing.npz"),
+    (["ulx3s-85f", "--array", "conv99"], "conv99"),
+    (["ulx3s-85f", "--lines", "few"], "must be a whole number of 0 or more, not 'few'"),
+])
+def test_mistakes(fails, arguments: list[str], words: str) -> None:
+    assert words in fails("board", *arguments)
+
+
+def test_an_array_that_is_too_small_is_refused(fails, tmp_path: Path) -> None:
+    np.save(tmp_path / "tiny.npy", np.ones(3, np.float32))
+    assert "has 12 bytes, less than a line of 128" in fails("board", "ulx3s-85f", "--dump", tmp_path / "tiny.npy")
+
+
+def test_all_arrays_of_a_dump_are_too_many(fails) -> None:
+    assert "choose one with --array" in fails("board", "ulx3s-85f", "--dump", shipped())
