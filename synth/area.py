@@ -186,7 +186,8 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
     paths: tuple[TimingPath, ...] = ()
     if library is not None and clock is not None:
         report(progress, f"timing of {top}")
-        timed_with, paths = timings.of_netlist(whole, top, library, clock=clock)
+        tool = timings.chosen_tool(None)
+        timed_with, paths = timings.tool_name(tool), timings.of_netlist(whole, top, library, clock=clock, tool=tool)
     return AreaReport(name=top, target=target, library=library.name if library else None,
                       recipe=None if target in FPGA else recipe, yosys=yosys.version,
                       rows=(*rows, total), timed_with=timed_with, paths=paths)

@@ -59,6 +59,10 @@ class Design:
         return "".join(f"(* blackbox *)\n{_stub(self._modules[name])}" if name in cut and name != root
                        else self._modules[name] for name in self._below(root, cut))
 
+    def outside(self, root: str, cut: Collection[str]) -> list[str]:
+        """The modules that :meth:`part` leaves as black boxes, each once."""
+        return sorted({name for name in self._below(root, cut) if name in cut and name != root})
+
     def macros(self, root: str, cut: Collection[str], least_bits: int) -> Counter[Macro]:
         """Memories of at least so many bits in a part, and how many there are of each size."""
         found: Counter[Macro] = Counter()

@@ -54,7 +54,7 @@ class Cell:
     area : float
         um2.
     kind : str
-        ``flip-flop``, ``latch``, ``clock gate`` or ``logic``.
+        ``flip-flop``, ``latch``, ``clock gate``, ``memory`` or ``logic``.
     pins : tuple of Pin
         Its signal pins.
     group : Group
@@ -199,7 +199,7 @@ class Library:
             kinds = {inner.kind for inner in group.groups}
             gates_clocks = "clock_gating_integrated_cell" in values
             kind = ("clock gate" if gates_clocks else "flip-flop" if kinds & {"ff", "ff_bank"}
-                    else "latch" if kinds & {"latch", "latch_bank"} else "logic")
+                    else "latch" if kinds & {"latch", "latch_bank"} else "memory" if "memory" in kinds else "logic")
             area = _number(values.get("area", "0"), self.path, f"area of {group.name}")
             yield Cell(group.name, area, kind, tuple(self._pins(group)), group)
 

@@ -121,7 +121,7 @@ def gates_script(top: str, flat: bool, recipe: str, memories: Memories = ()) -> 
 
 
 def library_script(top: str, flat: bool, recipe: str, library: Library, netlist: bool = False,
-                   memories: Memories = ()) -> str:
+                   memories: Memories = (), outside: Sequence[str] = ()) -> str:
     """Maps ``design.v`` to a cell library; leaves ``stat.json``, and the netlist as ``net.v`` and ``net.json``.
 
     Parameters
@@ -137,7 +137,10 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
     netlist : bool
         Whether to write the netlist; both files have the same names.
     memories : sequence
-        As for :func:`gates_script`.
+        As for :func:`gates_script`; in the netlist each is taken apart into cells for its pins, which ``macros.v``
+        declares and ``macros_map.v`` puts there.
+    outside : sequence of str
+        Black boxes; in the netlist their pins are ports.
 
     Raises
     ------
@@ -152,16 +155,22 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
     if ties:
         (high, high_pin), (low, low_pin) = ties
         script += f"hilomap -singleton -hicell {high} {high_pin} -locell {low} {low_pin}\n"
-    return script + _STAT + (_NETLIST if netlist else "")
+    if not netlist:
+        return script + _STAT
+    if memories:
+        script += "read_verilog -lib macros.v\ntechmap -map macros_map.v " + " ".join(
+            f"t:{cell}" for cell, *_ in memories) + "\n"
+    return script + _STAT + "".join(f"expose -evert t:{name}\n" for name in outside) + _NETLIST
 
 
-def fpga_script(top: str, flat: bool, family: str) -> str:
-    """Maps ``design.v`` to an FPGA family; leaves ``stat.json``."""
+def fpga_script(top: str, flat: bool, family: str, netlist: bool = False) -> str:
+    """Maps ``design.v`` to an FPGA family; leaves ``stat.json``, and the netlist as ``net.json`` if it is wanted."""
     fpga = FPGA[family]
     command = fpga.command.format(top=top) + (fpga.flat if flat else fpga.tree)
     # abc9 gives bit i of a wire w the name w[i], which registers that were split into bits may have already: Yosys
     # then stops with "Assert `count_id(wire->name) == 0' failed". Wires of one bit each cannot collide.
-    return (f"read_verilog design.v\n{command} -run begin:map_luts\nsplitnets\n{command} -run map_luts:\n" + _STAT)
+    return (f"read_verilog design.v\n{command} -run begin:map_luts\nsplitnets\n{command} -run map_luts:\n{_STAT}"
+            + "write_json net.json\n" * netlist)
 
 
 def output_load(library: Library) -> float:

@@ -38,9 +38,12 @@ class Netlist:
     names: dict[int, str]
 
     def register(self, instance: str, library: Library) -> str:
-        """What the design calls the register that an instance is, or that a clock gate gates the clock of."""
+        """What the design calls the register, or the pin of a memory, that an instance is; for a clock gate a register
+        that it gates the clock of."""
         kind, pins = self.cells[instance]
         cell = library.cells[kind]
+        if cell.kind == "memory":
+            return instance.rpartition(".")[0]
         nets = [pins[pin.name] for pin in cell.outputs if pin.name in pins]
         if cell.kind == "clock gate":
             gated = sorted(self.register(other, library) for other, (_, theirs) in self.cells.items()

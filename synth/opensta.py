@@ -40,7 +40,7 @@ def script(netlist: Netlist, library: Library, clock: str, load: float) -> str:
     return f"""\
 read_liberty cells.lib
 read_verilog net.v
-link_design {netlist.name}
+link_design {{{netlist.name}}}
 create_clock -name clock -period 1 [get_ports {clock}]
 set ports [list]
 foreach port [all_inputs] {{ if {{[get_name $port] != "{clock}"}} {{ lappend ports $port }} }}

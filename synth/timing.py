@@ -16,7 +16,8 @@ from synth.netlist import Netlist, read
 from synth.static import Step
 from synth.yosys import Progress, find, report
 
-__all__ = ["NETLIST", "TOOLS", "Stage", "TimingPath", "TimingReport", "measure", "of_netlist", "timing"]
+__all__ = ["CLOCK", "NETLIST", "TOOLS", "Stage", "TimingPath", "TimingReport", "chosen_tool", "measure", "of_netlist",
+           "timing", "tool_name"]
 
 TOOLS = ("opensta", "tables")
 """What can time a netlist: OpenSTA where it is installed, and the library's delay tables read here."""
@@ -131,22 +132,22 @@ def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = mapping.DEF
 def measure(verilog: str, top: str, library: Library, *, clock: str = CLOCK, recipe: str = mapping.DEFAULT_RECIPE,
             tool: str | None = None, progress: Progress | None = None) -> TimingReport:
     """Worst paths of any design in Verilog with one clock; parameters, result and errors as for :func:`timing`."""
-    tool = _tool(tool)
+    tool = chosen_tool(tool)
     yosys = find(progress)
     report(progress, f"synthesis of {top}", 0, 2)
     result = yosys.run(mapping.library_script(top, True, recipe, library, netlist=True),
                        mapping.inputs(verilog, recipe, library), list(NETLIST), f"synthesis of {top}")
     report(progress, f"timing of {top}", 1, 2)
-    name, paths = of_netlist(result, top, library, clock=clock, tool=tool)
+    paths = of_netlist(result, top, library, clock=clock, tool=tool)
     report(progress, f"timing of {top}", 2, 2)
     um2 = sum(library.cells[kind].area for kind, _ in read(result["net.json"], top).cells.values())
-    return TimingReport(name=top, library=library.name, recipe=recipe, tool=name, yosys=yosys.version,
+    return TimingReport(name=top, library=library.name, recipe=recipe, tool=tool_name(tool), yosys=yosys.version,
                         um2=round(um2, 3), kge=round(um2 / library.nand2.area / 1000, 4), paths=paths)
 
 
 def of_netlist(files: Mapping[str, str], top: str, library: Library, *, clock: str = CLOCK,
-               tool: str | None = None) -> tuple[str, tuple[TimingPath, ...]]:
-    """What timed a mapped netlist, and its worst paths.
+               tool: str | None = None) -> tuple[TimingPath, ...]:
+    """The worst paths of a mapped netlist.
 
     Parameters
     ----------
@@ -162,13 +163,24 @@ def of_netlist(files: Mapping[str, str], top: str, library: Library, *, clock: s
     """
     netlist = read(files["net.json"], top)
     load = mapping.output_load(library)
-    if _tool(tool) == "opensta":
-        paths = opensta.worst_paths(files["net.v"], netlist, library, clock, load)
-        return opensta.version(), _named(paths, netlist, library)
-    return static.NAME, _named(static.worst_paths(netlist, library, clock, load), netlist, library)
+    if chosen_tool(tool) == "opensta":
+        return _named(opensta.worst_paths(files["net.v"], netlist, library, clock, load), netlist, library)
+    return _named(static.worst_paths(netlist, library, clock, load), netlist, library)
 
 
-def _tool(named: str | None) -> str:
+def tool_name(tool: str) -> str:
+    """How reports call one of the :data:`TOOLS`."""
+    return opensta.version() if tool == "opensta" else static.NAME
+
+
+def chosen_tool(named: str | None) -> str:
+    """The one of the :data:`TOOLS` that is named; OpenSTA where it is installed if none is.
+
+    Raises
+    ------
+    ValueError
+        If it is unknown, or OpenSTA is named and not installed.
+    """
     if named is None:
         return "opensta" if opensta.available() else "tables"
     if named not in TOOLS:
@@ -180,7 +192,9 @@ def _tool(named: str | None) -> str:
 
 def _named(paths: Mapping[tuple[str, str], list[Step]], netlist: Netlist, library: Library) -> tuple[TimingPath, ...]:
     ordered = sorted(paths, key=lambda ends: (ends[0] != "register", ends[1] != "register"))
-    return tuple(_path(ends, paths[ends], netlist, library) for ends in ordered)
+    # What a port only passes on to another takes no time.
+    return tuple(_path(ends, paths[ends], netlist, library) for ends in ordered
+                 if sum(step.ps for step in paths[ends]) > 0)
 
 
 def _path(ends: tuple[str, str], steps: list[Step], netlist: Netlist, library: Library) -> TimingPath:

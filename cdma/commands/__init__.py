@@ -13,10 +13,11 @@ from cdma.commands import (
     results,
     simulate,
     timeline,
+    timing,
 )
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, compress, decompress, info,
-            bench)
+COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, timing, compress, decompress,
+            info, bench)
 """The sub-commands in the order of the help."""

