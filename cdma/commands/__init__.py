@@ -3,6 +3,7 @@
 from cdma.commands import (
     area,
     bench,
+    board,
     capture,
     characterise,
     compress,
