@@ -19,6 +19,6 @@ from cdma.commands import (
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, timing, compress, decompress,
-            info, bench)
+COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, timing, board, compress,
+            decompress, info, bench)
 """The sub-commands in the order of the help."""
