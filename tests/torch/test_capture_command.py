@@ -22,7 +22,7 @@ SCRIPT = '''
 import sys
 import torch
 from torch import nn
-import helper_of_script
+import beside_the_script
 
 class Net(nn.Module):
     def __init__(self):
@@ -60,7 +60,7 @@ END
 def script(folder: Path, end: str = "", wrap: str = "") -> Path:
     """A training script of 9 steps in 3 epochs, with a module of its own beside it."""
     (folder / "scripts").mkdir()
-    (folder / "scripts/helper_of_script.py").write_text("")
+    (folder / "scripts/beside_the_script.py").write_text("")
     path = folder / "scripts/train.py"
     path.write_text(SCRIPT.replace("WRAP", wrap).replace("END", end))
     return path
