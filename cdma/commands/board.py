@@ -116,7 +116,8 @@ def _built_text(built: Built) -> str:
         ("LUTs", used.luts, there.luts), ("flip-flops", used.flip_flops, there.flip_flops),
         ("block RAMs", used.block_ram, there.block_ram))]
     clock = f"clock {built.clock_mhz:g} MHz, {built.clock}"
-    reached = "" if built.fmax_mhz is None else f"; it would reach {built.fmax_mhz:.1f} MHz"
+    reached = "" if built.fmax_mhz is None or built.slowest is None else (
+        f"; it would reach {built.fmax_mhz:.1f} MHz, limited by the path from {built.slowest[0]} to {built.slowest[1]}")
     made = f"bitstream {built.bitstream}" if built.bitstream else "no bitstream: Vivado makes it from the files"
     return (f"{built.board}, {built.part}:\n\n{table(['resource', 'used', 'of', 'share'], rows)}\n\n"
             f"{clock}{reached}\n{made}")

@@ -37,7 +37,7 @@ class Trial(wiring.Component):
 
     What comes back is compared with data that are made a second time, so that nothing is assumed of how long the cores
     hold them. A test passes if every byte, the end of the packet and the decompressor's error code are right. One that
-    does not end in time fails. The cores are reset at the start of the test behind one that failed.
+    does not end in time fails. Behind a test that failed the cores are held in reset until the next one.
 
     Parameters
     ----------
@@ -124,10 +124,9 @@ class Trial(wiring.Component):
         finished = Signal()
         running = Signal()
         wrong = Signal()
-        failed = Signal()
         late = Signal()
         age = Signal(self._patience + 1)
-        m.d.comb += [late.eq(age[-1]), clear.eq(self.start & failed)]
+        m.d.comb += late.eq(age[-1])
         m.d.sync += [
             differing.eq(Cat(seen.word_select(k, 8) != right.word_select(k, 8) for k in range(n))
                          & came.replicate(n)),
@@ -149,11 +148,11 @@ class Trial(wiring.Component):
             m.d.sync += self.raw.eq(self.raw + Mux(out.payload.last, length(out.payload.keep), n))
 
         with m.If(self.start):
-            m.d.sync += [running.eq(1), first.eq(1), age.eq(0), wrong.eq(0), counting.eq(0),
+            m.d.sync += [running.eq(1), clear.eq(0), first.eq(1), age.eq(0), wrong.eq(0), counting.eq(0),
                          self.cycles.eq(0), self.packed.eq(0), self.raw.eq(0)]
         with m.Elif(running):
             m.d.sync += age.eq(age + 1)
             with m.If(finished | late):
                 right_in_time = finished & ~wrong & ~differing.any()
-                m.d.sync += [running.eq(0), self.done.eq(1), self.passed.eq(right_in_time), failed.eq(~right_in_time)]
+                m.d.sync += [running.eq(0), self.done.eq(1), self.passed.eq(right_in_time), clear.eq(~right_in_time)]
         return m

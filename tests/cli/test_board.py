@@ -1,5 +1,6 @@
 """board: what is written and printed, JSON, and every way to get it wrong."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,14 +8,16 @@ import pytest
 
 from cdma.commands.board import dump_lines
 from synth.boards import build as builds
-from synth.boards.build import BoardError, Built
-from synth.boards.catalog import BOARDS, Use
+from synth.boards.build import BoardError, Built, Use
+from synth.boards.catalog import BOARDS
 from workload.data import shipped
 from workload.load import load
 
 _SMALL = ["--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
-_BUILT = Built("ulx3s-85f", "LFE5U-85F-6BG381", 25.0, "the board's oscillator, 25 MHz", 61.5, Use(1234, 567, 8.5),
-               Use(83640, 83640, 208), "ulx3s-85f/cdma_selftest.bit", "Yosys 0.70")
+_BUILT = Built(
+    board="ulx3s-85f", part="LFE5U-85F-6BG381", clock_mhz=25.0, clock="the board's oscillator, 25 MHz",
+    used=Use(1234, 567, 8.5), available=Use(83640, 83640, 208), yosys="Yosys 0.70", nextpnr="0.11", fmax_mhz=61.5,
+    slowest=("test.a", "test.b"), bitstream="ulx3s-85f/cdma_selftest.bit")
 
 
 def test_list_has_every_board_and_parameter(cdma) -> None:
@@ -56,9 +59,11 @@ def test_what_a_build_takes_is_printed(cdma, monkeypatch: pytest.MonkeyPatch) ->
     printed = " ".join(outcome.out.split())
     for words in ("LUTs 1,234 83,640 1 %", "block RAMs 8.5 208 4 %",
                   "clock 25 MHz, the board's oscillator, 25 MHz; it would reach 61.5 MHz",
+                  "from test.a to test.b",
                   "bitstream ulx3s-85f/cdma_selftest.bit"):
         assert words in printed
-    assert cdma("board", "ulx3s-85f", *_SMALL, "--build", "--json").json["built"] == _BUILT.as_dict()
+    printed_json = cdma("board", "ulx3s-85f", *_SMALL, "--build", "--json").json
+    assert printed_json["built"] == json.loads(json.dumps(_BUILT.as_dict()))
 
 
 def test_a_build_that_fails_is_one_line(fails, monkeypatch: pytest.MonkeyPatch) -> None:

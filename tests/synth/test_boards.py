@@ -140,6 +140,8 @@ def test_the_tools_make_a_bitstream(light: Callable[..., Path]) -> None:
     assert (built.used.flip_flops, built.used.block_ram) == (4, 0)
     assert 0 < built.used.luts < 40 < built.available.luts
     assert built.fmax_mhz and built.fmax_mhz > built.clock_mhz == 25
+    # The highest bit of the count goes by the name of the light.
+    assert built.slowest and all(name.partition("[")[0] in ("count", "led_0__io") for name in built.slowest)
     assert [stage.split(" for ")[0] for stage in stages[-3:]] == ["synthesis", "place and route", "bitstream"]
 
 
@@ -159,12 +161,12 @@ def test_a_netlist_for_xilinx_is_counted(tmp_path: Path) -> None:
 
 def test_half_a_block_ram_counts_as_half() -> None:
     stat = '{"modules": {"\\\\top": {"num_cells_by_type": {"RAMB36E1": 2, "RAMB18E1": 3, "LUT2": 4, "FDRE": 5}}}}'
-    use = builds._mapped(stat, "xilinx7")
+    use = builds._counted(stat, "xilinx7")
     assert (use.luts, use.flip_flops, use.block_ram) == (4, 5, 3.5)
 
 
 @pytest.mark.parametrize(("variable", "value", "words"), [
-    ("NEXTPNR_ECP5", "/bin/false", "place and route for ulx3s-85f failed: exit code 1"),
+    ("NEXTPNR_ECP5", "/bin/false", "nextpnr-ecp5, but /bin/false is no working nextpnr-ecp5"),
     ("ECPPACK", "/bin/false", "bitstream for ulx3s-85f failed: exit code 1"),
 ])
 def test_a_tool_that_fails_is_named(light: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, variable: str,
