@@ -7,6 +7,7 @@ from typing import Any
 
 from cdma.engine_report import engine_sections
 from cdma.output import count, fixed, markdown, simulation_text
+from cdma.timing_report import timing_sections
 
 __all__ = ["performance_page"]
 
@@ -76,6 +77,7 @@ def performance_page(figures: dict[str, Any]) -> str:
         parts += [_AREA, *_area(figures["area"])]
     if "timing" in figures:
         parts += [_TIMING, *_timing(figures["timing"])]
+    parts += timing_sections(figures)
     if "golden" in figures:
         parts += [_GOLDEN, *_golden(figures["golden"])]
     return "\n\n".join(parts) + "\n"

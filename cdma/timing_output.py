@@ -8,7 +8,7 @@ from typing import Any
 from cdma.output import count, fixed, table
 
 __all__ = ["CELLS_HEAD", "PNR_HEAD", "SWEEP_HEAD", "cells_text", "core_row", "pnr_row", "pnr_text", "sweep_rows",
-           "sweep_text", "unit_rows", "worst"]
+           "sweep_text", "unit_facts", "unit_rows", "worst"]
 
 CELLS_HEAD = ("MHz", "ps", "gates", "from", "to")
 """The columns of :func:`core_row` and :func:`unit_rows` after the first."""
@@ -25,33 +25,42 @@ def worst(paths: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return next((path for path in paths if path["kind"] == "register to register"), None)
 
 
-def _path(path: dict[str, Any]) -> list[str]:
+def _gates(path: dict[str, Any]) -> int:
     # The first step leaves the register the path starts from, the last is the set-up time of the one it ends at.
-    return [fixed(path["mhz"], 0), fixed(path["ps"], 0), str(len(path["stages"]) - 2), path["start"], path["end"]]
+    return len(path["stages"]) - 2
 
 
 def core_row(report: dict[str, Any]) -> list[str]:
     """A core's name, clock and worst path."""
     path = worst(report["paths"])
-    return [report["name"], *(_path(path) if path else [""] * len(CELLS_HEAD))]
+    if path is None:
+        return [report["name"], *[""] * len(CELLS_HEAD)]
+    return [report["name"], fixed(path["mhz"], 0), fixed(path["ps"], 0), str(_gates(path)), path["start"], path["end"]]
 
 
-def unit_rows(report: dict[str, Any]) -> list[list[str]]:
-    """Clock and worst path of each unit of an engine; the path's ends are named below the unit's part."""
-    rows = []
+def unit_facts(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each unit of an engine's report the clock and the ends of its worst path, named below the top module."""
+    facts = []
     for part in report["units"]:
         path = worst(part["paths"])
         if path:
             below = f"{part['part']}." if part["part"] else ""
-            rows.append([part["unit"], *_path(path | {key: f"{below}{path[key]}" for key in ("start", "end")})])
-    return rows
+            facts.append({"unit": part["unit"], "instances": part["instances"], "mhz": path["mhz"], "ps": path["ps"],
+                          "gates": _gates(path), "start": f"{below}{path['start']}", "end": f"{below}{path['end']}"})
+    return facts
+
+
+def unit_rows(facts: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A row for each of :func:`unit_facts`."""
+    return [[unit["unit"], fixed(unit["mhz"], 0), fixed(unit["ps"], 0), str(unit["gates"]), unit["start"], unit["end"]]
+            for unit in facts]
 
 
 def cells_text(reports: Sequence[dict[str, Any]]) -> str:
     """What is printed for cores, or for one engine, in the cells of a library."""
     first = reports[0]
     engine = "units" in first
-    rows = unit_rows(first) if engine else [core_row(report) for report in reports]
+    rows = unit_rows(unit_facts(first)) if engine else [core_row(report) for report in reports]
     body = table(["unit" if engine else "core", *CELLS_HEAD], rows, left=(0, 4, 5))
     head = (f"{first['name'] + ' in ' if engine else ''}{first['library']} (recipe {first['recipe']}), timed with "
             f"{first['tool']}: an ideal clock, wires without length. Slowest path from register to register:")

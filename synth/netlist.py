@@ -39,7 +39,8 @@ class Netlist:
 
     def register(self, instance: str, library: Library) -> str:
         """What the design calls the register, or the pin of a memory, that an instance is; for a clock gate a register
-        that it gates the clock of."""
+        that it gates the clock of. One without a name of its own has a number, and behind an arrow the nearest
+        named net that it leads to."""
         kind, pins = self.cells[instance]
         cell = library.cells[kind]
         if cell.kind == "memory":
@@ -49,7 +50,21 @@ class Netlist:
             gated = sorted(self.register(other, library) for other, (_, theirs) in self.cells.items()
                            if other != instance and set(theirs.values()) & set(nets))
             return f"clock gate of {gated[0]}" if gated else instance
-        return min((self.names[net] for net in nets), key=_order, default=instance)
+        name = min((self.names[net] for net in nets), key=_order, default=instance)
+        near = self._leads_to(set(nets), library) if _order(name)[0] else None
+        return f"{name}->{near}" if near else name
+
+    def _leads_to(self, nets: set[int], library: Library) -> str | None:
+        """The nearest net behind some nets that the design named."""
+        seen, edge = set(nets), nets
+        while edge:
+            edge = {pins[pin.name] for kind, pins in self.cells.values() if edge & set(pins.values())
+                    for pin in library.cells[kind].outputs if pin.name in pins} - seen
+            seen |= edge
+            named = [name for name in (self.names[net] for net in edge if net in self.names) if not _order(name)[0]]
+            if named:
+                return min(named, key=_order)
+        return None
 
 
 def _order(name: str) -> tuple[bool, int, str]:

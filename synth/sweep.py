@@ -15,7 +15,7 @@ from synth import mapping
 from synth.engine import BIT_UM2
 from synth.library import load
 from synth.timing import chosen_tool, timing
-from synth.timing_units import REGISTERS, engine_timing
+from synth.timing_units import REGISTERS, PartTiming, engine_timing
 from synth.yosys import Progress, report
 
 __all__ = ["LANES", "SweepPoint", "front", "sweep_cores", "sweep_engines"]
@@ -100,12 +100,13 @@ def sweep_engines(*, liberty: str | Path, recipe: str = mapping.DEFAULT_RECIPE, 
     configs = [load_engine("default").replace(lanes=number, pipeline=pipeline)
                for pipeline in pipelines for number in lanes]
     points = []
+    known: dict[str, PartTiming] = {}
     for number, config in enumerate(configs):
         report(progress, "engines over lanes and pipelines", number, len(configs))
-        timed = engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, tool=tool, whole=False)
-        slowest = min(timed.units, key=lambda part: part.worst.mhz if part.worst else 0)
+        timed = engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, tool=tool, whole=False,
+                              known=known)
+        slowest, path = min(((part, part.worst) for part in timed.units if part.worst), key=lambda pair: pair[1].mhz)
         kge = sum(part.instances * (part.kge + part.memory_bits * BIT_UM2 / nand2 / 1000) for part in timed.parts)
-        assert slowest.worst
         points.append(SweepPoint("engine", config.lanes, config.beat_bytes, config.pipeline, round(kge, 3), timed.mhz,
-                                 f"{slowest.part}: {slowest.worst.start}", slowest.worst.end))
+                                 f"{slowest.part}.{path.start}", f"{slowest.part}.{path.end}"))
     return points

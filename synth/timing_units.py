@@ -7,6 +7,7 @@ a whole, where lane 0 stands for all lanes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -33,6 +34,10 @@ WHOLE = "all units together"
 
 REGISTERS = "register to register"
 """The kind of path that decides about a unit's clock."""
+
+
+_NUMBERS = re.compile(r"dump_module\$\d+")
+"""What differs between equal modules: a number that counts the modules before."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ class EngineTiming:
 
 def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, recipe: str = mapping.DEFAULT_RECIPE,
                   tool: str | None = None, macros: MacroTiming = DEFAULT, whole: bool = True,
-                  progress: Progress | None = None) -> EngineTiming:
+                  known: dict[str, PartTiming] | None = None, progress: Progress | None = None) -> EngineTiming:
     """Worst paths of each unit of an engine, in the cells of a library.
 
     Parameters
@@ -132,6 +137,9 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
         What memory macros are taken to need.
     whole : bool
         Whether to map the whole engine as well.
+    known : dict, optional
+        Parts that were timed already, with the same library, recipe, tool and macros; those of this engine are added.
+        Engines of different lanes have many parts in common.
 
     Raises
     ------
@@ -142,16 +150,19 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
     design = Design(verilog, config.name)
     parts, cut = division(design, config.lanes)
     others = {design.paths()[root] for root in lane_roots(range(1, config.lanes))}
+    known = {} if known is None else known
     jobs = [(unit, part, cut) for unit, part in parts] + [(WHOLE, "", others)] * whole
     done = 0
 
     def run(job: tuple[str, str, Collection[str]]) -> PartTiming:
         nonlocal done
         unit, part, left_out = job
-        result = part_timing(means, design, part, left_out)
+        text = _NUMBERS.sub("", design.part(design.paths()[part], left_out))
+        result = known.get(text) or part_timing(means, design, part, left_out)
+        known[text] = result
         done += 1
         report(progress, f"timing of {config.name}: {unit}", done, len(jobs))
-        return replace(result, unit=unit, instances=config.lanes if of_lane(part) else 1)
+        return replace(result, unit=unit, part=part, instances=config.lanes if of_lane(part) else 1)
 
     report(progress, f"timing of {config.name}", 0, len(jobs))
     with ThreadPoolExecutor(2) as pool:

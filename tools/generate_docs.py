@@ -24,6 +24,8 @@ from cdma.options import DEFAULT_CORES
 from cdma.output import area_text, simulation_text
 from cdma.report import performance_page
 from cdma.results_page import results_page
+from cdma.sweep_plot import sweep_plot
+from cdma.timing_report import SWEEP_PLOT
 from hdl.catalog import kinds
 from hdl.engine_config import engine_preset_names, load_engine
 from hdl.handover.register_map import register_page
@@ -184,6 +186,7 @@ def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
     figures: dict[str, Any] = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
     gains = results_figures()
+    plots = {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures["sweep"]["points"])} if "sweep" in figures else {}
     return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
@@ -191,7 +194,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/performance.md": NOTE + performance_page(figures),
             ROOT / "workload/engine_share.json": engine_shares(figures),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
-            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()}
+            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | plots
 
 
 def main() -> int:

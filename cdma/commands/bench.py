@@ -109,9 +109,7 @@ def _timing(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from hdl.config import load, preset_names
     from synth.timing import timing
 
-    if call.liberty is None:
-        if call.only:
-            raise ValueError("timing needs a cell library: give --liberty FILE")
+    if not _has_library(call):
         return {}
     reports = []
     names = preset_names()
@@ -119,6 +117,30 @@ def _timing(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
         progress(f"timing {name}", number, len(names))
         reports.append({"preset": name} | timing(load(name), liberty=call.liberty).as_dict())
     return {"timing": reports}
+
+
+def _has_library(call: argparse.Namespace) -> bool:
+    if call.liberty is None and call.only:
+        raise ValueError("timing needs a cell library: give --liberty FILE")
+    return call.liberty is not None
+
+
+def _timing_units(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.bench_timing import timing_units
+
+    return timing_units(call.liberty, progress) if _has_library(call) else {}
+
+
+def _pnr(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.bench_timing import pnr
+
+    return pnr(progress)
+
+
+def _sweep(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.bench_timing import sweep
+
+    return sweep(call.liberty, progress) if _has_library(call) else {}
 
 
 def _golden(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
@@ -138,7 +160,7 @@ def _shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 _SECTIONS: dict[str, _Section] = {"engine_shipped": _engine_shipped, "engine": _engine, "engine_area": _engine_area,
                                  "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
-                                 "golden": _golden}
+                                 "timing_units": _timing_units, "pnr": _pnr, "sweep": _sweep, "golden": _golden}
 
 
 def add(commands: Any) -> None:

@@ -66,6 +66,7 @@ def test_the_page_of_all_figures_has_every_section() -> None:
                   "The cores: area", "Golden model"):
         assert f"\n## {title}\n" in page
     assert ("\n## The cores: timing\n" in page) == ("timing" in figures)
+    assert ("\n## The engine: timing\n" in page) == ("timing_units" in figures)
 
 
 def test_mistakes(fails) -> None:

@@ -42,6 +42,16 @@ def test_registers_have_the_names_of_what_they_hold(tiny: Library) -> None:
     assert netlist.register("g", tiny) == "clock gate of q[0]"
 
 
+def test_registers_without_a_name_say_where_they_lead(tiny: Library) -> None:
+    netlist = Netlist(
+        name="chain", cells={"_0_": ("DFF", {"CK": 2, "D": 3, "Q": 4}), "_1_": ("INV", {"A": 4, "Y": 5}),
+                             "_2_": ("NAND2", {"A": 5, "B": 4, "Y": 6}), "_3_": ("DFF", {"CK": 2, "D": 6, "Q": 7})},
+        inputs={"clk": 2, "d": 3}, outputs={}, names={2: "clk", 3: "d", 4: "_9_", 5: "$7", 6: "deep.next", 7: "$8[3]"})
+    # The gate is both one and two gates away.
+    assert netlist.register("_0_", tiny) == "_9_->deep.next"
+    assert netlist.register("_3_", tiny) == "$8[3]"
+
+
 def test_split_bits_keep_the_index_in_their_name() -> None:
     nets = {"r[7]": {"bits": [5], "offset": 7}, "s": {"bits": [6], "offset": 3}, "t": {"bits": [7, 8], "offset": 2}}
     module = {"ports": {}, "cells": {}, "netnames": nets}

@@ -1,0 +1,59 @@
+"""What ``cdma bench`` measures of clocks: units of engines in cells, place and route, and the sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdma.commands.timing import placed, swept, timed_engine
+from cdma.progress import Progress
+from cdma.timing_output import unit_facts
+
+__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "sweep", "timing_units"]
+
+TIMED_ENGINES = ("default", "tiny")
+"""The presets of engines that are timed in cells."""
+
+PLACED_ENGINES = ("tiny", "default")
+"""The presets of engines that are placed and routed, after all presets of cores."""
+
+PLACED_SPEEDS = (8, 6)
+"""The speed grades; all presets on the first, the tiny engine and the two cores to start with on the second as well."""
+
+_DEVICE, _SEEDS = "LFE5U-85F", 1
+_BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
+
+
+def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
+    """Clock and slowest path of each unit of engines; errors as :func:`synth.timing_units.engine_timing`."""
+    from hdl.engine_config import load_engine
+    from synth.mapping import DEFAULT_RECIPE
+
+    rows = []
+    for name in TIMED_ENGINES:
+        report = timed_engine(load_engine(name), liberty, DEFAULT_RECIPE, progress)
+        rows.append({"preset": name} | {key: value for key, value in report.items() if key != "parts"}
+                    | {"units": unit_facts(report)})
+    return {"timing_units": rows}
+
+
+def pnr(progress: Progress) -> dict[str, Any]:
+    """Presets placed and routed; errors as :func:`synth.pnr.place_and_route`."""
+    from hdl.config import load, preset_names
+    from hdl.engine_config import load_engine
+
+    jobs = [(name, load(name)) for name in preset_names()] + [(name, load_engine(name)) for name in PLACED_ENGINES]
+    rows = []
+    for speed in PLACED_SPEEDS:
+        for name, config in jobs:
+            if speed == PLACED_SPEEDS[0] or name in _BOTH_SPEEDS:
+                report = placed(config, _DEVICE, speed, _SEEDS, progress)
+                path = {key: value for key, value in report["best"]["path"].items() if key != "stages"}
+                rows.append({"preset": name} | report | {"best": report["best"] | {"path": path}})
+    return {"pnr": rows}
+
+
+def sweep(liberty: str, progress: Progress) -> dict[str, Any]:
+    """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.timing`."""
+    from synth.mapping import DEFAULT_RECIPE
+
+    return {"sweep": swept(liberty, DEFAULT_RECIPE, None, progress)}

@@ -1,0 +1,81 @@
+"""The sections on clocks of the page of figures: units of engines in cells, place and route, and the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cdma.output import count, markdown
+from cdma.timing_output import CELLS_HEAD, PNR_HEAD, SWEEP_HEAD, pnr_row, sweep_rows, unit_rows
+
+__all__ = ["SWEEP_PLOT", "timing_sections"]
+
+SWEEP_PLOT = "sweep.svg"
+"""Name of the file with the plot of the sweep, beside the page."""
+
+_UNITS = """\
+## The engine: timing
+
+The slowest path from register to register of each unit, as `cdma timing --engine PRESET` prints it: in cells at the
+library's own corner, with an ideal clock and wires without length. A unit is mapped with the units inside it cut out;
+paths from one unit to another show in the last row alone, the whole engine mapped flat with one lane for all. Gates are
+those between the two registers."""
+
+_MACROS = """\
+Memories are macros, which end and start paths as registers do: {setup_ps:g} ps of set-up, {output_ps:g} ps from the
+clock to what was read, and {pin_ff:g} fF at each input pin. That is what the single-port macros of 32 kbit of the
+FakeRAM 45 nm set have (512 x 64: 305 ps, 1024 x 32: 309 ps; 64 x 7: 164 ps, 2048 x 39: 435 ps). `--memory-output` and
+`--memory-setup` take those of yours."""
+
+_PNR = """\
+## Place and route on an ECP5
+
+Really placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports lead to registers
+around it, a scan chain before its inputs and a chain that folds its outputs into one bit, so that paths from inputs and
+to outputs count as paths between registers, and pins do not count. The registers around it are not in the figures. Out
+of context nextpnr would take the clock through the fabric and leave paths from and to ports out. LUTs have four inputs;
+those of carry chains, of memories in LUTs and of routes through LUTs are counted. Block RAMs have 18 kbit. `ns` is the
+slowest path, `wires` what of it is routing, `levels` the LUTs, carries and multiplexers on it."""
+
+_SWEEP = """\
+## Area and throughput
+
+Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma timing
+--sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which is what the cores reach; the link
+lets that through when the ratio is lanes x beat / link beat or more. The engine's clock is that of its slowest unit,
+its area has its memories in it. On the front are those that no other of the same design beats in both."""
+
+
+def timing_sections(figures: dict[str, Any]) -> Iterator[str]:
+    """Markdown with a section for each kind of figure that there is."""
+    if "timing_units" in figures:
+        yield _UNITS
+        for report in figures["timing_units"]:
+            yield f"`{report['name']}` in {report['library']} (recipe {report['recipe']}), {report['tool']}:"
+            yield markdown(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report["units"])],
+                           left=(0, 4, 5))
+        yield _MACROS.format(**figures["timing_units"][0]["macros"])
+    if "pnr" in figures:
+        yield _PNR
+        yield from _pnr(figures["pnr"])
+    if "sweep" in figures:
+        sweep = figures["sweep"]
+        yield _SWEEP
+        yield f"![Area and throughput, with the Pareto fronts]({SWEEP_PLOT})"
+        yield f"{sweep['library']} (recipe {sweep['recipe']}), timed with {sweep['tool']}:"
+        yield markdown(["design", *SWEEP_HEAD], sweep_rows(sweep["points"]), left=(0, 3, 7))
+
+
+def _pnr(reports: list[dict[str, Any]]) -> Iterator[str]:
+    for device, speed in dict.fromkeys((report["device"], report["speed"]) for report in reports):
+        own = [report for report in reports if (report["device"], report["speed"]) == (device, speed)]
+        seeds, has = len(own[0]["runs"]), own[0]["available"]
+        yield (f"{device}, speed grade {speed}, {own[0]['nextpnr']}, "
+               f"{'one seed' if seeds == 1 else f'best and median of {seeds} seeds'}; the part has "
+               f"{count(has['luts'])} LUTs and {count(has['block_ram'])} block RAMs:")
+        yield markdown(["design", *PNR_HEAD], [[f"`{row[0]}`", *row[1:-2], *_code(row[-2:])]
+                                               for row in map(pnr_row, own)], left=(0, 10, 11))
+
+
+def _code(names: list[str]) -> list[str]:
+    return [f"`{name}`" for name in names]

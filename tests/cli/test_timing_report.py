@@ -1,0 +1,66 @@
+"""The sections on clocks of the page of figures, and what bench measures for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cdma.bench_timing
+from cdma.report import performance_page
+from cdma.timing_output import unit_facts
+
+_PATH = {"kind": "register to register", "ps": 800.0, "mhz": 1250.0, "start": "count[3]", "end": "full",
+         "stages": [{"cell": "DFF"}, {"cell": "NAND2"}, {"cell": "INV"}, {"cell": "DFF"}]}
+_ENGINE: dict[str, Any] = {
+    "name": "cdma_some_engine", "lanes": 2, "library": "cells", "recipe": "fast", "tool": "a timer", "yosys": "Yosys",
+    "mhz": 1250.0, "macros": {"output_ps": 310.0, "setup_ps": 50.0, "pin_ff": 5.0}, "parts": [],
+    "units": [{"unit": "CRC", "part": "offload.crc", "instances": 1, "paths": [_PATH | {"kind": "input to output"}]},
+              {"unit": "lane control", "part": "offload.walker0", "instances": 2, "paths": [_PATH]},
+              {"unit": "glue", "part": "", "instances": 1, "paths": [_PATH | {"mhz": 400.0, "ps": 2500.0}]}]}
+_PLACED: dict[str, Any] = {
+    "name": "cdma_some_core", "device": "LFE5U-85F", "speed": 8, "yosys": "Yosys", "nextpnr": "nextpnr-1",
+    "used": {"luts": 7000, "flip_flops": 2000, "block_ram": 2, "dsp": 0}, "median_mhz": 120.0,
+    "available": {"luts": 83640, "flip_flops": 83640, "block_ram": 208, "dsp": 156},
+    "runs": [{"seed": 1, "mhz": 120.0}, {"seed": 2, "mhz": 125.0}],
+    "best": {"seed": 2, "mhz": 125.0, "path": {"ns": 8.0, "routing_ns": 6.0, "levels": 9, "start": "a", "end": "b",
+                                               "stages": []}}}
+
+
+def test_units_without_registers_have_no_row() -> None:
+    assert unit_facts(_ENGINE) == [
+        {"unit": "lane control", "instances": 2, "mhz": 1250.0, "ps": 800.0, "gates": 2,
+         "start": "offload.walker0.count[3]", "end": "offload.walker0.full"},
+        {"unit": "glue", "instances": 1, "mhz": 400.0, "ps": 2500.0, "gates": 2, "start": "count[3]", "end": "full"}]
+
+
+def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cdma.bench_timing, "timed_engine", lambda *given: _ENGINE)
+    monkeypatch.setattr(cdma.bench_timing, "placed",
+                        lambda config, device, speed, *more: _PLACED | {"name": config.name, "speed": speed})
+    points = [{"design": "engine", "lanes": lanes, "beat_bytes": 32, "pipeline": "small", "kge": 100.0 * lanes,
+               "mhz": 500.0, "gb_per_s": 16.0 * lanes, "front": lanes > 1, "start": "a", "end": "b"}
+              for lanes in (1, 2)]
+    monkeypatch.setattr(cdma.bench_timing, "swept", lambda *given: {
+        "library": "cells", "recipe": "fast", "tool": "a timer", "points": points})
+    progress: Any = None
+    figures = (cdma.bench_timing.timing_units("cells.lib", progress) | cdma.bench_timing.pnr(progress)
+               | cdma.bench_timing.sweep("cells.lib", progress))
+    assert [row["preset"] for row in figures["timing_units"]] == ["default", "tiny"]
+    assert "parts" not in figures["timing_units"][0]
+    speeds = [row["speed"] for row in figures["pnr"]]
+    assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny", "default"}
+    assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
+    page = performance_page(figures)
+    assert "| lane control | 1250 | 800 | 2 | `offload.walker0.count[3]` | `offload.walker0.full` |" in page
+    assert "50 ps of set-up, 310 ps from the\nclock" in page
+    assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of 2 seeds; the part has 83,640 LUTs" in page
+    assert "| `cdma_tiny_engine` | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
+    assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
+    assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
+    assert "](sweep.svg)" in page
+
+
+def test_clocks_in_cells_need_a_library(fails) -> None:
+    for section in ("timing_units", "sweep"):
+        assert "needs a cell library: give --liberty FILE" in fails("bench", "--only", section)
