@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,36 +11,32 @@ from golden import zvc
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.verilog import selftest_verilog
 from tests.hdl.selftest.reference import Line, generated
-from verif import runner
 from workload.data import shipped
 from workload.load import load
 
 _DIVISOR = 4
+_PERIOD_PS = 10_000
 _CONFIG = SelftestConfig(raw_bytes=4096, pause_ms=1)
 _LINES = load(shipped(), "fire4/concat")["fire4/concat"].tobytes()[:2048]
 _LATENCY = 60
+Runs = list[tuple[list[str], dict[str, int]]]
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> runner.Build:
+def verilog() -> str:
     """The self-test, with a clock of a few cycles per bit."""
-    text = selftest_verilog(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud)
-    return runner.build(text, _CONFIG.name, simulator="verilator",
-                        build_dir=Path(__file__).resolve().parents[3] / "build/sim")
+    return selftest_verilog(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud)
 
 
 @pytest.fixture
-def listen(image: runner.Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs the self-test and returns its text by run, with the lights behind each."""
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-
-    def run(runs: int, switches: int = 0, pressed: tuple[int, ...] = ()) -> list[tuple[list[str], dict[str, int]]]:
-        report = runner.run(image, "uart_bench", folder=tmp_path, job={
-            "runs": runs, "switches": switches, "pressed": pressed, "divisor": _DIVISOR, "patience": 1_000_000})
-        heading, *texts = report["text"].split("\r\ncdma self-test, beats of 16 bytes\r\n")
-        assert heading == "" and len(texts) == runs
-        return [(text.removesuffix("\r\n").split("\r\n"), lights)
-                for text, lights in zip(texts, report["lights"], strict=True)]
+def play(listen: Callable[..., Runs], verilog: str) -> Callable[..., Runs]:
+    """Listens to the self-test for some runs."""
+    def run(runs: int, switches: int = 0, pressed: tuple[int, ...] = ()) -> Runs:
+        pins = {"clock": "clk", "reset": "rst", "button": "button", "tx": "tx", "running": "running",
+                "passed": "passed", "failed": "failed"}
+        return listen(verilog, _CONFIG.name, _CONFIG.beat_bytes, runs=runs, pressed=pressed, pins=pins,
+                      rest={"rst": 0, "button": 0, "switches": switches}, dark=0, period_ps=_PERIOD_PS,
+                      bit_ps=_DIVISOR * _PERIOD_PS, patience_ms=10)
 
     return run
 
@@ -63,8 +58,8 @@ def _check(text: str) -> Line:
     return line
 
 
-def test_all_tests_pass_with_goldens_figures_and_one_with_a_wrong_bit_fails(listen: Any) -> None:
-    (right, lights), (wrong, wrong_lights), (again, _) = listen(3, pressed=(1,))
+def test_all_tests_pass_with_goldens_figures_and_one_with_a_wrong_bit_fails(play: Callable[..., Runs]) -> None:
+    (right, lights), (wrong, wrong_lights), (again, _) = play(3, pressed=(1,))
     tests = [(bits, density) for bits in (8, 16, 32) for density in (*range(9), None)]
     lines = [_check(text) for text in right[:-1]]
     assert [(line.bits, line.density) for line in lines] == tests
@@ -82,8 +77,8 @@ def test_all_tests_pass_with_goldens_figures_and_one_with_a_wrong_bit_fails(list
 
 
 @pytest.mark.parametrize(("switches", "density"), [(1, 1), (4, 4), (8, 8), (9, None), (15, None)])
-def test_switches_choose_a_density_or_the_dump(listen: Any, switches: int, density: int | None) -> None:
-    ((texts, lights),) = listen(1, switches)
+def test_switches_choose_a_density_or_the_dump(play: Callable[..., Runs], switches: int, density: int | None) -> None:
+    ((texts, lights),) = play(1, switches)
     lines = [_check(text) for text in texts[:-1]]
     assert [(line.bits, line.density, line.passed) for line in lines] == [(bits, density, True) for bits in (8, 16, 32)]
     assert texts[-1] == "run 1 passed 3 of 3 ALL PASS"

@@ -6,59 +6,70 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, FallingEdge, Timer, ValueChange, with_timeout
+from cocotb.triggers import FallingEdge, Timer, ValueChange, with_timeout
 
 from verif import job
-
-PERIOD_NS = 10
 
 
 class _Receiver:
     """Decodes 8 data bits without parity, sampled in the middle of every bit."""
 
-    def __init__(self, tx: Any, bit_ns: int) -> None:
+    def __init__(self, tx: Any, bit_ps: int) -> None:
         self._tx = tx
-        self._bit_ns = bit_ns
+        self._bit_ps = bit_ps
         self.text = ""
 
     async def listen(self) -> None:
         while True:
             await FallingEdge(self._tx)
-            await Timer(self._bit_ns * 3 // 2, "ns")
+            await Timer(self._bit_ps * 3 // 2, "ps")
             code = 0
             for bit in range(8):
                 code |= int(self._tx.value) << bit
-                await Timer(self._bit_ns, "ns")
+                await Timer(self._bit_ps, "ps")
             assert int(self._tx.value) == 1, "a character has no stop bit"
             self.text += chr(code)
 
-    def lines(self) -> list[str]:
-        """The lines that are complete."""
-        return self.text.split("\r\n")[:-1]
+    def runs(self) -> int:
+        """How many runs have told their sum."""
+        return sum(line.startswith("run ") for line in self.text.split("\r\n")[:-1])
 
 
 @cocotb.test()
 async def listens(dut: Any) -> None:
-    """Reports the text of some runs and the lights behind each."""
+    """Reports the text of some runs and the lights behind each.
+
+    The job says what the pins are called, which level they have at rest, and which runs the button is pressed in.
+    """
     wanted = job.load()
-    cocotb.start_soon(Clock(dut.clk, PERIOD_NS, "ns").start())
-    dut.rst.value, dut.switches.value, dut.button.value = 1, wanted["switches"], 0
-    await ClockCycles(dut.clk, 3)
-    dut.rst.value = 0
-    receiver = _Receiver(dut.tx, wanted["divisor"] * PERIOD_NS)
+    pins, rest = wanted["pins"], wanted["rest"]
+    for name, level in rest.items():
+        getattr(dut, name).value = level
+    button, running = getattr(dut, pins["button"]), getattr(dut, pins["running"])
+    period_ps = wanted["period_ps"]
+    cocotb.start_soon(Clock(getattr(dut, pins["clock"]), period_ps, "ps").start())
+    if pins["reset"] is not None:
+        reset = getattr(dut, pins["reset"])
+        reset.value = 1 - rest[pins["reset"]]
+        await Timer(40 * period_ps, "ps")
+        reset.value = rest[pins["reset"]]
+    receiver = _Receiver(getattr(dut, pins["tx"]), wanted["bit_ps"])
     cocotb.start_soon(receiver.listen())
     lights = []
+    # What is not reset may still change from what it was before its first edge.
+    await Timer(4 * period_ps, "ps")
     for number in range(wanted["runs"]):
         if number in wanted["pressed"]:
-            dut.button.value = 1
-            await ClockCycles(dut.clk, 5)
-            dut.button.value = 0
-        # Low after reset and in the pause; the run before it may have ended just now.
-        if not int(dut.running.value):
-            await with_timeout(ValueChange(dut.running), 1, "ms")
-        await with_timeout(ValueChange(dut.running), wanted["patience"] * PERIOD_NS, "ns")
-        lights.append({"passed": int(dut.passed.value), "failed": int(dut.failed.value)})
+            button.value = 1 - rest[pins["button"]]
+            await Timer(20 * period_ps, "ps")
+            button.value = rest[pins["button"]]
+        # On while a run is under way: it may have begun, or is about to behind the pause.
+        if int(running.value) == wanted["dark"]:
+            await with_timeout(ValueChange(running), 5, "ms")
+        await with_timeout(ValueChange(running), wanted["patience_ms"], "ms")
+        await Timer(period_ps, "ps")
+        lights.append({what: int(getattr(dut, pins[what]).value != wanted["dark"]) for what in ("passed", "failed")})
         # The last line is still under way.
-        while sum("PASS" in line or "FAIL" in line for line in receiver.lines() if line.startswith("run")) <= number:
-            await ClockCycles(dut.clk, 100)
+        while receiver.runs() <= number:
+            await Timer(100 * period_ps, "ps")
     job.report({"text": receiver.text, "lights": lights})
