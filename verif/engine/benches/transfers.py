@@ -122,7 +122,8 @@ async def queues_full(dut: Any) -> None:
             return bool((await read("STATUS"))[name])
 
         await channel.feed(descriptors[depth:depth + 1])
-        assert await bench.control.until(blocked, 200_000), "a full completion queue does not show"
+        patience = sum(bench.patience(descriptor) for descriptor in descriptors[:depth])
+        assert await bench.control.until(blocked, patience), "a full completion queue does not show"
         await channel.feed(descriptors[depth + 1:])
         assert (await channel.fields("QUEUE"))["FREE"] == 0
         try:
