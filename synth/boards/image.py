@@ -77,13 +77,18 @@ class Image(Elaboratable):
         m.submodules.oscillator, m.submodules.reset_pin = oscillator, reset
         locked, clock = Signal(), Signal()
         if self._board.family == "ecp5":
+            # The settings are those of ecppll: the output in phase with the oscillator.
             m.submodules.pll = Instance(
-                "EHXPLLL", a_ICP_CURRENT="12", a_LPF_RESISTOR="8", a_MFG_ENABLE_FILTEROPAMP="1",
-                a_MFG_GMCREF_SEL="2",
-                p_CLKI_DIV=pll.reference, p_CLKFB_DIV=pll.feedback, p_CLKOP_DIV=pll.output, p_FEEDBK_PATH="CLKOP",
-                p_CLKOP_ENABLE="ENABLED", p_CLKOP_CPHASE=pll.output - 1, p_CLKOP_FPHASE=0,
-                i_CLKI=oscillator.i, i_CLKFB=clock, i_RST=0, i_STDBY=0, i_PHASESEL0=0, i_PHASESEL1=0, i_PHASEDIR=0,
-                i_PHASESTEP=0, i_PHASELOADREG=0, i_PLLWAKESYNC=0, i_ENCLKOP=0,
+                "EHXPLLL", a_FREQUENCY_PIN_CLKI=f"{self._board.oscillator_hz / 1e6:g}",
+                a_FREQUENCY_PIN_CLKOP=f"{self._board.clock_hz / 1e6:g}", a_ICP_CURRENT="12", a_LPF_RESISTOR="8",
+                a_MFG_ENABLE_FILTEROPAMP="1", a_MFG_GMCREF_SEL="2",
+                p_PLLRST_ENA="DISABLED", p_INTFB_WAKE="DISABLED", p_STDBY_ENABLE="DISABLED",
+                p_DPHASE_SOURCE="DISABLED", p_OUTDIVIDER_MUXA="DIVA", p_OUTDIVIDER_MUXB="DIVB",
+                p_OUTDIVIDER_MUXC="DIVC", p_OUTDIVIDER_MUXD="DIVD", p_CLKOP_ENABLE="ENABLED", p_FEEDBK_PATH="CLKOP",
+                p_CLKI_DIV=pll.reference, p_CLKFB_DIV=pll.feedback, p_CLKOP_DIV=pll.output,
+                p_CLKOP_CPHASE=pll.output // 2 - 1, p_CLKOP_FPHASE=0,
+                i_CLKI=oscillator.i, i_CLKFB=clock, i_RST=0, i_STDBY=0, i_PHASESEL0=0, i_PHASESEL1=0, i_PHASEDIR=1,
+                i_PHASESTEP=1, i_PHASELOADREG=1, i_PLLWAKESYNC=0, i_ENCLKOP=0,
                 o_CLKOP=clock, o_LOCK=locked)
             m.d.comb += ClockSignal().eq(clock)
         else:

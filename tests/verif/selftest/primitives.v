@@ -9,7 +9,10 @@ module FD1S3AX #(parameter GSR = "ENABLED") (input CK, input D, output reg Q = 0
 // The output is fed back, and divided the input is: for the ratios 1/2, 1/4, ...
 module EHXPLLL #(
     parameter CLKI_DIV = 1, parameter CLKFB_DIV = 1, parameter CLKOP_DIV = 1, parameter CLKOP_CPHASE = 0,
-    parameter CLKOP_FPHASE = 0, parameter CLKOP_ENABLE = "", parameter FEEDBK_PATH = ""
+    parameter CLKOP_FPHASE = 0, parameter CLKOP_ENABLE = "", parameter FEEDBK_PATH = "", parameter PLLRST_ENA = "",
+    parameter INTFB_WAKE = "", parameter STDBY_ENABLE = "", parameter DPHASE_SOURCE = "",
+    parameter OUTDIVIDER_MUXA = "", parameter OUTDIVIDER_MUXB = "", parameter OUTDIVIDER_MUXC = "",
+    parameter OUTDIVIDER_MUXD = ""
 ) (
     input CLKI, input CLKFB, input RST, input STDBY, input PHASESEL0, input PHASESEL1, input PHASEDIR, input PHASESTEP,
     input PHASELOADREG, input PLLWAKESYNC, input ENCLKOP, output CLKOP, output LOCK

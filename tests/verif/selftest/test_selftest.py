@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cdma.commands.board import dump_lines
 from golden import zvc
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.verilog import selftest_verilog
 from tests.hdl.selftest.reference import Line, generated
-from workload.data import shipped
-from workload.load import load
 
 _DIVISOR = 4
 _PERIOD_PS = 10_000
-_CONFIG = SelftestConfig(raw_bytes=4096, pause_ms=1)
-_LINES = load(shipped(), "fire4/concat")["fire4/concat"].tobytes()[:2048]
+_CONFIG = SelftestConfig(pause_ms=1)
+_LINES = dump_lines(None, None, 128)
+_PAGE = Path(__file__).resolve().parents[3] / "docs/boards.md"
 _LATENCY = 60
 Runs = list[tuple[list[str], dict[str, int]]]
 
 
 @pytest.fixture(scope="module")
 def verilog() -> str:
-    """The self-test, with a clock of a few cycles per bit."""
+    """The self-test as boards have it, but for a clock of a few cycles per bit."""
     return selftest_verilog(_CONFIG, _LINES, _DIVISOR * _CONFIG.baud)
 
 
@@ -36,7 +37,7 @@ def play(listen: Callable[..., Runs], verilog: str) -> Callable[..., Runs]:
                 "passed": "passed", "failed": "failed"}
         return listen(verilog, _CONFIG.name, _CONFIG.beat_bytes, runs=runs, pressed=pressed, pins=pins,
                       rest={"rst": 0, "button": 0, "switches": switches}, dark=0, period_ps=_PERIOD_PS,
-                      bit_ps=_DIVISOR * _PERIOD_PS, patience_ms=10)
+                      bit_ps=_DIVISOR * _PERIOD_PS, patience_ms=100)
 
     return run
 
@@ -66,6 +67,7 @@ def test_all_tests_pass_with_goldens_figures_and_one_with_a_wrong_bit_fails(play
     assert all(line.passed for line in lines)
     assert right[-1] == "run 1 passed 30 of 30 ALL PASS"
     assert lights == {"passed": 1, "failed": 0}
+    assert "```text\n" + "\n".join(right) + "\n```" in _PAGE.read_text(encoding="utf-8")
 
     verdicts = [Line.of(text).passed for text in wrong[:-1]]
     assert len(verdicts) == 30 and verdicts.count(False) == 1
