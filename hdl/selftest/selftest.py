@@ -128,7 +128,7 @@ class Selftest(wiring.Component):
         m.submodules.button = FFSynchronizer(self.button, pressed)
 
         chosen = Signal(SWITCHES)
-        size = Signal(range(len(sizes)))
+        size = Signal(range(max(2, len(sizes))))
         item = Signal(range(ITEMS))
         wait = Signal(range(self._pause))
         wanted = Signal()                       # a wrong bit

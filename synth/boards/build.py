@@ -115,6 +115,8 @@ def build(board: Board, name: str, folder: Path, progress: Progress | None = Non
         return _mapped(board, name, folder, progress)
     # Before the first step, which takes a minute.
     nextpnr, ecppack, of = find_nextpnr(), _ecppack(), platform(board)
+    for made in ("bit", "svf"):
+        folder.joinpath(f"{name}.{made}").unlink(missing_ok=True)       # a build that fails leaves none
     yosys, _ = _synthesis(board, name, folder, progress)
     about = f"place and route for {board.name}"
     report(progress, about)

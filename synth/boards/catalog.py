@@ -53,6 +53,8 @@ class Board:
     relative : bool
         Whether switches and button count as off where they stand when the part has started, since it is not known
         which way they work.
+    high : tuple of tuple of str
+        What is to be held high: resources, and pins in them.
     program : str
         The command that loads the bitstream, with ``{name}``.
     """
@@ -70,6 +72,7 @@ class Board:
     program: str
     pll: Pll | None = None
     relative: bool = False
+    high: tuple[tuple[str, str], ...] = ()
 
     @property
     def clock_source(self) -> str:
@@ -83,7 +86,9 @@ def _ulx3s(size: str) -> Board:
         name=f"ulx3s-{size.lower()}", about=f"Radiona ULX3S with a Lattice LFE5U-{size}", module="ulx3s",
         platform=f"ULX3S_{size}_Platform", family="ecp5", oscillator_hz=25_000_000, clock_hz=25_000_000,
         switches="DIP switches 1 to 4", button="FIRE 1", button_pin=("button", 0),
-        program="openFPGALoader -b ulx3s {name}.bit")
+        program="openFPGALoader -b ulx3s {name}.bit",
+        # Low, the Wi-Fi module starts into its loader, and may load the FPGA anew.
+        high=(("esp32", "gpio0"),))
 
 
 def _versa(name: str, part: str, module: str, platform: str) -> Board:

@@ -59,6 +59,10 @@ class Image(Elaboratable):
             m.d.comb += pin(f"led_{k}", io.Direction.Output, "led", k).o.eq(light)
         m.submodules.tx = tx = io.Buffer(io.Direction.Output, platform.request("uart", 0, dir="-").tx)
         m.d.comb += tx.o.eq(test.tx)
+        for resource, name in self._board.high:
+            held = io.Buffer(io.Direction.Output, getattr(platform.request(resource, 0, dir="-"), name))
+            m.submodules[name] = held
+            m.d.comb += held.o.eq(1)
         return m
 
     @staticmethod

@@ -36,7 +36,8 @@ def test_an_image_tells_goldens_figures_and_a_pressed_button(
     # Switches of the Versa are read against where they stood.
     switches = {f"switch_{k}__io": int(of.relative) for k in range(4)}
     runs = listen(project(of, _CONFIG, _LINES)["cdma_selftest.v"] + _PRIMITIVES, _CONFIG.name, _CONFIG.beat_bytes,
-                  runs=3, pressed=(1,), pins=pins, rest=switches | rest, dark=dark,
+                  runs=3, pressed=(1,), pins=pins, rest=switches | rest,
+                  high=[f"{resource}_0__{pin}__io" for resource, pin in of.high], dark=dark,
                   period_ps=10**12 // of.oscillator_hz, bit_ps=10**12 // _CONFIG.baud, patience_ms=20)
     for number, (texts, lights) in enumerate(runs, 1):
         lines = [Line.of(text) for text in texts[:-1]]

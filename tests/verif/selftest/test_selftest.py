@@ -36,7 +36,7 @@ def play(listen: Callable[..., Runs], verilog: str) -> Callable[..., Runs]:
         pins = {"clock": "clk", "reset": "rst", "button": "button", "tx": "tx", "running": "running",
                 "passed": "passed", "failed": "failed"}
         return listen(verilog, _CONFIG.name, _CONFIG.beat_bytes, runs=runs, pressed=pressed, pins=pins,
-                      rest={"rst": 0, "button": 0, "switches": switches}, dark=0, period_ps=_PERIOD_PS,
+                      rest={"rst": 0, "button": 0, "switches": switches}, high=[], dark=0, period_ps=_PERIOD_PS,
                       bit_ps=_DIVISOR * _PERIOD_PS, patience_ms=100)
 
     return run

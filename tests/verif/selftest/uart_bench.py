@@ -39,7 +39,8 @@ class _Receiver:
 async def listens(dut: Any) -> None:
     """Reports the text of some runs and the lights behind each.
 
-    The job says what the pins are called, which level they have at rest, and which runs the button is pressed in.
+    The job says what the pins are called, which level they have at rest, which are to be high, and which runs the
+    button is pressed in.
     """
     wanted = job.load()
     pins, rest = wanted["pins"], wanted["rest"]
@@ -68,6 +69,7 @@ async def listens(dut: Any) -> None:
             await with_timeout(ValueChange(running), 5, "ms")
         await with_timeout(ValueChange(running), wanted["patience_ms"], "ms")
         await Timer(period_ps, "ps")
+        assert all(int(getattr(dut, name).value) for name in wanted["high"])
         lights.append({what: int(getattr(dut, pins[what]).value != wanted["dark"]) for what in ("passed", "failed")})
         # The last line is still under way.
         while receiver.runs() <= number:
