@@ -94,6 +94,21 @@ def test_trials_pass_and_count_as_golden_does() -> None:
     clocked(trial, process)
 
 
+@pytest.mark.parametrize(("beat_bytes", "pipeline"), [(32, "small"), (64, "fast")])
+def test_wide_beats_pass_and_a_wrong_bit_fails(beat_bytes: int, pipeline: str) -> None:
+    config = SelftestConfig(raw_bytes=1024, beat_bytes=beat_bytes, pipeline=pipeline, element_bits=(16,))
+    trial = Trial(config, _LINES)
+
+    async def process(ctx: Any) -> None:
+        for item in (4, DUMP):
+            raw = _LINES if item == DUMP else generated(beat_bytes, 2, item, 1024)
+            assert await _run(ctx, trial, item, 2)
+            assert (ctx.get(trial.raw), ctx.get(trial.packed)) == (len(raw), zvc.compress(raw, 2).size)
+            assert not await _run(ctx, trial, item, 2, fault=1)
+
+    clocked(trial, process)
+
+
 def test_a_wrong_bit_fails_and_the_next_trial_passes() -> None:
     trial = Trial(_CONFIG, _LINES)
 
