@@ -55,6 +55,8 @@ class Board:
         which way they work.
     high : tuple of tuple of str
         What is to be held high: resources, and pins in them.
+    serial : str
+        The serial port that it usually gets on Linux.
     program : str
         The command that loads the bitstream, with ``{name}``.
     """
@@ -69,6 +71,7 @@ class Board:
     switches: str
     button: str
     button_pin: tuple[str, int]
+    serial: str
     program: str
     pll: Pll | None = None
     relative: bool = False
@@ -85,7 +88,7 @@ def _ulx3s(size: str) -> Board:
     return Board(
         name=f"ulx3s-{size.lower()}", about=f"Radiona ULX3S with a Lattice LFE5U-{size}", module="ulx3s",
         platform=f"ULX3S_{size}_Platform", family="ecp5", oscillator_hz=25_000_000, clock_hz=25_000_000,
-        switches="DIP switches 1 to 4", button="FIRE 1", button_pin=("button", 0),
+        switches="DIP switches 1 to 4", button="FIRE 1", button_pin=("button", 0), serial="/dev/ttyUSB0",
         program="openFPGALoader -b ulx3s {name}.bit",
         # Low, the Wi-Fi module starts into its loader, and may load the FPGA anew.
         high=(("esp32", "gpio0"),))
@@ -96,6 +99,7 @@ def _versa(name: str, part: str, module: str, platform: str) -> Board:
         name=name, about=f"Lattice ECP5 Versa with an {part}", module=module, platform=platform, family="ecp5",
         oscillator_hz=100_000_000, clock_hz=50_000_000, pll=Pll(2, 1, 12), relative=True,
         switches="switches 1 to 4 of the DIP switch", button="switch 5 of the DIP switch", button_pin=("switch", 4),
+        serial="/dev/ttyUSB1",
         program='openocd -f {name}-openocd.cfg -c "transport select jtag; init; svf -quiet {name}.svf; exit"')
 
 
@@ -104,7 +108,7 @@ def _arty(size: int) -> Board:
         name=f"arty-a7-{size}", about=f"Digilent Arty A7 with a Xilinx XC7A{size}T", module="arty_a7",
         platform=f"ArtyA7_{size}Platform", family="xilinx7", oscillator_hz=100_000_000, clock_hz=50_000_000,
         pll=Pll(1, 8, 16), switches="SW0 to SW3", button="BTN0", button_pin=("button", 0),
-        program=f"openFPGALoader -b arty_a7_{size}t {{name}}.bit")
+        serial="/dev/ttyUSB1", program=f"openFPGALoader -b arty_a7_{size}t {{name}}.bit")
 
 
 BOARDS = {each.name: each for each in (

@@ -33,7 +33,7 @@ comes back, and prints what it counted.
 ## See
 
 Open the board's serial port with {baud} bits per second, 8 data bits, no parity, 1 stop bit: for instance
-`picocom -b {baud} /dev/ttyUSB1`. A run starts with a line that names the test, has a line for each test, and ends with
+`picocom -b {baud} {serial}`. A run starts with a line that names the test, has a line for each test, and ends with
 a line of the run; the next one follows after {pause} ms.
 
 ```text
@@ -99,4 +99,4 @@ def readme(board: Board, config: SelftestConfig, line_bytes: int) -> str:
         clock=board.clock_source, build=build.format(name=config.name, board=board.name),
         program=board.program.format(name=config.name), baud=config.baud, pause=config.pause_ms,
         raw_bytes=config.raw_bytes, line_bytes=line_bytes, switches=board.switches, button=board.button,
-        relative=_RELATIVE if board.relative else "")
+        serial=board.serial, relative=_RELATIVE if board.relative else "")
