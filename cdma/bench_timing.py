@@ -47,8 +47,10 @@ def pnr(progress: Progress) -> dict[str, Any]:
         for name, config in jobs:
             if speed == PLACED_SPEEDS[0] or name in _BOTH_SPEEDS:
                 report = placed(config, _DEVICE, speed, _SEEDS, progress)
-                path = {key: value for key, value in report["best"]["path"].items() if key != "stages"}
-                rows.append({"preset": name} | report | {"best": report["best"] | {"path": path}})
+                rows.append({"preset": name} | report)
+                if best := report["best"]:
+                    path = {key: value for key, value in best["path"].items() if key != "stages"}
+                    rows[-1]["best"] = best | {"path": path}
     return {"pnr": rows}
 
 

@@ -74,18 +74,20 @@ def cells_text(reports: Sequence[dict[str, Any]]) -> str:
 def pnr_row(report: dict[str, Any]) -> list[str]:
     """A design's name, clock, resources and worst path on an FPGA."""
     best, used = report["best"], report["used"]
+    taken = [count(used[name]) for name in ("luts", "flip_flops", "block_ram", "dsp")]
+    if best is None:
+        return [report["name"], "too large", "", *taken, *[""] * 5]
     path = best["path"]
-    return [report["name"], fixed(best["mhz"], 1), fixed(report["median_mhz"], 1), count(used["luts"]),
-            count(used["flip_flops"]), count(used["block_ram"]), count(used["dsp"]), fixed(path["ns"], 2),
+    return [report["name"], fixed(best["mhz"], 1), fixed(report["median_mhz"], 1), *taken, fixed(path["ns"], 2),
             fixed(path["routing_ns"], 2), str(path["levels"]), path["start"], path["end"]]
 
 
 def pnr_text(reports: Sequence[dict[str, Any]]) -> str:
     """What is printed for designs that were placed and routed on one part."""
     first = reports[0]
-    runs, has = len(first["runs"]), first["available"]
+    runs, has = max(len(report["runs"]) for report in reports), first["available"]
     return (f"{first['device']}, speed grade {first['speed']}, placed and routed by {first['nextpnr']}, "
-            f"{'one seed' if runs == 1 else f'best and median of {runs} seeds'}. The part has {count(has['luts'])} "
+            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {count(has['luts'])} "
             f"LUTs, {count(has['block_ram'])} block RAMs of 18 kbit and {count(has['dsp'])} multipliers. Slowest path "
             f"from register to register:\n\n"
             f"{table(['design', *PNR_HEAD], [pnr_row(report) for report in reports], left=(0, 10, 11))}")

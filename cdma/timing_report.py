@@ -35,7 +35,8 @@ around it, a scan chain before its inputs and a chain that folds its outputs int
 to outputs count as paths between registers, and pins do not count. The registers around it are not in the figures. Out
 of context nextpnr would take the clock through the fabric and leave paths from and to ports out. LUTs have four inputs;
 those of carry chains, of memories in LUTs and of routes through LUTs are counted. Block RAMs have 18 kbit. `ns` is the
-slowest path, `wires` what of it is routing, `levels` the LUTs, carries and multiplexers on it."""
+slowest path, `wires` what of it is routing, `levels` the LUTs, carries and multiplexers on it. What is too large for
+the part has the figures of synthesis."""
 
 _SWEEP = """\
 ## Area and throughput
@@ -69,13 +70,13 @@ def timing_sections(figures: dict[str, Any]) -> Iterator[str]:
 def _pnr(reports: list[dict[str, Any]]) -> Iterator[str]:
     for device, speed in dict.fromkeys((report["device"], report["speed"]) for report in reports):
         own = [report for report in reports if (report["device"], report["speed"]) == (device, speed)]
-        seeds, has = len(own[0]["runs"]), own[0]["available"]
+        seeds, has = max(len(report["runs"]) for report in own), own[0]["available"]
         yield (f"{device}, speed grade {speed}, {own[0]['nextpnr']}, "
-               f"{'one seed' if seeds == 1 else f'best and median of {seeds} seeds'}; the part has "
+               f"{'one seed' if seeds <= 1 else f'best and median of {seeds} seeds'}; the part has "
                f"{count(has['luts'])} LUTs and {count(has['block_ram'])} block RAMs:")
         yield markdown(["design", *PNR_HEAD], [[f"`{row[0]}`", *row[1:-2], *_code(row[-2:])]
                                                for row in map(pnr_row, own)], left=(0, 10, 11))
 
 
 def _code(names: list[str]) -> list[str]:
-    return [f"`{name}`" for name in names]
+    return [f"`{name}`" if name else "" for name in names]

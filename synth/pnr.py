@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median_low
 from typing import Any
 
 from synth import mapping
+from synth.cells import FPGA
 from synth.pnr_harness import CLOCK, INSTANCE, harness
 from synth.pnr_tool import Nextpnr, NextpnrError, find
 from synth.yosys import Progress, report
@@ -17,14 +20,13 @@ from synth.yosys import find as find_yosys
 __all__ = ["DEVICES", "SPEEDS", "NextpnrError", "PnrPath", "PnrReport", "PnrStage", "Resources", "Run",
            "place_and_route", "read_run"]
 
-DEVICES = {"LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
-"""The parts by name, each with nextpnr's option for it."""
-
 SPEEDS = (6, 7, 8)
 """The speed grades; 8 is the fastest."""
 
 _TARGET_MHZ = 200
 """What placement and routing strive for: above what any of the designs reaches, so that they never rest."""
+
+_OPTIONS = {"LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
 
 _BELS = {"luts": "TRELLIS_COMB", "flip_flops": "TRELLIS_FF", "block_ram": "DP16KD", "dsp": "MULT18X18D"}
 
@@ -49,6 +51,11 @@ class Resources:
     flip_flops: int
     block_ram: int
     dsp: int
+
+
+DEVICES = {"LFE5U-25F": Resources(24288, 24288, 56, 28), "LFE5U-45F": Resources(43848, 43848, 108, 72),
+           "LFE5U-85F": Resources(83640, 83640, 208, 156)}
+"""The parts by name, with what they have."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class PnrReport:
     used, available : Resources
         What the design takes, without the harness around it, and what the part has.
     runs : tuple of Run
-        One per seed.
+        One per seed; none if synthesis says that it does not fit.
     """
 
     name: str
@@ -126,24 +133,27 @@ class PnrReport:
     runs: tuple[Run, ...]
 
     @property
-    def best(self) -> Run:
-        """The run with the highest clock."""
-        return max(self.runs, key=lambda run: run.mhz)
+    def best(self) -> Run | None:
+        """The run with the highest clock; None if there is none."""
+        return max(self.runs, key=lambda run: run.mhz, default=None)
 
     @property
-    def median_mhz(self) -> float:
-        """The clock that half of the seeds reach."""
-        return median_low(run.mhz for run in self.runs)
+    def median_mhz(self) -> float | None:
+        """The clock that half of the seeds reach; None if there is none."""
+        return median_low(run.mhz for run in self.runs) if self.runs else None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; of the runs but the best only seed and clock."""
         return asdict(self) | {"runs": [{"seed": run.seed, "mhz": run.mhz} for run in self.runs],
-                               "best": asdict(self.best), "median_mhz": self.median_mhz}
+                               "best": asdict(self.best) if self.best else None,
+                               "median_mhz": self.median_mhz}
 
 
 def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, device: str = "LFE5U-85F",
                     speed: int = 8, seeds: int = 1, clock: str = CLOCK, progress: Progress | None = None) -> PnrReport:
     """Put a design on an ECP5, between the registers of :mod:`synth.pnr_harness`.
+
+    A design that takes more than the part has is not placed: its report says what it takes after synthesis.
 
     Parameters
     ----------
@@ -167,7 +177,7 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
     Raises
     ------
     ValueError
-        If there is no such device or speed grade, no Yosys or nextpnr, or the design does not fit.
+        If there is no such device or speed grade, no Yosys or nextpnr, or the design cannot be placed or routed.
     """
     if device not in DEVICES:
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, not {device}")
@@ -180,27 +190,35 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
     stage = f"placing and routing {top} on {device}-{speed}"
     report(progress, f"synthesis of {top} for ECP5")
     files = {"design.v": verilog + around.verilog}
-    netlist = yosys.run(mapping.fpga_script(around.name, True, "ecp5", netlist=True), files, ["net.json"],
-                        f"synthesis of {top} (target ecp5)")["net.json"]
+    mapped = yosys.run(mapping.fpga_script(around.name, True, "ecp5", netlist=True), files, ["net.json", "stat.json"],
+                       f"synthesis of {top} (target ecp5)")
+    taken, has = _mapped(mapped["stat.json"]), DEVICES[device]
     runs: list[Run] = []
-    for seed in range(1, seeds + 1):
-        report(progress, stage, seed - 1, seeds)
-        outcome = _run(nextpnr, netlist, device, speed, seed, f"{top} on {device}-{speed}")
-        runs.append(read_run(outcome, seed))
-    report(progress, stage, seeds, seeds)
-    used, available = (_resources(outcome, what) for what in ("used", "available"))
-    used = Resources(used.luts - around.luts, used.flip_flops - around.flip_flops, used.block_ram, used.dsp)
-    return PnrReport(top, device, speed, yosys.version, nextpnr.version, used, available, tuple(runs))
+    if all(getattr(taken, name) <= getattr(has, name) for name in _BELS):
+        for seed in range(1, seeds + 1):
+            report(progress, stage, seed - 1, seeds)
+            outcome = _run(nextpnr, mapped["net.json"], device, speed, seed, f"{top} on {device}-{speed}")
+            taken = Resources(**{name: outcome["utilization"].get(bel, {}).get("used", 0)
+                                 for name, bel in _BELS.items()})
+            runs.append(read_run(outcome, seed))
+        report(progress, stage, seeds, seeds)
+    used = replace(taken, luts=taken.luts - around.luts, flip_flops=taken.flip_flops - around.flip_flops)
+    return PnrReport(top, device, speed, yosys.version, nextpnr.version, used, has, tuple(runs))
 
 
 def _run(nextpnr: Nextpnr, netlist: str, device: str, speed: int, seed: int, about: str) -> dict[str, Any]:
-    return nextpnr.run(netlist, [DEVICES[device], "--speed", str(speed), "--seed", str(seed), "--freq",
+    return nextpnr.run(netlist, [_OPTIONS[device], "--speed", str(speed), "--seed", str(seed), "--freq",
                                  str(_TARGET_MHZ), "--timing-allow-fail", "--lpf-allow-unconstrained"],
                        f"place and route of {about}")
 
 
-def _resources(outcome: dict[str, Any], what: str) -> Resources:
-    return Resources(**{name: outcome["utilization"].get(bel, {}).get(what, 0) for name, bel in _BELS.items()})
+def _mapped(stat: str) -> Resources:
+    """What synthesis says that a design takes; placement adds a few LUTs for routes."""
+    counts: Counter[str] = Counter()
+    for module in json.loads(stat)["modules"].values():
+        counts.update(module["num_cells_by_type"])
+    luts = sum(counts[cell] * number for cell, number in FPGA["ecp5"].luts.items())
+    return Resources(luts, *(counts[_BELS[name]] for name in ("flip_flops", "block_ram", "dsp")))
 
 
 def read_run(outcome: dict[str, Any], seed: int = 1) -> Run:

@@ -37,7 +37,8 @@ def test_units_without_registers_have_no_row() -> None:
 def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cdma.bench_timing, "timed_engine", lambda *given: _ENGINE)
     monkeypatch.setattr(cdma.bench_timing, "placed",
-                        lambda config, device, speed, *more: _PLACED | {"name": config.name, "speed": speed})
+                        lambda config, device, speed, *more: _PLACED | {"name": config.name, "speed": speed} | (
+                            {"best": None, "runs": [], "median_mhz": None} if config.name == "cdma_engine" else {}))
     points = [{"design": "engine", "lanes": lanes, "beat_bytes": 32, "pipeline": "small", "kge": 100.0 * lanes,
                "mhz": 500.0, "gb_per_s": 16.0 * lanes, "front": lanes > 1, "start": "a", "end": "b"}
               for lanes in (1, 2)]
@@ -56,6 +57,7 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert "50 ps of set-up, 310 ps from the\nclock" in page
     assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of 2 seeds; the part has 83,640 LUTs" in page
     assert "| `cdma_tiny_engine` | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
+    assert "| `cdma_engine` | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
     assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
     assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
     assert "](sweep.svg)" in page

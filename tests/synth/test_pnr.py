@@ -36,7 +36,7 @@ def test_a_small_design_on_a_part() -> None:
     assert 8 <= report.used.luts <= 16
     assert report.available == Resources(24288, 24288, 56, 28)
     assert [run.seed for run in report.runs] == [1, 2]
-    assert report.best.mhz == max(run.mhz for run in report.runs) > 100
+    assert report.best and report.best.mhz == max(run.mhz for run in report.runs) > 100
     assert report.median_mhz == min(run.mhz for run in report.runs)
     path = report.best.path
     assert path.start.startswith(("held[", "summed[")) and path.end.startswith("summed[")
@@ -47,6 +47,28 @@ def test_a_small_design_on_a_part() -> None:
     found = report.as_dict()
     assert found["best"]["path"]["end"] == path.end
     assert found["runs"] == [{"seed": run.seed, "mhz": run.mhz} for run in report.runs]
+
+
+def test_what_is_too_large_is_not_placed() -> None:
+    # 57 memories of 512 x 36 bits take a block RAM each; the part has 56.
+    memories = 57
+    rows = "".join(f"""
+  reg [35:0] rows{number} [511:0], read{number};
+  always @(posedge aclk) begin
+    rows{number}[a] <= {f'read{number - 1}' if number else 'd'};
+    read{number} <= rows{number}[a];
+  end""" for number in range(memories))
+    text = f"""
+module wide(input aclk, input [8:0] a, input [35:0] d, output [35:0] q);{rows}
+  assign q = read{memories - 1};
+endmodule
+"""
+    ports = [_PORTS[0], {"name": "a", "direction": "input", "width": 9},
+             {"name": "d", "direction": "input", "width": 36}, {"name": "q", "direction": "output", "width": 36}]
+    report = place_and_route(text, "wide", ports, device="LFE5U-25F")
+    assert (report.used.block_ram, report.available.block_ram) == (57, 56)
+    assert (report.runs, report.best, report.median_mhz) == ((), None, None)
+    assert report.as_dict()["best"] is None
 
 
 def test_the_harness_has_the_registers_it_says() -> None:
