@@ -14,7 +14,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch regression lint format bench report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch regression lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate the shipped dump, print ratio, throughput and area
 
@@ -61,6 +61,9 @@ format: $(READY) ## mend what ruff can mend
 bench: $(READY) ## measure everything and write docs/performance.json and .md (an hour; LIBERTY=FILE adds um2 and MHz)
 	@$(BIN)/cdma bench --output docs/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
+
+compare: $(READY) ## measure the cores on the shipped dump, print what changed from docs/performance.json; fails if slower
+	@$(BIN)/cdma bench --only shipped --build-dir $(BUILD)/sim --compare docs/performance.json --fail-over 1
 
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains
 	@$(BIN)/python tools/build_report.py $(BUILD)/report

@@ -6,7 +6,7 @@ from typing import Any
 
 from cdma.output import count, fixed, table
 
-__all__ = ["engine_area_text", "engine_simulation_text", "planned_simulation_text"]
+__all__ = ["engine_area_text", "engine_fpga_text", "engine_simulation_text", "planned_simulation_text"]
 
 
 def engine_area_text(report: dict[str, Any]) -> str:
@@ -38,6 +38,22 @@ def engine_area_text(report: dict[str, Any]) -> str:
              ["the whole engine", fixed(scaled["engine"], 3), fixed(paper["engine"], 1)]]))
 
 
+def engine_fpga_text(report: dict[str, Any]) -> str:
+    """What ``cdma area --engine --target FPGA`` prints for a report that its ``--json`` has."""
+    rams = report["block_rams"] | report["distributed_rams"]
+    large = [memory for memory in report["memories"] if memory["words"] * memory["width"] >= report["least_bits"]]
+    rows = [[memory["name"], count(memory["words"]), str(memory["width"]), memory["built"],
+             ", ".join(f"{number} {ram}" for ram, number in memory["rams"].items())] for memory in large]
+    missed = [f"{memory['name']} ({memory['built']})" for memory in large if memory["name"] in report["no_block_ram"]]
+    return (
+        f"{report['name']}, {report['lanes']} lanes, mapped to {report['target']}:\n\n"
+        + table(["LUTs", "flip-flops", *rams],
+                [[count(report["luts"]), count(report["flip_flops"]), *map(count, rams.values())]], left=())
+        + f"\n\nBuffers of {report['least_bits']} bits or more:\n\n"
+        + table(["buffer", "words", "bits", "built as", "of"], rows, left=(0, 3, 4)) + "\n\n"
+        + (f"warning: not in block RAM: {', '.join(missed)}" if missed else "Every one is block RAM."))
+
+
 def engine_simulation_text(outcome: dict[str, Any]) -> str:
     """What ``cdma simulate --engine`` prints for an outcome that its ``--json`` has."""
     head = ["array", "raw bytes", "density", "ratio", "raw blocks", "offload", "prefetch", "plain", "gain", "result"]
@@ -47,6 +63,7 @@ def engine_simulation_text(outcome: dict[str, Any]) -> str:
         fixed(row["plain_bytes_per_cycle"], 1), fixed(row["gain"], 2),
         "pass" if row["passed"] else f"FAIL: {row['difference']}"] for row in outcome["arrays"]]
     passed = sum(row["passed"] for row in outcome["arrays"])
+    toggles = outcome["toggles"]
     return (
         f"{outcome['engine']}: {outcome['lanes']} lanes of {outcome['beat_bytes']} bytes, a link of "
         f"{outcome['link_beat_bytes']}; memories answer after {_memories(outcome)}.\n"
@@ -56,7 +73,9 @@ def engine_simulation_text(outcome: dict[str, Any]) -> str:
         f"{fixed(outcome['ratio'], 3)}; offloaded in order, prefetched in reverse:\n"
         f"{fixed(outcome['offload_bytes_per_cycle'], 1)} and {fixed(outcome['prefetch_bytes_per_cycle'], 1)} raw bytes "
         f"per cycle, {fixed(outcome['gain'], 2)} times a plain DMA; every byte compared: {passed} passed, "
-        f"{len(rows) - passed} failed")
+        f"{len(rows) - passed} failed\n"
+        f"Toggles of the link's data wires per raw byte: {fixed(toggles['packed_per_raw_byte'], 3)}, plain "
+        f"{fixed(toggles['raw_per_raw_byte'], 3)}; per packed byte {fixed(toggles['packed_per_packed_byte'], 3)}")
 
 
 def planned_simulation_text(outcome: dict[str, Any]) -> str:

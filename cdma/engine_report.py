@@ -17,6 +17,16 @@ The shipped dump through each engine, as `cdma simulate --engine PRESET` prints 
 prefetched in reverse. Cycles count from taking a descriptor to its completion, so short arrays show what begins and
 ends a transfer."""
 
+_TOGGLES = """\
+## The engine: switching activity
+
+Bits that change on the link's data wires from one transferred beat to the next, over the shipped dumps; values are
+rounded to float16 or OCP E4M3 float8 where elements are shorter than theirs. Plain is the raw array as a DMA engine of
+the same width would move it. A packed bus toggles more per byte that passes it, since zeros are gone, but fewer bytes
+pass: the last column is what is left of the plain bus' toggles; above 1, packing saves time and costs switching. What
+is counted is the simulated bus, in both directions; the same count from the bytes of the streams must agree bit for
+bit. All wires count alike: a link that scrambles or encodes its data sees other figures."""
+
 _THROUGHPUT = """\
 ## The engine: effective bandwidth
 
@@ -51,6 +61,9 @@ def engine_sections(figures: dict[str, Any]) -> Iterator[str]:
         yield _NETWORK
         for outcome in figures["engine_shipped"]:
             yield f"```text\n{engine_simulation_text(outcome)}\n```"
+    if "toggles" in figures:
+        yield _TOGGLES
+        yield _toggles(figures["toggles"])
     if "engine" in figures:
         yield _THROUGHPUT
         for name in dict.fromkeys(row["name"] for row in figures["engine"]):
@@ -62,6 +75,15 @@ def engine_sections(figures: dict[str, Any]) -> Iterator[str]:
         yield _AREA
         for report in figures["engine_area"]:
             yield f"```text\n{engine_area_text(report)}\n```"
+
+
+def _toggles(rows: list[dict[str, Any]]) -> str:
+    return markdown(
+        ["dump", "element bits", "link bytes", "ratio", "plain, per raw byte", "packed, per raw byte",
+         "packed, per packed byte", "packed by plain"],
+        [[f"`{row['dump']}`", str(row["element_bits"]), str(row["link_beat_bytes"]), fixed(row["ratio"], 2),
+          fixed(row["raw_per_raw_byte"], 3), fixed(row["packed_per_raw_byte"], 3),
+          fixed(row["packed_per_packed_byte"], 3), fixed(row["packed_by_raw"], 2)] for row in rows])
 
 
 def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:

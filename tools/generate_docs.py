@@ -22,6 +22,7 @@ from cdma.__main__ import parser
 from cdma.engine_output import engine_simulation_text
 from cdma.options import DEFAULT_CORES
 from cdma.output import area_text, simulation_text
+from cdma.peers import blocks_table, paper_table
 from cdma.report import performance_page
 from cdma.results_page import results_page
 from cdma.sweep_plot import sweep_plot
@@ -44,6 +45,9 @@ _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- 
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
 _STATUSES, _STATUSES_END = "<!-- status codes, from hdl/handover/statuses.py -->", "<!-- end of status codes -->"
 _PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end of what it prints -->", re.DOTALL)
+_PEERS, _PEERS_END = ("<!-- cores and peers, from docs/performance.json and cdma/peers.py -->",
+                      "<!-- end of cores and peers -->")
+_PAPER, _PAPER_END = "<!-- the paper, from docs/performance.json -->", "<!-- end of the paper -->"
 _REGISTERS = """\
 # Registers
 
@@ -164,6 +168,12 @@ def readme(figures: dict[str, Any], gains: dict[str, Any]) -> str:
     return _filled(page, _GAINS, _GAINS_END, textwrap.fill(gained, 120, break_on_hyphens=False))
 
 
+def peers_page(figures: dict[str, Any]) -> str:
+    """The page of peers, with its tables between comments."""
+    page = _between("docs/peers.md", _PEERS, _PEERS_END, f"\n{blocks_table(figures)}\n")
+    return _filled(page, _PAPER, _PAPER_END, f"\n{paper_table(figures)}\n")
+
+
 def engine_shares(figures: dict[str, Any]) -> str:
     """What the timeline takes from the measured transfers, by preset, as JSON with a line for each point."""
     engines = summary(figures["engine"])
@@ -191,6 +201,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             ROOT / "docs/plan.md": printed("docs/plan.md"),
+            ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/performance.md": NOTE + performance_page(figures),
             ROOT / "workload/engine_share.json": engine_shares(figures),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",

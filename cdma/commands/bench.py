@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cdma.bench_compare import Comparison, compare, comparison_text, read_figures
-from cdma.errors import simulation_errors
+from cdma.errors import CheckError, simulation_errors
 from cdma.numbers import amount
 from cdma.options import add_command, json_option
 from cdma.output import print_json
@@ -158,9 +158,29 @@ def _shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     return {"shipped": simulated(arrays, build_dir=Path(call.build_dir), progress=progress)}
 
 
-_SECTIONS: dict[str, _Section] = {"engine_shipped": _engine_shipped, "engine": _engine, "engine_area": _engine_area,
-                                 "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
-                                 "timing_units": _timing_units, "pnr": _pnr, "sweep": _sweep, "golden": _golden}
+def _toggles(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.commands.simulate import arrays_by_element, simulated_engine
+    from hdl.engine_config import load_engine
+    from hdl.settings import ELEMENT_BITS
+    from workload.data import shipped_dumps
+
+    config = load_engine("default")
+    rows = []
+    for dump, path in shipped_dumps().items():
+        for bits in ELEMENT_BITS:
+            outcome = simulated_engine(config, arrays_by_element([path], None, bits, None),
+                                       build_dir=Path(call.build_dir), progress=progress)
+            if not outcome["passed"]:
+                raise CheckError(next(row["difference"] for row in outcome["arrays"] if row["difference"]))
+            rows.append({"dump": dump, "element_bits": bits, "link_beat_bytes": config.link_beat_bytes,
+                         "ratio": outcome["ratio"], **outcome["toggles"]})
+    return {"toggles": rows}
+
+
+_SECTIONS: dict[str, _Section] = {"engine_shipped": _engine_shipped, "toggles": _toggles, "engine": _engine,
+                                 "engine_area": _engine_area, "shipped": _shipped, "throughput": _throughput,
+                                 "area": _area, "timing": _timing, "timing_units": _timing_units, "pnr": _pnr,
+                                 "sweep": _sweep, "golden": _golden}
 
 
 def add(commands: Any) -> None:

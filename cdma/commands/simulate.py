@@ -153,8 +153,15 @@ def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarra
             "link_beat_bytes": config.link_beat_bytes, "latency": latency, "stalls": stalls, "seed": seed,
             "arrays": rows, "raw_bytes": raw, "packed_bytes": packed, "ratio": raw / packed,
             **{f"{direction}_bytes_per_cycle": value for direction, value in moved.items()},
-            "gain": 2 / sum(1 / value for value in moved.values()) / plain,
+            "gain": 2 / sum(1 / value for value in moved.values()) / plain, "toggles": _toggles(rows, raw, packed),
             "passed": all(row["passed"] for row in rows)}
+
+
+def _toggles(rows: list[dict[str, Any]], raw_bytes: int, packed_bytes: int) -> dict[str, float]:
+    """Toggles of the link's data wires by bytes, moved plainly and packed, and how many times as many packed has."""
+    raw, packed = (sum(row[f"{kind}_toggles"] for row in rows) for kind in ("raw", "packed"))
+    return {"raw_per_raw_byte": raw / raw_bytes, "packed_per_raw_byte": packed / raw_bytes,
+            "packed_per_packed_byte": packed / packed_bytes, "packed_by_raw": packed / raw if raw else 0.0}
 
 
 def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,

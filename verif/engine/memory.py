@@ -76,7 +76,8 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What passed a port since its counters were cleared: beats, bursts, and cycles of the first and the last beat."""
+    """What passed a port since its counters were cleared: beats, bursts, cycles of the first and the last beat, bursts
+    that were outside, and bits that differ between consecutive beats."""
 
     read_beats: int
     write_beats: int
@@ -87,6 +88,8 @@ class Traffic:
     first_write: int
     last_write: int
     outside: int
+    read_toggles: int
+    write_toggles: int
 
 
 class Knobs:

@@ -261,6 +261,8 @@ module cdma_memory_port #(
     localparam [7:0] COUNT_OPEN = 9;            // bursts that are open now
     localparam [7:0] COUNT_CYCLE = 10;
     localparam [7:0] COUNT_BROKEN = 11;         // rules that were broken, a bit each
+    localparam [7:0] COUNT_READ_TOGGLES = 12;   // bits that differ from the beat before, of the beats that were read
+    localparam [7:0] COUNT_WRITE_TOGGLES = 13;  // the same of those that were written; bytes without a strobe are held
 
     // Rules.
     localparam RULE_AR_HELD = 0;        // arvalid fell, or the request changed, before arready
@@ -543,6 +545,9 @@ module cdma_memory_port #(
     // What is counted.
     reg [63:0] read_beats, write_beats, read_bursts, write_bursts, outsides;
     reg [63:0] first_read, last_read, first_write, last_write;
+    reg [63:0] read_toggles, write_toggles;
+    reg [8*BEAT_BYTES-1:0] was_read, was_written, writes;
+    integer lane;
     always @(posedge aclk) begin
         if (arvalid && arready) begin
             read_bursts <= read_bursts + 1;
@@ -555,12 +560,18 @@ module cdma_memory_port #(
         if (rvalid && rready) begin
             read_beats <= read_beats + 1;
             if (read_beats == 0) first_read <= cycle;
+            else read_toggles <= read_toggles + $countones(rdata ^ was_read);
             last_read <= cycle;
+            was_read <= rdata;
         end
         if (write_go) begin
             write_beats <= write_beats + 1;
+            for (lane = 0; lane < BEAT_BYTES; lane = lane + 1)
+                writes[8*lane +: 8] = wstrb[lane] ? wdata[8*lane +: 8] : was_written[8*lane +: 8];
             if (write_beats == 0) first_write <= cycle;
+            else write_toggles <= write_toggles + $countones(writes ^ was_written);
             last_write <= cycle;
+            was_written <= writes;
         end
         if (!aresetn || (knob_write && knob == KNOB_CLEAR)) begin
             read_beats <= 0;
@@ -572,6 +583,9 @@ module cdma_memory_port #(
             last_read <= 0;
             first_write <= 0;
             last_write <= 0;
+            read_toggles <= 0;
+            write_toggles <= 0;
+            was_written <= 0;
         end
     end
     wire [6:0] open_reads = read_tail - read_head + rvalid, open_writes = write_tail - answer_head + bvalid;
@@ -589,6 +603,8 @@ module cdma_memory_port #(
             COUNT_OPEN: knob_read = open_reads + open_writes;
             COUNT_CYCLE: knob_read = cycle;
             COUNT_BROKEN: knob_read = broken;
+            COUNT_READ_TOGGLES: knob_read = read_toggles;
+            COUNT_WRITE_TOGGLES: knob_read = write_toggles;
             default: knob_read = 0;
         endcase
     end

@@ -16,7 +16,9 @@ from verif import runner, tools
 from verif.engine.build import build_engine
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import RawTensor
+from verif.engine.toggles import bus_beats, toggles
 from verif.engine.top import IMAGE_BYTES
+from verif.stream import Bytes
 from verif.streaming import watch
 
 __all__ = ["EngineArrayResult", "Handling", "plain_bytes_per_cycle", "simulate"]
@@ -68,6 +70,9 @@ class EngineArrayResult:
         What a DMA engine of the same width moves at best over the same link, uncompressed.
     gain
         How many times as fast there and back went as that.
+    raw_toggles, packed_toggles
+        Bits that change between consecutive beats of the link, as a plain DMA engine would move the array and as its
+        block stream passes; the bus of the simulation is checked to toggle so, all arrays together.
     passed
         Whether completions, memories and bus rules were right in both directions.
     difference
@@ -86,6 +91,8 @@ class EngineArrayResult:
     prefetch_bytes_per_cycle: float
     plain_bytes_per_cycle: float
     gain: float
+    raw_toggles: int
+    packed_toggles: int
     passed: bool
     difference: str | None
 
@@ -140,10 +147,10 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
     """
     tensors = _tensors(arrays, handling, config)
     how = how or Behaviour()
-    packed = {name: tensor.stream(config.block_bytes, handling[name].fallback and config.raw_fallback,
-                                  handling[name].leave_raw).size for name, tensor in tensors.items()}
+    streams = {name: tensor.stream(config.block_bytes, handling[name].fallback and config.raw_fallback,
+                                   handling[name].leave_raw) for name, tensor in tensors.items()}
     need = max(_room([tensor.raw.size for tensor in tensors.values()], config.block_bytes),
-               _room(list(packed.values()), config.link_beat_bytes))
+               _room([stream.size for stream in streams.values()], config.link_beat_bytes))
     image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
     if progress is not None:
         progress("compiling the engine", 0, 2 * len(tensors))
@@ -166,7 +173,7 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"engine.{form}")
     plain = plain_bytes_per_cycle(config, link_share)
-    return [_result(name, tensors[name], packed[name], plain, row)
+    return [_result(name, tensors[name], streams[name], config.link_beat_bytes, plain, row)
             for name, row in zip(tensors, report["arrays"], strict=True)]
 
 
@@ -200,13 +207,15 @@ def _room(sizes: Sequence[int], align: int) -> int:
     return sum(size + 5 * align + 256 for size in sizes) + 4096
 
 
-def _result(name: str, tensor: RawTensor, packed_bytes: int, plain: float, row: dict[str, Any]) -> EngineArrayResult:
+def _result(name: str, tensor: RawTensor, stream: Bytes, link_beat_bytes: int, plain: float,
+            row: dict[str, Any]) -> EngineArrayResult:
     raw = tensor.raw
     element_bytes = WIDE_BYTES if tensor.narrow else tensor.element_bytes
     nonzero = int(np.count_nonzero(raw.view(f"<u{element_bytes}")))
     offload, prefetch = row["offload_cycles"], row["prefetch_cycles"]
     gain = 2 * raw.size / (offload + prefetch) / plain if offload and prefetch else 0.0
     return EngineArrayResult(
-        name, raw.size, packed_bytes, nonzero * element_bytes / raw.size, raw.size / packed_bytes, row["raw_blocks"],
+        name, raw.size, stream.size, nonzero * element_bytes / raw.size, raw.size / stream.size, row["raw_blocks"],
         offload, prefetch, raw.size / offload if offload else 0.0, raw.size / prefetch if prefetch else 0.0,
-        plain, gain, row["difference"] is None, row["difference"])
+        plain, gain, toggles(bus_beats([raw], link_beat_bytes)), toggles(bus_beats([stream], link_beat_bytes)),
+        row["difference"] is None, row["difference"])

@@ -108,6 +108,35 @@ async def figures_hold(dut: Any) -> None:
 
 
 @cocotb.test()
+async def toggles_are_counted(dut: Any) -> None:
+    """Bits that change from beat to beat are counted each way, idle cycles between them or not; bytes without a strobe
+    keep what they had."""
+    _, link = await _ready(dut)
+    dut.m_axi_link_rready.value = 1
+    dut.m_axi_link_bready.value = 1
+    beats = [0, (1 << 128) - 1, 0b1011, 0b1011, 0x80 << 120]
+    await link.load(np.frombuffer(b"".join(beat.to_bytes(16, "little") for beat in beats), np.uint8).copy(), _BASE)
+    for how in (Behaviour(), Behaviour(latency=20, stalls=0.7, longest=4)):
+        await link.behave(how)
+        await link.clear()
+        await _request(dut, "ar", _BASE, 4)
+        while await link.open():
+            pass
+        # 128 rise, 125 fall, none, three fall and one rises.
+        assert (await link.traffic()).read_toggles == 128 + 125 + 4
+        await _request(dut, "aw", _BASE + 4096, 4)
+        for number, (beat, strobe) in enumerate(zip(beats, (0xFFFF, 0xFFFF, 0xFFFF, 0x0000, 0x00FF), strict=True)):
+            await _data(dut, strobe, number == 4, data=beat)
+        while await link.open():
+            pass
+        # In the last, just the low half is written.
+        assert (await link.traffic()).write_toggles == 128 + 125 + 3
+    await link.clear()
+    traffic = await link.traffic()
+    assert (traffic.read_toggles, traffic.write_toggles) == (0, 0)
+
+
+@cocotb.test()
 async def addresses_fail(dut: Any) -> None:
     """Addresses that shall fail, and those outside the image, answer with an error and are not written."""
     device, link = await _ready(dut)
@@ -142,8 +171,8 @@ async def _request(dut: Any, channel: str, address: int, length: int, *, port: s
     getattr(dut, f"{port}_{channel}valid").value = 0
 
 
-async def _data(dut: Any, strobe: int, last: int, *, port: str = "m_axi_link") -> None:
-    for name, value in (("data", 0), ("strb", strobe), ("last", last), ("valid", 1)):
+async def _data(dut: Any, strobe: int, last: int, *, port: str = "m_axi_link", data: int = 0) -> None:
+    for name, value in (("data", data), ("strb", strobe), ("last", last), ("valid", 1)):
         getattr(dut, f"{port}_w{name}").value = value
     await RisingEdge(dut.aclk)
     while not int(getattr(dut, f"{port}_wready").value):

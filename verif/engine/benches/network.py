@@ -1,4 +1,7 @@
-"""Arrays as a training step moves them: offloaded in order, prefetched in reverse; reported, not judged."""
+"""Arrays as a training step moves them: offloaded in order, prefetched in reverse; reported, not judged.
+
+The link's beats of each direction are compared with their number and toggles as the streams give them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from verif import job
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import RawTensor
 from verif.engine.testbench import EngineTestbench, ready
+from verif.engine.toggles import bus_beats, toggles
+from verif.stream import Bytes
 
 
 @cocotb.test()
@@ -29,19 +34,29 @@ async def network(dut: Any) -> None:
                                   for _ in tensors]
     offloads = [bench.offload(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     await bench.load()
+    streams = [bench.stream(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     try:
+        await bench.link.clear()
         for row, completion in zip(rows, await _move(bench, offloads, rows, 0), strict=True):
             row |= {"offload_cycles": completion.cycles, "raw_blocks": completion.raw_blocks}
+        written = await bench.link.traffic()
         await _compare(bench, offloads, rows)
+        _beats(bench, "written", (written.write_beats, written.write_toggles), streams)
         bench.device_arena.image[:] = bench.rng.integers(0, 256, bench.device_arena.size, dtype=np.uint8)
         await bench.device.load(bench.device_arena.image)
-        prefetches = [bench.prefetch(bench.stream(tensor, **how), tensor, source=offload.destination,
-                                     destination=offload.source)
-                      for tensor, how, offload in zip(tensors, flags, offloads, strict=True)]
+        prefetches = [bench.prefetch(stream, tensor, source=offload.destination, destination=offload.source)
+                      for tensor, stream, offload in zip(tensors, streams, offloads, strict=True)]
+        await bench.link.clear()
         completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows))
         for row, completion in zip(rows[::-1], completions, strict=True):
             row |= {"prefetch_cycles": completion.cycles}
+        read = await bench.link.traffic()
         await _compare(bench, prefetches, rows)
+        # Whole beats are read: what lies behind a stream passes too.
+        width = bench.config.link_beat_bytes
+        _beats(bench, "read", (read.read_beats, read.read_toggles), [
+            bench.link_arena.view(offload.destination, -(-stream.size // width) * width)
+            for offload, stream in zip(offloads[::-1], streams[::-1], strict=True)])
         await bench.counters()
     except AssertionError as error:
         bench.scoreboard.fault(str(error))
@@ -64,6 +79,14 @@ async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: lis
             row["difference"] = row["difference"] or f"ended with {found[-1].status.name}"
     await feeder
     return found
+
+
+def _beats(bench: EngineTestbench, what: str, seen: tuple[int, int], pieces: list[Bytes]) -> None:
+    """Note a fault when other beats than those of the pieces passed the link, or other bits toggled."""
+    beats = bus_beats(pieces, bench.config.link_beat_bytes)
+    if seen != (wanted := (len(beats), toggles(beats))) and not bench.scoreboard.differences:
+        bench.scoreboard.fault(f"link: {seen[0]} beats with {seen[1]} toggles were {what}, not {wanted[0]} with "
+                               f"{wanted[1]}")
 
 
 async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[dict[str, Any]]) -> None:
