@@ -1,5 +1,6 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results), the generated parts
-of README.md, docs/errors.md and docs/plan.md, and the measured shares of the engine that ship with workload.
+of README.md, docs/errors.md, docs/peers.md and docs/plan.md, and the measured shares of the engine that ship with
+workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
 """

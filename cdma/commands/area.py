@@ -1,11 +1,11 @@
-"""``cdma area``: what engines and cores take in cells, or cores on an FPGA."""
+"""``cdma area``: what engines and cores take in cells or on an FPGA."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from cdma.engine_output import engine_area_text
+from cdma.engine_output import engine_area_text, engine_fpga_text
 from cdma.options import add_command, configurations, core_options, engine, engine_option, json_option
 from cdma.output import area_text, fixed, print_json, table
 from cdma.progress import Progress
@@ -21,7 +21,8 @@ LUTs and flip-flops. Without a library a small table of gate sizes stands in for
 the whole flattened, as it would be built, so the rows do not add up to the total; the total is what counts.
 
 An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, all of it scaled to
-28 nm beside the paper's figures. That takes some minutes."""
+28 nm beside the paper's figures. On an FPGA it is mapped as a whole: LUTs, flip-flops, RAMs, and what became of every
+buffer; those of 2048 bits or more that are not in block RAM are named in a warning. That takes some minutes."""
 
 _EXAMPLES = """\
   cdma area                                               both cores, technology-independent
@@ -29,12 +30,13 @@ _EXAMPLES = """\
   cdma area paper_compressor --liberty nangate45.lib      um2 and MHz in your own cell library (.lib or .lib.gz)
   cdma area --liberty nangate45.lib --recipe small        less area, a lower clock
   cdma area compressor --set beat_bytes=64 --json
-  cdma area --engine paper --liberty nangate45.lib        a whole engine, unit by unit"""
+  cdma area --engine paper --liberty nangate45.lib        a whole engine, unit by unit
+  cdma area --engine tiny --target ecp5                   LUTs and block RAM, and whether every buffer is one"""
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "area", "print what engines and cores take in cells, or cores on an FPGA",
+    parser = add_command(commands, "area", "print what engines and cores take in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
     parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7"),
@@ -60,9 +62,14 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json(reports)
     else:
-        print("\n\n".join(engine_area_text(report) if "units" in report else
-                          f"{area_text(report)}{_timing_text(report)}" for report in reports))
+        print("\n\n".join(map(_text, reports)))
     return 0
+
+
+def _text(report: dict[str, Any]) -> str:
+    if "units" in report:
+        return engine_area_text(report)
+    return engine_fpga_text(report) if "memories" in report else f"{area_text(report)}{_timing_text(report)}"
 
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
@@ -73,20 +80,27 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
     if isinstance(config, CoreConfig):
         return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
                     progress=progress).as_dict()
-    if target not in ("generic", "liberty"):
-        raise ValueError(f"an engine is mapped to gates or to a cell library, not to {target}: leave --target out")
-    return measured_engine(config, call.liberty, call.recipe, progress)
+    if target in ("generic", "liberty"):
+        return measured_engine(config, call.liberty, call.recipe, progress)
+    from synth.fpga import fpga_area
+
+    return {"lanes": config.lanes} | fpga_area(_verilog(config, progress), config.name, target, progress).as_dict()
 
 
 def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> dict[str, Any]:
     """The area of an engine as ``--json`` prints it."""
-    from hdl.verilog import emit
     from synth.engine import engine_area
+
+    return engine_area(config, _verilog(config, progress), liberty=liberty, recipe=recipe,
+                       progress=progress).as_dict()
+
+
+def _verilog(config: EngineConfig, progress: Progress) -> str:
+    from hdl.verilog import emit
 
     progress(f"generating {config.name}", 0, 0)
     # Memories count as macros in either case, and are told from the logic where they are inferred.
-    text = emit(config.replace(memories="inferred")).text
-    return engine_area(config, text, liberty=liberty, recipe=recipe, progress=progress).as_dict()
+    return emit(config.replace(memories="inferred")).text
 
 
 def _timing_text(report: dict[str, Any]) -> str:

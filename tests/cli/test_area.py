@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import cdma.commands.area as cdma_area
+from cdma.engine_output import engine_fpga_text
+from tests.synth.test_fpga import MEMORIES
+
 _LIBRARY = Path(__file__).parents[1] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16"]
 
@@ -28,6 +32,27 @@ def test_fpga_targets_count_luts(cdma) -> None:
     outcome = cdma("area", *_SMALL, "--target", "ecp5")
     assert outcome.code == 0
     assert "LUTs" in outcome.out
+
+
+def test_an_engine_on_an_fpga_says_what_its_buffers_became(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    # In the engine's place, a design with one buffer of each kind: one in block RAM, one in LUTs, one in flip-flops.
+    monkeypatch.setattr(cdma_area, "_verilog", lambda config, progress: MEMORIES.replace("memories", config.name))
+    (report,) = cdma("area", "--engine", "tiny", "--target", "ecp5", "--json").json
+    assert (report["name"], report["lanes"], report["target"]) == ("cdma_tiny_engine", 1, "ecp5")
+    # The table of constants is another, and no buffer.
+    assert report["block_rams"] == {"DP16KD": 2}
+    assert report["no_block_ram"] == ["async", "many"]
+    lines = cdma("area", "--engine", "tiny", "--target", "ecp5").out.splitlines()
+    assert lines[0] == "cdma_tiny_engine, 1 lanes, mapped to ecp5:"
+    assert lines[2].split() == ["LUTs", "flip-flops", "DP16KD", "TRELLIS_DPR16X4"]
+    assert lines[4].split() == [f"{report[key]:,}" for key in ("luts", "flip_flops")] + ["2", "66"]
+    assert [line.split() for line in lines[10:13]] == [
+        ["async", "128", "32", "LUTs", "64", "TRELLIS_DPR16X4"], ["good", "128", "32", "block", "RAM", "1", "DP16KD"],
+        ["many", "64", "32", "flip-flops"]]
+    assert lines[-1] == "warning: not in block RAM: async (LUTs), many (flip-flops)"
+    # Without such buffers it says so.
+    report["no_block_ram"] = []
+    assert engine_fpga_text(report).splitlines()[-1] == "Every one is block RAM."
 
 
 @pytest.mark.parametrize("recipe", ["fast", "small"])
