@@ -9,9 +9,14 @@ from hdl.selftest.verilog import selftest_verilog
 from tests.lint import lint
 
 
+def _text(bits: tuple[int, ...]) -> str:
+    return selftest_verilog(SelftestConfig(element_bits=bits, raw_bytes=1024), bytes(range(128)), 25_000_000)
+
+
 @pytest.mark.parametrize("bits", [(32,), (8, 16, 32)])
 def test_verilator_has_nothing_to_say(bits: tuple[int, ...], tmp_path: Path) -> None:
-    config = SelftestConfig(element_bits=bits, raw_bytes=1024)
-    text = selftest_verilog(config, bytes(range(128)), 25_000_000)
-    lint(config.name, text, tmp_path)
-    assert selftest_verilog(config, bytes(range(128)), 25_000_000) == text
+    lint("cdma_selftest", _text(bits), tmp_path)
+
+
+def test_the_same_configuration_gives_the_same_text() -> None:
+    assert _text((32,)) == _text((32,))
