@@ -58,7 +58,7 @@ lint: $(READY) ## check style (ruff) and types (pyright)
 format: $(READY) ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## measure everything and write docs/performance.json and .md (an hour; LIBERTY=FILE adds um2 and MHz)
+bench: $(READY) ## measure everything and write docs/performance.json and .md (hours; LIBERTY=FILE adds um2 and MHz)
 	@$(BIN)/cdma bench --output docs/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
 

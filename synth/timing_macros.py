@@ -107,10 +107,10 @@ def techmap(memories: Iterable[str]) -> str:
 
 
 def _memory(name: str) -> str:
-    def pins(label: str, cell: str, port: str, width: str, condition: str = "") -> str:
+    def pins(label: str, cell: str, port: str, width: str, step: str = "1", first: str = "0") -> str:
         clock = port.partition("_")[0]
         pin = "Q" if cell == _OUTPUT else "D"
-        return (f"  for (i = 0; i < {clock}_PORTS * {width}; i = i + 1) {condition}begin : {label}\n"
+        return (f"  for (i = {first}; i < {clock}_PORTS * {width}; i = i + {step}) begin : {label}\n"
                 f"    {cell} pin (.C({clock}_CLK[i / {width}]), .{pin}({port}[i]));\n  end\n")
 
     return f"""\
@@ -129,7 +129,7 @@ module {name} (RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN,
 {pins("read_enable", _INPUT, "RD_EN", "1")}\
 {pins("write_data", _INPUT, "WR_DATA", "WIDTH")}\
 {pins("write_address", _INPUT, "WR_ADDR", "ABITS")}\
-{pins("write_enable", _INPUT, "WR_EN", "WIDTH", "if (i % WIDTH == 0) ")}\
-{pins("write_mask", _REPEATED, "WR_EN", "WIDTH", "if (i % WIDTH != 0) ")}\
+{pins("write_enable", _INPUT, "WR_EN", "WIDTH", step="WIDTH")}\
+{pins("write_mask", _REPEATED, "WR_EN", "WIDTH", first="1")}\
 endmodule
 """

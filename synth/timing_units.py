@@ -112,7 +112,7 @@ class EngineTiming:
 
     @property
     def mhz(self) -> float:
-        """The clock that every unit allows."""
+        """The clock that every unit allows, and all together if they were timed."""
         return min(part.worst.mhz for part in self.units if part.worst)
 
     def as_dict(self) -> dict[str, Any]:

@@ -21,8 +21,10 @@ from cdma.report import performance_page
 _DESCRIPTION = """\
 Measure what the project claims: the shipped dump through the simulated engines and cores, effective bandwidth of the
 engines at densities 0 to 1 and with 1 to 16 lanes, beats per cycle and latency of the cores at every density and
-element size, area of the presets, and the golden model's speed beside zlib, lz4 and zstd on the same data. Prints the
-page that docs/performance.md holds. Takes an hour, most of it for the engines; --only measures a part.
+element size, area of the presets, their clock on an ECP5 after place and route, and the golden model's speed beside
+zlib, lz4 and zstd on the same data; with a cell library also clocks in its cells, unit by unit, and area and throughput
+over beats, lanes and pipelines. Prints the page that docs/performance.md holds. Takes hours, most of them for the
+engines and for place and route; --only measures a part.
 
 With --compare, print what changed since an older file of figures instead, the largest change first: with one file what
 is measured now stands beside it, section by section, with two nothing is measured."""
@@ -31,7 +33,8 @@ _EXAMPLES = """\
   cdma bench
   cdma bench --only golden                                seconds
   cdma bench --only area --liberty cells.lib              with um2 of your cell library
-  cdma bench --output figures.json
+  cdma bench --only timing_units --only sweep --liberty cells.lib
+  cdma bench --only pnr --output figures.json             place and route: some minutes for each preset
   cdma bench --compare old.json new.json                  what changed between two runs
   cdma bench --only shipped --compare figures.json --fail-over 1"""
 
