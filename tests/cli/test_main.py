@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def test_help_of_a_command_has_examples_that_parse(cdma, name: str) -> None:
     outcome = cdma(name, "--help")
     assert outcome.code == 0
     examples = outcome.out.partition("examples:\n")[2].splitlines()
-    calls = [line.partition("   ")[0].partition("|")[0].partition(">")[0].split()
+    calls = [re.split(r"  |\||>|&&", line)[0].split()
              for line in (text.strip().partition("cdma ")[2] for text in examples) if line]
     assert calls
     for call in calls:

@@ -11,8 +11,10 @@ from hdl.control.descriptor import completion_layout, descriptor_layout
 from hdl.engine_config import load_engine
 from hdl.handover.c_header import c_header
 from hdl.handover.files import DRIVER, driver, files
+from hdl.sram import wrapper
 from hdl.verilog import Verilog
 from tests.docs.pages import ROOT, all_blocks, table
+from verif import tools
 
 _INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
 _NAMES = {"raw bytes": "raw_bytes", "packed bytes": "packed_bytes", "CRC": "crc", "raw blocks": "raw_blocks",
@@ -70,3 +72,27 @@ def test_functions_of_the_table_are_in_the_driver() -> None:
     for row in table(_PROGRAMMING, "function"):
         for name in row[0].replace("`", "").split(","):
             assert re.search(rf"^static inline .*\b{name.strip()}\(", text, re.MULTILINE), name
+
+
+def test_the_macros_of_the_wrapper_compile(tmp_path: Path) -> None:
+    """The example in the place of the wrapper's body, with macros that have the ports it connects."""
+    (example,) = (block for block in all_blocks("verilog") if block.page == _INTEGRATION)
+    head, _, rest = wrapper("own").partition("    reg [WIDTH-1:0] rows")
+    macro = """\
+module macro_512x128(input clk, input we, input [8:0] wa, input [127:0] wd, input re, input [8:0] ra,
+                     output reg [127:0] rd);
+    reg [127:0] rows [0:511];
+    always @(posedge clk) begin
+        if (we) rows[wa] <= wd;
+        if (re) rd <= rows[ra];
+    end
+endmodule
+"""
+    assert rest
+    (tmp_path / "own_sram.v").write_text(
+        f"{head.replace('output reg', 'output wire')}{example.body}\nendmodule\n{macro}")
+    with tools.environment():
+        done = subprocess.run(["verilator", "--lint-only", "--top-module", "own_sram", "-GDEPTH=384", "-GWIDTH=256",
+                               "-GADDRESS_BITS=9", "own_sram.v"], cwd=tmp_path, capture_output=True, text=True,
+                              check=False)
+    assert done.returncode == 0, done.stderr
