@@ -13,6 +13,9 @@ __all__ = ["SWEEP_PLOT", "timing_sections"]
 SWEEP_PLOT = "sweep.svg"
 """Name of the file with the plot of the sweep, beside the page."""
 
+_AIMED_CELLS, _AIMED_CORES, _AIMED_ENGINE, _AIMED_SPEED = 800, 125, 100, 8
+"""MHz that units reach in cells of 45 nm, and cores and the tiny engine on an ECP5 of this speed grade: the aims."""
+
 _UNITS = """\
 ## The engine: timing
 
@@ -55,6 +58,9 @@ def timing_sections(figures: dict[str, Any]) -> Iterator[str]:
             yield f"`{report['name']}` in {report['library']} (recipe {report['recipe']}), {report['tool']}:"
             yield markdown(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report["units"])],
                            left=(0, 4, 5))
+        yield _below(_AIMED_CELLS, "MHz for every unit in cells of 45 nm", {
+            f"{unit['unit']} of `{report['name']}`": unit["mhz"]
+            for report in figures["timing_units"] for unit in report["units"]})
         yield _MACROS.format(**figures["timing_units"][0]["macros"])
     if "pnr" in figures:
         yield _PNR
@@ -76,6 +82,21 @@ def _pnr(reports: list[dict[str, Any]]) -> Iterator[str]:
                f"{count(has['luts'])} LUTs and {count(has['block_ram'])} block RAMs:")
         yield markdown(["design", *PNR_HEAD], [[f"`{row[0]}`", *row[1:-2], *_code(row[-2:])]
                                                for row in map(pnr_row, own)], left=(0, 10, 11))
+
+
+    reached = {report["preset"]: report["best"]["mhz"] for report in reports
+               if report["best"] and report["speed"] == _AIMED_SPEED}
+    cores = {f"`{preset}`": mhz for preset, mhz in reached.items() if preset.endswith("compressor")}
+    yield _below(_AIMED_CORES, f"MHz for the cores on speed grade {_AIMED_SPEED}", cores)
+    if "tiny" in reached:
+        yield _below(_AIMED_ENGINE, f"MHz for the tiny engine on speed grade {_AIMED_SPEED}", {
+            "`tiny`": reached["tiny"]})
+
+
+def _below(aim: float, what: str, reached: dict[str, float]) -> str:
+    """What is aimed at, and what stays below it."""
+    missed = [f"{name} ({mhz:.0f})" for name, mhz in reached.items() if mhz < aim]
+    return f"Aimed at: {aim} {what}. " + (f"Below: {', '.join(missed)}." if missed else "All are there.")
 
 
 def _code(names: list[str]) -> list[str]:

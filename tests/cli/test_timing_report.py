@@ -61,6 +61,9 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
     assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
     assert "](sweep.svg)" in page
+    assert "Aimed at: 800 MHz for every unit in cells of 45 nm. Below: glue of `cdma_some_engine` (400)." in page
+    assert "Aimed at: 125 MHz for the cores on speed grade 8. All are there." in page
+    assert "Aimed at: 100 MHz for the tiny engine on speed grade 8. All are there." in page
 
 
 def test_clocks_in_cells_need_a_library(fails) -> None:
