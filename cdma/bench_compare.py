@@ -93,13 +93,13 @@ def read_figures(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is no JSON, or holds no object.
+        If it is no JSON, or holds no object with figures.
     """
     try:
         figures = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is no JSON ({error}): give a file that cdma bench --output wrote") from error
-    if not isinstance(figures, dict):
+    if not isinstance(figures, dict) or not figures:
         raise ValueError(f"{path} holds no sections of figures: give a file that cdma bench --output wrote")
     return figures
 

@@ -103,10 +103,11 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     ValueError
         If it cannot be loaded, or is no engine.
     """
-    from hdl.catalog import load_design
+    from hdl.catalog import load_design, names
     from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
 
-    config = load_engine(name) if name in engine_preset_names() or name.endswith(".toml") else load_design(name)
+    among_all = name in names() and name not in engine_preset_names()
+    config = load_design(name) if among_all else load_engine(name)
     if not isinstance(config, EngineConfig):
         raise ValueError(f"{name} is a core, no engine: there are {', '.join(engine_preset_names())}")
     return config.with_settings(settings)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workload.gpus import EFFICIENCY, Gpu
+from workload.json_file import read_json
 from workload.networks.layers import INPUT, Layer
 from workload.networks.tensors import Step, Tensors
 
@@ -95,12 +95,7 @@ def load_profile(path: str | Path) -> dict[str, tuple[float, float]]:
     ValueError
         If the file cannot be read or is not of that form.
     """
-    try:
-        content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
+    content = read_json(path)
     if not isinstance(content, dict) or not content:
         raise ValueError(f"{path} must have an object with the times of each layer, by name")
     times = {}

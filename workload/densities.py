@@ -18,6 +18,7 @@ import numpy as np
 
 from golden import blocks
 from workload import deflate, rle
+from workload.json_file import read_json
 from workload.load import entries, load, own_element_bytes
 from workload.networks.tensors import Tensors
 from workload.steps import training_step
@@ -147,12 +148,7 @@ def _together(parts: list[tuple[int, Filling]]) -> Filling:
 
 
 def _from_json(path: Path) -> dict[str, Filling]:
-    try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
+    content = read_json(path)
     if not isinstance(content, dict):
         raise ValueError(f"{path} must have an object with the density of each tensor, by name")
     try:

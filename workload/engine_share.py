@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from workload.json_file import read_json
+
 __all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file", "measured", "presets", "summary"]
 
 _TABLE = Path(__file__).parent / "engine_share.json"
@@ -120,12 +122,7 @@ def from_file(path: str | Path, lanes: int | None = None) -> Measured:
     ValueError
         If the file cannot be read or has no such rows.
     """
-    try:
-        content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
+    content = read_json(path)
     try:
         engines = [_loaded(entry) for entry in summary(content["engine"]).values()]
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from fractions import Fraction
 
@@ -19,6 +20,20 @@ def magnitude(exponent: int, fraction: int, exponent_bits: int, fraction_bits: i
     """What a finite value is, without its sign."""
     steps = fraction + (1 << fraction_bits) * (exponent > 0)
     return Fraction(steps) * Fraction(2) ** (max(exponent, 1) - (1 << exponent_bits - 1) + 1 - fraction_bits)
+
+
+def edges() -> list[int]:
+    """float32 around every rounding edge of every exponent, of both signs, in no order."""
+    rng = random.Random(1)
+    found = []
+    for exponent in range(256):
+        for lost in (13, 16):
+            edge = 1 << lost - 1
+            for fraction in (0, 1, edge - 1, edge, edge + 1, 3 * edge - 1, 3 * edge, 3 * edge + 1, (1 << 23) - edge - 1,
+                             (1 << 23) - edge, (1 << 23) - 1, 1 << 22, 1 << rng.randrange(23), rng.getrandbits(23)):
+                found += [sign << 31 | exponent << 23 | fraction for sign in (0, 1)]
+    rng.shuffle(found)
+    return found
 
 
 def narrowed(bits: int, form: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -11,29 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.narrowing import Narrowing, narrow, widen
-from tests.golden.narrowing import narrowed, widened
+from tests.golden.narrowing import edges, narrowed, widened
 from workload.narrow import narrow as rounded
 
 _FORMS = [Narrowing.BFLOAT16, Narrowing.FLOAT16]
 _NAMES = {Narrowing.BFLOAT16: "bfloat16", Narrowing.FLOAT16: "float16"}
 
 
-def _corners() -> list[int]:
-    """Bits around every rounding edge of every exponent, both signs."""
-    rng = random.Random(1)
-    found = []
-    for exponent in range(256):
-        for kept in (13, 16):
-            edge = 1 << kept - 1
-            for fraction in (0, 1, edge - 1, edge, edge + 1, 3 * edge - 1, 3 * edge, 3 * edge + 1, (1 << 23) - edge - 1,
-                             (1 << 23) - edge, (1 << 23) - 1, 1 << 22, rng.getrandbits(23)):
-                found += [sign << 31 | exponent << 23 | fraction for sign in (0, 1)]
-    return found
-
-
 @pytest.mark.parametrize("form", _FORMS)
 def test_rounding_at_every_edge(form: Narrowing) -> None:
-    bits = _corners()
+    bits = edges()
     # Around the values half of the smallest subnormal, and between the largest value and infinity.
     bits += [base + step for base in (0x3300_0000, 0x3380_0000, 0x3880_0000, 0x477F_F000, 0x477F_E000, 0x7F7F_8000,
                                       0x7F7F_0000, 0x0000_8000) for step in range(-3, 4)]

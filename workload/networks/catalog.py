@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from workload.json_file import read_json
 from workload.networks.alexnet import alexnet
 from workload.networks.builder import Builder
 from workload.networks.googlenet import googlenet
@@ -53,13 +53,7 @@ def load_network(name: str, batch: int | None = None) -> Network:
         return NETWORKS[name]() if batch is None else NETWORKS[name](batch=batch)
     if not name.endswith(".json"):
         raise ValueError(f"there is no network {name!r}: give {', '.join(NETWORKS)} or a .json file")
-    try:
-        content = json.loads(Path(name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot read {name}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{name} is no JSON: {error}") from error
-    return _from_json(name, content, batch)
+    return _from_json(name, read_json(name), batch)
 
 
 def _from_json(path: str, content: Any, batch: int | None) -> Network:

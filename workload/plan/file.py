@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hdl.engine_config import EngineConfig
+from workload.json_file import read_json
 from workload.plan.choice import Plan
 from workload.plan.cycles import Timing
 from workload.plan.treatments import LOSSY, Treatment, check_narrowing
@@ -124,12 +125,7 @@ def load_plan(path: str | Path) -> PlanFile:
     ValueError
         If the file cannot be read, is no plan, is of another version, or has what is not allowed.
     """
-    try:
-        content: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
+    content = read_json(path)
     if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise ValueError(f"{path} is no plan: cdma plan -o {Path(path).name} writes one")
     if content.get("version") != VERSION:

@@ -11,25 +11,11 @@ import pytest
 from golden.narrowing import narrow, widen
 from hdl.lanes.float_narrower import FloatNarrower
 from hdl.lanes.float_widener import FloatWidener
-from tests.golden.narrowing import FORMATS
+from tests.golden.narrowing import FORMATS, edges
 from tests.hdl.axi.traffic import Pace, give, take_packet
 from tests.hdl.bench import clocked
 
 _SIZES = [16, 32, 64]
-
-
-def _edges() -> np.ndarray:
-    """float32 around every rounding edge of every exponent, of both signs."""
-    rng = random.Random(1)
-    found = []
-    for exponent in range(256):
-        for kept in (13, 16):
-            edge = 1 << kept - 1
-            for fraction in (0, 1, edge - 1, edge, edge + 1, 3 * edge - 1, 3 * edge, 3 * edge + 1, (1 << 23) - edge - 1,
-                             (1 << 23) - edge, (1 << 23) - 1, 1 << 22, 1 << rng.randrange(23), rng.getrandbits(23)):
-                found += [sign << 31 | exponent << 23 | fraction for sign in (0, 1)]
-    rng.shuffle(found)
-    return np.array(found, "<u4")
 
 
 def _packets(rng: random.Random, content: bytes, grain: int) -> list[bytes]:
@@ -60,7 +46,7 @@ def _beats(packets: list[bytes], size: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("size", _SIZES)
 def test_narrower(size: int, form: int, pauses: float) -> None:
     rng = random.Random(size + form)
-    content = _edges().tobytes()
+    content = np.array(edges(), "<u4").tobytes()
     content = content[:len(content) // (64 // size)] if pauses else content
     packets = _packets(rng, content, 4)
     dut = FloatNarrower(size)

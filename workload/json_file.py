@@ -1,0 +1,25 @@
+"""Files of JSON that users write or name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+__all__ = ["read_json"]
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a file of JSON.
+
+    Raises
+    ------
+    ValueError
+        With one sentence, if it cannot be read or is no JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from error
