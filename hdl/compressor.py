@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -147,10 +147,11 @@ class Compressor(wiring.Component):
         m.d.comb += ranks.mask.eq(mask)
         before, count = ranks.before, ranks.count
         if many:
-            before, count = Signal.like(ranks.before, reset_less=True), Signal.like(ranks.count, reset_less=True)
+            before, halves = Signal.like(ranks.before, reset_less=True), Signal.like(ranks.halves, reset_less=True)
             first_found, found = found, Signal(found_layout, name="found_2", reset_less=True)
             with m.If(free[counted]):
-                m.d.sync += [before.eq(ranks.before), count.eq(ranks.count), found.eq(first_found)]
+                m.d.sync += [before.eq(ranks.before), halves.eq(ranks.halves), found.eq(first_found)]
+            count = halves[0] + halves[1]
 
         # Routed: where the bytes go. `head` is the last used unit of the open row: a full row stays open until a byte
         # behind it arrives, so every packet begins behind a full row, the last one of the packet before it.
@@ -162,7 +163,8 @@ class Compressor(wiring.Component):
                 size: Const(tag_bytes(size) // grain, len(tag_units)) for size in sizes}), 0)),
             steer.before.eq(before),
             steer.start.eq(head + tag_units + 1),
-            total.eq(head + tag_units + count),
+            # The head is late: it hangs on itself.
+            total.eq(head + (tag_units + count)),
         ]
         swap = Signal(swap_layout(n, grain), reset_less=True)
         spot_layout = data.StructLayout({
@@ -196,9 +198,7 @@ class Compressor(wiring.Component):
 
         # The tag, from the slices of the beats that stand behind each other when the line is complete.
         line = [mark[waits - k].closes for k in range(beats)]
-        complete: Value = line[-1]
-        for k in reversed(range(beats - 1)):
-            complete = line[k] | (valid[waits - k - 1] & complete)
+        complete = Cat(line[k] & Cat(Const(1), *valid[waits - k:waits]).all() for k in range(beats)).any()
         absent = Signal(beats)
         tag = Signal(8 * tag_bytes(grain))
         m.d.comb += [
@@ -265,18 +265,17 @@ class Compressor(wiring.Component):
         ]
 
         # Flow: a stage takes what the one before it holds when it is empty or passes on its own. `ready` foresees
-        # whether the first stage will be free: always, unless all are full and the packer has no room.
-        moves = [valid[k] & free[k + 1] for k in range(final - 1)] + [
-            passes & free[final], packer.i.valid & packer.i.ready]
-        valid_next = [Signal(name=f"valid_{k}_next") for k in range(depth)]
-        for k in range(depth):
-            arrives = moves[k - 1] if k else ready & self.i.valid
-            m.d.comb += [
-                free[k].eq(~valid[k] | moves[k]),
-                valid_next[k].eq(arrives | (valid[k] & ~moves[k])),
-            ]
-        m.d.sync += [
-            Cat(valid).eq(Cat(valid_next)),
-            ready.eq(~Cat(valid_next).all() | (packer.room_next >= Mux(free[final], coming.rows, rows))),
-        ]
+        # whether the first stage will be free: always, unless all are full and the packer has no room. Gaps close, so
+        # the number of full stages tells, without the way through all of them.
+        arrives, leaves = ready & self.i.valid, packer.i.valid & packer.i.ready
+        moves = [valid[k] & free[k + 1] for k in range(final - 1)] + [passes & free[final], leaves]
+        for k, comes in enumerate([arrives, *moves[:-1]]):
+            # Whether the last stages move comes late.
+            m.d.comb += free[k].eq(~Cat(valid[k:final - 1]).all() | free[final - 1] if k < final - 1 else
+                                   ~valid[k] | moves[k])
+            m.d.sync += valid[k].eq(comes | (valid[k] & ~moves[k]))
+        full = Cat(valid).all()
+        almost = Cat(~valid[k] & Cat(valid[:k], valid[k + 1:]).all() for k in range(depth)).any()
+        fills = Mux(leaves, full & arrives, full | (almost & arrives))
+        m.d.sync += ready.eq(~fills | (packer.room_next >= Mux(free[final], coming.rows, rows)))
         return m

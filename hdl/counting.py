@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Value, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 
-__all__ = ["increased", "stepped"]
+__all__ = ["counter", "increased", "stepped"]
 
 _CHUNK = 6
+_PART = 8
 
 
 def increased(value: Value, step: ValueLike = 1) -> Value:
@@ -24,3 +25,19 @@ def stepped(value: Value, step: int) -> Value:
     bits = min(step.bit_length(), len(value))
     low = value[:bits] + step
     return Cat(low[:bits], increased(value[bits:], low[bits]))
+
+
+def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0) -> None:
+    """Make ``value``, which starts at 0, a counter: 0 after ``clear``, else plus ``step``, which is 0 or 1.
+
+    Whether the parts of 8 bits are all ones is known in registers, so that whatever the width the clock may be high.
+    """
+    step, clear = Value.cast(step), Value.cast(clear)
+    for start in range(0, len(value), _PART):
+        part = value[start:start + _PART]
+        full = Signal(name=f"full_{start}")
+        with m.If(clear):
+            m.d.sync += [part.eq(0), full.eq(0)]
+        with m.Elif(step):
+            m.d.sync += [part.eq(part + 1), full.eq(part == (1 << len(part)) - 2)]
+        step = step & full

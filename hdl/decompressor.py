@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.beat import ErrorCode, beat_stream, coded_beat_stream
 from hdl.coding import element_layout, select
 from hdl.config import LINE_BYTES
+from hdl.counting import counter
 from hdl.expander import Expander, slot_layout
 from hdl.ring import ROWS, Ring, RowFacts, advanced
 from hdl.routing import Ranks, block_counts, length
@@ -36,8 +37,9 @@ class Decompressor(wiring.Component):
     them over the beat also undoes their rotation.
 
     Latency: the first raw beat leaves 3 cycles after the packed beat with the last byte it needs was taken, 4 with the
-    slot register. Throughput: 1 raw beat per cycle unless the packed side is empty; a packet that ends in mid-line
-    costs up to 2 cycles more.
+    slot register. Throughput: 1 raw beat per cycle unless the packed side is empty. A packet that ends in mid-line
+    costs up to 2 cycles more, 3 with the slot register; one that ends with a line costs none, or 1 and 2 where the
+    first tag of the next packet came too late to be read ahead.
 
     All errors of a line stream show at the end of its packet. What was right has gone out before; a beat with ``last``
     closes the packet, and the next packet is taken.
@@ -87,7 +89,7 @@ class Decompressor(wiring.Component):
         many = units > 8 and self._pipeline == "fast"
 
         m.submodules.ring = ring = Ring(n, sizes)
-        m.submodules.reader = reader = TagReader(n, sizes)
+        m.submodules.reader = reader = TagReader(n, sizes, early=many)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.expander = expander = Expander(n, sizes)
         m.submodules.skid = skid = Skid(data.StructLayout({
@@ -119,7 +121,7 @@ class Decompressor(wiring.Component):
         # The tag in hand: what is left of it, ones shifted in, and the mask of its first slice.
         held = Signal()
         tag = Signal(len(reader.tag), reset_less=True)
-        index = Signal(exact_log2(beats), reset_less=True)
+        index = Signal(exact_log2(beats))
         size = Signal(element_layout(sizes), reset_less=True)
         slot = Signal(slot_layout(n, sizes))
 
@@ -162,37 +164,54 @@ class Decompressor(wiring.Component):
             slot.bare.eq(~held),
             slot.torn.eq(~reader.clean),
             after.eq(Mux(beyond, row, Mux(here.last, advanced(row), advanced(row, 2)))),
-            reader.start.eq(after),
             # Beyond its end a packet has no tag: what is not fetched does not matter.
             reader.at_start.eq(held & slot.closes & (beyond | reader.closing)),
         ]
+
+        # The same a cycle later, and not in such a hurry, for what is read ahead: the row after the first last one.
+        lasts = [Signal(name=f"ends_at_{k}") for k in range(ROWS)]
+        m.d.comb += [lasts[k].eq((advanced(row_0, k) & ring.valid & Cat(
+            ring.facts[j].last for j in range(ROWS))).any()) for k in range(ROWS)]
+        next_row: Value = Const(0, ROWS)
+        for k in reversed(range(ROWS)):
+            next_row = Mux(lasts[k], advanced(row_0, k + 1), next_row)
+        m.d.sync += reader.start.eq(Mux(reader.anew, 0, Mux(beyond_0, row_0, next_row)))
 
         # What happens in this cycle: a slot goes, a tag is fetched, a packet turns out to end where a tag was due, or
         # is found to have ended and what was read on behind it is dropped.
         slot_free = Signal()
         slot_valid = Signal()
-        blocked = Signal()
-        ends = Signal()
         go = Signal()
         fetch = Signal()
         bare = Signal()
         drop = Signal()
+        turns = Signal()
+        waits = Signal()
         waited = Signal()
         seen = Signal(position + 1)
+        known = Signal()
+        needs = Signal(data.StructLayout({"none": 1, "one": 1}))
         m.d.comb += [
             # Two rows in sight, or the end of the packet, are enough for any slot. Else the count decides, a cycle
-            # late; `lane_0` is `lane` by then.
-            go.eq(held & slot_free & ~blocked & (
-                beyond | here.last | (here.valid & there.valid)
-                | (waited & ((seen == 0) | (here.valid & (lane_0 + seen <= units)))))),
-            bare.eq(~held & slot_free & ~blocked & reader.torn),
-            fetch.eq(reader.whole & ~blocked & ~ends & (
-                ~held | (go & slot.closes & (slot.final | ~(beyond | reader.past))))),
+            # late, or two where counting takes a stage; `lane_0` is `lane` by then.
+            go.eq(held & slot_free & (
+                beyond | here.last | (here.valid & there.valid) | (known & (needs.none | (here.valid & needs.one))))),
+            waits.eq(held & ~go & ~drop),
+            bare.eq(~held & ~turns & slot_free & reader.torn),
+            # While a slot is there its packet may turn out to have ended: its rows are not left for a tag by then.
+            fetch.eq(reader.whole & (
+                (~held & ~turns & (slot_free if many else 1))
+                | (go & slot.closes & (slot.final | ~(beyond | reader.past))))),
         ]
         m.d.sync += [
-            waited.eq(held & ~go & ~drop), seen.eq(ranks.count),
+            waited.eq(waits), seen.eq(ranks.count),
             row_0.eq(row), lane_0.eq(lane), beyond_0.eq(beyond), more.eq(0),
         ]
+        decided = [needs.none.eq(seen == 0), needs.one.eq(lane_0 + seen <= units)]
+        if many:
+            m.d.sync += [known.eq(waited & waits), *decided]
+        else:
+            m.d.comb += [known.eq(waited), *decided]
 
         stop_row = Signal(ROWS)
         m.d.comb += ring.leave.eq(Mux(passes, row_0, 0))
@@ -215,62 +234,80 @@ class Decompressor(wiring.Component):
         with m.If(drop):
             m.d.sync += [held.eq(0), beyond_0.eq(0), row_0.eq(stop_row), lane_0.eq(0)]
         with m.Elif(fetch):
-            m.d.sync += [
-                held.eq(1), index.eq(0), size.eq(reader.element),
-                row_0.eq(reader.end_row), lane_0.eq(reader.end_lane), beyond_0.eq(reader.passes_end),
-            ]
+            m.d.sync += [held.eq(1), row_0.eq(reader.end_row), lane_0.eq(reader.end_lane),
+                         beyond_0.eq(reader.passes_end)]
         with m.Elif(go):
             m.d.sync += [
-                held.eq(~slot.closes), index.eq(index + 1), more.eq(count if many else 0),
+                held.eq(~slot.closes), more.eq(count if many else 0),
                 row_0.eq(Mux(reach[position], advanced(row), row)), lane_0.eq(reach),
                 beyond_0.eq(beyond | (reach[position] & here.last)),
             ]
             with m.If(slot.final):
                 m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]
 
-        with m.If(go | fetch):
-            shifts = held & ~slot.closes
+        # Whether a tag is fetched is known late: what is loaded without one is not looked at.
+        with m.If(drop):
+            m.d.sync += index.eq(0)
+        with m.Elif(go):
+            m.d.sync += index.eq(index + 1)
+        shifts = held & ~slot.closes
+        with m.If(go | ~held):
+            with m.If(~shifts):
+                m.d.sync += size.eq(reader.element)
             m.d.sync += [
                 tag.eq(Mux(shifts, select(size, {
                     b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag)),
                 mask.eq(Mux(shifts, units_of_slice(1, tag, size), units_of_slice(0, reader.tag, reader.element))),
             ]
 
-        # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead.
+        # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead,
+        # or three where their sum has a cycle of its own.
         this_count = Signal(position + 1)
-        next_count = Signal(position + 1)
-        following = Signal(units)
-        m.d.comb += following.eq(units_of_slice(min(2, beats - 1), tag, size))
-        following_count = block_counts(m, following)[0, units]
-        if beats > 2:
+        both_counts = Signal(position + 2)
+        ahead = [block_counts(m, units_of_slice(min(k, beats - 1), tag, size))[0, units]
+                 for k in ((2, 3) if many and beats > 2 else (2,))]
+        if many and beats > 2:
+            counts = [Signal(position + 1, name=f"count_{k}", reset_less=True) for k in (2, 3)]
             with m.If(go):
-                m.d.sync += [this_count.eq(next_count), next_count.eq(following_count)]
+                m.d.sync += [*(count.eq(value) for count, value in zip(counts, ahead, strict=True)),
+                             this_count.eq(counts[0]), both_counts.eq(counts[0] + counts[1])]
+        elif beats > 2:
+            next_count = Signal(position + 1)
+            with m.If(go):
+                m.d.sync += [this_count.eq(next_count), next_count.eq(ahead[0])]
+            m.d.comb += both_counts.eq(this_count + next_count)
         else:
-            m.d.comb += [this_count.eq(ranks.count), next_count.eq(following_count)]
+            m.d.comb += [this_count.eq(ranks.count), both_counts.eq(this_count + ahead[0])]
         last_lane = Signal(position + 1)
         tag_lane = Signal(position + 2)
-        m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(last_lane + next_count)]
+        m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(lane + both_counts)]
         finds = Signal()
         found_row = Mux(tag_lane[-1], advanced(row, 2), Mux(tag_lane[-2], advanced(row), row))
         m.d.comb += [
-            finds.eq(go & (index == beats - 2) & ~drop),
-            reader.move.eq(drop | finds | (go & slot.final)),
-            reader.move_row.eq(Mux(drop, stop_row, Mux(finds, found_row, after))),
+            # Found again while the slot waits: whether it goes is known late.
+            finds.eq(held & (index == beats - 2) & ~drop),
+            reader.anew.eq(drop | (go & slot.final)),
             reader.move_lane.eq(Mux(finds, tag_lane, 0)),
             reader.move_crossed.eq(finds & (tag_lane[position:] != last_lane[position:])),
         ]
+        # To the next packet, whose first tag was mostly read ahead: at once, or a cycle later, from a register.
+        if many:
+            m.d.sync += turns.eq(drop | (go & slot.final & ~fetch))
+            m.d.comb += [reader.move.eq(turns | finds), reader.move_row.eq(Mux(finds, found_row, row_0))]
+        else:
+            m.d.comb += [reader.move.eq(drop | finds | (go & slot.final)),
+                         reader.move_row.eq(Mux(drop, stop_row, Mux(finds, found_row, after)))]
 
         # The slot, registered where counting takes a stage of its own, and the beat made of it.
         if many:
             stage = Signal(slot.shape(), reset_less=True)
             stage_after = Signal(ROWS, reset_less=True)
             with m.If(slot_free):
-                m.d.sync += [stage.eq(slot), stage_after.eq(after), slot_valid.eq(go | bare)]
+                m.d.sync += [stage.eq(slot), stage_after.eq(after), slot_valid.eq((go | bare) & ~drop)]
             m.d.comb += [
                 expander.slot.eq(stage),
                 stop_row.eq(stage_after),
                 slot_free.eq(~slot_valid | skid.i.ready),
-                blocked.eq(slot_valid & expander.ends),
             ]
         else:
             m.d.comb += [
@@ -278,7 +315,6 @@ class Decompressor(wiring.Component):
                 stop_row.eq(after),
                 slot_free.eq(skid.i.ready),
                 slot_valid.eq(go | bare),
-                ends.eq(slot_valid & expander.ends),
             ]
         m.d.comb += [
             drop.eq(slot_valid & expander.ends & skid.i.ready),
@@ -300,9 +336,6 @@ class Decompressor(wiring.Component):
             self.error.code.eq(skid.o.payload.code),
             self.error.line.eq(line),
         ]
-        with m.If(skid.o.valid & self.o.ready):
-            with m.If(skid.o.payload.last):
-                m.d.sync += line.eq(0)
-            with m.Elif(skid.o.payload.closes):
-                m.d.sync += line.eq(line + 1)
+        leaves = skid.o.valid & self.o.ready
+        counter(m, line, leaves & skid.o.payload.closes, clear=leaves & skid.o.payload.last)
         return m

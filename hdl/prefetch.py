@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 
 from hdl.axi.reader import AxiReader
 from hdl.axi.signature import axi_read, axi_write
+from hdl.beat import beat_layout
 from hdl.engine_config import EngineConfig
 from hdl.faults import first_fault
 from hdl.lanes.prefetch import PrefetchLane
@@ -16,6 +17,7 @@ from hdl.link.distributor import Distributor
 from hdl.link.verdict import Verdict
 from hdl.narrowing import Narrowing
 from hdl.path import DataPath
+from hdl.skid import Spare
 from hdl.supervisor import Supervisor
 from hdl.transfer import LENGTH_BITS, Status
 
@@ -28,12 +30,12 @@ class PrefetchPath(DataPath):
     ::
 
                                                  +------+
-                +--------+     +-------------+ /-| lane |--> lanes[0]
-        link -->| reader |--+->| distributor |---| lane |--> lanes[1]
-                +--------+  |  +-------------+ \\-| lane |     ...
-                            +--> CRC             +------+
-        request --> supervisor --> result          | faults
-                        ^-------- verdict <--------+
+                +--------+     +-------+   +-------------+ /-| lane |--> lanes[0]
+        link -->| reader |--+->| spare |-->| distributor |---| lane |--> lanes[1]
+                +--------+  |  +-------+   +-------------+ \\-| lane |     ...
+                            +--> CRC                         +------+
+        request --> supervisor --> result                      | faults
+                        ^-------- verdict <--------------------+
 
     Parameters
     ----------
@@ -60,13 +62,16 @@ class PrefetchPath(DataPath):
 
         clear = ResetInserter(supervisor.clear)
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
+        spare = Spare(beat_layout(config.link_beat_bytes))
         distributor = Distributor(config)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
         m.submodules.reader = clear(reader)
+        m.submodules.spare = clear(spare)
         m.submodules.distributor = clear(distributor)
         wiring.connect(m, reader.axi, wiring.flipped(self.link))
-        wiring.connect(m, reader.o, distributor.i)
+        wiring.connect(m, reader.o, spare.i)
+        wiring.connect(m, spare.o, distributor.i)
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = clear(lane)
             wiring.connect(m, distributor.lanes[number], lane.i)

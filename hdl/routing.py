@@ -124,6 +124,8 @@ class Ranks(wiring.Component):
         Units that hold bytes to be gathered (or are to be given some).
     before : Out(ranks_layout(lanes, grain))
         For :class:`Steer`.
+    halves : Out(ArrayLayout(range(lanes // grain // 2 + 1), 2))
+        Set bits of each half of the mask.
     count : Out(range(lanes // grain + 1))
         Set bits of the mask.
     """
@@ -134,6 +136,7 @@ class Ranks(wiring.Component):
         super().__init__({
             "mask": In(self._units),
             "before": Out(ranks_layout(lanes, grain)),
+            "halves": Out(data.ArrayLayout(exact_log2(self._units), 2)),
             "count": Out(exact_log2(self._units) + 1),
         })
 
@@ -141,7 +144,11 @@ class Ranks(wiring.Component):
         m = Module()
         steps = exact_log2(self._units)
         counts = block_counts(m, self.mask)
-        m.d.comb += self.count.eq(counts[0, self._units])
+        half = self._units // 2
+        m.d.comb += [
+            self.count.eq(counts[0, self._units]),
+            *(self.halves[k].eq(counts[k * half, half]) for k in range(2)),
+        ]
 
         for rank in range(steps):
             distance = 1 << rank

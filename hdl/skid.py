@@ -1,4 +1,4 @@
-"""A register at the output that keeps ``ready`` from reaching back."""
+"""Registers that keep ``ready`` from reaching back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Skid"]
+__all__ = ["Skid", "Spare"]
 
 
 class Skid(wiring.Component):
@@ -54,4 +54,48 @@ class Skid(wiring.Component):
             m.d.sync += full.eq(full | self.i.valid)
         with m.If(~full):
             m.d.sync += spare.eq(incoming)
+        return m
+
+
+class Spare(wiring.Component):
+    """A place between a stream and its sink for what comes in the cycle the sink stops.
+
+    ``i.ready`` comes from a register. Where nothing waits, a transfer goes through in its cycle.
+
+    ::
+
+        i --+-------------> o
+            +--> [kept] --^
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+
+    Members
+    -------
+    i, o : stream.Signature(shape)
+        In and out: one transfer per cycle, no latency.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike):
+        self._shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        kept = Signal(Shape.cast(self._shape).width, reset_less=True)
+        full = Signal()
+        incoming = Value.cast(self.i.payload)
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            self.o.valid.eq(self.i.valid | full),
+            Value.cast(self.o.payload).eq(Mux(full, kept, incoming)),
+        ]
+        m.d.sync += full.eq(self.o.valid & ~self.o.ready)
+        with m.If(~full):
+            m.d.sync += kept.eq(incoming)
         return m

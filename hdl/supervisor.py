@@ -102,6 +102,10 @@ class Supervisor(wiring.Component):
             self.tail_bytes.eq(last_byte[:block_bits] + 1),
             self.result.payload.eq(result),
         ]
+        # To all units, so from registers of their own.
+        stop = Signal()
+        clear = Signal()
+        m.d.comb += [self.stop.eq(stop), self.clear.eq(clear)]
         with m.FSM():
             with m.State("wait"):
                 m.d.comb += self.request.ready.eq(1)
@@ -118,6 +122,7 @@ class Supervisor(wiring.Component):
                     m.next = "run"
             with m.State("run"):
                 with m.If(self.finished | self.fault.valid | self.abort):
+                    m.d.sync += stop.eq(1)
                     m.next = "stop"
                 m.d.sync += result.eq(0)
                 with m.If(self.fault.valid):
@@ -138,11 +143,11 @@ class Supervisor(wiring.Component):
                 with m.Else():
                     m.d.sync += result.status.eq(Status.ABORTED)
             with m.State("stop"):
-                m.d.comb += self.stop.eq(1)
                 with m.If(self.idle):
+                    m.d.sync += clear.eq(1)
                     m.next = "clear"
             with m.State("clear"):
-                m.d.comb += [self.stop.eq(1), self.clear.eq(1)]
+                m.d.sync += [stop.eq(0), clear.eq(0)]
                 m.next = "report"
             with m.State("report"):
                 m.d.comb += self.result.valid.eq(1)

@@ -19,13 +19,13 @@ class TagReader(wiring.Component):
 
     ::
 
-        rows --> pick the tag's bytes, each on its own lane --> turn to lane 0 --+--> tag
-          |                       ^                                             |
-          |          row, lane (registers, set by `move`)                        | at_start
-          +----> first bytes of row `start` -------------------------------------+
+        rows --> pick the tag's bytes, each on its own lane --> turn to lane 0 ---------+--> tag
+          |                       ^                                                    |
+          |          row, lane (registers, set by `move`)                               | at_start
+          +----> first bytes of row `start` --> [register] -----------------------------+
 
     Where to read is known a cycle before it is read, and is kept decoded. Whether a packet ends there is known late:
-    the tag at the start of the next packet, which needs no turning, therefore has a way of its own.
+    the tag at the start of the next packet, which needs no turning, is therefore read ahead.
 
     Parameters
     ----------
@@ -33,6 +33,8 @@ class TagReader(wiring.Component):
         Bytes of a row.
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
+    early : bool
+        Whether to know every byte's place a cycle ahead.
 
     Members
     -------
@@ -44,8 +46,12 @@ class TagReader(wiring.Component):
         Where the reader stands.
     closing, past : Out(1)
         A packet ends exactly there; or it ended before. Of use while the data before that place is being read.
-    start : In(ROWS), at_start : In(1)
-        Read the first tag of the packet in that row instead.
+    start : In(ROWS)
+        Row in which the next packet begins, none while that is not known.
+    anew : In(1)
+        Another packet is the next one: forget what was read ahead.
+    at_start : In(1)
+        Show the first tag of the next packet instead.
     whole : Out(1)
         The tag is there.
     torn : Out(1)
@@ -61,9 +67,10 @@ class TagReader(wiring.Component):
         that the packet's last row is used up.
     """
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...]):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], early: bool):
         self._beat_bytes = beat_bytes
         self._sizes = sizes
+        self._early = early
         grain = min(sizes)
         lane = exact_log2(beat_bytes // grain)
         super().__init__({
@@ -79,6 +86,7 @@ class TagReader(wiring.Component):
             "closing": Out(1),
             "past": Out(1),
             "start": In(ROWS),
+            "anew": In(1),
             "at_start": In(1),
             "whole": Out(1),
             "torn": Out(1),
@@ -102,30 +110,31 @@ class TagReader(wiring.Component):
         lane_bits = len(self.lane)
 
         # The ring as segments as long as the longest tag: `begin` is the one the tag begins in, `before` the bytes of
-        # a segment that lie before its beginning, so that the tag's are in the next.
+        # a segment that lie before its beginning, so that the tag's are in the next. Each byte's `source` is known a
+        # cycle ahead where the clock is to be high, which takes that many more registers.
         begin = Signal(ROWS * parts, init=1)
         before = Signal(length)
         row = Signal(ROWS, init=1)
         crossed = Signal()
-        m.d.comb += self.row.eq(row)
+        sources = [Signal(ROWS * parts, name=f"source_{unit}", init=1) for unit in range(length)]
+        places = [
+            before.eq(thermometer(self.move_lane[:inside], length)),
+            begin.eq(Cat(self.move_row[k // parts] & (self.move_lane[inside:] == k % parts)
+                         for k in range(ROWS * parts))),
+        ]
+        chosen = [sources[unit].eq(Mux(before[unit], advanced(begin), begin)) for unit in range(length)]
+        m.d.comb += [self.row.eq(row), *(places if self._early else chosen)]
         with m.If(self.move):
             m.d.sync += [
                 row.eq(self.move_row),
                 self.lane.eq(self.move_lane),
                 crossed.eq(self.move_crossed),
-                before.eq(thermometer(self.move_lane[:inside], length)),
-                begin.eq(Cat(self.move_row[k // parts] & (self.move_lane[inside:] == k % parts)
-                             for k in range(ROWS * parts))),
+                *(chosen if self._early else places),
             ]
         picked = Signal(8 * tag_bytes(grain))
         for unit in range(length):
-            source = Signal(ROWS * parts, name=f"source_{unit}")
-            m.d.comb += [
-                source.eq(Mux(before[unit], advanced(begin), begin)),
-                picked.word_select(unit, width).eq(pick(source, [
-                    self.rows[k // parts].word_select(k % parts * length + unit, width)
-                    for k in range(ROWS * parts)])),
-            ]
+            m.d.comb += picked.word_select(unit, width).eq(pick(sources[unit], [
+                self.rows[k // parts].word_select(k % parts * length + unit, width) for k in range(ROWS * parts)]))
         for rank in range(inside):
             turned = Signal.like(picked, name=f"turned_{rank}")
             m.d.comb += turned.eq(Mux(self.lane[rank], picked.rotate_right(width << rank), picked))
@@ -145,20 +154,23 @@ class TagReader(wiring.Component):
         here = RowFacts.at(m, "here", self.row, self.valid, self.facts)
         there = RowFacts.at(m, "there", advanced(self.row), self.valid, self.facts)
         previous = RowFacts.at(m, "previous", advanced(self.row, ROWS - 1), self.valid, self.facts)
+        ends = [Signal(lane_bits + 1, name=f"end_{k}") for k in range(ROWS)]
         end = Signal(lane_bits + 1)
         ends_here = Signal(ROWS)
         fits = Signal()
         over = Signal()
-        rest = Signal(lane_bits)
+        rest_fits = Signal()
+        # The place is compared with every row and the right one picked then: both take time.
         m.d.comb += [
-            end.eq(self.lane + units_of(here.element)),
-            fits.eq(end <= here.units),
-            over.eq(~here.last & (end > units) & there.valid),
-            rest.eq(end),
-            self.torn.eq(here.valid & ~fits & (here.last | (over & (rest > there.units)))),
+            *(ends[k].eq(self.lane + units_of(self.facts[k].element)) for k in range(ROWS)),
+            end.eq(pick(row, [*ends])),
+            fits.eq((row & Cat(ends[k] <= self.facts[k].units for k in range(ROWS))).any()),
+            over.eq((row & Cat(~self.facts[k].last & (ends[k] > units) for k in range(ROWS))).any() & there.valid),
+            # The tag is of one packet, so the rows have its element size both.
+            rest_fits.eq((advanced(row) & Cat(ends[k][:-1] <= self.facts[k].units for k in range(ROWS))).any()),
+            self.torn.eq(here.valid & ~fits & (here.last | (over & ~rest_fits))),
             self.clean.eq(here.last & (self.lane == here.units) & ~here.ragged),
-            # A last row that is full has its end at the start of the row after. For the others the lane is compared
-            # with the end of every row and the right one picked then: both take time.
+            # A last row that is full has its end at the start of the row after.
             self.closing.eq((crossed & previous.last & previous.units[-1] & (self.lane == 0))
                             | (~self.past & (row & self.valid & ends_here).any())),
             ends_here.eq(Cat(fact.last & ~fact.ragged & (fact.units == self.lane)
@@ -169,21 +181,28 @@ class TagReader(wiring.Component):
         # At the start of the next packet; a tag is never longer than a row.
         first = RowFacts.at(m, "first", self.start, self.valid, self.facts)
         first_units = Signal(lane_bits + 1)
-        first_tag = Signal(len(picked))
-        m.d.comb += [
-            first_units.eq(units_of(first.element)),
-            first_tag.eq(pick(self.start, [self.rows[k][:len(picked)] for k in range(ROWS)])),
+        ahead = Signal(data.StructLayout({
+            "tag": len(picked), "element": element_layout(sizes), "whole": 1, "wraps": 1, "passes_end": 1,
+            "end_row": ROWS, "end_lane": lane_bits}), reset_less=True)
+        m.d.comb += first_units.eq(units_of(first.element))
+        m.d.sync += [
+            ahead.tag.eq(ones_from(first.element) | pick(
+                self.start, [self.rows[k][:len(picked)] for k in range(ROWS)])),
+            ahead.element.eq(first.element),
+            ahead.whole.eq(first.valid & (first_units <= first.units) & ~self.anew),
+            ahead.wraps.eq(first_units[-1]),
+            ahead.passes_end.eq(first_units[-1] & first.last),
+            ahead.end_row.eq(Mux(first_units[-1], advanced(self.start), self.start)),
+            ahead.end_lane.eq(first_units),
         ]
-        start = self.at_start
+        start, wraps = self.at_start, end[-1]
         m.d.comb += [
-            self.tag.eq(Mux(start, first_tag | ones_from(first.element), picked | ones_from(here.element))),
-            self.element.eq(Mux(start, first.element.as_value(), here.element.as_value())),
-            self.whole.eq(Mux(start, first.valid & (first_units <= first.units),
-                              here.valid & (fits | (over & (rest <= there.units))))),
-            self.wraps.eq(Mux(start, first_units, end)[-1]),
-            self.passes_end.eq(self.wraps & Mux(start, first.last, here.last)),
-            self.end_row.eq(Mux(start, Mux(self.wraps, advanced(self.start), self.start),
-                                Mux(self.wraps, advanced(self.row), self.row))),
-            self.end_lane.eq(Mux(start, first_units, end)),
+            self.tag.eq(Mux(start, ahead.tag, picked | ones_from(here.element))),
+            self.element.eq(Mux(start, ahead.element.as_value(), here.element.as_value())),
+            self.whole.eq(Mux(start, ahead.whole, here.valid & (fits | (over & rest_fits)))),
+            self.wraps.eq(Mux(start, ahead.wraps, wraps)),
+            self.passes_end.eq(Mux(start, ahead.passes_end, wraps & here.last)),
+            self.end_row.eq(Mux(start, ahead.end_row, Mux(wraps, advanced(self.row), self.row))),
+            self.end_lane.eq(Mux(start, ahead.end_lane, end)),
         ]
         return m

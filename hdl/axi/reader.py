@@ -126,8 +126,9 @@ class AxiReader(wiring.Component):
         ]
         with m.If(taken):
             m.d.sync += count.eq(Mux(ends, 0, count + 1))
-            with m.If(axi.rresp[1] & ~faulty):
-                m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
+        # What is shown stays until it is taken, so an error may be seen before that.
+        with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
+            m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
         closes = ends & burst.last
         with m.If(~held | self.o.ready):
             m.d.sync += [

@@ -11,6 +11,7 @@ from hdl.control.checker import Checker
 from hdl.control.descriptor import RECORD_WORDS, Operation, completion_layout
 from hdl.control.records import RecordQueue, record_port
 from hdl.control.store import account_layout
+from hdl.counting import counter
 from hdl.engine_config import EngineConfig
 from hdl.transfer import Status, request_layout, result_layout
 
@@ -146,7 +147,7 @@ class Channel(wiring.Component):
         with m.FSM() as fsm:
             m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
             with m.State("wait"):
-                m.d.sync += [cycles.eq(0), word.eq(0), bad.eq(0)]
+                m.d.sync += [word.eq(0), bad.eq(0)]
                 with m.If((queue.level != 0) & ~full & ~self.hold):
                     m.d.comb += checker.start.eq(1)
                     m.d.sync += unread.eq(marked & (mark == queue.head))
@@ -185,8 +186,7 @@ class Channel(wiring.Component):
                     m.next = "wait"
             m.d.comb += account.valid.eq(uncounted & (fsm.ongoing("complete") | fsm.ongoing("account")))
             works = fsm.ongoing("check") | fsm.ongoing("request") | fsm.ongoing("run")
-        with m.If(works):
-            m.d.sync += cycles.eq(cycles + 1)
+        counter(m, cycles, works, clear=~self.busy)
         m.d.comb += self.aborting.eq(works & (abort | self.hold))
         m.d.sync += abort.eq(works & (abort | self.abort))
         return m

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,7 +17,9 @@ from hdl.transfer import LENGTH_BITS, Status, request_layout
 __all__ = ["Checker"]
 
 _HIGH_BITS = LENGTH_BITS - 32
-_ORDER = (0, 1, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12)  # lengths before what they are added to
+_ORDER = (0, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12, 1)
+"""Words as they are read: lengths before what they are added to, and at the end what is not added, since sums are known
+two steps late."""
 _STATUS = (Status.BAD_OPERATION, Status.BAD_ELEMENT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
            Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
 
@@ -30,9 +34,10 @@ class Checker(wiring.Component):
 
     ::
 
-        word --> (queue) --> data --> [register] --+--> fields of the transfer
-                                                   +--> [add] --> end of source and destination
-                                                   +--> failures, one bit each --> the first one: status
+        word --> (queue) --> data --> [word] --+--> fields of the transfer
+                                               +--> [addends] --> [sum] --> ends of source and destination --+
+                                               +--> failures, one bit each <---------------------------------+
+                                                       +--> the first one: status
 
     Latency: ``done`` comes 19 cycles after ``start``.
 
@@ -81,111 +86,116 @@ class Checker(wiring.Component):
         m.d.comb += [self.request.eq(request), self.tag.eq(tag), self.operation.eq(operation),
                      self.interrupt.eq(interrupt)]
 
-        # Words come two steps after their numbers went out.
+        # Words come two steps after their numbers went out; their sums are known two steps later still.
         step = Signal(range(len(_ORDER)))
-        asks = Signal()
-        comes = Signal()
-        there = Signal()
+        steps = {"asks": step}
+        works = {"asks": Signal(name="asks")}
+        for earlier, later in pairwise(("asks", "comes", "there", "adds", "added")):
+            steps[later] = Signal.like(step, name=f"step_{later}", reset_less=True)
+            works[later] = Signal(name=later)
+            m.d.sync += [steps[later].eq(steps[earlier]), works[later].eq(works[earlier])]
+        asks, there = works["asks"], works["there"]
         word = Signal(32, reset_less=True)
-        steps = [step, *(Signal.like(step, name=f"step_{name}", reset_less=True) for name in ("comes", "there"))]
         m.d.comb += self.word.eq(Array(_ORDER)[step])
         m.d.sync += [
             asks.eq(self.start | (asks & (step != len(_ORDER) - 1))),
-            comes.eq(asks),
-            there.eq(comes),
-            steps[1].eq(steps[0]),
-            steps[2].eq(steps[1]),
-            self.done.eq(there & ~comes),
+            self.done.eq(there & ~works["comes"]),
         ]
         with m.If(asks):
             m.d.sync += step.eq(step + 1)
-        with m.If(comes):
+        with m.If(works["comes"]):
             m.d.sync += word.eq(self.data)
-
-        # Sums of 64 bits in two steps: what the first leaves for the second is a carry, and whether it was zero.
-        added = Signal(32)
-        total = Signal(33)
-        carry = Signal(reset_less=True)
-        inexact = Signal(reset_less=True)
-        begins = Signal()
-        m.d.comb += total.eq(word + added + carry)
         zero = Signal()
         was_zero = Signal(reset_less=True)
         m.d.comb += zero.eq(word == 0)
         m.d.sync += was_zero.eq(zero)
-
-        high = config.address_bits - 32
-        beyond = Signal()   # the sum is larger than the first address that was not built
-        m.d.comb += beyond.eq(total[high + 1:].any() | (total[high] & (total[:high].any() | inexact)))
 
         def length_fails(name: str, misfits: Value) -> tuple[list[Value], list[Value]]:
             """Statements for the two words of a length; ``misfits`` is about the first."""
             fail = fails[name]
             return [fail.eq(misfits)], [fail.eq(fail | word[_HIGH_BITS:].any() | (zero & was_zero))]
 
+        high = config.address_bits - 32
+        added = Signal(32)          # what is added to this word, or the complement of it is
+        second = Signal()           # to the upper half of something
+        subtracts = Signal()
         with m.If(self.start):
             m.d.sync += fails.BAD_RESERVED.eq(0)
-        with m.If(there):
-            m.d.sync += [carry.eq(Mux(begins, total[32], 0)), inexact.eq(total[:32].any())]
-            with m.Switch(steps[2]):
-                with m.Case(_step("operation")):
-                    self._head(m, word, request, fails, operation, interrupt)
-                with m.Case(_step("tag")):
-                    m.d.sync += tag.eq(word)
-                for half in range(3):
-                    with m.Case(_step("reserved", half)):
-                        m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
+        with m.If(there), m.Switch(steps["there"]):
+            with m.Case(_step("operation")):
+                self._head(m, word, request, fails, operation, interrupt)
+            with m.Case(_step("tag")):
+                m.d.sync += tag.eq(word)
+            for half in range(3):
+                with m.Case(_step("reserved", half)):
+                    m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
 
-                low, rest = length_fails("BAD_RAW_BYTES", Mux(
-                    request.element[2] | (request.narrow != Narrowing.NONE), word[:2].any(),
-                    request.element[1] & word[0]))
-                with m.Case(_step("raw_bytes")):
-                    m.d.sync += [request.raw_bytes[:32].eq(word), low]
-                with m.Case(_step("raw_bytes", 1)):
-                    m.d.sync += [request.raw_bytes[32:].eq(word), rest]
+            low, rest = length_fails("BAD_RAW_BYTES", Mux(
+                request.element[2] | (request.narrow != Narrowing.NONE), word[:2].any(),
+                request.element[1] & word[0]))
+            with m.Case(_step("raw_bytes")):
+                m.d.sync += [request.raw_bytes[:32].eq(word), low]
+            with m.Case(_step("raw_bytes", 1)):
+                m.d.sync += [request.raw_bytes[32:].eq(word), rest]
 
-                low, rest = length_fails("BAD_PACKED_BYTES", word[:2].any())
-                with m.Case(_step("packed_bytes")):
-                    m.d.sync += fails.BAD_PACKED_BYTES.eq(~zero) if offload else [
-                        request.packed_bytes[:32].eq(word), low]
-                with m.Case(_step("packed_bytes", 1)):
-                    m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
-                        request.packed_bytes[32:].eq(word), rest]
+            low, rest = length_fails("BAD_PACKED_BYTES", word[:2].any())
+            with m.Case(_step("packed_bytes")):
+                m.d.sync += fails.BAD_PACKED_BYTES.eq(~zero) if offload else [
+                    request.packed_bytes[:32].eq(word), low]
+            with m.Case(_step("packed_bytes", 1)):
+                m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
+                    request.packed_bytes[32:].eq(word), rest]
 
-                length = request.raw_bytes if offload else request.packed_bytes
-                for name, field, unit, behind in (
-                        ("BAD_SOURCE", "source", config.block_bytes if offload else config.link_beat_bytes, length),
-                        ("BAD_DESTINATION", "destination",
-                         config.link_beat_bytes if offload else config.block_bytes,
-                         Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
-                    with m.Case(_step(field)):
-                        m.d.comb += [added.eq(behind[:32]), begins.eq(1)]
-                        m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
-                    with m.Case(_step(field, 1)):
-                        m.d.comb += added.eq(behind[32:])
-                        m.d.sync += [request[field][32:].eq(word),
-                                     fails[name].eq(fails[name] | word[high:].any() | beyond)]
-                        if not offload and field == "destination":
-                            m.d.sync += carry.eq(1)     # the capacity comes next, and is subtracted from
+            length = request.raw_bytes if offload else request.packed_bytes
+            for name, field, unit, behind in (
+                    ("BAD_SOURCE", "source", config.block_bytes if offload else config.link_beat_bytes, length),
+                    ("BAD_DESTINATION", "destination",
+                     config.link_beat_bytes if offload else config.block_bytes,
+                     Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
+                with m.Case(_step(field)):
+                    m.d.comb += added.eq(behind[:32])
+                    m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
+                with m.Case(_step(field, 1)):
+                    m.d.comb += [added.eq(behind[32:]), second.eq(1)]
+                    m.d.sync += [request[field][32:].eq(word), fails[name].eq(fails[name] | word[high:].any())]
 
-                # The capacity: added to the destination, or compared with the raw length, which is taken from it.
-                with m.Case(_step("capacity")):
-                    m.d.comb += [added.eq(request.destination[:32] if offload else ~request.raw_bytes[:32]),
-                                 begins.eq(1)]
-                    m.d.sync += request.capacity[:32].eq(word)
-                with m.Case(_step("capacity", 1)):
-                    m.d.comb += added.eq(request.destination[32:] if offload else
-                                         ~(request.raw_bytes[32:] | Const(0, 32)))
-                    m.d.sync += request.capacity[32:].eq(word)
-                    with m.If(word[_HIGH_BITS:].any()):
-                        m.d.sync += request.capacity.eq((1 << LENGTH_BITS) - 1)
-                    if offload:
-                        m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | beyond),
-                                     fails.DESTINATION_TOO_SMALL.eq(0)]
-                    else:
-                        m.d.sync += fails.DESTINATION_TOO_SMALL.eq(~total[32])
-                with m.Case(_step("crc")):
-                    m.d.sync += request.crc.eq(word)
+            # The capacity is added to the destination, or subtracted from the raw length.
+            minuend = request.destination if offload else request.raw_bytes
+            with m.Case(_step("capacity")):
+                m.d.comb += [added.eq(minuend[:32]), subtracts.eq(not offload)]
+                m.d.sync += request.capacity[:32].eq(word)
+            with m.Case(_step("capacity", 1)):
+                m.d.comb += [added.eq(minuend[32:]), second.eq(1), subtracts.eq(not offload)]
+                m.d.sync += request.capacity[32:].eq(word)
+                with m.If(word[_HIGH_BITS:].any()):
+                    m.d.sync += request.capacity.eq((1 << LENGTH_BITS) - 1)
+            with m.Case(_step("crc")):
+                m.d.sync += request.crc.eq(word)
+
+        # Sums of 64 bits in two steps: what the first leaves for the second is a carry, and whether it was zero.
+        addends = [Signal(32, name=f"addend_{k}", reset_less=True) for k in range(2)]
+        seconds = Signal(reset_less=True)
+        total = Signal(33, reset_less=True)
+        inexact = Signal(reset_less=True)
+        beyond = Signal()           # the sum is larger than the first address that was not built
+        m.d.comb += beyond.eq(total[high + 1:].any() | (total[high] & (total[:high].any() | inexact)))
+        m.d.sync += [
+            addends[0].eq(word ^ subtracts.replicate(32)),
+            addends[1].eq(added),
+            seconds.eq(second),
+            total.eq(addends[0] + addends[1] + (total[32] & seconds)),
+            inexact.eq(total[:32].any()),
+        ]
+        with m.If(works["added"]), m.Switch(steps["added"]):
+            for name, field in (("BAD_SOURCE", "source"), ("BAD_DESTINATION", "destination")):
+                with m.Case(_step(field, 1)):
+                    m.d.sync += fails[name].eq(fails[name] | beyond)
+            with m.Case(_step("capacity", 1)):
+                if offload:
+                    m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | beyond),
+                                 fails.DESTINATION_TOO_SMALL.eq(0)]
+                else:
+                    m.d.sync += fails.DESTINATION_TOO_SMALL.eq(total[32])
         for status in reversed(_STATUS):
             with m.If(fails[status.name]):
                 m.d.comb += self.status.eq(status)

@@ -81,7 +81,8 @@ class Fetcher(wiring.Component):
         low = Signal(_LOW_BITS + 1, reset_less=True)
         high = Signal(config.address_bits - 32, reset_less=True)
         word = Signal(exact_log2(RECORD_WORDS))
-        ring = [Mux(direction, self.rings[1][name], self.rings[0][name]) for name in ("base", "head")]
+        # Of the ring that is read, so that nothing has to be chosen before it is added up.
+        base, head = (Signal.like(self.rings[0][name], name=name, reset_less=True) for name in ("base", "head"))
         beat_words = config.link_words
         fault_source = descriptor_layout()["source"].offset // 32
         fault_crc = descriptor_layout()["crc"].offset // 32
@@ -100,12 +101,14 @@ class Fetcher(wiring.Component):
                 with m.If(self.pending.any()):
                     m.d.comb += self.begin.eq(Mux(self.pending.all(), own.rotate_left(1), self.pending))
                     m.d.sync += direction.eq(self.begin[1])
+                    m.d.sync += [register.eq(Mux(self.begin[1], self.rings[1][name], self.rings[0][name]))
+                                 for name, register in (("base", base), ("head", head))]
                     m.next = "low"
             with m.State("low"):
-                m.d.sync += low.eq(ring[0][:_LOW_BITS] + ring[1])
+                m.d.sync += low.eq(base[:_LOW_BITS] + head)
                 m.next = "high"
             with m.State("high"):
-                m.d.sync += high.eq(ring[0][_LOW_BITS:] + low[_LOW_BITS])
+                m.d.sync += high.eq(base[_LOW_BITS:] + low[_LOW_BITS])
                 m.next = "ask"
             with m.State("ask"):
                 m.d.comb += reader.i.valid.eq(1)

@@ -142,6 +142,7 @@ class Store(wiring.Component):
         summed = Signal()
         turn = Signal(3)
         total_in = Signal(32)
+        addend = Signal(32, reset_less=True)
         bytes_ = Mux(counter[0], *(Mux(direction, self.account[1][name], self.account[0][name])
                                    for name in ("packed_bytes", "raw_bytes")))
         with m.If(~half):
@@ -228,11 +229,11 @@ class Store(wiring.Component):
                 m.d.comb += [read.en.eq(1), read.addr.eq(at(_Area.LIVE))]
                 m.next = "hold"
             with m.State("hold"):
-                m.d.sync += held.eq(read.data)
+                m.d.comb += taken.eq(~half & ~summed & (counter >= _SUMS))
+                m.d.sync += [held.eq(read.data), addend.eq(total_in)]
                 m.next = "add"
             with m.State("add"):
-                m.d.comb += taken.eq(~half & ~summed & (counter >= _SUMS))
-                m.d.sync += total.eq(held + total_in + (half & total[32]))
+                m.d.sync += total.eq(held + addend + (half & total[32]))
                 m.next = "write"
             with m.State("write"):
                 m.d.comb += [

@@ -188,6 +188,7 @@ class OffloadLane(wiring.Component):
         """The store, and behind it two ways to the framer."""
         m.submodules.store = store = RawStore(self._config)
         inside = Signal(range(8))       # blocks in the compressor
+        empty = Signal(init=1)          # there is none
         told = Signal()                 # the buffer knows of the block at hand
         known = Signal()
         past = Signal()
@@ -201,7 +202,7 @@ class OffloadLane(wiring.Component):
             store.scanned.valid.eq(zeros.done),
             store.scanned.payload.eq(scanned),
 
-            past.eq(store.raw & (inside == 0)),
+            past.eq(store.raw & empty),
             known.eq(told | order.i.ready),
             compressor.i.valid.eq(store.o.valid & ~store.raw & known),
             compressor.i.payload.data.eq(store.o.payload.data),
@@ -222,9 +223,9 @@ class OffloadLane(wiring.Component):
         with m.If(store.o.valid & known):
             m.d.sync += told.eq(~(goes & store.o.payload.last))
         with m.If(enters & ~leaves):
-            m.d.sync += inside.eq(inside + 1)
+            m.d.sync += [inside.eq(inside + 1), empty.eq(0)]
         with m.Elif(leaves & ~enters):
-            m.d.sync += inside.eq(inside - 1)
+            m.d.sync += [inside.eq(inside - 1), empty.eq(inside == 1)]
 
     def _buffer(self, m: Module, framer: Framer, order: StreamFifo) -> None:
         """Rows into the packed buffer; whole blocks out of it, each with its header."""
@@ -232,29 +233,40 @@ class OffloadLane(wiring.Component):
         words = config.link_words
         payload = self.o.payload
         m.submodules.rows = rows = StreamFifo(8 * config.link_beat_bytes, config.buffer_bytes // config.link_beat_bytes)
-        m.submodules.blocks = blocks = StreamFifo(data.StructLayout({
-            "payload_bytes": len(framer.o.payload.bytes), "block_words": len(payload.block_words), "coding": 3,
-            "sequence": 8, "nonzero": len(payload.nonzero), "raw": 1}), _FRAMED)
+        facts = {"payload_bytes": len(framer.o.payload.bytes), "coding": 3, "sequence": 8,
+                 "nonzero": len(payload.nonzero), "raw": 1}
+        m.submodules.blocks = blocks = StreamFifo(
+            data.StructLayout(facts | {"block_words": len(payload.block_words)}), _FRAMED)
         block = order.o.payload.block
         known = Signal()
+        # A block's length comes late in its cycle, and its words have one of their own.
+        closed = Signal(data.StructLayout(facts), reset_less=True)
+        closes = Signal()
+        free = Signal()
         m.d.comb += [
-            known.eq(~framer.o.payload.last | (order.o.valid & blocks.i.ready)),
+            free.eq(~closes | blocks.i.ready),
+            known.eq(~framer.o.payload.last | (order.o.valid & free)),
             rows.i.valid.eq(framer.o.valid & known),
             rows.i.payload.eq(framer.o.payload.data),
             framer.o.ready.eq(rows.i.ready & known),
             order.o.ready.eq(framer.o.valid & framer.o.ready & framer.o.payload.last),
-            blocks.i.valid.eq(framer.o.valid & framer.o.payload.last & rows.i.ready & order.o.valid),
-            blocks.i.payload.payload_bytes.eq(framer.o.payload.bytes),
-            blocks.i.payload.block_words.eq(((framer.o.payload.bytes + (WORD_BYTES - 1)) >> 2) + 1),
-            blocks.i.payload.coding.eq(Mux(order.o.payload.raw, RAW_CODING, block.element)),
-            blocks.i.payload.sequence.eq(block.sequence),
-            blocks.i.payload.raw.eq(order.o.payload.raw),
+            blocks.i.valid.eq(closes),
+            *(blocks.i.payload[name].eq(closed[name]) for name in facts),
+            blocks.i.payload.block_words.eq(((closed.payload_bytes + (WORD_BYTES - 1)) >> 2) + 1),
             self.waits.buffer.eq(framer.o.valid & ~framer.o.ready),
         ]
-        with m.Switch(block.element):
-            for size in config.element_bytes:
-                with m.Case(size):
-                    m.d.comb += blocks.i.payload.nonzero.eq(block.nonzero_bytes >> exact_log2(size))
+        with m.If(free):
+            m.d.sync += [
+                closes.eq(order.o.ready),
+                closed.payload_bytes.eq(framer.o.payload.bytes),
+                closed.coding.eq(Mux(order.o.payload.raw, RAW_CODING, block.element)),
+                closed.sequence.eq(block.sequence),
+                closed.raw.eq(order.o.payload.raw),
+            ]
+            with m.Switch(block.element):
+                for size in config.element_bytes:
+                    with m.Case(size):
+                        m.d.sync += closed.nonzero.eq(block.nonzero_bytes >> exact_log2(size))
 
         fresh = Signal(init=1)
         left = Signal.like(payload.block_words)

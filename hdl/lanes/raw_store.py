@@ -107,11 +107,10 @@ class RawStore(wiring.Component):
             m.d.sync += [decided.eq(summed), second.eq(first),
                          raw_next.eq(first.leave_raw | (first.fallback & (coded_bytes >= first.bytes)))]
 
-        final = Signal()
+        final = Signal(reset_less=True)     # of the block's beats; known before its cycle, since much hangs on it
         goes = Signal()
         tail = block.bytes[:shift]
         m.d.comb += [
-            final.eq(behind == 0),
             self.o.valid.eq(active & memory.o.valid),
             goes.eq(self.o.valid & self.o.ready),
             memory.o.ready.eq(active & self.o.ready),
@@ -123,7 +122,8 @@ class RawStore(wiring.Component):
             takes.eq(decided & (~active | (goes & final))),
         ]
         with m.If(takes):
-            m.d.sync += [active.eq(1), block.eq(second), raw.eq(raw_next), behind.eq((second.bytes - 1) >> shift)]
+            m.d.sync += [active.eq(1), block.eq(second), raw.eq(raw_next), behind.eq((second.bytes - 1) >> shift),
+                         final.eq(second.bytes <= n)]
         with m.Elif(goes):
-            m.d.sync += [active.eq(~final), behind.eq(behind - 1)]
+            m.d.sync += [active.eq(~final), behind.eq(behind - 1), final.eq(behind == 1)]
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.beat import beat_stream
-from hdl.counting import increased
+from hdl.counting import counter, increased
 from hdl.engine_config import EngineConfig
 from hdl.lanes.interleave import lane_bits
 from hdl.link.framing import RAW_CODING, WORD_BYTES, block_layout, header_layout, piece_stream, stream_fault_layout
@@ -200,6 +200,9 @@ class Distributor(wiring.Component):
         status = Signal(Status, reset_less=True)
         with m.If(begins):
             m.d.sync += [block.number.eq(0), block.address.eq(self.start.payload.address)]
+        stays_raw = Signal()
+        m.d.sync += stays_raw.eq(go & ~bad & head_1 & (header_1.coding == RAW_CODING))
+        counter(m, self.raw_blocks, stays_raw)
         with m.If(go & ~bad):
             with m.If(head_1):
                 m.d.sync += [
@@ -211,7 +214,6 @@ class Distributor(wiring.Component):
                     block.raw_bytes.eq(Mux(final_1, tail_bytes, Mux(halved, config.block_bytes // 2,
                                                                     config.block_bytes))),
                     turn_2.eq(turn_1),
-                    self.raw_blocks.eq(increased(self.raw_blocks, header_1.coding == RAW_CODING)),
                 ]
                 for k in range(2):
                     with m.If(turn_1 == k):
