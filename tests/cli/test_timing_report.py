@@ -55,17 +55,27 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     page = performance_page(figures)
     assert "| lane control | 1250 | 800 | 2 | `offload.walker0.count[3]` | `offload.walker0.full` |" in page
     assert "50 ps of set-up, 310 ps from the\nclock" in page
-    assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of 2 seeds; the part has 83,640 LUTs" in page
-    assert "| `cdma_tiny_engine` | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
-    assert "| `cdma_engine` | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
+    assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of so many seeds; the part has 83,640 LUTs" in page
+    assert "| `cdma_tiny_engine` | 2 | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
+    assert "| `cdma_engine` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
     assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
     assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
     assert "](sweep.svg)" in page
     assert "Aimed at: 800 MHz for every unit in cells of 45 nm. Below: glue of `cdma_some_engine` (400)." in page
     assert "Aimed at: 125 MHz for the cores on speed grade 8. All are there." in page
+    assert "What limits the decompressors" not in page
     assert "Aimed at: 100 MHz for the tiny engine on speed grade 8. All are there." in page
 
 
 def test_clocks_in_cells_need_a_library(fails) -> None:
     for section in ("timing_units", "sweep"):
         assert "needs a cell library: give --liberty FILE" in fails("bench", "--only", section)
+
+
+def test_a_clock_that_is_missed_is_explained() -> None:
+    path = {"ns": 10.0, "start": "a", "end": "b", "levels": 9, "routing_ns": 6.0}
+    slow = _PLACED | {"preset": "decompressor", "name": "cdma_decompressor", "speed": 8,
+                      "best": {"seed": 1, "mhz": 100.0, "path": path}}
+    page = performance_page({"pnr": [slow]})
+    assert "Below: `decompressor` (100)." in page
+    assert "What limits the decompressors" in page
