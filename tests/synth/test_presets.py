@@ -12,8 +12,8 @@ from hdl.config import load, preset_names
 from synth.area import area
 
 _KGE = {
-    "compressor": 26.5, "decompressor": 27.5, "fast_compressor": 29.0, "fast_decompressor": 29.0,
-    "narrow_compressor": 18.5, "narrow_decompressor": 16.2, "paper_compressor": 19.5, "paper_decompressor": 19.0,
+    "compressor": 26.5, "decompressor": 27.5, "fast_compressor": 29.0, "fast_decompressor": 30.5,
+    "narrow_compressor": 18.5, "narrow_decompressor": 17.0, "paper_compressor": 19.5, "paper_decompressor": 19.0,
     "wide_compressor": 52.0, "wide_decompressor": 52.0}
 
 
