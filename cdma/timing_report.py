@@ -44,7 +44,7 @@ the part has the figures of synthesis."""
 _TRIED = """\
 What limits the decompressors: a tag lies wherever the line before it ends. Its place, whether all of it is there, and
 whether the packet ends instead hang on each other, beat after beat, so that registers cannot be put in between; three
-quarters of the slowest path are wires. What was tried and stayed, for `fast_decompressor` from 84 to 94 MHz together:
+quarters of the slowest path are wires. What was tried and stayed, for `fast_decompressor` from 84 to 95 MHz together:
 the first tag of the next packet is read ahead; each byte of a tag knows its row and lane a cycle early; the lane is
 compared with all rows before one is picked; counts are summed in a cycle of their own; what was begun behind the end of
 a packet is dropped instead of held up; registers load without knowing whether a tag is fetched. What was tried and
