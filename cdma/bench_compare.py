@@ -15,8 +15,9 @@ __all__ = ["Change", "Comparison", "compare", "comparison_text", "read_figures"]
 _ALWAYS = ("target", "library", "tool")
 """What a row was measured with: figures of another target or library are others."""
 
-_NAMES = ("preset", "name", "engine", "core", "codec", "unit", "module", "kind", "dump", "direction", "element_bits",
-          "lanes", "beat_bytes", "link_beat_bytes", "latency", "stalls", "density", "raw_bytes", "seed")
+_NAMES = ("preset", "name", "design", "engine", "core", "codec", "unit", "module", "kind", "dump", "direction",
+          "element_bits", "lanes", "beat_bytes", "pipeline", "link_beat_bytes", "latency", "stalls", "density",
+          "raw_bytes", "device", "speed", "seed")
 """What tells rows of a list apart, in the order in which it is tried; none of it is a figure."""
 
 _CYCLES, _PER_CYCLE = "cycles", "per_cycle"

@@ -43,14 +43,14 @@ the part has the figures of synthesis."""
 
 _TRIED = """\
 What limits the decompressors: a tag lies wherever the line before it ends. Its place, whether all of it is there, and
-whether the packet ends instead hang on each other, beat after beat, so that registers cannot be put in between; three
-quarters of the slowest path are wires. What was tried and stayed, for `fast_decompressor` from 84 to 95 MHz together:
-the first tag of the next packet is read ahead; each byte of a tag knows its row and lane a cycle early; the lane is
-compared with all rows before one is picked; counts are summed in a cycle of their own; what was begun behind the end of
-a packet is dropped instead of held up; registers load without knowing whether a tag is fetched. What was tried and
-gave nothing: another clock to strive for, and more weight on timing in placement. Seeds differ by 5 MHz. What is left
-to do is to count a whole tag as it is read, a line ahead, so that the place of the next tag is known two beats before
-it is needed: that needs four beats a line, so it is for beats of 16 and 32 bytes, and another stage of latency."""
+whether the packet ends instead hang on each other, beat after beat, so that registers cannot be put in between; two
+thirds or more of the slowest path are wires. What was tried and stayed, for `fast_decompressor` from 84 to 95 MHz
+together: the first tag of the next packet is read ahead; each byte of a tag knows its row and lane a cycle early; the
+lane is compared with all rows before one is picked; counts are summed in a cycle of their own; what was begun behind
+the end of a packet is dropped instead of held up; registers load without knowing whether a tag is fetched. What was
+tried and gave nothing: another clock to strive for, and more weight on timing in placement. Seeds differ by 5 MHz. What
+is left to do is to count a whole tag as it is read, a line ahead, so that the place of the next tag is known two beats
+before it is needed: that needs four beats a line, so for beats of 16 and 32 bytes, and a stage more of latency."""
 
 _SWEEP = """\
 ## Area and throughput

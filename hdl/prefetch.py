@@ -29,13 +29,13 @@ class PrefetchPath(DataPath):
 
     ::
 
-                                                 +------+
+                                                             +------+
                 +--------+     +-------+   +-------------+ /-| lane |--> lanes[0]
         link -->| reader |--+->| spare |-->| distributor |---| lane |--> lanes[1]
                 +--------+  |  +-------+   +-------------+ \\-| lane |     ...
                             +--> CRC                         +------+
-        request --> supervisor --> result                      | faults
-                        ^-------- verdict <--------------------+
+        request --> supervisor --> result                        | faults
+                        ^-------- verdict <----------------------+
 
     Parameters
     ----------

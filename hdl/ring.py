@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -36,7 +38,7 @@ def advanced(one_hot: Value, steps: int = 1) -> Value:
     return one_hot.rotate_left(steps)
 
 
-def pick(one_hot: Value, choices: list[Value]) -> Value:
+def pick(one_hot: Value, choices: Sequence[Value]) -> Value:
     """The choice that ``one_hot`` points at, as a sum of products."""
     result: Value = Const(0)
     for chosen, choice in zip(one_hot, choices, strict=True):

@@ -9,7 +9,18 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["Skid", "Spare"]
 
 
-class Skid(wiring.Component):
+class _Between(wiring.Component):
+    """What stands between a stream and its sink."""
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike):
+        self._shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+
+class Skid(_Between):
     """Two places between a stream and its sink: all outputs, ``i.ready`` included, come from registers.
 
     ::
@@ -27,13 +38,6 @@ class Skid(wiring.Component):
     i, o : stream.Signature(shape)
         In and out: one transfer per cycle, one cycle of latency.
     """
-
-    i: stream.Interface
-    o: stream.Interface
-
-    def __init__(self, shape: ShapeLike):
-        self._shape = shape
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -57,7 +61,7 @@ class Skid(wiring.Component):
         return m
 
 
-class Spare(wiring.Component):
+class Spare(_Between):
     """A place between a stream and its sink for what comes in the cycle the sink stops.
 
     ``i.ready`` comes from a register. Where nothing waits, a transfer goes through in its cycle.
@@ -77,13 +81,6 @@ class Spare(wiring.Component):
     i, o : stream.Signature(shape)
         In and out: one transfer per cycle, no latency.
     """
-
-    i: stream.Interface
-    o: stream.Interface
-
-    def __init__(self, shape: ShapeLike):
-        self._shape = shape
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

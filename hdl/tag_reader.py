@@ -19,10 +19,10 @@ class TagReader(wiring.Component):
 
     ::
 
-        rows --> pick the tag's bytes, each on its own lane --> turn to lane 0 ---------+--> tag
-          |                       ^                                                    |
-          |          row, lane (registers, set by `move`)                               | at_start
-          +----> first bytes of row `start` --> [register] -----------------------------+
+        rows --> pick the tag's bytes, each on its own lane --> turn to lane 0 --+--> tag
+          |                          ^                                           |
+          |          row, lane (registers, set by `move`)                        | at_start
+          +----> first bytes of row `start` --> [register] ----------------------+
 
     Where to read is known a cycle before it is read, and is kept decoded. Whether a packet ends there is known late:
     the tag at the start of the next packet, which needs no turning, is therefore read ahead.
@@ -163,7 +163,7 @@ class TagReader(wiring.Component):
         # The place is compared with every row and the right one picked then: both take time.
         m.d.comb += [
             *(ends[k].eq(self.lane + units_of(self.facts[k].element)) for k in range(ROWS)),
-            end.eq(pick(row, [*ends])),
+            end.eq(pick(row, ends)),
             fits.eq((row & Cat(ends[k] <= self.facts[k].units for k in range(ROWS))).any()),
             over.eq((row & Cat(~self.facts[k].last & (ends[k] > units) for k in range(ROWS))).any() & there.valid),
             # The tag is of one packet, so the rows have its element size both.
@@ -173,8 +173,8 @@ class TagReader(wiring.Component):
             # A last row that is full has its end at the start of the row after.
             self.closing.eq((crossed & previous.last & previous.units[-1] & (self.lane == 0))
                             | (~self.past & (row & self.valid & ends_here).any())),
-            ends_here.eq(Cat(fact.last & ~fact.ragged & (fact.units == self.lane)
-                             for fact in (self.facts[k] for k in range(ROWS)))),
+            ends_here.eq(Cat(self.facts[k].last & ~self.facts[k].ragged & (self.facts[k].units == self.lane)
+                             for k in range(ROWS))),
             self.past.eq(crossed & previous.last),
         ]
 
