@@ -20,6 +20,7 @@ from typing import Any
 
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
+from cdma.bench_compare import read_figures
 from cdma.engine_output import engine_simulation_text
 from cdma.options import DEFAULT_CORES
 from cdma.output import area_text, simulation_text
@@ -186,6 +187,16 @@ def engine_shares(figures: dict[str, Any]) -> str:
     return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
 
+def performance() -> dict[str, Any]:
+    """The committed figures."""
+    return read_figures(ROOT / "docs/performance.json")
+
+
+def shares() -> dict[Path, str]:
+    """Path and text of what engines reach."""
+    return {ROOT / "workload/engine_share.json": engine_shares(performance())}
+
+
 def results_figures() -> dict[str, Any]:
     """The figures of docs/results.json, or new ones where the difference is more than a library's version."""
     path, new = ROOT / "docs/results.json", results()
@@ -195,8 +206,7 @@ def results_figures() -> dict[str, Any]:
 
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
-    figures: dict[str, Any] = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
-    gains = results_figures()
+    figures, gains = performance(), results_figures()
     plots = {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures["sweep"]["points"])} if "sweep" in figures else {}
     return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
@@ -204,23 +214,29 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/plan.md": printed("docs/plan.md"),
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/performance.md": NOTE + performance_page(figures),
-            ROOT / "workload/engine_share.json": engine_shares(figures),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
-            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | plots
+            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | shares() | plots
+
+
+def stale(texts: dict[Path, str]) -> list[Path]:
+    """Pages that are not there, or not what they should be."""
+    return [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def main() -> int:
     """Write the pages, or check them."""
-    check = "--check" in sys.argv[1:]
-    texts = pages()
-    stale = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in stale:
-        if check:
+    if "--check" in sys.argv[1:]:
+        paths = stale(pages())
+        for path in paths:
             print(f"{path.relative_to(ROOT)} is not what `make docs` writes", file=sys.stderr)
-        else:
+        return 1 if paths else 0
+    # Results are calculated from what engines reach, which is a generated file itself: it comes first.
+    for make in (shares, pages):
+        texts = make()
+        for path in stale(texts):
             path.write_text(texts[path], encoding="utf-8")
             print(f"wrote {path.relative_to(ROOT)}")
-    return 1 if check and stale else 0
+    return 0
 
 
 if __name__ == "__main__":
