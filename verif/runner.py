@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import logging
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ _OPTIONS = {
     "icarus": (),
 }
 _TAIL = 25
+_ERROR = re.compile(r"^%Error|\berror(:|$)|not found|undefined reference|\*\*\* ")
+"""How Verilator, Icarus, compilers, linkers, the shell and make name errors."""
 
 
 class BuildError(RuntimeError):
@@ -85,7 +88,7 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
     MissingToolError
         If something to compile with is not installed.
     BuildError
-        If it does not compile; the message ends with what the simulator said.
+        If it does not compile; the message ends with the errors that the simulator named.
     """
     tools.require(simulator)
     options = list(_OPTIONS[simulator])
@@ -117,7 +120,7 @@ def _compile(source: Path, top: str, simulator: str, options: Sequence[str], wav
                          timescale=TIMESCALE, waves=waves, log_file=log)
         except RuntimeError as error:
             said = log.read_text(errors="replace") if log.exists() else str(error)
-            raise BuildError(f"{simulator} does not compile {top} ({log}):\n{_end(said)}") from error
+            raise BuildError(f"{simulator} does not compile {top} ({log}):\n{_errors(said)}") from error
 
 
 def _tidy(folder: Path, top: str) -> None:
@@ -224,6 +227,11 @@ def _judge(results: Path, log: Path, module: str, tests: str | None) -> None:
                 cause = fault.get("message") or fault.get("error_msg") or (fault.text or "").strip() or "failed"
                 causes.append(f"{case.get('name')}: {cause}")
         raise BenchError(f"{failed} of {count} tests failed ({log}):\n" + "\n".join(causes))
+
+
+def _errors(log: str) -> str:
+    """Lines that name an error, without the warnings around them; the end where there are none."""
+    return "\n".join([line for line in log.splitlines() if _ERROR.search(line)][:_TAIL]) or _end(log)
 
 
 def _end(text: str) -> str:

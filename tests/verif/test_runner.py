@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,14 @@ from verif import runner, tools
 
 _PASS = "module pass(input aclk, output reg q); always @(posedge aclk) q <= !q; endmodule\n"
 _FAULTS = Path(__file__).with_name("faults.v").read_text(encoding="utf-8")
+
+
+def _first_on_path(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), os.environ["PATH"]]))
 
 
 @pytest.fixture
@@ -26,13 +35,29 @@ def test_a_build_that_exists_is_used_again(tmp_path: Path) -> None:
     assert (first.folder / "done").stat().st_mtime_ns == stamp
 
 
-def test_what_does_not_compile_is_said(tmp_path: Path) -> None:
-    broken = _PASS.replace("q <= !q", "q <= nowhere(q)")
-    with pytest.raises(runner.BuildError, match=r"verilator does not compile pass .*build\.log"):
-        runner.build(broken, "pass", simulator="verilator", build_dir=tmp_path)
+def test_a_build_needs_no_program_named_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A small design takes another way through make than a large one.
+    _first_on_path(tmp_path / "bin", "python", "exit 1", monkeypatch)
+    runner.build(_PASS, "pass", simulator="verilator", build_dir=tmp_path)
+
+
+@pytest.mark.parametrize("simulator", [*filter(tools.available, tools.SIMULATORS)])
+def test_what_does_not_compile_is_said(tmp_path: Path, simulator: str) -> None:
+    # Verilator warns of widths as well, and before.
+    broken = _PASS.replace("q <= !q", "q <= 3'd0 + nowhere(q)")
+    said = {"verilator": r"%Error: .*pass\.v:1:.*nowhere", "icarus": r".*pass\.v:1: error: .*nowhere"}[simulator]
+    with pytest.raises(runner.BuildError, match=rf"{simulator} does not compile pass \(.*build\.log\):\n{said}"):
+        runner.build(broken, "pass", simulator=simulator, build_dir=tmp_path)
     # Nothing is left that a second call could take for a build.
     with pytest.raises(runner.BuildError):
-        runner.build(broken, "pass", simulator="verilator", build_dir=tmp_path)
+        runner.build(broken, "pass", simulator=simulator, build_dir=tmp_path)
+
+
+def test_what_the_compiler_says_is_said_without_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _first_on_path(tmp_path / "bin", "c++", "echo c++: fatal error: out of memory >&2; exit 1", monkeypatch)
+    wide = _PASS.replace("q <= !q", "q <= 3'd0")
+    with pytest.raises(runner.BuildError, match=r"build\.log\):\nc\+\+: fatal error: out of memory"):
+        runner.build(wide, "pass", simulator="verilator", build_dir=tmp_path)
 
 
 @pytest.mark.parametrize("program", ["g++", "make", "perl"])
@@ -69,8 +94,6 @@ def test_a_bench_that_is_not_there_is_an_error(faults: runner.Build, tmp_path: P
 
 
 def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     monkeypatch.setenv("VERILATOR_ROOT", "/elsewhere")
     monkeypatch.setenv("MAKEFLAGS", "-k")
     before = dict(os.environ)
