@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.verif.conftest import REPO, Bench
 from verif import runner, tools
 
 _PASS = "module pass(input aclk, output reg q); always @(posedge aclk) q <= !q; endmodule\n"
@@ -84,6 +87,17 @@ def test_faults_are_found_and_named(faults: runner.Build, tmp_path: Path, seed: 
 def test_a_failing_bench_is_an_error(faults: runner.Build, tmp_path: Path) -> None:
     with pytest.raises(runner.BenchError, match=r"1 of 1 tests failed .*bench\.log(?s:.*)this fault is on purpose"):
         runner.run(faults, "bench_faults", job={}, folder=tmp_path, tests="fails_when_asked")
+
+
+def test_a_failure_tells_how_to_replay_it(
+        faults: runner.Build, run_bench: Bench, seed: int, request: pytest.FixtureRequest) -> None:
+    with pytest.raises(pytest.fail.Exception, match="this fault is on purpose") as caught:
+        run_bench(faults, "bench_faults", tests="fails_when_asked")
+    said, command = str(caught.value).splitlines()[-1].split(f"CDMA_SEED={seed} ")
+    assert said.startswith("replay: ")
+    program, *arguments = shlex.split(command)
+    assert (REPO / program).samefile(sys.executable)
+    assert arguments == ["-m", "pytest", request.node.nodeid]
 
 
 def test_a_bench_that_is_not_there_is_an_error(faults: runner.Build, tmp_path: Path) -> None:

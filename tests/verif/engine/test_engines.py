@@ -8,7 +8,7 @@ import pytest
 
 from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
 from tests.lint import lint
-from tests.verif.engine.conftest import FULL
+from tests.verif.conftest import FULL
 from verif.engine.build import engine_text
 
 _SHARES = {"tiny": 0.4, "default": 0.2, "paper": 0.15, "wide": 0.02}
