@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdma.commands.timing import placed, swept, timed_engine
+from cdma.commands.timing import placed, placed_units, swept, timed_engine
 from cdma.progress import Progress
 from cdma.timing_output import unit_facts
 
-__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "sweep", "timing_units"]
+__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "pnr_units", "sweep", "timing_units"]
 
 TIMED_ENGINES = ("default", "tiny")
 """The presets of engines that are timed in cells."""
@@ -50,10 +50,25 @@ def pnr(progress: Progress) -> dict[str, Any]:
                 often = speed == PLACED_SPEEDS[0] and config.beat_bytes < max(BEAT_BYTES)
                 report = placed(config, _DEVICE, speed, _SEEDS if often else 1, progress)
                 rows.append({"preset": name} | report)
-                if best := report["best"]:
-                    path = {key: value for key, value in best["path"].items() if key != "stages"}
-                    rows[-1]["best"] = best | {"path": path}
+                rows[-1]["best"] = _short(report["best"])
     return {"pnr": rows}
+
+
+def pnr_units(progress: Progress) -> dict[str, Any]:
+    """Units of engines placed and routed; errors as :func:`synth.pnr.place_and_route`."""
+    from hdl.engine_config import load_engine
+
+    rows = []
+    for name in PLACED_ENGINES:
+        report = placed_units(load_engine(name), _DEVICE, PLACED_SPEEDS[0], 1, progress)
+        units = [unit | {"best": _short(unit["best"])} for unit in report["units"]]
+        rows.append({"preset": name} | report | {"units": units})
+    return {"pnr_units": rows}
+
+
+def _short(best: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A run without the stages of its path."""
+    return best and best | {"path": {key: value for key, value in best["path"].items() if key != "stages"}}
 
 
 def sweep(liberty: str, progress: Progress) -> dict[str, Any]:

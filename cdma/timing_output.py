@@ -7,8 +7,8 @@ from typing import Any
 
 from cdma.output import count, fixed, table
 
-__all__ = ["CELLS_HEAD", "PNR_HEAD", "SWEEP_HEAD", "cells_text", "core_row", "pnr_row", "pnr_text", "sweep_rows",
-           "sweep_text", "unit_facts", "unit_rows", "worst"]
+__all__ = ["CELLS_HEAD", "PNR_HEAD", "SWEEP_HEAD", "cells_text", "core_row", "pnr_row", "pnr_text", "pnr_units_rows",
+           "pnr_units_text", "sweep_rows", "sweep_text", "unit_facts", "unit_rows", "worst"]
 
 CELLS_HEAD = ("MHz", "ps", "gates", "from", "to")
 """The columns of :func:`core_row` and :func:`unit_rows` after the first."""
@@ -84,13 +84,31 @@ def pnr_row(report: dict[str, Any]) -> list[str]:
 
 def pnr_text(reports: Sequence[dict[str, Any]]) -> str:
     """What is printed for designs that were placed and routed on one part."""
-    first = reports[0]
-    runs, has = max(len(report["runs"]) for report in reports), first["available"]
-    return (f"{first['device']}, speed grade {first['speed']}, placed and routed by {first['nextpnr']}, "
-            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {count(has['luts'])} "
-            f"LUTs, {count(has['block_ram'])} block RAMs of 18 kbit and {count(has['dsp'])} multipliers. Slowest path "
-            f"from register to register:\n\n"
+    runs = max(len(report["runs"]) for report in reports)
+    return (f"{_pnr_head(reports[0], runs)} Slowest path from register to register:\n\n"
             f"{table(['design', *PNR_HEAD], [pnr_row(report) for report in reports], left=(0, 10, 11))}")
+
+
+def pnr_units_rows(report: dict[str, Any]) -> list[list[str]]:
+    """A row for each unit of an engine that was placed by itself, and one for what all take."""
+    total = [count(report["total"][name]) for name in ("luts", "flip_flops", "block_ram", "dsp")]
+    return [*map(pnr_row, report["units"]), ["total", "", "", *total, *[""] * 5]]
+
+
+def pnr_units_text(report: dict[str, Any]) -> str:
+    """What is printed for an engine whose units were placed and routed one by one."""
+    runs = max(len(unit["runs"]) for unit in report["units"])
+    return (f"{report['name']}, each unit by itself on {_pnr_head(report, runs)} What a unit takes is that of all of "
+            "its instances; its path is the slowest from register to register, those that stand for its neighbours "
+            "and have the names of ports included:\n\n"
+            f"{table(['unit', *PNR_HEAD], pnr_units_rows(report), left=(0, 10, 11))}")
+
+
+def _pnr_head(report: dict[str, Any], runs: int) -> str:
+    has = report["available"]
+    return (f"{report['device']}, speed grade {report['speed']}, placed and routed by {report['nextpnr']}, "
+            f"{'one seed' if runs <= 1 else f'best and median of {runs} seeds'}. The part has {count(has['luts'])} "
+            f"LUTs, {count(has['block_ram'])} block RAMs of 18 kbit and {count(has['dsp'])} multipliers.")
 
 
 def sweep_rows(points: Sequence[dict[str, Any]]) -> list[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cdma.output import count, markdown
-from cdma.timing_output import CELLS_HEAD, PNR_HEAD, SWEEP_HEAD, pnr_row, sweep_rows, unit_rows
+from cdma.timing_output import CELLS_HEAD, PNR_HEAD, SWEEP_HEAD, pnr_row, pnr_units_rows, sweep_rows, unit_rows
 
 __all__ = ["SWEEP_PLOT", "timing_sections"]
 
@@ -40,6 +40,12 @@ of context nextpnr would take the clock through the fabric and leave paths from 
 those of carry chains, of memories in LUTs and of routes through LUTs are counted. Block RAMs have 18 kbit. `ns` is the
 slowest path, `wires` what of it is routing, `levels` the LUTs, carries and multiplexers on it. What is too large for
 the part has the figures of synthesis."""
+
+_PNR_UNITS = """\
+Each unit of an engine by itself, as `cdma timing --engine PRESET --target ecp5 --units` does it, with one seed. A unit
+stands between registers, and registers stand for the units cut out of it: they have the names of ports, and a path from
+unit to unit counts in both, up to the border. LUTs, flip-flops and block RAMs are those of all of its instances, the
+path is that of its slowest part."""
 
 _TRIED = """\
 What limits the decompressors: a tag lies wherever the line before it ends. Its place, whether all of it is there, and
@@ -76,6 +82,8 @@ def timing_sections(figures: dict[str, Any]) -> Iterator[str]:
     if "pnr" in figures:
         yield _PNR
         yield from _pnr(figures["pnr"])
+    if "pnr_units" in figures:
+        yield from _pnr_units(figures["pnr_units"])
     if "sweep" in figures:
         sweep = figures["sweep"]
         yield _SWEEP
@@ -104,6 +112,17 @@ def _pnr(reports: list[dict[str, Any]]) -> Iterator[str]:
     if "tiny" in reached:
         yield _below(_AIMED_ENGINE, f"MHz for the tiny engine on speed grade {_AIMED_SPEED}", {
             "`tiny`": reached["tiny"]})
+
+
+def _pnr_units(reports: list[dict[str, Any]]) -> Iterator[str]:
+    yield _PNR_UNITS
+    for report in reports:
+        yield f"`{report['name']}`, {report['device']}, speed grade {report['speed']}, {report['nextpnr']}:"
+        yield _pnr_table("unit", pnr_units_rows(report))
+
+
+def _pnr_table(first: str, rows: list[list[str]]) -> str:
+    return markdown([first, *PNR_HEAD], [[*row[:-2], *_code(row[-2:])] for row in rows], left=(0, 10, 11))
 
 
 def _below(aim: float, what: str, reached: dict[str, float]) -> str:

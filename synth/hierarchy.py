@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Design", "Macro"]
 
 _MODULE = re.compile(r"^module (\\?)(\S+?) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _INSTANCE = re.compile(r"^  \\?(\S+) +\\?\S+ +\($", re.MULTILINE)
 _MEMORY = re.compile(r"^ *reg \[(\d+):0\] \S+ ?\[(\d+):0\];$", re.MULTILINE)
-_PORT = re.compile(r"^ *(input|output|inout) .*;\n", re.MULTILINE)
+_PORT = re.compile(r"^ *(input|output|inout) (?:\[(\d+):0\] )?\\?(\S+?) ?;\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, order=True)
@@ -54,10 +55,16 @@ class Design:
         """Name of every module by its path below the top, without the numbers that keep names apart."""
         return {re.sub(r"\$\d+", "", name.removeprefix(self.top).removeprefix(".")): name for name in self._modules}
 
-    def part(self, root: str, cut: Collection[str]) -> str:
-        """Verilog of a module and of all below it; modules in ``cut`` are left as black boxes."""
-        return "".join(f"(* blackbox *)\n{_stub(self._modules[name])}" if name in cut and name != root
-                       else self._modules[name] for name in self._below(root, cut))
+    def part(self, root: str, cut: Collection[str], black_boxes: bool = True) -> str:
+        """Verilog of a module and of all below it; modules in ``cut`` are left as black boxes, or not at all."""
+        left = {name: f"(* blackbox *)\n{_stub(self._modules[name])}" * black_boxes for name in self.outside(root, cut)}
+        return "".join(left.get(name, self._modules[name]) for name in self._below(root, cut))
+
+    def ports(self, name: str) -> list[dict[str, Any]]:
+        """Ports of a module: ``name``, ``direction`` and ``width``, as :func:`hdl.verilog.emit` tells those of the top.
+        """
+        return [{"name": port, "direction": direction, "width": int(high or 0) + 1}
+                for direction, high, port in _PORT.findall(self._modules[name])]
 
     def outside(self, root: str, cut: Collection[str]) -> list[str]:
         """The modules that :meth:`part` leaves as black boxes, each once."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from synth import mapping
 from synth.cells import FPGA
-from synth.pnr_harness import CLOCK, INSTANCE, harness
+from synth.pnr_harness import CHAINS, CLOCK, INSTANCE, Harness, harness
 from synth.pnr_tool import Nextpnr, NextpnrError, find
 from synth.yosys import Progress, report
 from synth.yosys import find as find_yosys
@@ -150,7 +150,8 @@ class PnrReport:
 
 
 def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, device: str = "LFE5U-85F",
-                    speed: int = 8, seeds: int = 1, clock: str = CLOCK, progress: Progress | None = None) -> PnrReport:
+                    speed: int = 8, seeds: int = 1, clock: str = CLOCK, inside: Sequence[Harness] = (),
+                    progress: Progress | None = None) -> PnrReport:
     """Put a design on an ECP5, between the registers of :mod:`synth.pnr_harness`.
 
     A design that takes more than the part has is not placed: its report says what it takes after synthesis.
@@ -171,6 +172,8 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
         How often to place and route, each time from another seed: 1, 2, ...
     clock : str
         The port for the clock.
+    inside : sequence of Harness
+        What stands for modules that ``verilog`` does not have, each there once.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
 
@@ -189,7 +192,7 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
     around = harness(top, ports, clock)
     stage = f"placing and routing {top} on {device}-{speed}"
     report(progress, f"synthesis of {top} for ECP5")
-    files = {"design.v": verilog + around.verilog}
+    files = {"design.v": "".join([verilog, *(each.verilog for each in (*inside, around))])}
     mapped = yosys.run(mapping.fpga_script(around.name, True, "ecp5", netlist=True), files, ["net.json", "stat.json"],
                        f"synthesis of {top} (target ecp5)")
     taken, has = _mapped(mapped["stat.json"]), DEVICES[device]
@@ -202,7 +205,8 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
                                  for name, bel in _BELS.items()})
             runs.append(read_run(outcome, seed))
         report(progress, stage, seeds, seeds)
-    used = replace(taken, luts=taken.luts - around.luts, flip_flops=taken.flip_flops - around.flip_flops)
+    used = replace(taken, luts=taken.luts - sum(each.luts for each in (*inside, around)),
+                   flip_flops=taken.flip_flops - sum(each.flip_flops for each in (*inside, around)))
     return PnrReport(top, device, speed, yosys.version, nextpnr.version, used, has, tuple(runs))
 
 
@@ -246,6 +250,9 @@ _CELL = re.compile(r"(_(TRELLIS_FF|TRELLIS_DPR16X4|DP16KD|MULT18X18D|LUT4|CCU2C|
                    r"(?![A-Za-z]))+.*$")
 
 
+_HARNESS = re.compile(rf"^{INSTANCE}\.|\b({'|'.join(CHAINS)})\.")
+
+
 def _plain(name: str) -> str:
     """A name without the harness, and without what tools append to the design's names."""
-    return _CELL.sub("", name.removeprefix(f"{INSTANCE}."))
+    return _CELL.sub("", _HARNESS.sub("", name))

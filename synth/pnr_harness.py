@@ -4,18 +4,24 @@ Inputs come from a scan chain. Outputs go into registers, which a second chain f
 the design is dropped. Each path of the design, from its inputs and to its outputs too, is then one from register to
 register, the clock is on the part's clock network, and no pin's delay counts. Out of context, as nextpnr calls it, the
 clock would have to go through the fabric.
+
+A module inside the design that is not to be placed with it has such chains in its place.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLOCK", "INSTANCE", "Harness", "harness"]
+__all__ = ["CHAINS", "CLOCK", "INSTANCE", "Harness", "harness", "stand_in"]
 
 INSTANCE = "design"
 """Name of the design inside the harness."""
+
+CHAINS = ("scan_chain", "fold_chain")
+"""Names of the chains, whose registers have the names of the ports that they stand for."""
 
 CLOCK = "aclk"
 """The clock's port, of design and harness."""
@@ -23,12 +29,12 @@ CLOCK = "aclk"
 
 @dataclass(frozen=True)
 class Harness:
-    """Verilog around a design, and what of the result is not the design's.
+    """Verilog around or inside a design, and what of the result is not the design's.
 
     Parameters
     ----------
     name : str
-        The top module.
+        The module.
     verilog : str
         Its text, without the design.
     flip_flops, luts : int
@@ -58,47 +64,127 @@ def harness(top: str, ports: Sequence[dict[str, Any]], clock: str = CLOCK) -> Ha
     ValueError
         If there is no such clock, or no input or output besides.
     """
-    inputs = [port for port in ports if port["direction"] == "input" and port["name"] != clock]
-    outputs = [port for port in ports if port["direction"] == "output"]
-    if len(ports) == len(inputs) + len(outputs) or not inputs or not outputs:
-        raise ValueError(f"{top} needs a clock {clock}, an input and an output to be placed and routed, not the ports "
-                         f"{', '.join(port['name'] for port in ports)}")
-    name = f"{top}_harness"
-    pins = [f".{clock}({clock})"]
-    widths = []
-    for of, bits in ((inputs, "scan"), (outputs, "seen")):
-        first = 0
-        for port in of:
-            pins.append(f".{port['name']}({bits}[{first + port['width'] - 1}:{first}])")
-            first += port["width"]
-        widths.append(first)
-    into, out = widths
-    chains = f"{top}_scan", f"{top}_fold"
-    # Each chain stays a module: its registers would otherwise be merged with equal ones of the design.
+    chains = _Chains(top, ports, clock)
+    name = f"{chains.name}_harness"
+    pins = [f".{clock}({clock})", *chains.pins("scan", chains.inputs), *chains.pins("seen", chains.outputs)]
     verilog = f"""\
-(* keep_hierarchy *)
-module {chains[0]} (input {clock}, input scan_in, output reg [{into - 1}:0] scan);
-  always @(posedge {clock}) scan <= {{scan, scan_in}};
-endmodule
-
-(* keep_hierarchy *)
-module {chains[1]} (input {clock}, input [{out - 1}:0] seen, output scan_out);
-  reg [{out - 1}:0] capture, fold;
-  assign scan_out = fold[{out - 1}];
-  always @(posedge {clock}) begin
-    capture <= seen;
-    fold <= capture ^ {{fold, 1'b0}};
-  end
-endmodule
-
+{chains.scan(chains.inputs)}
+{chains.fold(chains.outputs)}
 module {name} (input {clock}, input scan_in, output scan_out);
-  wire [{into - 1}:0] scan;
-  wire [{out - 1}:0] seen;
-  {chains[0]} inputs (.{clock}({clock}), .scan_in(scan_in), .scan(scan));
-  {chains[1]} outputs (.{clock}({clock}), .seen(seen), .scan_out(scan_out));
-  {top} {INSTANCE} (
+  wire [{_width(chains.inputs) - 1}:0] scan;
+  wire [{_width(chains.outputs) - 1}:0] seen;
+  {chains.instances("scan_in", "scan_out")}
+  {_named(top)} {INSTANCE} (
     {("," + chr(10) + "    ").join(pins)}
   );
 endmodule
 """
-    return Harness(name, verilog, into + 2 * out, out - 1)
+    return Harness(name, verilog, _width(chains.inputs) + 2 * _width(chains.outputs), _width(chains.outputs) - 1)
+
+
+def stand_in(module: str, ports: Sequence[dict[str, Any]], clock: str) -> Harness:
+    """What stands for a module: what goes into it is captured and folded, and the result is what it scans out.
+
+    Parameters
+    ----------
+    module : str
+        The module's name.
+    ports : sequence of dict
+        Its ports, as for :func:`harness`.
+    clock : str
+        The port for the clock.
+
+    Raises
+    ------
+    ValueError
+        As :func:`harness`.
+    """
+    chains = _Chains(module, ports, clock)
+    taken, given = ([_named(port["name"]) for port in reversed(of)] for of in (chains.inputs, chains.outputs))
+    verilog = f"""\
+{chains.scan(chains.outputs)}
+{chains.fold(chains.inputs)}
+module {_named(module)} ({", ".join(_named(port["name"]) for port in ports)});
+  input {clock};
+  {_declared("input", chains.inputs)};
+  {_declared("output", chains.outputs)};
+  wire [{_width(chains.outputs) - 1}:0] scan;
+  wire [{_width(chains.inputs) - 1}:0] seen = {{{", ".join(taken)}}};
+  wire folded;
+  assign {{{", ".join(given)}}} = scan;
+  {chains.instances("folded", "folded")}
+endmodule
+"""
+    return Harness(module, verilog, _width(chains.outputs) + 2 * _width(chains.inputs), _width(chains.inputs) - 1)
+
+
+class _Chains:
+    """The chains for the ports of a module, as Verilog.
+
+    Each stays a module: its registers would otherwise be merged with equal ones of the design.
+    """
+
+    def __init__(self, module: str, ports: Sequence[dict[str, Any]], clock: str) -> None:
+        self.inputs = [port for port in ports if port["direction"] == "input" and port["name"] != clock]
+        self.outputs = [port for port in ports if port["direction"] == "output"]
+        if len(ports) == len(self.inputs) + len(self.outputs) or not self.inputs or not self.outputs:
+            raise ValueError(f"{module} needs a clock {clock}, an input and an output to be placed and routed, not the "
+                             f"ports {', '.join(port['name'] for port in ports)}")
+        self.name = re.sub(r"\W", "_", module)
+        self._clock = clock
+
+    def scan(self, ports: Sequence[dict[str, Any]]) -> str:
+        """Gives values to ports, a bit in a cycle."""
+        bits = ", ".join(_named(port["name"]) for port in reversed(ports))
+        return f"""\
+(* keep_hierarchy *)
+module {self.name}_scan (input {self._clock}, input scan_in, output [{_width(ports) - 1}:0] scan);
+  {_declared("reg", ports)};
+  assign scan = {{{bits}}};
+  always @(posedge {self._clock}) {{{bits}}} <= {{{bits}, scan_in}};
+endmodule
+"""
+
+    def fold(self, ports: Sequence[dict[str, Any]]) -> str:
+        """Captures the values of ports, and makes one bit of them all."""
+        bits, last = ", ".join(_named(port["name"]) for port in reversed(ports)), _width(ports) - 1
+        return f"""\
+(* keep_hierarchy *)
+module {self.name}_fold (input {self._clock}, input [{last}:0] seen, output scan_out);
+  {_declared("reg", ports)};
+  reg [{last}:0] scan_fold;
+  assign scan_out = scan_fold[{last}];
+  always @(posedge {self._clock}) begin
+    {{{bits}}} <= seen;
+    scan_fold <= {{{bits}}} ^ {{scan_fold, 1'b0}};
+  end
+endmodule
+"""
+
+    def instances(self, scan_in: str, scan_out: str) -> str:
+        """Both chains, between the wires ``scan`` and ``seen`` of the module that they are in."""
+        clock, (scan, fold) = f".{self._clock}({self._clock})", CHAINS
+        return (f"{self.name}_scan {scan} ({clock}, .scan_in({scan_in}), .scan(scan));\n"
+                f"  {self.name}_fold {fold} ({clock}, .seen(seen), .scan_out({scan_out}));")
+
+    @staticmethod
+    def pins(wire: str, ports: Sequence[dict[str, Any]]) -> list[str]:
+        """Connections of ports to the bits of a wire."""
+        pins, first = [], 0
+        for port in ports:
+            pins.append(f".{_named(port['name'])}({wire}[{first + port['width'] - 1}:{first}])")
+            first += port["width"]
+        return pins
+
+
+def _width(ports: Sequence[dict[str, Any]]) -> int:
+    return sum(port["width"] for port in ports)
+
+
+def _declared(kind: str, ports: Sequence[dict[str, Any]]) -> str:
+    return "; ".join(f"{kind} [{port['width'] - 1}:0] {_named(port['name'])}" for port in ports)
+
+
+def _named(name: str) -> str:
+    """A name as Verilog takes it, whatever is in it, a keyword too."""
+    return f"\\{name} "

@@ -140,6 +140,12 @@ def _pnr(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     return pnr(progress)
 
 
+def _pnr_units(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.bench_timing import pnr_units
+
+    return pnr_units(progress)
+
+
 def _sweep(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.bench_timing import sweep
 
@@ -183,7 +189,7 @@ def _toggles(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 _SECTIONS: dict[str, _Section] = {"engine_shipped": _engine_shipped, "toggles": _toggles, "engine": _engine,
                                  "engine_area": _engine_area, "shipped": _shipped, "throughput": _throughput,
                                  "area": _area, "timing": _timing, "timing_units": _timing_units, "pnr": _pnr,
-                                 "sweep": _sweep, "golden": _golden}
+                                 "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
 
 
 def add(commands: Any) -> None:

@@ -11,7 +11,7 @@ from cdma.options import add_command, configurations, core_options, engine, engi
 from cdma.output import print_json
 from cdma.progress import Progress
 from cdma.sweep_plot import sweep_plot
-from cdma.timing_output import cells_text, pnr_text, sweep_text
+from cdma.timing_output import cells_text, pnr_text, pnr_units_text, sweep_text
 
 if TYPE_CHECKING:
     from hdl.config import CoreConfig
@@ -25,15 +25,17 @@ Memories are macros that end and start paths: their set-up time and their time f
 of 32 kbit at 45 nm (50 and 310 ps) unless you give yours.
 
 With --target ecp5 the design is really placed and routed on a Lattice ECP5, between registers that stand for its pins;
-that takes minutes for a core, and up to an hour for an engine of several lanes. It needs the extra 'boards' of this
-package. With --sweep both cores are measured over beats and pipelines, and the default engine over lanes and pipelines:
-area, clock and throughput, and which of them no other beats."""
+that takes minutes for a core, and up to an hour for an engine of several lanes; with --units each unit of the engine is
+placed by itself, between such registers as well. It needs the extra 'boards' of this package. With --sweep both cores
+are measured over beats and pipelines, and the default engine over lanes and pipelines: area, clock and throughput, and
+which of them no other beats."""
 
 _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        both cores in your own cell library (.lib or .lib.gz)
   cdma timing --engine tiny --liberty nangate45.lib          unit by unit, and all together
   cdma timing paper_compressor --target ecp5 --seeds 3       place and route on an ECP5, best and median of three
   cdma timing --engine tiny --target ecp5 --speed 6
+  cdma timing --engine default --target ecp5 --units         unit by unit, even where the whole does not fit
   cdma timing --sweep --liberty nangate45.lib --plot sweep.svg"""
 
 
@@ -58,6 +60,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--speed", type=int, choices=(6, 7, 8), default=8, help="its speed grade (default: 8)")
     parser.add_argument("--seeds", type=_positive, default=1, metavar="N",
                         help="place and route so often, and tell the best and the median (default: 1)")
+    parser.add_argument("--units", action="store_true",
+                        help="with --engine and --target ecp5: each unit by itself instead of the whole engine")
     parser.add_argument("--sweep", action="store_true", help="beats, lanes and pipelines instead of one configuration")
     parser.add_argument("--plot", metavar="FILE.svg", help="with --sweep: plot area and throughput")
     json_option(parser)
@@ -90,6 +94,11 @@ def run(call: argparse.Namespace) -> int:
             Path(call.plot).write_text(sweep_plot(sweep["points"]), encoding="utf-8")
         print_json(sweep) if call.json else print(sweep_text(sweep))
         return 0
+    if call.units:
+        with Progress() as progress:
+            report = placed_units(engine(call.engine, call.settings), call.device, call.speed, call.seeds, progress)
+        print_json(report) if call.json else print(pnr_units_text(report))
+        return 0
     configs = [engine(call.engine, call.settings)] if call.engine else configurations(call)
     with Progress() as progress:
         reports = [_report(config, call, progress) for config in configs]
@@ -107,6 +116,9 @@ def _check(call: argparse.Namespace) -> None:
         raise ValueError("--liberty is for --target cells, not ecp5")
     if call.engine is not None and call.configurations:
         raise ValueError(f"give --engine {call.engine} or {' '.join(call.configurations)}, not both")
+    if call.units and (call.engine is None or call.target != "ecp5"):
+        raise ValueError("--units places the units of an engine: give it --engine PRESET and --target ecp5 (in cells "
+                         "engines are timed unit by unit anyway)")
     if call.sweep and (call.engine or call.configurations or call.settings or call.target != "cells"):
         raise ValueError("--sweep measures configurations of its own in cells: give it none, and no --set or --target")
     if call.plot and not call.sweep:
@@ -148,6 +160,15 @@ def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: in
     made = emit(config)
     return place_and_route(made.text, config.name, made.ports, device=device, speed=speed, seeds=seeds,
                            progress=progress).as_dict()
+
+
+def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
+    """The units of an engine placed and routed, as ``--json`` prints them."""
+    from hdl.verilog import emit
+    from synth.pnr_units import place_units
+
+    progress(f"generating {config.name}", 0, 0)
+    return place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress).as_dict()
 
 
 def swept(liberty: str, recipe: str, tool: str | None, progress: Progress) -> dict[str, Any]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import synth.pnr
+import synth.pnr_units
 import synth.sweep
 import synth.timing_units
 from cdma.sweep_plot import sweep_plot, ticks
 from cdma.timing_output import cells_text
+from hdl.engine_config import EngineConfig
 from synth.hierarchy import Design
 
 _LIBRARY = Path(__file__).parents[1] / "synth/tiny.lib"
@@ -54,24 +57,20 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"{part['part']}.{worst['start']}" in line and f"{worst['mhz']:.0f}" in line
 
 
-def _placed(name: str, mhz: float) -> dict[str, Any]:
+def _report(name: str, mhz: float) -> synth.pnr.PnrReport:
     stages = (synth.pnr.PnrStage("clk-to-q", 0.5, "a"), synth.pnr.PnrStage("routing", 6.5, "a"))
     path = synth.pnr.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
     runs = tuple(synth.pnr.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
     return synth.pnr.PnrReport(name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", synth.pnr.Resources(1200, 1100, 3, 0),
-                               synth.pnr.Resources(43848, 43848, 108, 72), runs).as_dict()
+                               synth.pnr.Resources(43848, 43848, 108, 72), runs)
 
 
 def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    class _Report:
-        def __init__(self, name: str) -> None:
-            self.as_dict = lambda: _placed(name, 151.0)
-
-    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> _Report:
+    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> synth.pnr.PnrReport:
         given.update(named, ports=len(ports), module=f"module {name}(" in text)
-        return _Report(name)
+        return _report(name, 151.0)
 
     monkeypatch.setattr(synth.pnr, "place_and_route", place_and_route)
     outcome = cdma("timing", "narrow_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
@@ -83,6 +82,33 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_narrow_compressor"))
     assert line.split() == ["cdma_narrow_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
                             "core.first", "core.last"]
+
+
+def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def place_units(config: EngineConfig, text: str, **named: Any) -> synth.pnr_units.PlacedUnits:
+        given.update(named, lanes=config.lanes, module=f"module {config.name}(" in text)
+        report = _report("cdma_tiny_engine.control", 151.0)
+        units = (synth.pnr_units.PlacedUnit("lane control", 2, synth.pnr.Resources(2400, 2200, 6, 0), report),
+                 synth.pnr_units.PlacedUnit("control", 1, report.used, replace(report, runs=())))
+        return synth.pnr_units.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
+                                           report.available, units)
+
+    monkeypatch.setattr(synth.pnr_units, "place_units", place_units)
+    call = ["timing", "--engine", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
+    outcome = cdma(*call)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (given["device"], given["speed"], given["seeds"], given["lanes"], given["module"]) == (
+        "LFE5U-85F", 8, 3, 1, True)
+    assert "cdma_tiny_engine, each unit by itself on LFE5U-45F, speed grade 6" in outcome.out
+    rows = {line.partition("  ")[0]: line.split() for line in outcome.out.splitlines()}
+    assert rows["lane control"][2:] == ["150.0", "149.0", "2,400", "2,200", "6", "0", "7.00", "6.50", "5", "core.first",
+                                        "core.last"]
+    assert rows["control"][1:] == ["too", "large", "1,200", "1,100", "3", "0"]
+    assert rows["total"][1:] == ["3,600", "3,300", "9", "0"]
+    found = cdma(*call, "--json").json
+    assert (found["total"]["luts"], found["units"][0]["best"]["mhz"]) == (3600, 150.0)
 
 
 def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> synth.sweep.SweepPoint:
@@ -156,6 +182,8 @@ def test_ticks_are_round(top: float, values: list[float]) -> None:
     (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
     (["--sweep", "--target", "ecp5"], "--sweep measures configurations of its own"),
+    (["--units", "--target", "ecp5"], "--units places the units of an engine: give it --engine PRESET and --target"),
+    (["--units", "--engine", "tiny", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
     (["--plot", "x.svg", "--liberty", _LIBRARY], "--plot is for --sweep"),
     (["--target", "ecp5", "--seeds", "0"], "must be 1 or more, not 0"),
     (["--liberty", _LIBRARY, "--memory-setup", "soon"], "must be a time in ps from 0 to a million, not 'soon'"),

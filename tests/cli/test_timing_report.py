@@ -39,6 +39,11 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cdma.bench_timing, "placed",
                         lambda config, device, speed, *more: _PLACED | {"name": config.name, "speed": speed} | (
                             {"best": None, "runs": [], "median_mhz": None} if config.name == "cdma_engine" else {}))
+    units = [_PLACED | {"name": "control", "instances": 1},
+             _PLACED | {"name": "glue", "instances": 1, "best": None, "runs": [], "median_mhz": None}]
+    monkeypatch.setattr(cdma.bench_timing, "placed_units", lambda config, device, speed, *more: {
+        "name": config.name, "device": device, "speed": speed, "nextpnr": "nextpnr-1", "units": units,
+        "available": _PLACED["available"], "total": {"luts": 14000, "flip_flops": 4000, "block_ram": 4, "dsp": 0}})
     points = [{"design": "engine", "lanes": lanes, "beat_bytes": 32, "pipeline": "small", "kge": 100.0 * lanes,
                "mhz": 500.0, "gb_per_s": 16.0 * lanes, "front": lanes > 1, "start": "a", "end": "b"}
               for lanes in (1, 2)]
@@ -46,7 +51,7 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
         "library": "cells", "recipe": "fast", "tool": "a timer", "points": points})
     progress: Any = None
     figures = (cdma.bench_timing.timing_units("cells.lib", progress) | cdma.bench_timing.pnr(progress)
-               | cdma.bench_timing.sweep("cells.lib", progress))
+               | cdma.bench_timing.pnr_units(progress) | cdma.bench_timing.sweep("cells.lib", progress))
     assert [row["preset"] for row in figures["timing_units"]] == ["default", "tiny"]
     assert "parts" not in figures["timing_units"][0]
     speeds = [row["speed"] for row in figures["pnr"]]
@@ -58,6 +63,12 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of so many seeds; the part has 83,640 LUTs" in page
     assert "| `cdma_tiny_engine` | 2 | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
     assert "| `cdma_engine` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
+    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "default"]
+    assert "stages" not in figures["pnr_units"][0]["units"][0]["best"]["path"]
+    assert "`cdma_engine`, LFE5U-85F, speed grade 8, nextpnr-1:" in page
+    assert "| control | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
+    assert "| glue | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
+    assert "| total |  |  | 14,000 | 4,000 | 4 | 0 |  |  |  |  |  |" in page
     assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
     assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
     assert "](sweep.svg)" in page

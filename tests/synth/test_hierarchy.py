@@ -68,6 +68,19 @@ def test_what_is_cut_out_is_a_black_box_with_its_ports(design: Design) -> None:
     assert "top.odd" in part
 
 
+def test_what_is_cut_out_may_be_left_out(design: Design) -> None:
+    part = design.part("top", ["top.lane0"], black_boxes=False)
+    assert "\\top.lane0 lane0 (" in part.replace("  ", " ")
+    assert "module \\top.lane0 (" not in part and "inner" not in part
+
+
+def test_ports_of_a_module(design: Design) -> None:
+    assert design.ports("top.lane0") == [{"name": "clk", "direction": "input", "width": 1},
+                                         {"name": "data", "direction": "output", "width": 8}]
+    escaped = Design(_VERILOG.replace("[7:0] data", "[7:0] \\data$1 "), "top")
+    assert [port["name"] for port in escaped.ports("top.lane0")] == ["clk", "data$1"]
+
+
 def test_memories_of_a_part(design: Design) -> None:
     assert design.macros("top", [], 2048) == {Macro(512, 8): 1, Macro(256, 16): 1}
     assert design.macros("top.lane0", ["top.lane0", "top.lane0.inner"], 16) == {Macro(512, 8): 1, Macro(4, 8): 1}

@@ -75,7 +75,7 @@ def test_the_harness_has_the_registers_it_says() -> None:
     around = harness("top", _PORTS)
     # A scan chain of eight bits, eight outputs captured and folded: the first of the chain needs no gate.
     assert (around.name, around.flip_flops, around.luts) == ("top_harness", 24, 7)
-    assert ".a(scan[7:0])" in around.verilog and ".q(seen[7:0])" in around.verilog
+    assert ".\\a (scan[7:0])" in around.verilog and ".\\q (seen[7:0])" in around.verilog
 
 
 @pytest.mark.parametrize("ports", [_PORTS[1:], _PORTS[:2], [_PORTS[0], _PORTS[2]]])
