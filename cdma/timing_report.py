@@ -45,7 +45,8 @@ _PNR_UNITS = """\
 Each unit of an engine by itself, as `cdma timing --engine PRESET --target ecp5 --units` does it, with one seed. A unit
 stands between registers, and registers stand for the units cut out of it: they have the names of ports, and a path from
 unit to unit counts in both, up to the border. LUTs, flip-flops and block RAMs are those of all of its instances, the
-path is that of its slowest part."""
+path is that of its slowest part. Together they take more LUTs than the engine as a whole, which is mapped across the
+borders."""
 
 _TRIED = """\
 What limits the decompressors: a tag lies wherever the line before it ends. Its place, whether all of it is there, and
