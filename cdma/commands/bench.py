@@ -198,8 +198,8 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("--only", action="append", choices=tuple(_SECTIONS), help="measure this alone; may be repeated")
     parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2, and for timing")
-    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too; with --only, others that "
-                        "are in the file stay")
+    parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too, section by section; "
+                        "with --only, others that are in the file stay")
     parser.add_argument("--compare", nargs="+", metavar="FILE", help="print the change of every figure from an older "
                         "file to a newer one, or to what is measured when one is given")
     parser.add_argument("--fail-over", type=amount, metavar="PERCENT", help="with --compare: exit code 1 when a figure "
@@ -238,15 +238,22 @@ def _check(call: argparse.Namespace) -> None:
 
 def _measured(call: argparse.Namespace) -> dict[str, Any]:
     """The figures of the sections that are asked for, written to a file where one is named."""
+    path = Path(call.output) if call.output else None
+    kept = read_figures(path) if path and path.exists() and path.stat().st_size else {}
     figures: dict[str, Any] = {}
     with Progress() as progress:
         for name in call.only or _SECTIONS:
             figures |= _SECTIONS[name](call, progress)
-    if call.output:
-        path = Path(call.output)
-        kept = json.loads(path.read_text(encoding="utf-8")) if call.only and path.exists() else {}
-        path.write_text(json.dumps(kept | figures, indent=1) + "\n", encoding="utf-8")
+            if path:
+                # All of them take hours: what has been measured stays, whatever comes after.
+                _write(path, kept | figures)
+    if path and not call.only:
+        _write(path, figures)
     return figures
+
+
+def _write(path: Path, figures: dict[str, Any]) -> None:
+    path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def _compared(call: argparse.Namespace, comparison: Comparison) -> int:

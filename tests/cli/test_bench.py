@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cdma.commands import bench as bench_command
 from cdma.report import performance_page
 from golden import bench
 from tests.docs.pages import ROOT
@@ -36,6 +37,25 @@ def test_one_section_leaves_the_others_of_a_file(cdma, quick: None, tmp_path: Pa
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["area"] == []
     assert figures["golden"]["crc32c"] == 1.0
+
+
+def test_what_was_measured_stays_when_a_later_section_fails(
+        cdma, fails, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> dict[str, object]:
+        raise ValueError("there is no such tool")
+
+    monkeypatch.setattr(bench_command, "_SECTIONS", {"toggles": lambda *given: {"toggles": [1]}, "golden": fail})
+    path = tmp_path / "figures.json"
+    path.write_text('{"area": [], "golden": {}, "toggles": []}')
+    for only in ([], ["--only", "toggles", "--only", "golden"]):
+        assert "there is no such tool" in fails("bench", *only, "--output", "figures.json")
+        assert json.loads(path.read_text()) == {"area": [], "golden": {}, "toggles": [1]}
+    # A whole run leaves nothing of the run before, and an empty file is none.
+    monkeypatch.setattr(bench_command, "_SECTIONS", {"toggles": lambda *given: {"toggles": [2]}})
+    for before in (path.read_text(), ""):
+        path.write_text(before)
+        assert cdma("bench", "--json", "--output", "figures.json").code == 0
+        assert json.loads(path.read_text()) == {"toggles": [2]}
 
 
 _STALE = "the cores changed: make bench (or cdma bench --only shipped --output docs/performance.json; make docs)"
@@ -73,4 +93,6 @@ def test_the_page_of_all_figures_has_every_section() -> None:
 def test_mistakes(fails) -> None:
     assert "golden" in fails("bench", "--only", "speed")
     assert "--liberty" in fails("bench", "--only", "timing")
+    Path("damaged.json").write_text("{")
+    assert "damaged.json is no JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
     assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
