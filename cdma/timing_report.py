@@ -119,11 +119,8 @@ def _pnr_units(reports: list[dict[str, Any]]) -> Iterator[str]:
     yield _PNR_UNITS
     for report in reports:
         yield f"`{report['name']}`, {report['device']}, speed grade {report['speed']}, {report['nextpnr']}:"
-        yield _pnr_table("unit", pnr_units_rows(report))
-
-
-def _pnr_table(first: str, rows: list[list[str]]) -> str:
-    return markdown([first, *PNR_HEAD], [[*row[:-2], *_code(row[-2:])] for row in rows], left=(0, 10, 11))
+        yield markdown(["unit", *PNR_HEAD], [[*row[:-2], *_code(row[-2:])] for row in pnr_units_rows(report)],
+                       left=(0, 10, 11))
 
 
 def _below(aim: float, what: str, reached: dict[str, float]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 from hdl.engine_config import EngineConfig
@@ -164,5 +164,4 @@ def _mhz(placed: PnrReport) -> float:
 
 
 def _sum(all_of: Iterable[Resources]) -> Resources:
-    taken = [asdict(each) for each in all_of]
-    return Resources(**{name: sum(each[name] for each in taken) for name in ("luts", "flip_flops", "block_ram", "dsp")})
+    return Resources(*map(sum, zip(*map(astuple, all_of), strict=True)))
