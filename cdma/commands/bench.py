@@ -228,6 +228,8 @@ def run(call: argparse.Namespace) -> int:
 def _check(call: argparse.Namespace) -> None:
     if call.liberty is not None and not Path(call.liberty).is_file():
         raise ValueError(f"there is no cell library {call.liberty}")
+    if call.output and not Path(call.output).parent.is_dir():
+        raise ValueError(f"there is no folder {Path(call.output).parent} for --output {call.output}")
     if call.fail_over is not None and not call.compare:
         raise ValueError("--fail-over says when a comparison fails: give --compare too")
     if call.compare and len(call.compare) > 2:

@@ -93,6 +93,8 @@ def test_the_page_of_all_figures_has_every_section() -> None:
 def test_mistakes(fails) -> None:
     assert "golden" in fails("bench", "--only", "speed")
     assert "--liberty" in fails("bench", "--only", "timing")
+    assert "there is no folder nowhere for --output nowhere/figures.json" in fails(
+        "bench", "--only", "golden", "--output", "nowhere/figures.json")
     Path("damaged.json").write_text("{")
     assert "damaged.json is no JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
     assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
