@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cdma.output import count, fixed, table
 
 if TYPE_CHECKING:
-    from workload.characterise import Array, Coded
+    from workload.characterise.arrays import Array, Coded
 
 __all__ = ["CODINGS", "array_table", "characterise_text", "over_steps", "step_label", "total_table", "training"]
 

@@ -12,7 +12,7 @@ from cdma.html import document, html_table
 from cdma.output import count, fixed
 
 if TYPE_CHECKING:
-    from workload.characterise import Array, Coded
+    from workload.characterise.arrays import Array, Coded
 
 __all__ = ["characterise_page"]
 
@@ -29,7 +29,7 @@ def characterise_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Seq
     dumps
         What the dumps are called.
     arrays, totals
-        What :func:`workload.characterise.characterise` and :func:`workload.characterise.in_all` give.
+        What :func:`workload.characterise.arrays.characterise` and :func:`workload.characterise.arrays.in_all` give.
     """
     last = list({array.layer: array for array in sorted(arrays, key=lambda array: array.step or 0)}.values())
     plots = (_steps(arrays), _totals(totals), _ratios(last), _runs(arrays, last), _clustering(last))
@@ -108,7 +108,7 @@ def _has_zeros(array: Array) -> bool:
 
 def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float], list[float]]:
     """Share of the zeros in runs of each class of lengths, found, and expected of zeros at random places."""
-    from workload.density import strewn
+    from workload.characterise.density import strewn
 
     found, expected, total = [0.0] * len(classes), [0.0] * len(classes), 0
     for array in arrays:

@@ -121,7 +121,7 @@ def one_array(path: str, name: str | None, element: int | None, dtype: str | Non
     ValueError
         If the file cannot be read or has several arrays and none is named.
     """
-    from workload.load import load, raw_array
+    from workload.dumps import load, raw_array
 
     size = element and element // 8
     if path == "-":

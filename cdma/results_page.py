@@ -1,4 +1,4 @@
-"""The page of results: the figures of :mod:`workload.results` in words, tables and plots."""
+"""The page of results: the figures of :mod:`workload.results.figures` in words, tables and plots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def results_page(figures: dict[str, Any]) -> Page:
     Parameters
     ----------
     figures
-        What :func:`workload.results.results` gives.
+        What :func:`workload.results.figures.results` gives.
     """
     return Page("What the engine gains", [
         Section("", _summary(figures)),

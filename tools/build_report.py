@@ -15,10 +15,10 @@ from cdma.html import document, html_table
 from cdma.output import count, fixed
 from cdma.progress import Progress
 from cdma.results_page import results_page
-from workload.characterise import Coded, characterise, in_all
+from workload.characterise.arrays import Coded, characterise, in_all
 from workload.data import shipped_dumps
 from workload.plots import bars, legend
-from workload.results import results
+from workload.results.figures import results
 
 _TITLE = "What compressing activations gains"
 _CODINGS = {"blocks": "block stream", "zlib": "zlib", "rle": "RLE"}

@@ -33,8 +33,8 @@ from hdl.catalog import kinds
 from hdl.engine_config import engine_preset_names, load_engine
 from hdl.handover.register_map import register_page
 from hdl.handover.statuses import ADVICE, MEANINGS
-from workload.engine_share import summary
-from workload.results import alike, results
+from workload.results.figures import alike, results
+from workload.timeline.engine_share import summary
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONFIGURATION = """\
@@ -182,7 +182,7 @@ def engine_shares(figures: dict[str, Any]) -> str:
     presets = {preset: engines[load_engine(preset).name] for preset in engine_preset_names()
                if load_engine(preset).name in engines}
     about = ("Made by `make docs` from docs/performance.json. By direction: balance, share of the limit, cycles of "
-             "start; see workload/engine_share.py.")
+             "start; see workload/timeline/engine_share.py.")
     text = json.dumps({"about": about, "presets": presets}, indent=1)
     return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
@@ -194,7 +194,7 @@ def performance() -> dict[str, Any]:
 
 def shares() -> dict[Path, str]:
     """Path and text of what engines reach."""
-    return {ROOT / "workload/engine_share.json": engine_shares(performance())}
+    return {ROOT / "workload/timeline/engine_share.json": engine_shares(performance())}
 
 
 def results_figures() -> dict[str, Any]:

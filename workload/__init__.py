@@ -1,4 +1,4 @@
-"""Activations: capture, load, characterise, narrow; the swapping timeline; and the dumps that ship with the project."""
+"""Activations: their dumps, their capture, what coding gains on them, and what that is worth in a training step."""
 
 from __future__ import annotations
 

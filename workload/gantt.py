@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from math import floor, log10
 
-from workload.timeline import Slot, Timeline
+from workload.timeline.schedule import Slot, Timeline
 
 __all__ = ["gantt"]
 

@@ -7,8 +7,8 @@ from html import escape
 from itertools import pairwise
 from math import floor, log10
 
+from workload.plan.tuning_replay import Replay, Row
 from workload.plots import COLOURS
-from workload.tuning_replay import Replay, Row
 
 __all__ = ["picture"]
 

@@ -71,7 +71,7 @@ def _shape(text: str) -> tuple[int, ...]:
 def run(call: argparse.Namespace) -> int:
     """Measure and print."""
     from cdma.characterise_page import characterise_page
-    from workload.characterise import characterise, in_all
+    from workload.characterise.arrays import characterise, in_all
     from workload.data import shipped
 
     if call.report is not None and not Path(call.report).absolute().parent.is_dir():

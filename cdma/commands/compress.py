@@ -49,7 +49,7 @@ def run(call: argparse.Namespace) -> int:
     import numpy as np
 
     from golden import blocks, crc32c, zvc
-    from workload.load import own_element_bytes
+    from workload.dumps import own_element_bytes
 
     array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)

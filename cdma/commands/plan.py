@@ -121,8 +121,8 @@ def run(call: argparse.Namespace) -> int:
 def _tune(call: argparse.Namespace, timing: Timing) -> int:
     """Replay a training run, and print a row per rule and tensor."""
     from workload.data import DIGITS
+    from workload.plan.tuning_replay import replay, tracks
     from workload.tuning_plot import picture
-    from workload.tuning_replay import replay, tracks
 
     if call.output:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
@@ -214,13 +214,13 @@ def _is_network(sources: list[str]) -> bool:
 
 
 def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Plan:
-    from workload.compute import load_profile, profiled, roofline
-    from workload.densities import default_fillings, fillings_from_file
-    from workload.gpus import EFFICIENCY, gpu
     from workload.networks.catalog import load_network
     from workload.networks.tensors import tensors
     from workload.plan.network import plan_network
-    from workload.swapping import swapped
+    from workload.timeline.compute import load_profile, profiled, roofline
+    from workload.timeline.densities import default_fillings, fillings_from_file
+    from workload.timeline.gpus import EFFICIENCY, gpu
+    from workload.timeline.swapping import swapped
 
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")

@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Compute the figures and print or write the page."""
-    from workload.results import results
+    from workload.results.figures import results
 
     paths = [Path(path) for path in (call.output, call.report) if path is not None]
     for path in paths:

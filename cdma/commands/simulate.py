@@ -203,7 +203,7 @@ def _probability(text: str) -> float:
 def arrays_by_element(paths: list[Path], names: list[str] | None, element: int | None,
                       form: str | None, dtype: str | None = None) -> dict[int, dict[str, np.ndarray]]:
     """The arrays to send, narrowed where asked, by element size in bytes; of the shipped dump when no path is given."""
-    from workload.load import own_element_bytes
+    from workload.dumps import own_element_bytes
 
     groups: dict[int, dict[str, np.ndarray]] = {}
     for title, array in named_arrays(paths, names, element, dtype).items():
@@ -222,7 +222,7 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
         If one cannot be read, or two would have the same name.
     """
     from workload.data import shipped
-    from workload.load import load
+    from workload.dumps import load
 
     found: dict[str, np.ndarray] = {}
     for path in paths or [shipped()]:
@@ -235,8 +235,8 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
 
 
 def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | None) -> np.ndarray:
-    from workload.load import is_floating, type_name, values
-    from workload.narrow import narrow
+    from workload.dumps import is_floating, type_name, values
+    from workload.dumps.narrow import narrow
 
     if array.size == 0:
         raise ValueError(f"{title} is empty: there is nothing to simulate")

@@ -13,8 +13,8 @@ from cdma.progress import Progress
 from cdma.timeline_output import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
-    from workload.gpus import Gpu
-    from workload.study import Study
+    from workload.timeline.gpus import Gpu
+    from workload.timeline.study import Study
 
 _DESCRIPTION = """\
 Model one training step of a network whose activations are swapped to host memory, as vDNN does and Rhu et al. on top
@@ -105,8 +105,8 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[dict[str, Any], Study]:
-    from workload.gpus import EFFICIENCY, gpu
-    from workload.scenario import Scenario, build_engine
+    from workload.timeline.gpus import EFFICIENCY, gpu
+    from workload.timeline.scenario import Scenario, build_engine
 
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")
@@ -146,9 +146,9 @@ def _densities(call: argparse.Namespace, network: str) -> str:
 
 
 def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from workload.gpus import gpu
     from workload.networks.catalog import PAPER
-    from workload.paper import beside, headline
+    from workload.results.paper import beside, headline
+    from workload.timeline.gpus import gpu
 
     for option in ("densities", "profile", "gantt", "batch"):
         if getattr(call, option) is not None:
@@ -164,9 +164,9 @@ def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 
 def _lists() -> dict[str, Any]:
-    from workload.gpus import GPUS
     from workload.networks.catalog import NETWORKS, load_network
     from workload.networks.tensors import tensors
+    from workload.timeline.gpus import GPUS
 
     def one(name: str) -> dict[str, Any]:
         network = load_network(name)

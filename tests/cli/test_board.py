@@ -11,7 +11,7 @@ from synth.boards import build as builds
 from synth.boards.build import BoardError, Built, Use
 from synth.boards.catalog import BOARDS
 from workload.data import shipped
-from workload.load import load
+from workload.dumps import load
 
 _SMALL = ["--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
 _BUILT = Built(

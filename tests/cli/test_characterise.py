@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from golden import blocks, zvc
-from workload import rle
+from workload.characterise import rle
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 import verif.simulate
 from golden import zvc
-from workload.narrow import narrow
+from workload.dumps.narrow import narrow
 
 
 @pytest.fixture

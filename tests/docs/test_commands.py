@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
 from workload.data import shipped
-from workload.load import load
+from workload.dumps import load
 
 PAGES_WITH_COMMANDS = [page for page in PAGES if any(block.info == "sh" for block in blocks(page))]
 

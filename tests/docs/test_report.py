@@ -10,7 +10,7 @@ import numpy as np
 from golden import blocks
 from tests.docs.pages import ROOT
 from workload.data import shipped_dumps
-from workload.load import load
+from workload.dumps import load
 
 
 def test_the_report_has_a_page_of_every_shipped_dump_and_of_the_results(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.golden import reference
 from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
 from tests.golden.narrowing import narrowed, widened
 from workload.data import shipped
-from workload.load import load
+from workload.dumps import load
 
 
 @pytest.mark.parametrize("fallback", [True, False])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from golden.narrowing import Narrowing, narrow, widen
 from tests.golden.narrowing import edges, narrowed, widened
-from workload.narrow import narrow as rounded
+from workload.dumps.narrow import narrow as rounded
 
 _FORMS = [Narrowing.BFLOAT16, Narrowing.FLOAT16]
 _NAMES = {Narrowing.BFLOAT16: "bfloat16", Narrowing.FLOAT16: "float16"}

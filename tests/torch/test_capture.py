@@ -13,7 +13,7 @@ from tests.torch.networks import BATCH, Plain, Residual, images, nn, torch
 from workload import capture
 from workload.capturing import CaptureError
 from workload.capturing.manifest import read_manifest
-from workload.load import load
+from workload.dumps import load
 
 
 def kept(model: Any, output: Any) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from workload.capturing.manifest import read_manifest
-from workload.load import load
+from workload.dumps import load
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = '''

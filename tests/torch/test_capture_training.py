@@ -15,7 +15,7 @@ from tests.torch.networks import Plain, Residual, images, nn, torch, train
 from workload import capture
 from workload.capturing import CaptureError
 from workload.capturing.manifest import read_manifest
-from workload.load import load
+from workload.dumps import load
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_always_called", "_forward_hooks_with_kwargs")
 

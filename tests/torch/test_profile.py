@@ -17,7 +17,7 @@ from tests.torch.networks import Plain, images, nn, torch
 from workload import profile
 from workload.capturing import CaptureError, profiling
 from workload.capturing.profiling import Profiler, layer_times
-from workload.compute import load_profile
+from workload.timeline.compute import load_profile
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = {"name": "plain", "batch": 6, "input": [3, 8, 8], "layers": [

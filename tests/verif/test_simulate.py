@@ -14,8 +14,8 @@ from verif.simulate import simulate
 from verif.streaming import Tensor, build_core, stream
 from verif.throughput import latency, main, measure, table
 from workload.data import shipped
-from workload.load import load as load_dump
-from workload.narrow import narrow
+from workload.dumps import load as load_dump
+from workload.dumps.narrow import narrow
 
 
 @pytest.fixture(scope="module")

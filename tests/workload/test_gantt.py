@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from workload.compute import Compute
 from workload.gantt import gantt
 from workload.networks.builder import Builder
 from workload.networks.tensors import tensors
-from workload.timeline import Timeline, plain_dma, run
+from workload.timeline.compute import Compute
+from workload.timeline.schedule import Timeline, plain_dma, run
 
 SVG = "{http://www.w3.org/2000/svg}"
 

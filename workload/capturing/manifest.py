@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from workload.capturing.settings import CaptureError
-from workload.load.folder import FORMAT, MANIFEST, VERSION
+from workload.dumps.folder import FORMAT, MANIFEST, VERSION
 
 __all__ = ["Entry", "Manifest", "check_folder", "read_manifest"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from workload.capturing.storage import Weights, activation, storage_of
+from workload.dumps.formats import FORMATS
+from workload.dumps.narrow import narrow, widen
 from workload.extra import package
-from workload.formats import FORMATS
-from workload.narrow import narrow, widen
 
 __all__ = ["rounded"]
 

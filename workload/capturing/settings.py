@@ -105,7 +105,7 @@ class Names:
 
 
 def prefix(step: int) -> str:
-    """What the names of a step's arrays and its file begin with, as :mod:`workload.characterise` reads it."""
+    """What the names of a step's arrays and its file begin with, as :mod:`workload.characterise.arrays` reads it."""
     return f"step{step:06d}"
 
 

@@ -1,1 +1,1 @@
-"""What to compress: for every tensor a treatment, by the time of its transfer that computing does not hide."""
+"""Which treatment each tensor gets, by the time of its transfers that computing does not hide; and self-tuning."""

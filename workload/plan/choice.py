@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from golden.narrowing import WIDE_BYTES, Narrowing
-from workload.load import own_element_bytes
+from workload.dumps import own_element_bytes
 from workload.plan.cycles import Blocks, Timing
 from workload.plan.rounding import BOUNDS, Rounding, rounding
 from workload.plan.treatments import Treatment, expected, packed, treatments

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from workload.compute import Compute
 from workload.networks.tensors import Tensors
 from workload.plan.choice import EQUAL, Choice, Option, Plan, Tensor, Totals, always, least, network_tensor, never_of
 from workload.plan.cycles import Timing
-from workload.timeline import Timeline, run
+from workload.timeline.compute import Compute
+from workload.timeline.schedule import Timeline, run
 
 __all__ = ["plan_network"]
 
@@ -28,7 +28,7 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
     plan, compute
         The network, and what its steps take without swapping.
     chosen
-        Tensors that are swapped, see :func:`workload.swapping.swapped`.
+        Tensors that are swapped, see :func:`workload.timeline.swapping.swapped`.
     densities
         Of the tensors by name.
     timing, clock_mhz

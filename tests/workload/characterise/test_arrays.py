@@ -1,0 +1,253 @@
+"""Figures of arrays against the codecs on their own, sums over arrays, steps of training, worker processes, plots."""
+
+import xml.etree.ElementTree as ET
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden import blocks, zvc
+from workload import plots
+from workload.characterise import rle
+from workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
+from workload.characterise.entropy import bound_bytes
+from workload.dumps.narrow import narrow
+
+
+def maps(seed: int = 0, shape: tuple[int, ...] = (2, 6, 5, 7)) -> np.ndarray:
+    """Activations with some of each channel zero."""
+    rng = np.random.default_rng(seed)
+    return np.maximum(rng.standard_normal(shape) - rng.standard_normal((shape[1], *[1] * (len(shape) - 2))), 0).astype(
+        np.float32)
+
+
+def variant(array: Array, layout: str, narrowed: bool = False) -> Coded:
+    (found,) = [coded for coded in array.coded if coded.layout == layout and coded.narrowed == narrowed]
+    return found
+
+
+@pytest.mark.parametrize("narrowed", [False, True])
+@pytest.mark.parametrize(("layout", "axes"), [("NCHW", (0, 1, 2, 3)), ("NHWC", (0, 2, 3, 1)), ("CHWN", (1, 2, 3, 0))])
+def test_every_coding_in_every_layout(layout: str, axes: tuple[int, ...], narrowed: bool) -> None:
+    array = maps(shape=(3, 8, 20, 16))
+    found = variant(characterise_array(array), layout, narrowed)
+    raw = np.ascontiguousarray((narrow(array, 2, "float16") if narrowed else array).transpose(axes)).tobytes()
+    own = 2 if narrowed else 4
+    windows = [zlib.compress(raw[at:at + 4096], 6) for at in range(0, len(raw), 4096)]
+    assert found.raw_bytes == len(raw)
+    assert found.packed == {
+        "zvc8": zvc.compress(raw, 1).size, "zvc16": zvc.compress(raw, 2).size, "zvc32": zvc.compress(raw, 4).size,
+        "rle": rle.compress(raw, own).size, "zlib": sum(map(len, windows)), "blocks": blocks.compress(raw, own).size}
+    assert found.ratio("zlib") == len(raw) / sum(map(len, windows))
+    for name, size in {"zvc8": 1, "zvc16": 2, "zvc32": 4, "rle": own, "zlib": own, "blocks": own}.items():
+        elements = np.frombuffer(raw, f"<u{size}")
+        bound = bound_bytes(elements.size, int((elements != 0).sum()), size)
+        assert found.bounds[name] == pytest.approx(bound)
+        assert found.bound(name) == pytest.approx(len(raw) / bound)
+
+
+def test_stored_comes_first_in_the_layout_that_it_has() -> None:
+    array = maps()
+    there = characterise_array(array, layout="NCHW")
+    moved = characterise_array(np.ascontiguousarray(array.transpose(0, 2, 3, 1)), layout="NHWC")
+    assert moved.stored.layout == "NHWC"
+    assert moved.stored.form == "float32"
+    assert not moved.stored.narrowed
+    assert moved.stored == variant(there, "NHWC")
+    assert variant(moved, "CHWN", True) == variant(there, "CHWN", True)
+
+
+def test_arrays_without_channels_are_the_same_in_all_layouts() -> None:
+    found = characterise_array(maps(shape=(4, 33)))
+    assert {coded.layout for coded in found.coded} == {"NCHW", "NHWC", "CHWN"}
+    assert len({tuple(coded.packed.items()) for coded in found.coded if not coded.narrowed}) == 1
+
+
+def test_large_arrays_are_narrowed_as_small_ones() -> None:
+    array = maps(shape=(1 << 10, 3 << 9))
+    assert array.size > 1 << 20
+    found = variant(characterise_array(array, form="bfloat16"), "NCHW", True)
+    assert found.packed["zvc8"] == zvc.packed_bytes(narrow(array, 2, "bfloat16"), 1)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16, np.uint16])
+def test_short_values_are_not_narrowed(kind: type) -> None:
+    assert not any(coded.narrowed for coded in characterise_array(np.ones((4, 5), kind)).coded)
+
+
+def test_missing_bytes_of_the_last_element_are_zeros() -> None:
+    found = characterise_array(np.array([1, 0, 2, 0, 3], np.uint8)).stored
+    # Three elements of 16 bits, of which none is zero, and two of 32; the tags are those of a line.
+    assert (found.packed["zvc8"], found.packed["zvc16"], found.packed["zvc32"]) == (16 + 3, 8 + 6, 4 + 8)
+
+
+@pytest.mark.parametrize("size", [0, 64])
+def test_nothing_and_zeros_have_no_bound(size: int) -> None:
+    found = characterise_array(np.zeros(size, np.float32)).stored
+    assert found.bound("zvc32") is None
+    assert found.ratio("zvc32") == (size * 4 / 8 if size else None)
+
+
+@pytest.mark.parametrize(("name", "prefix", "layer", "step", "unit"), [
+    ("p020/conv0", "", "conv0", 20, "% of training"), ("step1500/fire4/concat", "", "fire4/concat", 1500, "step"),
+    ("epoch3/fc", "run", "run:fc", 3, "epoch"), ("fc", "epoch12", "fc", 12, "epoch"),
+    ("fire4/concat", "", "fire4/concat", None, None), ("pool2/out", "", "pool2/out", None, None),
+    ("conv1", "net", "net:conv1", None, None), ("p1", "", "p1", None, None)])
+def test_names_tell_layer_and_step(name: str, prefix: str, layer: str, step: int | None, unit: str | None) -> None:
+    found = characterise_array(np.ones(3, np.float32), name, prefix=prefix)
+    assert (found.layer, found.step, found.step_unit) == (layer, step, unit)
+    assert found.name == (f"{prefix}:{name}" if prefix else name)
+
+
+def test_sums_over_arrays() -> None:
+    parts = [maps(1), maps(2, (3, 2, 8, 8)), maps(3, (5, 40))]
+    found = [characterise_array(part, str(number)) for number, part in enumerate(parts)]
+    totals = in_all([*found, characterise_array(np.arange(10, dtype=np.uint8))])
+    assert [(total.narrowed, total.layout) for total in totals] == [
+        (narrowed, layout) for narrowed in (False, True) for layout in ("NCHW", "NHWC", "CHWN")]
+    assert totals[0].raw_bytes == sum(part.nbytes for part in parts) + 10
+    assert totals[0].form == "mixed"
+    assert totals[3].raw_bytes == sum(part.nbytes for part in parts) // 2
+    assert totals[3].form == "float16"
+    assert totals[3].density.nonzero == sum(np.count_nonzero(part) for part in parts)
+    for coding in CODINGS:
+        assert totals[4].packed[coding] == sum(variant(array, "NHWC", True).packed[coding] for array in found)
+
+
+def save(folder: Path) -> list[Path]:
+    """Two dumps of three arrays."""
+    np.savez(folder / "epoch1.npz", conv1=maps(1), fc=maps(2, (4, 33)))
+    np.savez(folder / "epoch2.npz", conv1=maps(3))
+    return [folder / "epoch1.npz", folder / "epoch2.npz"]
+
+
+def test_dumps_are_measured_in_order(tmp_path: Path) -> None:
+    done: list[tuple[str, int, int]] = []
+    found = characterise(save(tmp_path), progress=lambda *said: done.append(said))
+    assert [array.name for array in found] == ["epoch1:conv1", "epoch1:fc", "epoch2:conv1"]
+    assert [array.step for array in found] == [1, 1, 2]
+    assert found[1].coded == characterise_array(maps(2, (4, 33))).coded
+    assert done == [("characterise", number, 3) for number in (0, 1, 2, 3)]
+
+
+def test_worker_processes_find_the_same(tmp_path: Path) -> None:
+    paths = save(tmp_path)
+    assert characterise(paths, jobs=2) == characterise(paths, jobs=1)
+
+
+def test_errors_of_worker_processes_are_told(tmp_path: Path) -> None:
+    np.savez(tmp_path / "words.npz", first=maps(), second=np.array(["a"]))
+    with pytest.raises(ValueError, match="only numbers can be coded"):
+        characterise([tmp_path / "words.npz"], jobs=2)
+
+
+def test_chosen_arrays_and_other_files(tmp_path: Path) -> None:
+    paths = save(tmp_path)
+    assert [array.name for array in characterise(paths[:1], ["fc"])] == ["fc"]
+    np.save(tmp_path / "one.npy", maps())
+    assert characterise([tmp_path / "one.npy"])[0].coded == characterise_array(maps()).coded
+    (tmp_path / "raw.bin").write_bytes(maps().tobytes())
+    (raw,) = characterise([tmp_path / "raw.bin"], dtype="<f4", form="bfloat16")
+    assert raw.stored.packed == characterise_array(maps()).stored.packed
+    assert raw.coded[3].form == "bfloat16"
+
+
+def test_dumps_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        np.savez(tmp_path / folder / "dump.npz", fc=np.ones(4, np.float32))
+    paths = [tmp_path / "a/dump.npz", tmp_path / "b/dump.npz"]
+    assert [array.name for array in characterise(paths)] == [f"{path}:fc" for path in paths]
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    paths = save(tmp_path)
+    with pytest.raises(ValueError, match="has no array 'conv7': there are conv1, fc"):
+        characterise(paths[:1], ["conv7"])
+    with pytest.raises(ValueError, match="jobs must be 1 or more worker processes, not 0"):
+        characterise(paths, jobs=0)
+    with pytest.raises(ValueError, match="cannot read"):
+        characterise([tmp_path / "none.npz"])
+    with pytest.raises(ValueError, match="layout must be"):
+        characterise_array(maps(), layout="HWCN")
+
+
+def widths(svg: str) -> list[float]:
+    return [float(bar.attrib["width"]) for bar in ET.fromstring(svg).iter("rect")]
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    svg = plots.bars("ratio <", {"a & b": [1.0, 4.0], "c": [None, 2.0]}, {"c": 4.0}, digits=1)
+    assert widths(svg) == [76.5, 306.0, 153.0]
+    (mark,) = ET.fromstring(svg).iter("line")
+    assert mark.attrib["x1"] == mark.attrib["x2"] == "306.0"
+    assert [text.text for text in ET.fromstring(svg).iter("text")] == ["a & b", "1.0", "4.0", "c", "2.0"]
+    assert widths(plots.bars("share", {"a": [0.5]}, top=1.0)) == [153.0]
+    assert plots.bars("nothing", {}) == ""
+    assert widths(plots.bars("zero", {"a": [0.0]})) == [0.0]
+
+
+def test_lines_have_a_point_for_every_value() -> None:
+    drawn = ET.fromstring(plots.line("conv1", ["0 %", "50 %", "100 %"], [1.0, None, 0.0]))
+    heights = [float(point.attrib["cy"]) for point in drawn.iter("circle")]
+    assert len(heights) == 2
+    assert heights[0] < heights[1]
+    assert not list(drawn.iter("polyline"))
+    (whole,) = ET.fromstring(plots.line("conv1", ["0", "1"], [0.2, 0.4])).iter("polyline")
+    assert len(whole.attrib["points"].split()) == 2
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_columns_are_as_high_as_their_values(large: bool) -> None:
+    drawn = ET.fromstring(plots.columns("runs <", ["1", "", "4+"], [0.5, 0.0, 0.125], [0.25, 0.0, 0.5], 0.5, large))
+    bars = [(float(bar.attrib["y"]), float(bar.attrib["height"])) for bar in drawn.iter("rect")]
+    tall = bars[0][1]
+    assert [round(height / tall, 2) for _, height in bars] == [1, 0, 0.25]
+    assert len({round(top + height, 1) for top, height in bars}) == 1
+    marks = [float(line.attrib["y1"]) for line in drawn.iter("line") if line.attrib["class"] == "mark"]
+    bottom = bars[1][0]
+    assert [round((bottom - mark) / tall, 1) for mark in marks] == [0.5, 0, 1]
+    said = [text.text for text in drawn.iter("text")]
+    assert said == ["runs <", "0%", "25%", "50%", *(["50", "1", "0", "12", "4+"] if large else ["1", "4+"])]
+
+
+def test_values_above_columns_keep_clear_of_the_lines() -> None:
+    drawn = ET.fromstring(plots.columns("runs", ["1", "2", "3"], [0.4, 0.4, 0.4], [0.0, 0.43, 0.9], large=True))
+    lines = [float(line.attrib["y1"]) for line in drawn.iter("line") if line.attrib["class"] == "mark"]
+    heads = [float(text.attrib["y"]) for text in drawn.iter("text") if text.text == "40"]
+    tops = [float(bar.attrib["y"]) for bar in drawn.iter("rect")]
+    assert heads[0] == heads[2] == tops[0] - 4
+    assert heads[1] == lines[1] - 4
+
+
+def test_stems_reach_from_one_to_their_values() -> None:
+    drawn = ET.fromstring(plots.stems("clustering", {"a": 10.0, "b": 0.1, "c & d": None, "e": 100.0}, 0.1, 100.0))
+    stems = [line for line in drawn.iter("line") if "stroke" in line.attrib]
+    lengths = [float(stem.attrib["x2"]) - float(stem.attrib["x1"]) for stem in stems]
+    assert lengths[0] > 0
+    assert [round(length / lengths[0], 2) for length in lengths] == [1, -1, 2]
+    assert len({stem.attrib["x1"] for stem in stems}) == 1
+    (one,) = [line.attrib["x1"] for line in drawn.iter("line") if line.get("class") == "mark"]
+    assert one == stems[0].attrib["x1"]
+    said = [text.text for text in drawn.iter("text")]
+    assert said == ["0.1", "1", "10", "100", "a", "10.0", "b", "0.1", "c & d", "e", "100.0"]
+    assert plots.stems("none", {}, 1.0, 1.0) == ""
+
+
+def test_long_names_are_broken_or_cut_in_their_middle() -> None:
+    name = "model.encoder.layers.11.self_attention.output_projection"
+    for drawn in (plots.line(name, ["0", "1"], [0.1, 0.2]), plots.columns(name, ["1"], [0.5])):
+        lines = [text.text for text in ET.fromstring(drawn).iter("text") if text.get("class") == "title"]
+        assert lines == ["model.encoder.layers.", "11.self_at…_projection"]
+        assert ET.fromstring(drawn).attrib["aria-label"].startswith(name)
+    (one,) = [text.text for text in ET.fromstring(plots.line("a" * 30, [], [0.5])).iter("text")
+              if text.text and text.text.startswith("aaaa") and len(text.text) == 22]
+    assert one == "a" * 22
+    bars = ET.fromstring(plots.bars("ratio", {"x" * 50 + "/" + "y" * 50: [1.0]}))
+    assert next(bars.iter("text")).text == "x" * 27 + "…" + "y" * 28
+
+
+def test_legend_names_every_series() -> None:
+    said = ET.fromstring(plots.legend(["NCHW", "N<"], "bound"))
+    assert [key.findall("i")[0].tail for key in said] == ["NCHW", "N<", "bound"]

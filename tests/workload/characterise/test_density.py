@@ -1,0 +1,130 @@
+"""Density, zero runs and clustering against counting in plain Python, and cases worked out by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from workload.characterise.density import Density, Spread, ZeroRuns, elements, measure, strewn
+
+
+def listed_runs(values: list[int]) -> list[int]:
+    """Lengths of the zero runs, by walking along the values."""
+    return sorted(len(list(group)) for zero, group in itertools.groupby(values, lambda value: value == 0) if zero)
+
+
+def spelled_out(runs: ZeroRuns) -> list[int]:
+    return [length for length, count in zip(runs.lengths, runs.counts, strict=True) for _ in range(count)]
+
+
+def test_counted_by_hand() -> None:
+    found = measure(np.array([0, 0, 3, 0, 5, 7, 0, 0, 0], np.float32))
+    assert (found.elements, found.nonzero, found.density) == (9, 3, 3 / 9)
+    assert found.runs == ZeroRuns((1, 2, 3), (1, 1, 1))
+    assert (found.runs.number, found.runs.mean, found.runs.longest) == (3, 2.0, 3)
+    assert found.spread == Spread()
+
+
+def test_zero_means_all_bits_zero() -> None:
+    assert measure(np.array([0.0, -0.0, np.nan, np.inf], np.float16)).nonzero == 3
+
+
+def test_bytes_of_a_value_are_elements_when_asked() -> None:
+    # 1.0 is 0x3f800000: two of its bytes are zero, and so is one of its halves.
+    ones = np.ones(6, np.float32)
+    assert [measure(ones, size).density for size in (1, 2, 4)] == [0.5, 0.5, 1.0]
+    assert measure(np.ones(6, np.float64)).elements == 12
+    assert elements(b"\1\0\2\0", 2).tolist() == [1, 2]
+
+
+@given(arrays(np.uint8, st.integers(0, 300), elements=st.integers(0, 2)))
+def test_runs_are_those_of_a_walk(values: np.ndarray) -> None:
+    found = measure(values)
+    expected = listed_runs(values.tolist())
+    assert spelled_out(found.runs) == expected
+    assert found.runs.longest == max(expected, default=0)
+    assert found.nonzero + sum(expected) == found.elements == values.size
+    for percent in (0, 50, 90, 99, 100):
+        wanted = int(np.percentile(expected, percent, method="inverted_cdf")) if expected else None
+        assert found.runs.percentile(percent) == wanted
+
+
+@given(st.lists(arrays(np.uint16, st.integers(0, 90), elements=st.integers(0, 1)), min_size=1, max_size=4))
+def test_sums_over_arrays(parts: list[np.ndarray]) -> None:
+    total = sum((measure(part, block_bytes=16) for part in parts), Density())
+    assert spelled_out(total.runs) == sorted(run for part in parts for run in listed_runs(part.tolist()))
+    assert total.elements == sum(part.size for part in parts)
+    assert total.nonzero == sum(int(part.sum()) for part in parts)
+    # Variances within the arrays, weighted by their blocks less one.
+    densities = [part[:part.size // 8 * 8].reshape(-1, 8).mean(axis=1) for part in parts if part.size >= 16]
+    if densities:
+        weights = [len(row) - 1 for row in densities]
+        expected = sum(float(row.var(ddof=1)) * weight for row, weight in zip(densities, weights, strict=True))
+        assert total.spread.variance == pytest.approx(expected / sum(weights))
+    else:
+        assert total.spread.variance is None
+
+
+def test_clustering_tells_strewn_from_heaped() -> None:
+    rng = np.random.default_rng(1)
+    independent = (rng.random(1 << 20) < 0.25).astype(np.float32)
+    heaped = np.sort(independent)
+    assert measure(independent).spread.clustering == pytest.approx(1, abs=0.25)
+    # All blocks but one are full or empty: nearly d (1 - d) of variance, where d (1 - d) / 1024 is that of chance.
+    assert measure(heaped).spread.clustering == pytest.approx(1024, rel=0.02)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_no_clustering_without_both(value: int) -> None:
+    found = measure(np.full(4096, value, np.float32))
+    assert found.spread.variance == 0
+    assert found.spread.clustering is None
+
+
+def test_as_dict_has_every_figure() -> None:
+    facts = measure(np.array([0, 0, 0, 1, 0], np.uint8)).as_dict()
+    assert facts == {"elements": 5, "nonzero": 1, "density": 0.2, "zero_runs": 2, "zero_run_mean": 2.0,
+                     "zero_run_p50": 1, "zero_run_p90": 3, "zero_run_p99": 3, "zero_run_longest": 3,
+                     "zero_runs_by_length": [{"from": 1, "to": 1, "runs": 1, "zeros": 1},
+                                             {"from": 2, "to": 3, "runs": 1, "zeros": 3}],
+                     "block_density_variance": None, "clustering": None}
+    assert measure(np.zeros(0, np.float32)).as_dict()["density"] is None
+
+
+def test_runs_by_powers_of_two() -> None:
+    assert ZeroRuns((1, 2, 3, 4, 8, 9, 15), (5, 1, 2, 1, 1, 1, 1)).by_powers() == [
+        {"from": 1, "to": 1, "runs": 5, "zeros": 5}, {"from": 2, "to": 3, "runs": 3, "zeros": 8},
+        {"from": 4, "to": 7, "runs": 1, "zeros": 4}, {"from": 8, "to": 15, "runs": 3, "zeros": 32}]
+    # A class without runs between others is there, and nothing beyond the longest.
+    assert [entry["runs"] for entry in ZeroRuns((1, 4), (2, 2)).by_powers()] == [2, 0, 2]
+    assert ZeroRuns().by_powers() == []
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3, 0.9])
+def test_runs_of_zeros_drawn_on_their_own(density: float) -> None:
+    expected = {length: length * density ** 2 * (1 - density) ** (length - 1) for length in range(1, 2000)}
+    for shortest in (1, 2, 5, 40):
+        assert strewn(density, shortest) == pytest.approx(
+            sum(share for length, share in expected.items() if length >= shortest))
+    found = measure((np.random.default_rng(3).random(1 << 20) < density).astype(np.uint8)).runs
+    zeros = sum(entry["zeros"] for entry in found.by_powers())
+    assert sum(entry["zeros"] for entry in found.by_powers() if entry["from"] >= 4) / zeros == pytest.approx(
+        strewn(density, 4), abs=0.01)
+
+
+def test_without_zeros_or_with_zeros_alone_runs_are_none_or_endless() -> None:
+    assert [strewn(1.0, 1), strewn(1.0, 2), strewn(0.0, 1), strewn(0.0, 1 << 20)] == [1, 0, 1, 1]
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ValueError, match="element"):
+        measure(np.ones(4, np.uint8), 3)
+    with pytest.raises(ValueError, match="multiple"):
+        measure(np.ones(5, np.uint8), 2)
+    with pytest.raises(ValueError, match="block_bytes must be a multiple of the 4 bytes"):
+        measure(np.ones(4, np.float32), block_bytes=6)
+    with pytest.raises(ValueError, match="from 0 to 100, not 101"):
+        ZeroRuns((1,), (1,)).percentile(101)

@@ -1,0 +1,116 @@
+"""Reading of .safetensors: files written byte by byte here, and by the format's own rules broken in every way."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workload.dumps import entries, load, type_name
+
+
+def write(path: Path, header: Any, data: bytes = b"") -> Path:
+    """A file with a header, which may be text as it is to stand there, and data."""
+    text = (header if isinstance(header, str) else json.dumps(header)).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+def entry(dtype: str, shape: list[int], begin: int, end: int) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def test_arrays_by_name(tmp_path: Path) -> None:
+    data = np.array([1.5, 0, -2], "<f4").tobytes() + np.array([[1], [0x3F80]], "<u2").tobytes() + b"\x01\x38"
+    path = write(tmp_path / "d.safetensors", {
+        "__metadata__": {"format": "pt"}, "b": entry("BF16", [2, 1], 12, 16), "a/one": entry("F32", [3], 0, 12),
+        "small": entry("F8_E4M3", [2], 16, 18), "none": entry("I64", [0, 4], 18, 18)}, data)
+    found = load(path)
+    assert {name: (type_name(array.dtype), array.shape) for name, array in found.items()} == {
+        "a/one": ("float32", (3,)), "b": ("bfloat16", (2, 1)), "small": ("float8_e4m3", (2,)),
+        "none": ("int64", (0, 4))}
+    assert found["a/one"].tolist() == [1.5, 0, -2]
+    assert found["b"].tobytes() == b"\x01\x00\x80\x3f"
+    assert found["small"].tobytes() == b"\x01\x38"
+    # In the order of the file, or the order that is asked for.
+    assert list(found) == ["a/one", "b", "small", "none"]
+    assert list(load(path, ["small", "b"])) == ["small", "b"]
+    assert entries(path, "b") == [(path, "b")]
+
+
+@pytest.mark.parametrize(("stored", "name", "size"), [
+    ("BOOL", "bool", 1), ("U8", "uint8", 1), ("I8", "int8", 1), ("F8_E5M2", "float8_e5m2", 1), ("I16", "int16", 2),
+    ("U16", "uint16", 2), ("F16", "float16", 2), ("I32", "int32", 4), ("U32", "uint32", 4), ("F64", "float64", 8),
+    ("I64", "int64", 8), ("U64", "uint64", 8), ("C64", "complex64", 8)])
+def test_types(tmp_path: Path, stored: str, name: str, size: int) -> None:
+    path = write(tmp_path / "d.safetensors", {"a": entry(stored, [2], 0, 2 * size)}, bytes(2 * size))
+    assert type_name(load(path)["a"].dtype) == name
+
+
+def test_scalars_have_no_dimension(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.safetensors", {"a": entry("F32", [], 0, 4)}, np.float32(7).tobytes())
+    assert load(path)["a"].shape == ()
+
+
+def test_types_that_are_not_known_are_passed_over_until_they_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.safetensors", {"a": entry("F4", [2], 0, 1), "b": entry("U8", [1], 1, 2)}, b"\x00\x05")
+    assert load(path, "b")["b"].tolist() == [5]
+    with pytest.raises(ValueError, match="a is of type F4, and only BOOL, U8, "):
+        load(path)
+
+
+A = entry("U8", [2], 0, 2)
+
+
+@pytest.mark.parametrize(("header", "data", "words"), [
+    ("{", b"", "header is no JSON"),
+    ("[" * 100_000, b"", "header is no JSON"),
+    ("[1]", b"", "no JSON object"),
+    ('{"a": 1, "a": 2}', b"", "a name twice"),
+    ({}, b"", "holds no arrays"),
+    ({"a": 1}, b"", "must have a dtype, a shape and two rising data_offsets for a"),
+    ({"a": A | {"dtype": 3}}, b"12", "must have a dtype"),
+    ({"a": A | {"shape": [-2]}}, b"12", "must have a dtype"),
+    ({"a": A | {"shape": [2.0]}}, b"12", "must have a dtype"),
+    ({"a": A | {"shape": [True, 2]}}, b"12", "must have a dtype"),
+    ({"a": A | {"data_offsets": [2, 0]}}, b"12", "must have a dtype"),
+    ({"a": A | {"data_offsets": [0]}}, b"12", "must have a dtype"),
+    ({"a": A | {"shape": [3]}}, b"12", "a has 2 bytes, which are not the 3 values of type U8"),
+    ({"a": A | {"shape": [1 << 40, 1 << 40]}}, b"12", "a has 2 bytes"),
+    ({"a": A}, b"1", "end at byte 70, and the file at 69"),
+    ({"a": A}, b"123", "end at byte 70, and the file at 71"),
+    ({"a": A, "b": A}, b"12", "b does not lie where the array before it ends"),
+    ({"a": entry("U8", [2], 1, 3)}, b"123", "a does not lie where")])
+def test_malformed_files_are_named(tmp_path: Path, header: Any, data: bytes, words: str) -> None:
+    path = write(tmp_path / "d.safetensors", header, data)
+    with pytest.raises(ValueError, match=words) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    (b"", "0 bytes, too few for the length of a header"), (b"1234567", "7 bytes, too few"),
+    (bytes(8), "no JSON"), (b"\xff" * 20, "does not fit into the 20 of the file")])
+def test_files_too_short(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "d.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        load(tmp_path / "d.safetensors")
+
+
+@given(st.data())
+def test_any_change_of_the_header_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+    text = json.dumps({"a": A, "b": entry("F16", [1, 2], 2, 6)}).encode()
+    at = data.draw(st.integers(0, len(text) - 1))
+    changed = text[:at] + bytes([data.draw(st.integers(0, 255))]) + text[at + 1:]
+    path = tmp_path_factory.getbasetemp() / "changed.safetensors"
+    path.write_bytes(len(changed).to_bytes(8, "little") + changed + b"123456")
+    try:
+        arrays = load(path)
+    except ValueError as error:
+        assert str(path) in str(error)
+    else:
+        assert sum(array.nbytes for array in arrays.values()) == 6

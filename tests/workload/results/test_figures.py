@@ -1,0 +1,169 @@
+"""The figures of the page of results: small cases worked out on paper, and what must hold of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workload.networks.builder import Builder
+from workload.networks.catalog import PAPER, load_network
+from workload.networks.published import PUBLISHED, counts
+from workload.networks.tensors import tensors
+from workload.results.dumps import dump_figures
+from workload.results.figures import ENGINES, LINKS, alike, results
+from workload.results.paper import beside, headline
+from workload.timeline.densities import Filling
+from workload.timeline.schedule import Slot, Timeline
+from workload.timeline.study import Study
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, Any]:
+    return results()
+
+
+def step(seconds: float) -> Timeline:
+    return Timeline((Slot("a", "forward", 0.0, seconds, seconds, seconds, 0.0, 0, ()),), 0)
+
+
+def study(vdnn: float, zvc: float, ratios: dict[str, float]) -> Study:
+    """Three convolutions with tensors of 4,000 (data), 8,000 (a) and 12,000 bytes (b)."""
+    net = Builder("three", "a test", 10, (1, 10, 10))
+    net.conv("a", 2, 1)
+    net.conv("b", 3, 1)
+    net.conv("c", 1, 1, relu=False)
+    rows = {"oracle": step(1.0), "vdnn": step(vdnn), "zvc": step(zvc)}
+    fillings = {name: Filling(1 / ratio, {"zvc": ratio}) for name, ratio in ratios.items()}
+    return Study(tensors(net.network()), frozenset(ratios), fillings, rows)
+
+
+def test_headline_by_hand() -> None:
+    # 12,000 bytes as 4,000 + 2,000: ratio 2. 20,000 as 2,000 + 3,000: ratio 4. Speed-ups 3 / 2 and 4 / 3.2.
+    first, second = study(3.0, 2.0, {"data": 1.0, "a": 4.0}), study(4.0, 3.2, {"a": 4.0, "b": 4.0})
+    found = headline([first, second])
+    assert (found.average_ratio, found.highest_ratio) == pytest.approx((3.0, 4.0))
+    assert (found.average_gain, found.highest_gain) == pytest.approx((37.5, 50.0))
+    assert [first.slowdown(row) for row in ("oracle", "vdnn", "zvc")] == [1.0, 3.0, 2.0]
+    assert [line["here"] for line in beside(found, "titan-x")] == ["3.00", "4.00", "38 %", "50 %"]
+    assert [line["paper"] for line in beside(found, "titan-xp")] == ["2.6", "13.8", "53 % (HPCA)", "79 % (HPCA)"]
+    assert [line["paper"] for line in beside(found, "h100")][2:] == ["none published"] * 2
+
+
+def test_dump_by_hand(tmp_path: Path) -> None:
+    # 1,024 values of which 256 and 512 are not zero: 4 + 128 + 1,024 and 4 + 128 + 2,048 bytes of 4,096.
+    values = np.zeros(1024, np.float32)
+    values[:256] = 1.5
+    more = values.copy()
+    more[256:512] = 2.5
+    arrays: dict[str, Any] = {"p000/conv": more, "p100/conv": values}
+    np.savez(tmp_path / "mine.npz", **arrays)
+    found = dump_figures(tmp_path / "mine.npz")
+    assert found["dump"] == "mine"
+    assert [(row["array"], row["step"], row["density"]) for row in found["arrays"]] == [
+        ("conv", "0 %", 0.5), ("conv", "100 %", 0.25)]
+    assert [row["ratio"]["zvc"] for row in found["arrays"]] == pytest.approx([4096 / 2180, 4096 / 1156])
+    assert found["in_all"]["density"] == 0.375
+    assert found["in_all"]["ratio"]["zvc"] == pytest.approx(8192 / 3336)
+    assert [(point["label"], point["density"]) for point in found["training"]] == [
+        ("0 %", {"conv": 0.5}), ("100 %", {"conv": 0.25})]
+    assert found["training"][1]["in_all"]["ratio"]["zvc"] == pytest.approx(4096 / 1156)
+
+
+def test_dumps_without_steps(figures: dict[str, Any]) -> None:
+    squeezenet, digits = figures["dumps"]
+    assert squeezenet["training"] == []
+    assert {row["step"] for row in squeezenet["arrays"]} == {None}
+    assert [point["label"] for point in digits["training"]] == ["0 %", "2 %", "20 %", "60 %", "100 %"]
+
+
+def test_headlines_are_those_of_the_networks(figures: dict[str, Any]) -> None:
+    for line, part in zip(figures["headlines"], figures["networks"], strict=True):
+        six = [row for row in part["rows"] if row["paper"]]
+        assert [row["network"] for row in six] == list(PAPER)
+        gains = [100 * (row["step_ms"]["vdnn"] / row["step_ms"]["zvc"] - 1) for row in six]
+        assert line["here"]["average_gain"] == pytest.approx(sum(gains) / 6, rel=1e-3)
+        assert line["here"]["highest_gain"] == pytest.approx(max(gains), rel=1e-3)
+        assert line["here"]["average_ratio"] == pytest.approx(sum(row["ratio"]["zvc"] for row in six) / 6, rel=1e-4)
+        assert line["slowdown"]["vdnn"] == pytest.approx(
+            sum(row["step_ms"]["vdnn"] / row["step_ms"]["oracle"] for row in six) / 6, rel=1e-4)
+
+
+def test_rows_of_networks(figures: dict[str, Any]) -> None:
+    for part in figures["networks"]:
+        assert {row["network"] for row in part["rows"]} == {*PAPER, "resnet50", "transformer"}
+        for row in part["rows"]:
+            assert row["step_ms"]["oracle"] < row["step_ms"]["zvc"] < row["step_ms"]["vdnn"], row["network"]
+            assert row["memory_gb"]["vdnn"] < row["memory_gb"]["oracle"]
+
+
+def test_policies_fit_the_device(figures: dict[str, Any]) -> None:
+    found = {(row["network"], row["policy"]): row for row in figures["policies"]}
+    for network in ("vgg16", "googlenet", "squeezenet"):
+        alone = found[network, "dynamic"]
+        assert alone["memory_gb"]["oracle"] > alone["device_gb"] >= alone["memory_gb"]["vdnn"]
+        assert found[network, "all"]["swapped_gb"] > found[network, "conv"]["swapped_gb"]
+        assert found[network, "dynamic"]["step_ms"] == found[network, "conv"]["step_ms"]
+
+
+def test_links(figures: dict[str, Any]) -> None:
+    rows = {(row["name"], row["gpu"], row["engine"]): row for row in figures["links"]}
+    assert len(rows) == len(LINKS) * len(ENGINES)
+    for link in LINKS:
+        paper, wide = (rows[link.name, link.gpu, engine] for engine in ENGINES)
+        assert paper["slowdown"]["vdnn"] == wide["slowdown"]["vdnn"] >= 1
+        # The wider engine is slower by no more than its measured shares differ.
+        assert wide["slowdown"]["zvc"] <= paper["slowdown"]["zvc"] * 1.001
+        assert wide["lowest_gain"] <= wide["average_gain"] <= wide["highest_gain"]
+    # A link of more than the port's bandwidth is as good as the port.
+    slow, fast = (rows[name, "h100", "paper"]["slowdown"]["zvc"] for name in ("PCIe 5 x16", "NVLink-C2C"))
+    assert slow == fast
+
+
+def test_gains_fall_with_density_and_rise_with_efficiency(figures: dict[str, Any]) -> None:
+    for gpu in ("titan-x", "titan-xp"):
+        by_density = [row["headlines"][gpu]["average_gain"] for row in figures["densities"]]
+        assert by_density == sorted(by_density, reverse=True)
+        assert by_density[-1] == pytest.approx(0, abs=0.5)
+        by_efficiency = [row["headlines"][gpu]["average_gain"] for row in figures["efficiencies"]]
+        assert by_efficiency == sorted(by_efficiency)
+
+
+def test_counts_by_hand() -> None:
+    # A convolution of 3 x 3 x 3 weights and a bias for each of 8 maps of 16 values, then 10 sums of 128 products.
+    net = Builder("small", "a test", 4, (3, 4, 4))
+    net.conv("conv", 8, 3, pad=1)
+    net.fc("fc", 10, relu=False)
+    found = counts(net.network())
+    assert (found.params, found.activations) == (8 * 28 + 10 * 129, 128 + 10)
+    assert found.multiply_adds == 27 * 128 + 10 * 128
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_counts_are_as_published(name: str) -> None:
+    # GoogLeNet's table is rounded, layer by layer; all else agrees within 2 %.
+    here, there = counts(load_network(name)), PUBLISHED[name]
+    for key in ("params", "multiply_adds", "activations"):
+        if getattr(there, key) is not None:
+            near = pytest.approx(getattr(there, key), rel=0.06 if name == "googlenet" else 0.02)
+            assert getattr(here, key) == near, key
+
+
+def test_figures_have_six_digits(figures: dict[str, Any]) -> None:
+    share = figures["dumps"][0]["in_all"]["density"]
+    assert share == float(f"{share:.6g}") != float(f"{share:.4g}")
+
+
+def test_alike() -> None:
+    one = {"ratio": {"zvc": 2.0, "zlib": 2.0}, "rows": [1, "a", None, 0.5]}
+    assert alike(one, {"ratio": {"zvc": 2.000001, "zlib": 2.05}, "rows": [1, "a", None, 0.5]})
+    for other in ({"ratio": {"zvc": 2.001, "zlib": 2.0}, "rows": [1, "a", None, 0.5]},
+                  {"ratio": {"zvc": 2.0, "zlib": 2.2}, "rows": [1, "a", None, 0.5]},
+                  {"ratio": {"zvc": 2.0, "zlib": 2.0}, "rows": [2, "a", None, 0.5]},
+                  {"ratio": {"zvc": 2.0, "zlib": 2.0}, "rows": [1, "b", None, 0.5]},
+                  {"ratio": {"zvc": 2.0, "zlib": 2.0}, "rows": [1, "a", 0.5, 0.5]},
+                  {"ratio": {"zvc": 2.0, "zlib": 2.0}, "rows": [1, "a", None]},
+                  {"ratio": {"zvc": 2.0}, "rows": [1, "a", None, 0.5]}, {}):
+        assert not alike(one, other)

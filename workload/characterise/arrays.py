@@ -1,0 +1,260 @@
+"""What dumps would gain: density, and the ratio under every coding, in every layout, as stored and narrowed.
+
+Arrays are loaded and measured one at a time, in worker processes where there are several or on a Dask cluster, so that
+a set of dumps may be larger than memory; what is kept of an array is its sums.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from golden import blocks, zvc
+from workload.characterise import deflate, rle
+from workload.characterise.density import Density, measure
+from workload.characterise.entropy import bound_bytes
+from workload.characterise.spread import on_cluster, on_cores
+from workload.dumps import entries, is_floating, load, own_element_bytes, type_name
+from workload.dumps.layouts import LAYOUTS, reorder
+from workload.dumps.narrow import narrow
+from workload.dumps.steps import training_step
+
+__all__ = ["CODINGS", "Array", "Coded", "characterise", "characterise_array", "in_all"]
+
+CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks")
+"""Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows, our block stream."""
+
+# Below this many bytes of dumps, starting workers takes longer than the work.
+_ALONE_BYTES = 4 << 20
+
+# Values that are rounded at once.
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Coded:
+    """An array, or many, in one layout and format: where its zeros are, and its bytes under every coding.
+
+    ``form`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
+    of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`.
+    """
+
+    layout: str
+    form: str
+    narrowed: bool
+    raw_bytes: int
+    density: Density
+    packed: dict[str, int]
+    bounds: dict[str, float]
+
+    def ratio(self, coding: str) -> float | None:
+        """Raw bytes over packed bytes; None without bytes."""
+        return self.raw_bytes / self.packed[coding] if self.packed[coding] else None
+
+    def bound(self, coding: str) -> float | None:
+        """The ratio that the bound of mask coding gives; None where it takes no bytes, as with zeros alone."""
+        return self.raw_bytes / self.bounds[coding] if self.bounds[coding] else None
+
+    def __add__(self, other: Coded) -> Coded:
+        return Coded(self.layout, self.form if self.form == other.form else "mixed", self.narrowed,
+                     self.raw_bytes + other.raw_bytes, self.density + other.density,
+                     {name: self.packed[name] + other.packed[name] for name in CODINGS},
+                     {name: self.bounds[name] + other.bounds[name] for name in CODINGS})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        return {"layout": self.layout, "format": self.form, "narrowed": self.narrowed, "raw_bytes": self.raw_bytes,
+                **self.density.as_dict(),
+                "codings": {name: {"packed_bytes": self.packed[name], "ratio": self.ratio(name),
+                                   "bound": self.bound(name)} for name in CODINGS}}
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of a dump: its name, the layer and step of training that the name tells, and its figures.
+
+    Arrays of one layer differ in their steps. ``coded[0]`` is the array as it is stored.
+    """
+
+    name: str
+    layer: str
+    step: int | None
+    step_unit: str | None
+    shape: tuple[int, ...]
+    dtype: str
+    coded: tuple[Coded, ...] = field(repr=False)
+
+    @property
+    def stored(self) -> Coded:
+        """The array in the layout and format in which it is stored."""
+        return self.coded[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        return {"name": self.name, "layer": self.layer, "step": self.step, "step_unit": self.step_unit,
+                "shape": list(self.shape), "dtype": self.dtype, "variants": [coded.as_dict() for coded in self.coded]}
+
+
+def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None, *, layout: str = "NCHW",
+                 form: str | None = "float16", dtype: str | None = None, element_bytes: int | None = None,
+                 shape: Sequence[int] | None = None, jobs: int | None = None, scheduler: str | None = None,
+                 progress: Callable[[str, int, int], None] | None = None) -> list[Array]:
+    """Measure the arrays of dumps.
+
+    Parameters
+    ----------
+    paths
+        Dumps, as :func:`workload.dumps.load` reads them.
+    names
+        Arrays to measure of every dump; all of them when None.
+    layout
+        The layout in which arrays of four dimensions are stored, in all dumps.
+    form
+        Format of two bytes to narrow longer floating-point values to; None leaves narrowing out.
+    dtype, element_bytes, shape
+        Type, or size in bytes, of a raw file's elements, and the shape of its array.
+    jobs
+        Worker processes; the processor's cores when None, none at all when 1.
+    scheduler
+        Address of a Dask cluster that is to measure instead, see :func:`workload.characterise.spread.on_cluster`.
+    progress
+        Called with a stage, the arrays done and all of them.
+
+    Returns
+    -------
+    list[Array]
+        In the order of paths and files. Names are the arrays', behind the file's where there are several dumps.
+
+    Raises
+    ------
+    ValueError
+        If a dump cannot be read, a choice is not allowed, a worker process died, or the cluster fails.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be 1 or more worker processes, not {jobs}")
+    if jobs is not None and scheduler is not None:
+        raise ValueError("a cluster has workers of its own: choose either jobs or a scheduler")
+    dumps = [Path(path) for path in paths]
+    wanted = None if names is None else list(names)
+    tasks = [_Task(file, name, _title(path, dumps), layout, form, dtype, element_bytes, shape)
+             for path in dumps for file, name in entries(path, wanted)]
+    if progress is not None:
+        progress("characterise", 0, len(tasks))
+    found: list[Array] = []
+    for array in _measured(tasks, jobs, scheduler):
+        found.append(array)
+        if progress is not None:
+            progress("characterise", len(found), len(tasks))
+    return found
+
+
+def characterise_array(array: np.ndarray, name: str = "array", *, layout: str = "NCHW",
+                       form: str | None = "float16", prefix: str = "") -> Array:
+    """Measure an array; parameters and errors as for :func:`characterise`.
+
+    Parameters
+    ----------
+    array
+        Any shape; numbers.
+    name
+        Its name, of which ``p020/conv1`` tells that 20 % of the training were done, ``step100/...`` and ``epoch3/...``
+        the step and epoch.
+    prefix
+        What stands before the name where there are several dumps; a step may be told there as well.
+    """
+    title = f"{prefix}:{name}" if prefix else name
+    layer, step, unit = training_step(name, prefix)
+    variants = [(type_name(array.dtype), False, array)]
+    if form is not None and is_floating(array.dtype) and array.dtype.itemsize > 2:
+        variants.append((form, True, _narrowed(array, form)))
+    coded = [coded for label, narrowed, values in variants for coded in _layouts(values, layout, label, narrowed)]
+    return Array(title, layer, step, unit, array.shape, type_name(array.dtype), tuple(coded))
+
+
+def in_all(arrays: Iterable[Array]) -> list[Coded]:
+    """The sums over arrays, by layout, first as stored and then narrowed; arrays that are not narrowed are not in
+    the latter."""
+    sums: dict[tuple[bool, str], Coded] = {}
+    for array in arrays:
+        for coded in array.coded:
+            key = coded.narrowed, coded.layout
+            sums[key] = sums[key] + coded if key in sums else coded
+    return [sums[key] for key in sorted(sums, key=lambda key: key[0])]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """An array to measure, as it is told to a worker."""
+
+    file: Path
+    name: str
+    prefix: str
+    layout: str
+    form: str | None
+    dtype: str | None
+    element_bytes: int | None
+    shape: Sequence[int] | None
+
+
+def _work(task: _Task) -> Array:
+    array = load(task.file, task.name, task.dtype, task.element_bytes, task.shape)[task.name]
+    return characterise_array(array, task.name, layout=task.layout, form=task.form, prefix=task.prefix)
+
+
+def _measured(tasks: Sequence[_Task], jobs: int | None, scheduler: str | None) -> Iterator[Array]:
+    if scheduler is not None:
+        # Workers have working folders of their own.
+        return on_cluster(_work, [replace(task, file=task.file.absolute()) for task in tasks], scheduler)
+    workers = min(jobs or os.cpu_count() or 1, len(tasks))
+    if jobs is None and sum(file.stat().st_size for file in {task.file for task in tasks}) < _ALONE_BYTES:
+        workers = 1
+    return map(_work, tasks) if workers < 2 else on_cores(_work, tasks, workers)
+
+
+def _title(path: Path, dumps: list[Path]) -> str:
+    """What is put before the names of a dump's arrays: nothing when it is alone, its stem, or its path."""
+    if len(dumps) == 1:
+        return ""
+    return path.stem if sum(other.stem == path.stem for other in dumps) == 1 else str(path)
+
+
+def _narrowed(array: np.ndarray, form: str) -> np.ndarray:
+    """An array rounded to a format of two bytes, in pieces: on the way each value takes many times its bytes."""
+    flat = array.reshape(-1)
+    out = np.empty(flat.size, np.uint16)
+    for start in range(0, flat.size, _PIECE):
+        out[start:start + _PIECE] = narrow(flat[start:start + _PIECE], 2, form)
+    return out.reshape(array.shape)
+
+
+def _layouts(values: np.ndarray, stored: str, form: str, narrowed: bool) -> Iterator[Coded]:
+    """An array in all layouts, that in which it is stored first."""
+    first = _coded(reorder(values, stored, stored), stored, form, narrowed)
+    yield first
+    for layout in LAYOUTS:
+        if layout != stored:
+            yield (_coded(reorder(values, layout, stored), layout, form, narrowed) if values.ndim == 4
+                   else replace(first, layout=layout))
+
+
+def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
+    own = own_element_bytes(values)
+    density = measure(values, own)
+    bits = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    # Elements of another size than the values' may not divide the array: what is missing is zeros.
+    bits = np.concatenate((bits, np.zeros(-bits.size % 4, np.uint8))) if bits.size % 4 else bits
+    packed, bounds = {}, {}
+    for size in (1, 2, 4):
+        counted = bits[:values.nbytes] if values.nbytes % size == 0 else bits
+        packed[f"zvc{8 * size}"] = zvc.packed_bytes(counted, size)
+        bounds[f"zvc{8 * size}"] = bound_bytes(counted.size // size, int(np.count_nonzero(counted.view(f"<u{size}"))),
+                                               size)
+    packed |= {"rle": rle.packed_bytes(values, own), "zlib": deflate.packed_bytes(values),
+               "blocks": int(blocks.compress(values, own).size)}
+    bounds |= dict.fromkeys(("rle", "zlib", "blocks"), bound_bytes(density.elements, density.nonzero, own))
+    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds)

@@ -1,0 +1,102 @@
+"""NumPy's own files, .npy and .npz, and raw elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from workload.dumps.reading import reading
+from workload.dumps.types import element_type
+
+__all__ = ["npz_names", "raw_array", "read_npy", "read_npz", "read_raw"]
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The array of a .npy file.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or holds Python objects.
+    """
+    with reading(path, ".npy"), path.open("rb") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def npz_names(path: Path) -> list[str]:
+    """The names of a .npz file's arrays, in its order.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read.
+    """
+    with reading(path, ".npz"), _archive(path) as dump:
+        return list(dump.files)
+
+
+def read_npz(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Arrays of a .npz file; errors as for :func:`npz_names`."""
+    with reading(path, ".npz"), _archive(path) as dump:
+        return {name: dump[name] for name in names}
+
+
+def _archive(path: Path) -> np.lib.npyio.NpzFile:
+    loaded = np.load(path, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise ValueError("it is a single array; name it .npy")
+    return loaded
+
+
+def read_raw(path: Path, dtype: str | None = None, element_bytes: int | None = None,
+             shape: Sequence[int] | None = None) -> np.ndarray:
+    """The elements of a file that is nothing else; parameters and errors as for :func:`raw_array`.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, too.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from error
+    return raw_array(content, str(path), dtype, element_bytes, shape)
+
+
+def raw_array(content: bytes, where: str, dtype: str | None = None, element_bytes: int | None = None,
+              shape: Sequence[int] | None = None) -> np.ndarray:
+    """Raw elements as an array.
+
+    Parameters
+    ----------
+    content
+        The elements, little-endian.
+    where
+        Where they come from, for messages.
+    dtype, element_bytes
+        Type, or size in bytes, of the elements; one of them is needed.
+    shape
+        That of the array; all elements in one dimension when None.
+
+    Raises
+    ------
+    ValueError
+        If they are no whole number of elements, or type or shape do not fit them.
+    """
+    if dtype is None and element_bytes is None:
+        raise ValueError(f"{where} is read as raw elements: say how large they are (--element 8, 16 or 32) or of which "
+                         "type (--dtype float32, bfloat16, ...)")
+    kind = element_type(dtype if dtype is not None else f"<u{element_bytes}")
+    if len(content) % kind.itemsize:
+        raise ValueError(f"{where} has {len(content)} bytes, no multiple of the {kind.itemsize} bytes of an element")
+    found = np.frombuffer(content, kind)
+    if shape is None:
+        return found
+    if any(length < 0 for length in shape) or math.prod(shape) != found.size:
+        raise ValueError(f"{where} has {found.size} elements, not the {math.prod(shape)} of the shape "
+                         f"{'x'.join(map(str, shape))}")
+    return found.reshape(shape)

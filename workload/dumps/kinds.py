@@ -1,0 +1,118 @@
+"""Dumps of any kind: which arrays they have, and the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
+from workload.dumps.folder import parts
+from workload.dumps.pickled import pickled_names, read_pickled
+from workload.dumps.reading import reading, some
+from workload.dumps.safetensors import read_safetensors, safetensors_names
+from workload.dumps.types import is_number, type_name
+
+__all__ = ["entries", "load"]
+
+_Names = Callable[[Path], list[str]]
+_Read = Callable[[Path, Iterable[str]], dict[str, np.ndarray]]
+# Files that have arrays by name.
+_NAMED: dict[str, tuple[_Names, _Read]] = {
+    ".npz": (npz_names, read_npz), ".safetensors": (safetensors_names, read_safetensors),
+    ".pt": (pickled_names, read_pickled), ".pth": (pickled_names, read_pickled)}
+
+
+def entries(path: str | Path, array: str | Iterable[str] | None = None) -> list[tuple[Path, str]]:
+    """The arrays of a dump, without reading them.
+
+    Parameters
+    ----------
+    path
+        As for :func:`load`.
+    array
+        Name or names of the arrays; all of them when None.
+
+    Returns
+    -------
+    list[tuple[Path, str]]
+        File and name of every array: in the order of the dump, or that of ``array``.
+
+    Raises
+    ------
+    ValueError
+        If the dump cannot be read, has no arrays, or not those that are named.
+    """
+    path = Path(path)
+    there: dict[str, Path] = {}
+    for file in parts(path) if path.is_dir() else [path]:
+        for name in _names(file):
+            if name in there:
+                raise ValueError(f"{path} has an array {name!r} in {there[name].name} and in {file.name}")
+            there[name] = file
+    if not there:
+        raise ValueError(f"{path} holds no arrays")
+    wanted = there if array is None else [array] if isinstance(array, str) else array
+    for name in wanted:
+        if name not in there:
+            raise ValueError(f"{path} has no array {name!r}: there {'are' if len(there) > 1 else 'is'} {some(there)}")
+    return [(there[name], name) for name in wanted]
+
+
+def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str | None = None,
+         element_bytes: int | None = None, shape: Sequence[int] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of a dump.
+
+    Parameters
+    ----------
+    path
+        A .npz, .safetensors, .pt or .pth file (its arrays by name), a folder of such with a manifest, a .npy file (one
+        array, named after the file), or any other file: raw little-endian elements.
+    array
+        Name or names of the arrays to read; all of them when None.
+    dtype
+        Type of a raw file's elements, see :func:`workload.dumps.types.element_type`.
+    element_bytes
+        Size of a raw file's elements when no ``dtype`` is given: 1, 2 or 4.
+    shape
+        Shape of a raw file's array; one dimension when None.
+
+    Returns
+    -------
+    dict[str, np.ndarray]
+        Little-endian, C-contiguous arrays by name, in the order of the dump. Types that NumPy does not have are those
+        of :mod:`workload.dumps.types`.
+
+    Raises
+    ------
+    ValueError
+        With one sentence, if the dump cannot be read, has no such array, or holds what has no raw bits.
+    """
+    found = {}
+    for file, group in groupby(entries(path, array), key=lambda entry: entry[0]):
+        names = [name for _, name in group]
+        if file.suffix in _NAMED:
+            read = _NAMED[file.suffix][1](file, names)
+        else:
+            read = {names[0]: read_npy(file) if file.suffix == ".npy" else read_raw(file, dtype, element_bytes, shape)}
+        found |= {name: _plain(f"{file}: {name}", values) for name, values in read.items()}
+    return found
+
+
+def _names(file: Path) -> list[str]:
+    if file.suffix in _NAMED:
+        return _NAMED[file.suffix][0](file)
+    with reading(file, "raw elements"):
+        file.open("rb").close()
+    return [file.stem if file.suffix == ".npy" else file.name]
+
+
+def _plain(where: str, array: np.ndarray) -> np.ndarray:
+    """The array with its bits in the order in which they are stored in device memory."""
+    if not is_number(array.dtype):
+        raise ValueError(f"{where} holds {type_name(array.dtype)}: only numbers can be coded")
+    if array.dtype.byteorder == ">" or (array.dtype.byteorder == "=" and not np.little_endian):
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return np.ascontiguousarray(array) if array.ndim else array

@@ -1,0 +1,91 @@
+"""PyTorch's files, .pt and .pth, read by PyTorch itself, tensors only: nothing in the file is run."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workload.dumps.reading import reading
+from workload.dumps.types import element_type
+from workload.extra import package
+
+__all__ = ["pickled_names", "read_pickled"]
+
+
+def pickled_names(path: Path) -> list[str]:
+    """The names of a file's tensors: keys and numbers of the dicts and lists around them, with slashes between.
+
+    A tensor that is all of the file has the file's name.
+
+    Raises
+    ------
+    ValueError
+        If PyTorch is not installed, or the file cannot be read or holds anything that is not plain data.
+    """
+    return list(_tensors(path))
+
+
+def read_pickled(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Tensors of a file, in the order of their dimensions, however they are strided.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`pickled_names`, or if a tensor has no values in memory or is of a type that is not known here.
+    """
+    torch = package("torch", "torch")
+    tensors = _tensors(path)
+    found = {}
+    with reading(path, "PyTorch file"):
+        for name in names:
+            tensor = tensors[name]
+            if tensor.layout is not torch.strided or tensor.device.type == "meta":
+                raise ValueError(f"{name} is {tensor.layout} on {tensor.device}: only dense tensors with values can "
+                                 "be read")
+            dtype = element_type(str(tensor.dtype).removeprefix("torch."))
+            flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+            found[name] = flat.view(torch.uint8).numpy().view(dtype).reshape(tuple(tensor.shape))
+    return found
+
+
+def _tensors(path: Path) -> dict[str, Any]:
+    torch = package("torch", "torch")
+    with reading(path, "PyTorch file", (pickle.UnpicklingError, RecursionError, AttributeError, KeyError, TypeError)):
+        try:
+            # Mapped, the file is read where it is looked at; files of old releases cannot be.
+            content = _read(torch, path, mmap=True)
+        except RuntimeError:
+            content = _read(torch, path, mmap=False)
+        found: dict[str, Any] = {}
+        for name, tensor in _flat(torch, content, ""):
+            title = name or path.stem
+            if title in found:
+                raise ValueError(f"two of its tensors would be called {title}")
+            found[title] = tensor
+        return found
+
+
+def _read(torch: Any, path: Path, mmap: bool) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
+    except pickle.UnpicklingError as error:
+        raise ValueError("it holds more than tensors in dicts and lists: save just these") from error
+
+
+def _flat(torch: Any, content: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The tensors in nested dicts, lists and tuples; all else is passed over."""
+    if isinstance(content, torch.Tensor):
+        yield name, content
+        return
+    if isinstance(content, Mapping):
+        inside: Iterable[tuple[Any, Any]] = content.items()
+    elif isinstance(content, (list, tuple)):
+        inside = enumerate(content)
+    else:
+        return
+    for key, value in inside:
+        yield from _flat(torch, value, f"{name}/{key}" if name else str(key))

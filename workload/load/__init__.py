@@ -1,7 +1,0 @@
-"""Loading of dumps: .npy, .npz, .safetensors, .pt, folders with a manifest, and anything else as raw elements."""
-
-from workload.load.arrays import raw_array
-from workload.load.dumps import entries, load
-from workload.load.types import is_floating, own_element_bytes, type_name, values
-
-__all__ = ["entries", "is_floating", "load", "own_element_bytes", "raw_array", "type_name", "values"]

@@ -1,0 +1,63 @@
+"""The headline figures of Rhu et al. beside ours. Nothing here changes ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workload.timeline.study import Study
+
+__all__ = ["HIGHEST_RATIO", "RATIO", "SPEEDUPS", "VDNN_LOSS", "VDNN_MEMORY", "Headline", "Published", "beside",
+           "headline"]
+
+RATIO = 2.6
+"""Raw bytes over coded bytes with zero-value coding, on average over six networks and the whole of training."""
+HIGHEST_RATIO = 13.8
+"""The same, the highest of a layer."""
+VDNN_LOSS = 18.0
+"""Per cent of performance that vDNN loses with VGG-16, batch 256, on a Titan X (Rhu et al., MICRO 2016)."""
+VDNN_MEMORY = 28.0
+"""GB that the same step takes without swapping, by the same paper."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Speed-ups over vDNN in per cent on a GPU, and where they are published."""
+
+    average: int
+    highest: int
+    where: str
+
+
+SPEEDUPS = {"titan-x": Published(32, 61, "arXiv version"), "titan-xp": Published(53, 79, "HPCA")}
+"""By the GPU that the paper used."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The figures that the paper's abstract has: ratios, and speed-ups over vDNN in per cent."""
+
+    average_ratio: float
+    highest_ratio: float
+    average_gain: float
+    highest_gain: float
+
+
+def headline(studies: Sequence[Study]) -> Headline:
+    """Our figures over several networks, with zero-value coding; every network counts the same."""
+    ratios = [study.ratio("zvc") for study in studies]
+    gains = [100 * (study.speedup("zvc") - 1) for study in studies]
+    return Headline(sum(ratios) / len(ratios), max(study.highest_ratio("zvc") for study in studies),
+                    sum(gains) / len(gains), max(gains))
+
+
+def beside(ours: Headline, gpu: str) -> list[dict[str, str]]:
+    """Our figures and the paper's in words; the paper has speed-ups on two GPUs."""
+    published = SPEEDUPS.get(gpu)
+    average, highest = ("none published", "none published") if published is None else (
+        f"{published.average} % ({published.where})", f"{published.highest} % ({published.where})")
+    return [
+        {"figure": "average ratio", "here": f"{ours.average_ratio:.2f}", "paper": f"{RATIO}"},
+        {"figure": "highest ratio of a layer", "here": f"{ours.highest_ratio:.2f}", "paper": f"{HIGHEST_RATIO}"},
+        {"figure": "average speed-up over vDNN", "here": f"{ours.average_gain:.0f} %", "paper": average},
+        {"figure": "highest speed-up over vDNN", "here": f"{ours.highest_gain:.0f} %", "paper": highest}]

@@ -1,0 +1,121 @@
+"""What the steps of a network take without swapping: from a GPU's roofline, or from the user's own profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workload.json_file import read_json
+from workload.networks.layers import INPUT, Layer
+from workload.networks.tensors import Step, Tensors
+from workload.timeline.gpus import EFFICIENCY, Gpu
+
+__all__ = ["Compute", "load_profile", "profiled", "roofline"]
+
+_LEARNED = ("conv", "fc", "matmul")  # kinds whose backward computes a gradient of each of two operands
+
+
+@dataclass(frozen=True)
+class Compute:
+    """One step: seconds of forward and backward, and the bytes of device memory that each moves."""
+
+    forward: float
+    backward: float
+    forward_traffic: float
+    backward_traffic: float
+
+
+def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Compute]:
+    """The steps of a network on a GPU.
+
+    Forward reads a layer's inputs and weights and writes its output. Backward moves twice as many bytes: values and
+    gradients of either side. It does ``gradients`` times the forward's operations. The layers of a step run one after
+    the other.
+
+    Raises
+    ------
+    ValueError
+        If the efficiency is no share above 0.
+    """
+    if not 0 < efficiency <= 1:
+        raise ValueError(f"the efficiency must be above 0 and at most 1, not {efficiency:g}")
+    network = plan.network
+    sizes = {layer.name: layer.elements for layer in network.layers}
+    sizes[INPUT] = plan.tensors[INPUT].elements // network.batch
+
+    def one(step: Step) -> Compute:
+        forward = backward = forward_traffic = backward_traffic = 0.0
+        for layer in step.layers:
+            moved = _traffic(layer, sizes, network.batch, network.element_bytes)
+            work = layer.flops * network.batch
+            # Work outside of matrix products is bound by memory on all of these; the share is of theirs alone.
+            share = efficiency if layer.kind in _LEARNED else 1.0
+            forward += gpu.seconds(work, moved, share)
+            backward += gpu.seconds(work * layer.gradients, 2 * moved, share)
+            forward_traffic += moved
+            backward_traffic += 2 * moved
+        return Compute(forward, backward, forward_traffic, backward_traffic)
+
+    return [one(step) for step in plan.steps]
+
+
+def profiled(plan: Tensors, profile: dict[str, tuple[float, float]]) -> list[Compute]:
+    """The steps of a network with the user's own times; see :func:`load_profile`.
+
+    Raises
+    ------
+    ValueError
+        If a layer that is not in place has no time, or the profile has layers that the network has not.
+    """
+    names = {layer.name for layer in plan.network.layers}
+    unknown = sorted(set(profile) - names)
+    if unknown:
+        raise ValueError(f"the profile has {', '.join(unknown)}, which {plan.network.name} has not")
+    missing = [step.name for step in plan.steps if step.name not in profile]
+    if missing:
+        raise ValueError(f"the profile has no times of {', '.join(missing)}: every layer of {plan.network.name} needs "
+                         f"forward_ms and backward_ms, but for those in place")
+    sizes = {layer.name: layer.elements for layer in plan.network.layers}
+    sizes[INPUT] = plan.tensors[INPUT].elements // plan.network.batch
+
+    def one(step: Step) -> Compute:
+        times = [profile.get(layer.name, (0.0, 0.0)) for layer in step.layers]
+        moved = sum(_traffic(layer, sizes, plan.network.batch, plan.network.element_bytes) for layer in step.layers)
+        return Compute(sum(forward for forward, _ in times), sum(backward for _, backward in times), moved, 2 * moved)
+
+    return [one(step) for step in plan.steps]
+
+
+def load_profile(path: str | Path) -> dict[str, tuple[float, float]]:
+    """Seconds of forward and backward by layer, from ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}``.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or is not of that form.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or not content:
+        raise ValueError(f"{path} must have an object with the times of each layer, by name")
+    times = {}
+    for name, entry in content.items():
+        forward, backward = (_milliseconds(entry, key) for key in ("forward_ms", "backward_ms"))
+        if forward is None or backward is None:
+            raise ValueError(f"{path}: {name} must have forward_ms and backward_ms, numbers of 0 or more")
+        times[name] = (forward / 1e3, backward / 1e3)
+    return times
+
+
+def _milliseconds(entry: Any, key: str) -> float | None:
+    """A time of a profile's entry, None where there is none."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        return None
+    return float(value)
+
+
+def _traffic(layer: Layer, sizes: dict[str, int], batch: int, element_bytes: int) -> int:
+    """Bytes that forward moves: inputs, weights, output."""
+    values = sum(sizes[source] for source in layer.inputs) + layer.elements
+    return (values * batch + layer.params) * element_bytes

@@ -1,0 +1,115 @@
+"""One question to the timeline: network, GPU, link, engine, what is swapped, densities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workload.networks.catalog import load_network
+from workload.networks.tensors import tensors
+from workload.timeline.compute import load_profile, profiled, roofline
+from workload.timeline.densities import default_fillings, fillings_from_file
+from workload.timeline.engine_share import constant, from_file, measured
+from workload.timeline.gpus import EFFICIENCY, gpu
+from workload.timeline.schedule import Engine
+from workload.timeline.study import Study, study
+from workload.timeline.swapping import swapped
+
+__all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Scenario", "build_engine"]
+
+PRESET = "paper"
+"""The engine that is modelled where none is named: the paper's six memory controllers."""
+LINK = 12.8
+"""10^9 bytes a second that Rhu et al. get from PCIe 3 with 16 lanes."""
+CLOCK_MHZ = 1000.0
+
+
+def build_engine(preset: str = PRESET, clock_mhz: float = CLOCK_MHZ, lanes: int | None = None,
+                 beat_bytes: int | None = None, share: float | str | None = None) -> Engine:
+    """The engine of a preset, with its measured cycles.
+
+    Parameters
+    ----------
+    preset
+        One of :func:`workload.timeline.engine_share.presets`.
+    clock_mhz
+        Its clock.
+    lanes, beat_bytes
+        Other dimensions than the preset's; its shares count at the same balance.
+    share
+        A share of the limit instead of the measured ones, or a file with figures of ``cdma bench``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset, or the share or file is not allowed.
+    """
+    known = measured(preset)
+    lanes = known.lanes if lanes is None else lanes
+    reach = known if share is None else from_file(share, lanes) if isinstance(share, str) else constant(share)
+    return Engine(lanes, known.beat_bytes if beat_bytes is None else beat_bytes, known.link_beat_bytes, clock_mhz,
+                  reach)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is asked.
+
+    Parameters
+    ----------
+    network
+        Name or path, see :func:`workload.networks.catalog.load_network`.
+    gpu
+        Name, see :data:`workload.timeline.gpus.GPUS`.
+    batch
+        Samples of a step; the network's own when None.
+    policy, least_bytes, use
+        What is swapped, see :func:`workload.timeline.swapping.swapped`.
+    memory
+        10^9 bytes of the device; the GPU's when None.
+    link
+        10^9 bytes a second of the link.
+    engine
+        The engine.
+    density, densities
+        Density of all tensors behind a ReLU, and a dump or file of densities by tensor; the table's when None.
+    efficiency
+        Share of the GPU's peak that convolutions and products reach.
+    profile
+        File of the user's own times instead.
+    """
+
+    network: str
+    gpu: str = "titan-x"
+    batch: int | None = None
+    policy: str = "all"
+    least_bytes: int = 1 << 20
+    use: float = 0.5
+    memory: float | None = None
+    link: float = LINK
+    engine: Engine = field(default_factory=build_engine)
+    density: float | None = None
+    densities: str | None = None
+    efficiency: float = EFFICIENCY
+    profile: str | None = None
+
+    @property
+    def device_memory(self) -> float:
+        """10^9 bytes of the device."""
+        return gpu(self.gpu).memory if self.memory is None else self.memory
+
+    def study(self, progress: Callable[[str, int, int], None] | None = None) -> Study:
+        """The timelines of all rows.
+
+        Raises
+        ------
+        ValueError
+            If a name, number or file is not allowed.
+        """
+        device, plan = gpu(self.gpu), tensors(load_network(self.network, self.batch))
+        compute = profiled(plan, load_profile(self.profile)) if self.profile \
+            else roofline(plan, device, self.efficiency)
+        fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
+            else default_fillings(plan, self.density)
+        chosen = swapped(plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use)
+        return study(plan, compute, device, chosen, fillings, self.engine, self.link * 1e9, progress)
