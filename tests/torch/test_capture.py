@@ -13,7 +13,7 @@ from tests.torch.networks import BATCH, Plain, Residual, images, nn, torch
 from workload import capture
 from workload.capturing import CaptureError
 from workload.capturing.manifest import read_manifest
-from workload.dumps import load
+from workload.dumps import load, values
 
 
 def kept(model: Any, output: Any) -> list[Any]:
@@ -78,8 +78,8 @@ def test_names_are_those_of_the_modules(tmp_path: Path) -> None:
         conv1 = torch.relu(model.conv1(batch))
         conv2 = torch.relu(model.conv2(conv1))
         expected = {"data": batch, "conv1": conv1, "conv2": conv2, "pool": model.pool(conv2)}
-    for name, values in expected.items():
-        np.testing.assert_array_equal(arrays[name], values.numpy())
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(arrays[name], tensor.numpy())
 
 
 def test_a_module_that_is_called_twice_has_two_arrays(tmp_path: Path) -> None:
@@ -115,6 +115,21 @@ def test_parts_without_gradients_are_not_kept(tmp_path: Path) -> None:
     assert set(dump(Frozen(), tmp_path)) == {"conv1"}
 
 
+def test_square_weights_that_autocast_casts_are_none(tmp_path: Path) -> None:
+    """A cast weight is saved transposed, which the shape of a square one does not show."""
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(192, 192), nn.ReLU(), nn.Linear(192, 192), nn.ReLU())
+    with capture(model, tmp_path, least=0):
+        with torch.autocast("cpu", torch.bfloat16):
+            output = model(images())
+        output.float().sum().backward()
+    weights = [weight.detach().to(torch.bfloat16).float().numpy() for weight in model.parameters() if weight.dim() == 2]
+    arrays = {name: values(array) for name, array in load(tmp_path).items()}
+    assert arrays
+    assert not [name for name, array in arrays.items() for weight in weights
+                if np.array_equal(array, weight) or np.array_equal(array, weight.T)]
+
+
 def test_weights_that_autocast_casts_are_none(tmp_path: Path) -> None:
     class Cast(Plain):
         def forward(self, images: Any) -> Any:
@@ -127,6 +142,29 @@ def test_weights_that_autocast_casts_are_none(tmp_path: Path) -> None:
     assert {tuple(entry["full_shape"]) for entry in arrays.values()} == {
         (6, 3, 8, 8), (6, 4, 8, 8), (6, 5, 8, 8), (6, 5, 4, 4)}
     assert {entry["dtype"] for entry in arrays.values()} == {"bfloat16"}
+
+
+def test_cast_rows_of_a_weight_are_none(tmp_path: Path) -> None:
+    """Attention keeps the weights of query, key and value in one parameter, and autocast casts the rows in use."""
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+        def forward(self, query: Any) -> Any:
+            query = query.tanh()
+            return self.attention(query, query * 2, query * 2, need_weights=False)[0]
+
+    torch.manual_seed(1)
+    model = Attention()
+    with capture(model, tmp_path, least=0), torch.autocast("cpu", torch.bfloat16):
+        model(torch.randn(3, 5, 16, requires_grad=True))
+    cast = model.attention.in_proj_weight.detach().to(torch.bfloat16).float().numpy()
+    parts = (cast[:16], cast[16:], model.attention.out_proj.weight.detach().to(torch.bfloat16).float().numpy())
+    arrays = {name: values(array) for name, array in load(tmp_path).items()}
+    assert arrays
+    assert not [name for name, array in arrays.items() for part in parts
+                if np.array_equal(array, part) or np.array_equal(array, part.T)]
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "float16", "float64"])

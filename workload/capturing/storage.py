@@ -78,17 +78,32 @@ class Weights:
         self._storages = {storage_of(tensor) for tensor in self._all}
 
     def has(self, tensor: Any) -> bool:
-        """Whether a tensor is one, or a view of one, or one cast to the type that autocast computes in."""
+        """Whether a tensor is a weight, a view of one, or one that autocast cast to the type it computes in."""
         if storage_of(tensor) in self._storages:
             return True
         return any(tensor.dtype is not weight.dtype and _same(tensor, weight) for weight in self._all)
 
 
 def _same(tensor: Any, weight: Any) -> bool:
-    """Whether a tensor has the values of a weight, cast, as it lies or transposed."""
-    if tensor.dim() == 2 and tensor.shape != weight.shape:
-        tensor = tensor.t()
-    return tensor.shape == weight.shape and bool(torch.equal(tensor, weight.detach().to(tensor.dtype)))
+    """Whether a tensor has the values of a weight, or of some of its rows, cast to the tensor's type.
+
+    Linear layers save their weight transposed. Layers that keep several weights in one, as attention does, cast the
+    rows that they use.
+    """
+    if tensor.dim() != weight.dim():
+        return False
+    wanted = (tensor, tensor.t()) if tensor.dim() == 2 else (tensor,)
+    return any(_is_part(each, weight) for each in wanted)
+
+
+def _is_part(tensor: Any, weight: Any) -> bool:
+    if tensor.shape == weight.shape:
+        return bool(torch.equal(bits(tensor), bits(weight.detach().to(tensor.dtype))))
+    if tensor.dim() < 2 or tensor.shape[1:] != weight.shape[1:] or len(tensor) > len(weight):
+        return False
+    values, cast = bits(tensor), bits(weight.detach().to(tensor.dtype))
+    starts = (cast[:len(cast) - len(values) + 1] == values[0]).flatten(1).all(1).nonzero().flatten().tolist()
+    return any(bool(torch.equal(values, cast[start:start + len(values)])) for start in starts)
 
 
 class Seen:
