@@ -24,9 +24,9 @@ _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 
 
 def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
-    """Clock and slowest path of each unit of engines; errors as :func:`synth.timing_units.engine_timing`."""
+    """Clock and slowest path of each unit of engines; errors as :func:`synth.timing.engines.engine_timing`."""
     from hdl.engine_config import load_engine
-    from synth.mapping import DEFAULT_RECIPE
+    from synth.tools.scripts import DEFAULT_RECIPE
 
     rows = []
     for name in TIMED_ENGINES:
@@ -37,7 +37,7 @@ def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
 
 
 def pnr(progress: Progress) -> dict[str, Any]:
-    """Presets placed and routed; errors as :func:`synth.pnr.place_and_route`."""
+    """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
     from hdl.config import BEAT_BYTES, load, preset_names
     from hdl.engine_config import load_engine
 
@@ -55,7 +55,7 @@ def pnr(progress: Progress) -> dict[str, Any]:
 
 
 def pnr_units(progress: Progress) -> dict[str, Any]:
-    """Units of engines placed and routed; errors as :func:`synth.pnr.place_and_route`."""
+    """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
     from hdl.engine_config import load_engine
 
     rows = []
@@ -72,7 +72,7 @@ def _short(best: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def sweep(liberty: str, progress: Progress) -> dict[str, Any]:
-    """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.timing`."""
-    from synth.mapping import DEFAULT_RECIPE
+    """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.cores.timing`."""
+    from synth.tools.scripts import DEFAULT_RECIPE
 
     return {"sweep": swept(liberty, DEFAULT_RECIPE, None, progress)}

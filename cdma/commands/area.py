@@ -74,7 +74,7 @@ def _text(report: dict[str, Any]) -> str:
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from hdl.config import CoreConfig
-    from synth.area import area
+    from synth.area.cores import area
 
     target = call.target or ("liberty" if call.liberty else "generic")
     if isinstance(config, CoreConfig):
@@ -82,14 +82,14 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
                     progress=progress).as_dict()
     if target in ("generic", "liberty"):
         return measured_engine(config, call.liberty, call.recipe, progress)
-    from synth.fpga import fpga_area
+    from synth.area.fpga import fpga_area
 
     return {"lanes": config.lanes} | fpga_area(_verilog(config, progress), config.name, target, progress).as_dict()
 
 
 def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> dict[str, Any]:
     """The area of an engine as ``--json`` prints it."""
-    from synth.engine import engine_area
+    from synth.area.engines import engine_area
 
     return engine_area(config, _verilog(config, progress), liberty=liberty, recipe=recipe,
                        progress=progress).as_dict()

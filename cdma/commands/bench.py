@@ -78,7 +78,7 @@ def _engine(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 def _engine_area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.commands.area import measured_engine
     from hdl.engine_config import engine_preset_names, load_engine
-    from synth.mapping import DEFAULT_RECIPE
+    from synth.tools.scripts import DEFAULT_RECIPE
 
     return {"engine_area": [measured_engine(load_engine(name), call.liberty, DEFAULT_RECIPE, progress)
                             for name in engine_preset_names()]}
@@ -95,7 +95,7 @@ def _engine_shipped(call: argparse.Namespace, progress: Progress) -> dict[str, A
 
 def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from hdl.config import load, preset_names
-    from synth.area import area
+    from synth.area.cores import area
 
     jobs = [(name, target) for name in preset_names() for target in _TARGETS + ("liberty",) * bool(call.liberty)]
     reports = []
@@ -110,7 +110,7 @@ def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 def _timing(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from hdl.config import load, preset_names
-    from synth.timing import timing
+    from synth.timing.cores import timing
 
     if not _has_library(call):
         return {}

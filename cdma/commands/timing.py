@@ -127,7 +127,7 @@ def _check(call: argparse.Namespace) -> None:
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from hdl.engine_config import EngineConfig
-    from synth.timing import timing
+    from synth.timing.cores import timing
 
     if call.target == "ecp5":
         return placed(config, call.device, call.speed, call.seeds, progress)
@@ -141,8 +141,8 @@ def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Prog
                  output: float | None = None, setup: float | None = None) -> dict[str, Any]:
     """The timing of an engine in cells as ``--json`` prints it."""
     from hdl.verilog import emit
-    from synth.timing_macros import DEFAULT, MacroTiming
-    from synth.timing_units import engine_timing
+    from synth.timing.engines import engine_timing
+    from synth.timing.macros import DEFAULT, MacroTiming
 
     changes = {name: value for name, value in (("output_ps", output), ("setup_ps", setup)) if value is not None}
     progress(f"generating {config.name}", 0, 0)
@@ -154,7 +154,7 @@ def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: in
            progress: Progress) -> dict[str, Any]:
     """A design placed and routed, as ``--json`` prints it."""
     from hdl.verilog import emit
-    from synth.pnr import place_and_route
+    from synth.pnr.place import place_and_route
 
     progress(f"generating {config.name}", 0, 0)
     made = emit(config)
@@ -165,7 +165,7 @@ def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: in
 def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
     """The units of an engine placed and routed, as ``--json`` prints them."""
     from hdl.verilog import emit
-    from synth.pnr_units import place_units
+    from synth.pnr.engines import place_units
 
     progress(f"generating {config.name}", 0, 0)
     return place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress).as_dict()
@@ -173,9 +173,9 @@ def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, prog
 
 def swept(liberty: str, recipe: str, tool: str | None, progress: Progress) -> dict[str, Any]:
     """The sweep as ``--json`` prints it."""
-    from synth.library import load
-    from synth.sweep import front, sweep_cores, sweep_engines
-    from synth.timing import chosen_tool, tool_name
+    from synth.cells.library import load
+    from synth.timing.cores import chosen_tool, tool_name
+    from synth.timing.sweep import front, sweep_cores, sweep_engines
 
     name = tool_name(chosen_tool(tool))
     points = [*sweep_cores(liberty=liberty, recipe=recipe, tool=tool, progress=progress),

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from synth import area
+from synth.area.rows import row
 from synth.boards.catalog import Board, platform
 from synth.boards.project import nextpnr_options, synthesis_script
-from synth.pnr import read_run
-from synth.pnr_tool import find as find_nextpnr
-from synth.yosys import Progress, find, report
+from synth.pnr.place import read_run
+from synth.tools.nextpnr import find as find_nextpnr
+from synth.tools.yosys import Progress, find, report
 
 __all__ = ["BoardError", "Built", "Use", "build"]
 
@@ -181,8 +181,8 @@ def _counted(stat: str, family: str) -> Use:
     """What a netlist takes, from Yosys' count of its cells."""
     (facts,) = json.loads(stat)["modules"].values()
     counts: Mapping[str, int] = facts["num_cells_by_type"]
-    row = area.row("total", counts, family, None)
-    return Use(row.luts or 0, row.flip_flops,
+    total = row("total", counts, family, None)
+    return Use(total.luts or 0, total.flip_flops,
                sum(counts.get(cell, 0) * weight for cell, weight in _BLOCK_RAM.items()))
 
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 from amaranth.back import verilog
 
 from hdl.selftest.config import SelftestConfig
-from synth import mapping
 from synth.boards.catalog import Board, platform
 from synth.boards.image import Image
 from synth.boards.readme import readme
+from synth.tools import scripts
 
 __all__ = ["nextpnr_options", "project", "synthesis_script"]
 
@@ -69,7 +69,7 @@ set -e
 
 def synthesis_script(board: Board, name: str) -> str:
     """The Yosys script: from ``NAME.v`` to ``NAME.json``, with what was counted in ``stat.json``."""
-    return f"{mapping.fpga_script(name, True, board.family).replace('design.v', f'{name}.v')}write_json {name}.json\n"
+    return f"{scripts.fpga_script(name, True, board.family).replace('design.v', f'{name}.v')}write_json {name}.json\n"
 
 
 def nextpnr_options(of: Any) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 import cdma.commands.area as cdma_area
 from cdma.engine_output import engine_fpga_text
-from tests.synth.test_fpga import MEMORIES
+from tests.synth.area.test_fpga import MEMORIES
 
 _LIBRARY = Path(__file__).parents[1] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16"]

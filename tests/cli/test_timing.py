@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import synth.pnr
-import synth.pnr_units
-import synth.sweep
-import synth.timing_units
+import synth.pnr.engines
+import synth.pnr.place
+import synth.timing.engines
+import synth.timing.sweep
 from cdma.sweep_plot import sweep_plot, ticks
 from cdma.timing_output import cells_text
 from hdl.engine_config import EngineConfig
-from synth.hierarchy import Design
+from synth.units.hierarchy import Design
 
 _LIBRARY = Path(__file__).parents[1] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small", "--tool", "tables"]
@@ -35,16 +35,16 @@ def test_a_core_in_cells(cdma) -> None:
 
 
 def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = synth.timing_units.division
+    whole = synth.timing.engines.division
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole(design, lanes)
         return [(unit, root) for unit, root in parts if root in ("prefetch.lane0.buffer", "offload.walker0")], cut
 
-    monkeypatch.setattr(synth.timing_units, "division", division)
+    monkeypatch.setattr(synth.timing.engines, "division", division)
     call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--tool", "tables", "--memory-setup", "75"]
-    made = synth.timing_units.engine_timing
-    monkeypatch.setattr(synth.timing_units, "engine_timing", lambda *given, **named: made(
+    made = synth.timing.engines.engine_timing
+    monkeypatch.setattr(synth.timing.engines, "engine_timing", lambda *given, **named: made(
         *given, **named | {"whole": False}))
     (report,) = cdma(*call, "--json").json
     assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
@@ -57,22 +57,23 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"{part['part']}.{worst['start']}" in line and f"{worst['mhz']:.0f}" in line
 
 
-def _report(name: str, mhz: float) -> synth.pnr.PnrReport:
-    stages = (synth.pnr.PnrStage("clk-to-q", 0.5, "a"), synth.pnr.PnrStage("routing", 6.5, "a"))
-    path = synth.pnr.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
-    runs = tuple(synth.pnr.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
-    return synth.pnr.PnrReport(name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", synth.pnr.Resources(1200, 1100, 3, 0),
-                               synth.pnr.Resources(43848, 43848, 108, 72), runs)
+def _report(name: str, mhz: float) -> synth.pnr.place.PnrReport:
+    stages = (synth.pnr.place.PnrStage("clk-to-q", 0.5, "a"), synth.pnr.place.PnrStage("routing", 6.5, "a"))
+    path = synth.pnr.place.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
+    runs = tuple(synth.pnr.place.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
+    return synth.pnr.place.PnrReport(
+        name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", synth.pnr.place.Resources(1200, 1100, 3, 0),
+        synth.pnr.place.Resources(43848, 43848, 108, 72), runs)
 
 
 def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> synth.pnr.PnrReport:
+    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> synth.pnr.place.PnrReport:
         given.update(named, ports=len(ports), module=f"module {name}(" in text)
         return _report(name, 151.0)
 
-    monkeypatch.setattr(synth.pnr, "place_and_route", place_and_route)
+    monkeypatch.setattr(synth.pnr.place, "place_and_route", place_and_route)
     outcome = cdma("timing", "narrow_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
                    "--seeds", 3)
     assert (outcome.code, outcome.err) == (0, "")
@@ -87,15 +88,15 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def place_units(config: EngineConfig, text: str, **named: Any) -> synth.pnr_units.PlacedUnits:
+    def place_units(config: EngineConfig, text: str, **named: Any) -> synth.pnr.engines.PlacedUnits:
         given.update(named, lanes=config.lanes, module=f"module {config.name}(" in text)
         report = _report("cdma_tiny_engine.control", 151.0)
-        units = (synth.pnr_units.PlacedUnit("lane control", 2, synth.pnr.Resources(2400, 2200, 6, 0), report),
-                 synth.pnr_units.PlacedUnit("control", 1, report.used, replace(report, runs=())))
-        return synth.pnr_units.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
+        units = (synth.pnr.engines.PlacedUnit("lane control", 2, synth.pnr.place.Resources(2400, 2200, 6, 0), report),
+                 synth.pnr.engines.PlacedUnit("control", 1, report.used, replace(report, runs=())))
+        return synth.pnr.engines.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
                                            report.available, units)
 
-    monkeypatch.setattr(synth.pnr_units, "place_units", place_units)
+    monkeypatch.setattr(synth.pnr.engines, "place_units", place_units)
     call = ["timing", "--engine", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
     outcome = cdma(*call)
     assert (outcome.code, outcome.err) == (0, "")
@@ -111,8 +112,8 @@ def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None
     assert (found["total"]["luts"], found["units"][0]["best"]["mhz"]) == (3600, 150.0)
 
 
-def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> synth.sweep.SweepPoint:
-    return synth.sweep.SweepPoint(design, lanes, beat, pipeline, kge, mhz, "first", "last")
+def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> synth.timing.sweep.SweepPoint:
+    return synth.timing.sweep.SweepPoint(design, lanes, beat, pipeline, kge, mhz, "first", "last")
 
 
 _CORES = [_point("compressor", 1, 16, "small", 10.0, 1000.0), _point("compressor", 1, 16, "fast", 12.0, 900.0),
@@ -123,13 +124,13 @@ _ENGINES = [_point("engine", 1, 32, "small", 100.0, 500.0), _point("engine", 2, 
 def test_the_front_has_what_no_other_beats() -> None:
     # 16, 14.4, 32 and 35.2 GB/s: the second has less for more, the third less for as much.
     assert [point.gb_per_s for point in _CORES] == pytest.approx([16.0, 14.4, 32.0, 35.2])
-    assert synth.sweep.front(_CORES) == [_CORES[0], _CORES[3]]
-    assert synth.sweep.front(_ENGINES) == _ENGINES
+    assert synth.timing.sweep.front(_CORES) == [_CORES[0], _CORES[3]]
+    assert synth.timing.sweep.front(_ENGINES) == _ENGINES
 
 
 def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(synth.sweep, "sweep_cores", lambda **given: _CORES)
-    monkeypatch.setattr(synth.sweep, "sweep_engines", lambda **given: _ENGINES)
+    monkeypatch.setattr(synth.timing.sweep, "sweep_cores", lambda **given: _CORES)
+    monkeypatch.setattr(synth.timing.sweep, "sweep_engines", lambda **given: _ENGINES)
     call = ["timing", "--sweep", "--liberty", _LIBRARY, "--tool", "tables"]
     sweep = cdma(*call, "--json").json
     assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
@@ -143,7 +144,7 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_cores_are_swept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    (point,) = synth.sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
+    (point,) = synth.timing.sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
                                        pipelines=["fast"], tool="tables")
     assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
     assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000)

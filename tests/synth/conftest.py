@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.library import Library
+from synth.cells.library import Library
 
 TINY = Path(__file__).parent / "tiny.lib"
 

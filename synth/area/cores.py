@@ -1,0 +1,183 @@
+"""What a core takes: in gates of a small table, in cells of a library, or on an FPGA; in all and by submodule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hdl.config import CoreConfig
+from hdl.verilog import emit
+from synth.area.rows import TOTAL, AreaRow, row
+from synth.cells import library as libraries
+from synth.cells.fpga import FPGA
+from synth.cells.library import Library
+from synth.timing import cores as timings
+from synth.timing.cores import TimingPath
+from synth.tools import scripts
+from synth.tools.yosys import Progress, find, report
+
+__all__ = ["AreaReport", "area", "measure", "target_library"]
+
+@dataclass(frozen=True)
+class AreaReport:
+    """Area of a design.
+
+    Modules are mapped one by one and the whole design flattened, as it would be built: logic is shared and dropped
+    across what were the borders, so that the rows of the modules do not add up to the total. The total is what counts.
+
+    Parameters
+    ----------
+    name : str
+        The top module.
+    target : str
+        What was mapped to.
+    library : str or None
+        Name of the cell library.
+    recipe : str or None
+        How logic was mapped to gates or cells; None on an FPGA.
+    yosys : str
+        Which Yosys.
+    rows : tuple of AreaRow
+        Each module, parents first; the whole design last.
+    timed_with : str or None
+        What timed the netlist of the whole design; None if nothing did.
+    paths : tuple of TimingPath
+        The slowest paths of the whole design, one of each kind.
+    """
+
+    name: str
+    target: str
+    library: str | None
+    recipe: str | None
+    yosys: str
+    rows: tuple[AreaRow, ...]
+    timed_with: str | None = None
+    paths: tuple[TimingPath, ...] = ()
+
+    @property
+    def total(self) -> AreaRow:
+        """The whole design."""
+        return self.rows[-1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"rows": [asdict(row) for row in self.rows], "total": asdict(self.total)}
+
+
+def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | None = None,
+         recipe: str = scripts.DEFAULT_RECIPE, timed: bool = False, modules: bool = True,
+         progress: Progress | None = None) -> AreaReport:
+    """Area of a core.
+
+    Parameters
+    ----------
+    config : CoreConfig
+        Which core.
+    target : str
+        ``generic``, ``liberty``, ``ecp5`` or ``xilinx7``.
+    liberty : str or Path, optional
+        The cell library, for the target ``liberty`` alone.
+    recipe : str
+        How logic is mapped to gates or cells: ``fast`` or ``small``.
+    timed : bool
+        Whether to time the same netlist as well; only in the cells of a library.
+    modules : bool
+        Whether to map the modules one by one as well; without, the report has the row of the whole design alone.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Raises
+    ------
+    ValueError
+        If the target or the recipe is unknown, the library is missing, damaged or lacks a cell that is needed, or
+        there is no Yosys that is new enough.
+    """
+    library = target_library(target, liberty)
+    report(progress, f"generating {config.name}")
+    return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe,
+                   clock=timings.CLOCK if timed and library else None, modules=modules, progress=progress)
+
+
+def target_library(target: str, liberty: str | Path | None) -> Library | None:
+    """The cell library of a target that has one; ValueError if they do not go together or it cannot be read."""
+    if target not in scripts.TARGETS:
+        raise ValueError(f"target must be one of {', '.join(scripts.TARGETS)}, not {target!r}")
+    if target == "liberty" and liberty is None:
+        raise ValueError("target liberty needs a cell library: name its file")
+    if target != "liberty" and liberty is not None:
+        raise ValueError(f"a cell library is for the target liberty, not {target}")
+    return libraries.load(liberty) if liberty is not None else None
+
+
+def measure(verilog: str, top: str, *, target: str = "generic", library: Library | None = None,
+            recipe: str = scripts.DEFAULT_RECIPE, clock: str | None = None, modules: bool = True,
+            progress: Progress | None = None) -> AreaReport:
+    """Area of any design in Verilog, timed if its clock is named; parameters, result and errors as for :func:`area`."""
+    yosys = find(progress)
+    files = scripts.inputs(verilog, recipe, library)
+    stage = f"synthesis of {top}"
+    runs = (True, False) if modules else (True,)
+    done = 0
+    report(progress, stage, done, len(runs))
+
+    def run(flat: bool) -> dict[str, str]:
+        nonlocal done
+        wanted = ["stat.json"]
+        if target in FPGA:
+            script = scripts.fpga_script(top, flat, target)
+        elif library is not None:
+            netlist = flat and clock is not None
+            wanted += timings.NETLIST if netlist else ()
+            script = scripts.library_script(top, flat, recipe, library, netlist)
+        else:
+            script = scripts.gates_script(top, flat, recipe)
+        result = yosys.run(script, files, wanted, f"{stage} (target {target})")
+        done += 1
+        report(progress, stage, done, len(runs))
+        return result
+
+    with ThreadPoolExecutor(len(runs)) as pool:
+        whole, *tree = pool.map(run, runs)
+    (flat,) = (facts["num_cells_by_type"] for facts in json.loads(whole["stat.json"])["modules"].values())
+    rows = [row for result in tree for row in _rows(json.loads(result["stat.json"]), top, target, library)]
+    total = row(TOTAL, flat, target, library)
+    timed_with: str | None = None
+    paths: tuple[TimingPath, ...] = ()
+    if library is not None and clock is not None:
+        report(progress, f"timing of {top}")
+        tool = timings.chosen_tool(None)
+        timed_with, paths = timings.tool_name(tool), timings.of_netlist(whole, top, library, clock=clock, tool=tool)
+    return AreaReport(name=top, target=target, library=library.name if library else None,
+                      recipe=None if target in FPGA else recipe, yosys=yosys.version,
+                      rows=(*rows, total), timed_with=timed_with, paths=paths)
+
+
+def _rows(tree: Mapping[str, Any], top: str, target: str, library: Library | None) -> Iterator[AreaRow]:
+    modules = {name.lstrip("\\"): facts["num_cells_by_type"] for name, facts in tree["modules"].items()}
+    rows = [row(_path(name, top), {cell: count * number for cell, count in modules[name].items()
+                                    if cell not in modules}, target, library)
+            for name, number in _instances(modules, top).items()]
+    weights = [row.kge if row.kge is not None else row.luts or 0 for row in rows]
+    everything = sum(weights) or 1
+    return (replace(row, share=round(weight / everything, 4)) for row, weight in zip(rows, weights, strict=True))
+
+
+def _path(name: str, top: str) -> str:
+    return "(top)" if name == top else name.removeprefix(f"{top}.")
+
+
+def _instances(modules: Mapping[str, Mapping[str, int]], top: str) -> dict[str, int]:
+    """How often each module is there, parents first, in the order of their names."""
+    found: dict[str, int] = {}
+
+    def visit(name: str, number: int) -> None:
+        found[name] = found.get(name, 0) + number
+        for child in sorted(set(modules[name]) & set(modules)):
+            visit(child, number * modules[name][child])
+
+    visit(top, 1)
+    return found

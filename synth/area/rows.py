@@ -1,0 +1,75 @@
+"""A row of an area report: how often each cell is there, and what that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from synth.cells.fpga import FPGA
+from synth.cells.generic import CLOCK_GATE, FLIP_FLOP, gate_size
+from synth.cells.library import Library
+from synth.tools.yosys import YosysError
+
+__all__ = ["TOTAL", "AreaRow", "row"]
+
+TOTAL = "total"
+"""What the row of the whole design is called."""
+
+
+@dataclass(frozen=True)
+class AreaRow:
+    """A module, without its submodules; or the whole design.
+
+    Parameters
+    ----------
+    module : str
+        Its path below the top, ``(top)``, or ``total``.
+    cells : int
+        Cells of all kinds.
+    flip_flops : int
+        Flip-flops.
+    clock_gates : int
+        Clock-gating cells.
+    kge : float or None
+        Thousands of two-input NAND gates; None on an FPGA.
+    um2 : float or None
+        Area of the library's cells; None without a library.
+    luts : int or None
+        Look-up tables; None except on an FPGA.
+    share : float
+        Part of all modules' kGE, or LUTs; 1 for the whole design.
+    """
+
+    module: str
+    cells: int
+    flip_flops: int
+    clock_gates: int
+    kge: float | None
+    um2: float | None
+    luts: int | None
+    share: float
+
+
+def row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> AreaRow:
+    """Area of a module from how often each cell is in it."""
+    # Yosys notes where flattened modules were; those notes are no cells.
+    counts = {cell.lstrip("\\"): number for cell, number in counts.items() if cell != "$scopeinfo"}
+    flip_flops = clock_gates = 0
+    kge = um2 = luts = None
+    if target in FPGA:
+        fpga = FPGA[target]
+        flip_flops = sum(counts.get(cell, 0) for cell in fpga.flip_flops)
+        luts = sum(counts.get(cell, 0) * weight for cell, weight in fpga.luts.items())
+    elif library is not None:
+        if unmapped := sorted(set(counts) - set(library.cells)):
+            raise YosysError(f"cell library {library.path} has no cell for {unmapped[0]}")
+        kinds = {kind: sum(number for cell, number in counts.items() if library.cells[cell].kind == kind)
+                 for kind in ("flip-flop", "clock gate")}
+        flip_flops, clock_gates = kinds["flip-flop"], kinds["clock gate"]
+        um2 = round(sum(library.cells[cell].area * number for cell, number in sorted(counts.items())), 3)
+        kge = round(um2 / library.nand2.area / 1000, 4)
+    else:
+        flip_flops, clock_gates = counts.get(FLIP_FLOP, 0), counts.get(CLOCK_GATE, 0)
+        kge = round(sum(gate_size(cell) * number for cell, number in sorted(counts.items())) / 1000, 4)
+    return AreaRow(module=module, cells=sum(counts.values()), flip_flops=flip_flops, clock_gates=clock_gates,
+                   kge=kge, um2=um2, luts=luts, share=1.0)

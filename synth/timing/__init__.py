@@ -1,0 +1,1 @@
+"""The clock of cores and engines in the cells of a library."""

@@ -1,0 +1,232 @@
+"""How fast an engine is in the cells of a library: the slowest paths of each of its units, and of all together.
+
+A unit is mapped flat, with the units inside it cut out: their pins become ports of the unit. A path from unit to unit
+is therefore no register to register path of either unit. It shows in the engine mapped as a whole, where lane 0 stands
+for all lanes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hdl.engine_config import EngineConfig
+from hdl.sram import LEAST_BITS
+from synth.cells import library as libraries
+from synth.cells.library import Library
+from synth.timing import cores as timing
+from synth.timing.cores import TimingPath
+from synth.timing.macros import DEFAULT, MacroTiming, cells, techmap, with_macros
+from synth.tools import scripts
+from synth.tools.netlist import read
+from synth.tools.yosys import Progress, Yosys, find, report
+from synth.units.division import division, lane_roots, of_lane
+from synth.units.hierarchy import Design
+
+__all__ = ["REGISTERS", "WHOLE", "EngineTiming", "Means", "PartTiming", "engine_timing", "part_timing"]
+
+WHOLE = "all units together"
+"""What the engine mapped as a whole is called among its units."""
+
+REGISTERS = "register to register"
+"""The kind of path that decides about a unit's clock."""
+
+
+_NUMBERS = re.compile(r"dump_module\$\d+")
+"""What differs between equal modules: a number that counts the modules before."""
+
+
+@dataclass(frozen=True)
+class PartTiming:
+    """Timing and size of a part of an engine.
+
+    Parameters
+    ----------
+    unit : str
+        The unit it belongs to, or :data:`WHOLE`.
+    part : str
+        Its path below the top.
+    instances : int
+        How many there are.
+    um2, kge : float
+        Logic of one of them.
+    memory_bits : int
+        Bits in memory macros of one of them.
+    paths : tuple of TimingPath
+        The slowest of each kind that there is; names are those below the part.
+    """
+
+    unit: str
+    part: str
+    instances: int
+    um2: float
+    kge: float
+    memory_bits: int
+    paths: tuple[TimingPath, ...]
+
+    @property
+    def worst(self) -> TimingPath | None:
+        """The slowest path from register to register; None if there is none."""
+        return next((path for path in self.paths if path.kind == REGISTERS), None)
+
+
+@dataclass(frozen=True)
+class EngineTiming:
+    """Timing of an engine: wires without length, an ideal clock.
+
+    Parameters
+    ----------
+    name : str
+        The top module.
+    lanes : int
+        How many there are; parts of lane 0 stand for all.
+    library, recipe, tool, yosys : str
+        As for :class:`synth.timing.cores.TimingReport`.
+    macros : MacroTiming
+        What was assumed of memory macros.
+    parts : tuple of PartTiming
+        Unit by unit, then the whole engine if it was asked for.
+    """
+
+    name: str
+    lanes: int
+    library: str
+    recipe: str
+    tool: str
+    yosys: str
+    macros: MacroTiming
+    parts: tuple[PartTiming, ...]
+
+    @property
+    def units(self) -> tuple[PartTiming, ...]:
+        """Of each unit the part that has the slowest path; units without such a path are left out."""
+        found: dict[str, PartTiming] = {}
+        for part in self.parts:
+            if part.worst and (part.unit not in found or part.worst.ps > (found[part.unit].worst or part.worst).ps):
+                found[part.unit] = part
+        return tuple(found.values())
+
+    @property
+    def mhz(self) -> float:
+        """The clock that every unit allows, and all together if they were timed."""
+        return min(part.worst.mhz for part in self.units if part.worst)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"mhz": self.mhz, "units": [asdict(part) for part in self.units]}
+
+
+def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,
+                  tool: str | None = None, macros: MacroTiming = DEFAULT, whole: bool = True,
+                  known: dict[str, PartTiming] | None = None, progress: Progress | None = None) -> EngineTiming:
+    """Worst paths of each unit of an engine, in the cells of a library.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What was built.
+    verilog : str
+        Its Verilog.
+    liberty, recipe, tool, progress
+        As for :func:`synth.timing.cores.timing`.
+    macros : MacroTiming
+        What memory macros are taken to need.
+    whole : bool
+        Whether to map the whole engine as well.
+    known : dict, optional
+        Parts that were timed already, with the same library, recipe, tool and macros; those of this engine are added.
+        Engines of different lanes have many parts in common.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`synth.timing.cores.timing`, or if a memory that is too large for registers is read
+        without a clock.
+    """
+    means = Means(find(progress), libraries.load(liberty), macros, recipe, timing.chosen_tool(tool))
+    design = Design(verilog, config.name)
+    parts, cut = division(design, config.lanes)
+    others = {design.paths()[root] for root in lane_roots(range(1, config.lanes))}
+    known = {} if known is None else known
+    jobs = [(unit, part, cut) for unit, part in parts] + [(WHOLE, "", others)] * whole
+    done = 0
+
+    def run(job: tuple[str, str, Collection[str]]) -> PartTiming:
+        nonlocal done
+        unit, part, left_out = job
+        text = _NUMBERS.sub("", design.part(design.paths()[part], left_out))
+        result = known.get(text) or part_timing(means, design, part, left_out)
+        known[text] = result
+        done += 1
+        report(progress, f"timing of {config.name}: {unit}", done, len(jobs))
+        return replace(result, unit=unit, part=part, instances=config.lanes if of_lane(part) else 1)
+
+    report(progress, f"timing of {config.name}", 0, len(jobs))
+    with ThreadPoolExecutor(2) as pool:
+        results = tuple(pool.map(run, jobs))
+    return EngineTiming(config.name, config.lanes, means.library.name, recipe, timing.tool_name(means.tool),
+                        means.yosys.version, macros, results)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What maps and times: a Yosys, a library, what is taken of memory macros, a recipe and a timing tool."""
+
+    yosys: Yosys
+    library: Library
+    macros: MacroTiming
+    recipe: str
+    tool: str
+
+    @cached_property
+    def timed_library(self) -> Library:
+        """The library with the pins of macros as cells."""
+        return with_macros(self.library, self.macros)
+
+
+def part_timing(means: Means, design: Design, part: str, cut: Collection[str]) -> PartTiming:
+    """Timing of one part of a design, taken as a unit of its own that is there once.
+
+    Parameters
+    ----------
+    means : Means
+        What maps and times.
+    design : Design
+        The design.
+    part : str
+        The part's path below the top.
+    cut : collection of str
+        Modules that are left out where they are inside.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`engine_timing`.
+    """
+    root = design.paths()[part]
+    memories = design.macros(root, cut, LEAST_BITS)
+    sizes = [(macro.cell, macro.words, macro.width) for macro in memories]
+    script = scripts.library_script(root, True, means.recipe, means.library, netlist=True, memories=sizes,
+                                    outside=design.outside(root, cut))
+    files = scripts.inputs(design.part(root, cut), means.recipe, means.library) | {
+        "macros.v": cells(), "macros_map.v": techmap(cell for cell, *_ in sizes)}
+    result = means.yosys.run(script, files, list(timing.NETLIST), f"synthesis of {root}")
+    netlist = read(result["net.json"], root)
+    library = means.timed_library
+    kinds = [kind for kind, _ in netlist.cells.values()]
+    for kind in sorted({*kinds} - {*library.cells}):
+        raise ValueError(f"{root} reads a memory ({kind}) without a clock, which no macro does"
+                         if kind in {cell for cell, *_ in sizes} else
+                         f"cell library {library.path} has no cell for {kind}")
+    clock = timing.CLOCK if root == design.top else "clk"
+    # A part without a clock has no registers, and its paths are parts of paths elsewhere.
+    paths = timing.of_netlist(result, root, library, clock=clock, tool=means.tool) if clock in netlist.inputs else ()
+    um2 = sum(library.cells[kind].area for kind in kinds)
+    return PartTiming(unit=part, part=part, instances=1, um2=round(um2, 3),
+                      kge=round(um2 / library.nand2.area / 1000, 4),
+                      memory_bits=sum(macro.bits * number for macro, number in memories.items()), paths=paths)

@@ -1,0 +1,112 @@
+"""Area and throughput of cores and engines over their widths, lanes and pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hdl.config import BEAT_BYTES, CORES, CoreConfig
+from hdl.engine_config import load_engine
+from hdl.settings import PIPELINES
+from hdl.verilog import emit
+from synth.cells.generic import BIT_UM2
+from synth.cells.library import load
+from synth.timing.cores import chosen_tool, timing
+from synth.timing.engines import REGISTERS, PartTiming, engine_timing
+from synth.tools import scripts
+from synth.tools.yosys import Progress, report
+
+__all__ = ["LANES", "SweepPoint", "front", "sweep_cores", "sweep_engines"]
+
+LANES = (1, 2, 4, 8)
+"""The numbers of lanes that engines are measured with."""
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """A configuration.
+
+    Parameters
+    ----------
+    design : str
+        ``compressor``, ``decompressor`` or ``engine``.
+    lanes : int
+        Lanes; 1 for a core.
+    beat_bytes : int
+        Raw bytes that each lane, or the core, takes in a cycle.
+    pipeline : str
+        ``small`` or ``fast``.
+    kge : float
+        Area; of an engine, its memories at :data:`synth.cells.generic.BIT_UM2` included.
+    mhz : float
+        The clock that the slowest path from register to register allows.
+    start, end : str
+        Where that path starts and ends.
+    """
+
+    design: str
+    lanes: int
+    beat_bytes: int
+    pipeline: str
+    kge: float
+    mhz: float
+    start: str
+    end: str
+
+    @property
+    def gb_per_s(self) -> float:
+        """Raw bytes per second, one beat per cycle and lane."""
+        return self.lanes * self.beat_bytes * self.mhz / 1000
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"gb_per_s": round(self.gb_per_s, 2)}
+
+
+def front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
+    """The points that no other point beats: none is as fast with less area, or faster with as much; smallest first."""
+    best: list[SweepPoint] = []
+    for point in sorted(points, key=lambda point: (point.kge, -point.gb_per_s)):
+        if not best or point.gb_per_s > best[-1].gb_per_s:
+            best.append(point)
+    return best
+
+
+def sweep_cores(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, cores: Iterable[str] = CORES,
+                beat_bytes: Iterable[int] = BEAT_BYTES, pipelines: Iterable[str] = PIPELINES, tool: str | None = None,
+                progress: Progress | None = None) -> list[SweepPoint]:
+    """Both cores over beats and pipelines, all element sizes; errors as :func:`synth.timing.cores.timing`."""
+    configs = [CoreConfig(core=core, beat_bytes=beat, pipeline=pipeline)
+               for core in cores for beat in beat_bytes for pipeline in pipelines]
+    points = []
+    for number, config in enumerate(configs):
+        report(progress, "cores over beats and pipelines", number, len(configs))
+        timed = timing(config, liberty=liberty, recipe=recipe, tool=tool)
+        path = next(path for path in timed.paths if path.kind == REGISTERS)
+        points.append(SweepPoint(config.core, 1, config.beat_bytes, config.pipeline, timed.kge, path.mhz, path.start,
+                                 path.end))
+    return points
+
+
+def sweep_engines(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, lanes: Iterable[int] = LANES,
+                  pipelines: Iterable[str] = PIPELINES, tool: str | None = None,
+                  progress: Progress | None = None) -> list[SweepPoint]:
+    """The default engine over lanes and pipelines, its clock that of its slowest unit; errors as
+    :func:`synth.timing.engines.engine_timing`."""
+    chosen_tool(tool)
+    nand2 = load(liberty).nand2.area
+    configs = [load_engine("default").replace(lanes=number, pipeline=pipeline)
+               for pipeline in pipelines for number in lanes]
+    points = []
+    known: dict[str, PartTiming] = {}
+    for number, config in enumerate(configs):
+        report(progress, "engines over lanes and pipelines", number, len(configs))
+        timed = engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, tool=tool, whole=False,
+                              known=known)
+        slowest, path = min(((part, part.worst) for part in timed.units if part.worst), key=lambda pair: pair[1].mhz)
+        kge = sum(part.instances * (part.kge + part.memory_bits * BIT_UM2 / nand2 / 1000) for part in timed.parts)
+        points.append(SweepPoint("engine", config.lanes, config.beat_bytes, config.pipeline, round(kge, 3), timed.mhz,
+                                 f"{slowest.part}.{path.start}", f"{slowest.part}.{path.end}"))
+    return points

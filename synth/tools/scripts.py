@@ -1,0 +1,216 @@
+"""Yosys scripts: from Verilog to gates of the generic table, cells of a library, or primitives of an FPGA.
+
+The order is the same for the generic table and for libraries: optimise, put registers that share an enable behind a
+clock gate, map registers, then map logic with abc. Two recipes for the last step differ in what they favour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synth.cells.fpga import FPGA
+from synth.cells.generic import CLOCK_GATE, FLIP_FLOP, LATCH, genlib
+from synth.cells.library import ClockGate, Library
+
+__all__ = ["DEFAULT_RECIPE", "GATED_AT_LEAST", "RECIPES", "TARGETS", "Recipe", "fpga_script", "gates_script", "inputs",
+           "library_script", "memories_script", "output_load"]
+
+TARGETS = ("generic", "liberty", "ecp5", "xilinx7")
+"""What can be mapped to."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How logic is mapped.
+
+    Parameters
+    ----------
+    about : str
+        What it is for.
+    logic : str
+        What abc does before it buffers and sizes.
+    sizes : str
+        How it buffers and sizes the cells of a library.
+    synth : str
+        Options of Yosys' ``synth``.
+    """
+
+    about: str
+    logic: str
+    sizes: str
+    synth: str = ""
+
+
+_STRUCTURE = "strash\nifraig\nscorr\n&get -n\n&syn4\n&put\n"
+
+RECIPES: dict[str, Recipe] = {
+    "fast": Recipe("short paths", _STRUCTURE + "dch -f\nmap -B 0.95\n",
+                   "topo\nbuffer -c -N 8\ntopo\n" + 3 * "upsize\ndnsize\n",
+                   # Sums that share a chain of full adders wait for each other.
+                   synth=" -noalumacc"),
+    "small": Recipe("few gates", _STRUCTURE + "dc2\ndch -f\namap -m\n", "topo\nbuffer -c\ntopo\nupsize\ndnsize\n"),
+}
+"""How logic can be mapped, by name; the first is what is done if nothing else is asked for. ``small`` takes about a
+tenth less area than ``fast``, whose paths are a quarter to a third shorter; structures that start from abc's own
+defaults are larger than either and no faster. ``fast`` splits nets at eight readers: at six the buffers cost more than
+they gain, at ten the long paths of a decompressor wait for their loads."""
+
+DEFAULT_RECIPE = next(iter(RECIPES))
+"""The recipe if nothing else is asked for."""
+
+GATED_AT_LEAST = 4
+"""Registers that a clock gate stands for at least: below, the multiplexers it saves are smaller than it is."""
+
+_STAT = "opt_clean -purge\ntee -o stat.json stat -json\n"
+
+# OpenSTA reads no assignments to several bits.
+_NETLIST = ("splitnets -ports\nrename -enumerate\nwrite_verilog -noattr -noexpr -nohex -simple-lhs net.v\n"
+            "write_json net.json\n")
+
+# Registers with a reset and an enable take the reset only while enabled afterwards: a clock gate may then stand for
+# the enable, which now opens on reset too.
+_ENABLES = ("dfflegalize -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01 -cell $_SDFF_PP0_ 01 -cell $_SDFF_PP1_ 01 "
+            f"-cell $_SDFFCE_PP0P_ 01 -cell $_SDFFCE_PP1P_ 01 -cell $_DLATCH_P_ 01 -mince {GATED_AT_LEAST}\n")
+
+
+Memories = Sequence[tuple[str, int, int]]
+"""Memories that are macros: the name of the cell, words, bits of each."""
+
+
+def _front(top: str, flat: bool, recipe: str, memories: Memories) -> str:
+    command = f"synth -top {top}{' -flatten' if flat else ''}{_recipe(recipe).synth}"
+    read = f"read_verilog design.v\nhierarchy -check -top {top}\n"
+    if not memories:
+        return f"{read}{command}\n"
+    macros = "".join(f"chtype -set {cell} t:$mem_v2 r:SIZE={words} %i r:WIDTH={width} %i\n"
+                     for cell, words, width in memories)
+    return f"{read}{command} -run begin:fine\n{macros}{command} -run fine:check\n"
+
+
+def _gated(gate: ClockGate) -> str:
+    ties = "".join(f" -tie_lo {pin}" for pin in gate.test)
+    return (f"{_ENABLES}opt -full\nclockgate -pos {gate.name} {gate.enable}:{gate.clock}:{gate.out}{ties} "
+            # Optimisation may leave multiplexers of words where a register was found to hold its value.
+            f"-min_net_size {GATED_AT_LEAST}\nsimplemap t:$mux\n")
+
+
+def gates_script(top: str, flat: bool, recipe: str, memories: Memories = ()) -> str:
+    """Maps ``design.v`` to the generic table; leaves ``stat.json``.
+
+    Parameters
+    ----------
+    top : str
+        The top module.
+    flat : bool
+        Whether to flatten the design first, as an implementation would.
+    recipe : str
+        Which of :data:`RECIPES`.
+    memories : sequence
+        Memories that are macros; each becomes a cell of its own, all others registers.
+
+    Raises
+    ------
+    ValueError
+        If there is no such recipe.
+    """
+    return (_front(top, flat, recipe, memories) + _gated(ClockGate(CLOCK_GATE, "CE", "CLK", "GCLK", ()))
+            + "dfflegalize -cell $_DFF_P_ 01 -cell $_DLATCH_P_ 01\nopt -nodffe -nosdff\n"
+            # abc would map the logic of every gated clock alone if it knew what these are.
+            + f"chtype -set {FLIP_FLOP} t:$_DFF_P_\nchtype -set {LATCH} t:$_DLATCH_P_\n"
+            + "abc -genlib gates.genlib -script abc.script\n" + _STAT)
+
+
+def library_script(top: str, flat: bool, recipe: str, library: Library, netlist: bool = False,
+                   memories: Memories = (), outside: Sequence[str] = ()) -> str:
+    """Maps ``design.v`` to a cell library; leaves ``stat.json``, and the netlist as ``net.v`` and ``net.json``.
+
+    Parameters
+    ----------
+    top : str
+        The top module.
+    flat : bool
+        Whether to flatten the design first, as an implementation would.
+    recipe : str
+        Which of :data:`RECIPES`.
+    library : Library
+        The cells.
+    netlist : bool
+        Whether to write the netlist; both files have the same names.
+    memories : sequence
+        As for :func:`gates_script`; in the netlist each is taken apart into cells for its pins, which ``macros.v``
+        declares and ``macros_map.v`` puts there.
+    outside : sequence of str
+        Black boxes; in the netlist their pins are ports.
+
+    Raises
+    ------
+    ValueError
+        If there is no such recipe.
+    """
+    avoided = "".join(f" -dont_use {name}" for name in library.dont_use)
+    ties = library.ties
+    script = _front(top, flat, recipe, memories) + (_gated(library.clock_gate) if library.clock_gate else "opt -full\n")
+    script += f"opt_clean -purge\ndfflibmap -liberty cells.lib{avoided}\nopt\n"
+    script += f"abc -liberty cells.lib -constr constraints -script abc.script{avoided}\n"
+    if ties:
+        (high, high_pin), (low, low_pin) = ties
+        script += f"hilomap -singleton -hicell {high} {high_pin} -locell {low} {low_pin}\n"
+    if not netlist:
+        return script + _STAT
+    if memories:
+        script += "read_verilog -lib macros.v\ntechmap -map macros_map.v " + " ".join(
+            f"t:{cell}" for cell, *_ in memories) + "\n"
+    return script + _STAT + "".join(f"expose -evert t:{name}\n" for name in outside) + _NETLIST
+
+
+def memories_script(top: str, family: str) -> str:
+    """Maps the memories of ``design.v``, flattened, to an FPGA family, and nothing else; leaves what they were as
+    ``memories.json``, and what they became as ``rams.json``."""
+    fpga = FPGA[family]
+    command = fpga.command.format(top=top) + fpga.flat
+    rams = " ".join(f"t:{cell}" for cell in (*fpga.block_rams, *fpga.distributed_rams))
+    return (f"read_verilog design.v\n{command} -run begin:{fpga.memories}\njson -o memories.json t:$mem_v2\n"
+            f"{command} -run {fpga.memories}:map_ffram\njson -o rams.json {rams}\n")
+
+
+def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memories: bool = False) -> str:
+    """Maps ``design.v`` to an FPGA family; leaves ``stat.json``, the netlist as ``net.json`` if it is wanted, and what
+    :func:`memories_script` leaves if memories are: of a design that is flattened alone."""
+    fpga = FPGA[family]
+    command = fpga.command.format(top=top) + (fpga.flat if flat else fpga.tree)
+    start = (f"{memories_script(top, family)}{command} -run map_ffram:map_luts\n" if memories else
+             f"read_verilog design.v\n{command} -run begin:map_luts\n")
+    # abc9 gives bit i of a wire w the name w[i], which registers that were split into bits may have already: Yosys
+    # then stops with "Assert `count_id(wire->name) == 0' failed". Wires of one bit each cannot collide.
+    return f"{start}splitnets\n{command} -run map_luts:\n{_STAT}" + "write_json net.json\n" * netlist
+
+
+def output_load(library: Library) -> float:
+    """What a register or an output counts as while logic is mapped, fF: three of the smallest buffers."""
+    return 3 * library.driver.inputs[0].capacitance
+
+
+def inputs(verilog: str, recipe: str, library: Library | None) -> dict[str, str]:
+    """The files that the scripts read, by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such recipe.
+    """
+    chosen = _recipe(recipe)
+    files = {"design.v": verilog, "abc.script": chosen.logic}
+    if library is None:
+        return files | {"gates.genlib": genlib()}
+    return files | {
+        "abc.script": chosen.logic + chosen.sizes,
+        "cells.lib": library.text,
+        "constraints": f"set_driving_cell {library.driver.name}\nset_load {output_load(library):.4f}\n",
+    }
+
+
+def _recipe(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise ValueError(f"recipe must be one of {', '.join(RECIPES)}, not {name!r}")
+    return RECIPES[name]

@@ -1,0 +1,1 @@
+"""A generated design taken apart into the units of an engine."""

@@ -1,0 +1,43 @@
+"""The units of an engine, and the modules of the design that belong to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from synth.units.hierarchy import Design
+
+__all__ = ["UNITS", "division", "lane_roots", "of_lane"]
+
+UNITS = {
+    "compressor": ("offload.lane0.compressor",),
+    "decompressor": ("prefetch.lane0.decompressor",),
+    "narrowing": ("offload.lane0.narrower", "prefetch.lane0.widener"),
+    "AXI of the lanes": ("offload.lane0.reader", "prefetch.lane0.writer"),
+    "buffers, offload": ("offload.lane0.rows", "offload.lane0.blocks", "offload.lane0.store"),
+    "buffers, prefetch": ("prefetch.lane0.buffer",),
+    "lane control": ("offload.lane0", "offload.walker0", "prefetch.lane0"),
+    "aggregator": ("offload.aggregator",),
+    "distributor": ("prefetch.distributor", "prefetch.verdict"),
+    "CRC": ("offload.crc", "prefetch.crc"),
+    "AXI of the link": ("offload.writer", "prefetch.reader", "arbiter"),
+    "control": ("control", "offload.supervisor", "prefetch.supervisor"),
+    "glue": ("",),
+}
+"""Units, and the roots of the parts of the tree that belong to each; those of lane 0 stand for all lanes."""
+
+
+def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
+    """How an engine is taken apart: each part with its unit before it, and the modules that are cut out of others."""
+    paths = design.paths()
+    parts = [(unit, root) for unit, roots in UNITS.items() for root in roots if root in paths]
+    return parts, {paths[root] for _, root in parts} | {paths[root] for root in lane_roots(range(lanes))}
+
+
+def lane_roots(lanes: Iterable[int]) -> list[str]:
+    """The roots of what stands there once per lane."""
+    return [f"{path}{lane}" for lane in lanes for path in ("offload.lane", "prefetch.lane", "offload.walker")]
+
+
+def of_lane(root: str) -> bool:
+    """Whether a part belongs to lane 0, which stands for all lanes."""
+    return "lane0" in root or "walker0" in root

@@ -1,0 +1,1 @@
+"""Area, held against counts made by hand."""

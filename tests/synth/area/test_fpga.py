@@ -1,0 +1,82 @@
+"""Memories on FPGAs: every buffer of an engine is block RAM, and what cannot be is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hdl.engine_config import EngineConfig
+from hdl.sram import LEAST_BITS
+from synth.area.fpga import built_memories, fpga_area
+from verif.engine.build import engine_text
+
+_ROOT = Path(__file__).parents[3]
+
+MEMORIES = """
+module memories (input clk, input [1:0] we, input [6:0] wa, wb, ra, input [3:0] sa, input [31:0] d,
+                 output reg [31:0] q, output [31:0] async_q, output [7:0] small_q, output reg [31:0] many_q,
+                 output reg [15:0] table_q);
+    reg [31:0] good [0:127];
+    reg [31:0] async [0:127];
+    reg [7:0] small [0:15];
+    reg [31:0] many [0:63];
+    reg [15:0] constants [0:255];
+    integer i;
+    initial for (i = 0; i < 256; i = i + 1) constants[i] = i * i;
+    always @(posedge clk) begin
+        if (we[0]) begin
+            good[wa] <= d;
+            async[wa] <= d;
+            small[wa[3:0]] <= d[7:0];
+            many[wa[5:0]] <= d;
+        end
+        if (we[1]) many[wb[5:0]] <= ~d;
+        if (we == 3) many[d[5:0]] <= 0;
+        q <= good[ra];
+        many_q <= many[ra[5:0]];
+        table_q <= constants[{ra, we[0]}];
+    end
+    assign async_q = async[ra];
+    assign small_q = small[sa];
+endmodule
+"""
+"""One memory for block RAM, one that is read without a clock, a small one, one with three write ports, a table."""
+
+_CONFIG = EngineConfig(name="cdma_smallest", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=1024,
+                       buffer_bytes=2048, element_bits=(32,), crc=False)
+
+
+@pytest.mark.parametrize("target", ["ecp5", "xilinx7"])
+def test_memories_that_block_ram_cannot_be_are_named(target: str) -> None:
+    report = fpga_area(MEMORIES, "memories", target)
+    assert {memory.name: (memory.words, memory.width, memory.built) for memory in report.memories} == {
+        "good": (128, 32, "block RAM"), "async": (128, 32, "LUTs"), "small": (16, 8, "LUTs"),
+        "many": (64, 32, "flip-flops")}
+    assert report.as_dict()["no_block_ram"] == ["async", "many"]
+    # The rows of the last in flip-flops, and what is read of it.
+    assert report.flip_flops >= 64 * 32
+    rams = {memory.name: sum(memory.rams.values()) for memory in report.memories}
+    assert rams["good"] == 1 and rams["many"] == 0
+    assert sum(report.distributed_rams.values()) == rams["async"] + rams["small"]
+
+
+@pytest.mark.parametrize("target", ["ecp5", "xilinx7"])
+def test_every_buffer_of_an_engine_is_block_ram(target: str) -> None:
+    built = built_memories(engine_text(_CONFIG, _ROOT / "build/sim"), _CONFIG.name, target)
+    large = [memory for memory in built if memory.bits >= LEAST_BITS]
+    # Two queues and two rings of completions, and what the ring's reader holds; the lane's three; the link's.
+    assert [memory.bits for memory in large] == sorted(
+        5 * [128 * 32] + 2 * [8 * _CONFIG.buffer_bytes] + [8 * 2 * _CONFIG.block_bytes] + [8 * 2 * 4096],
+        reverse=True)
+    assert [memory.name for memory in built if memory.missed] == []
+    assert all(memory.rams for memory in large)
+
+
+def test_a_design_without_memories_has_none() -> None:
+    assert built_memories("module none (input a, output b); assign b = ~a; endmodule\n", "none", "ecp5") == ()
+
+
+def test_an_unknown_target_is_refused() -> None:
+    with pytest.raises(ValueError, match="ecp5, xilinx7, not 'ice40'"):
+        fpga_area(MEMORIES, "memories", "ice40")

@@ -1,0 +1,1 @@
+"""Gates, cell libraries and the Liberty format."""

@@ -1,0 +1,1 @@
+"""Place and route of small designs, with the real tools."""

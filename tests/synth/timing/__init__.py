@@ -1,0 +1,1 @@
+"""Clocks in the cells of a library."""

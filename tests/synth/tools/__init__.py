@@ -1,0 +1,1 @@
+"""The tools: scripts, netlists, versions and errors."""

@@ -1,0 +1,59 @@
+"""Yosys scripts: what the recipes, the library and the target put into them."""
+
+import pytest
+
+from synth.cells.library import Library
+from synth.tools import scripts
+
+_UNKNOWN = "^recipe must be one of fast, small, not 'tiny'$"
+
+
+def test_unknown_recipes(tiny: Library) -> None:
+    for call in (lambda: scripts.gates_script("top", True, "tiny"), lambda: scripts.inputs("", "tiny", None),
+                 lambda: scripts.library_script("top", True, "tiny", tiny)):
+        with pytest.raises(ValueError, match=_UNKNOWN):
+            call()
+
+
+def test_the_first_recipe_is_taken_if_none_is_named() -> None:
+    assert scripts.DEFAULT_RECIPE == next(iter(scripts.RECIPES)) == "fast"
+
+
+@pytest.mark.parametrize("recipe", scripts.RECIPES)
+def test_only_cells_of_a_library_are_sized(tiny: Library, recipe: str) -> None:
+    assert "size" not in scripts.inputs("", recipe, None)["abc.script"]
+    sized = scripts.inputs("", recipe, tiny)["abc.script"]
+    assert sized.startswith(scripts.inputs("", recipe, None)["abc.script"])
+    assert "upsize\ndnsize\n" in sized
+
+
+def test_files(tiny: Library) -> None:
+    files = scripts.inputs("module top;", "small", tiny)
+    assert files["design.v"] == "module top;"
+    assert files["cells.lib"] == tiny.text
+    # Three of the smallest buffers, 2 fF each.
+    assert files["constraints"] == "set_driving_cell BUF\nset_load 6.0000\n"
+    assert set(scripts.inputs("module top;", "small", None)) == {"design.v", "abc.script", "gates.genlib"}
+
+
+def test_what_the_library_has_is_used(tiny: Library, changed) -> None:
+    script = scripts.library_script("top", True, "fast", tiny)
+    assert "clockgate -pos GATE CE:CK:GCK -tie_lo TE -min_net_size 4\n" in script
+    assert "hilomap -singleton -hicell TIE1 Y -locell TIE0 Y\n" in script
+    assert script.count("-dont_use GATE") == 2
+    poor = scripts.library_script("top", True, "fast", changed(
+        ("latch_posedge_precontrol", "latch_negedge_precontrol"), ('function : "0"', 'function : "1"')))
+    assert "clockgate" not in poor and "hilomap" not in poor
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_flattened_or_not(tiny: Library, flat: bool) -> None:
+    assert ("-flatten" in scripts.gates_script("top", flat, "fast")) == flat
+    assert ("-flatten" in scripts.library_script("top", flat, "fast", tiny)) == flat
+    assert ("-flatten" in scripts.fpga_script("top", flat, "xilinx7")) == flat
+    assert ("-noflatten" in scripts.fpga_script("top", flat, "ecp5")) != flat
+
+
+def test_netlist_is_written_if_asked_for(tiny: Library) -> None:
+    assert "write_verilog" not in scripts.library_script("top", True, "fast", tiny)
+    assert "net.v\nwrite_json net.json\n" in scripts.library_script("top", True, "fast", tiny, netlist=True)

@@ -1,0 +1,1 @@
+"""Generated Verilog taken apart."""

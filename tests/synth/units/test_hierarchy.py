@@ -1,0 +1,88 @@
+"""Generated Verilog taken apart: paths, parts, black boxes and memories."""
+
+from __future__ import annotations
+
+import pytest
+
+from synth.units.hierarchy import Design, Macro
+
+_VERILOG = """\
+/* Generated */
+module top(clk, a, q);
+  input clk;
+  wire clk;
+  input a;
+  wire a;
+  output q;
+  wire q;
+  \\top.lane0  lane0 (
+    .clk(clk)
+  );
+  \\top.odd$7  \\odd$7  (
+    .clk(clk)
+  );
+endmodule
+
+module \\top.lane0 (clk, data);
+  input clk;
+  wire clk;
+  output [7:0] data;
+  wire [7:0] data;
+  reg [7:0] storage [511:0];
+  reg [7:0] few [3:0];
+  \\top.lane0.inner  inner (
+    .clk(clk)
+  );
+endmodule
+
+module \\top.lane0.inner (clk);
+  input clk;
+  reg [15:0] storage [255:0];
+endmodule
+
+module \\top.odd$7 (clk);
+  input clk;
+endmodule
+"""
+
+
+@pytest.fixture
+def design() -> Design:
+    return Design(_VERILOG, "top")
+
+
+def test_paths_have_no_numbers_of_the_generator(design: Design) -> None:
+    assert design.paths() == {"": "top", "lane0": "top.lane0", "lane0.inner": "top.lane0.inner", "odd": "top.odd$7"}
+
+
+def test_a_part_is_a_module_and_all_below_it(design: Design) -> None:
+    part = design.part("top.lane0", [])
+    assert part.count("endmodule") == 2
+    assert "blackbox" not in part and "module top(" not in part
+
+
+def test_what_is_cut_out_is_a_black_box_with_its_ports(design: Design) -> None:
+    part = design.part("top", ["top.lane0"])
+    assert "(* blackbox *)\nmodule \\top.lane0 (clk, data);\n  input clk;\n  output [7:0] data;\nendmodule\n" in part
+    assert "inner" not in part
+    assert "top.odd" in part
+
+
+def test_what_is_cut_out_may_be_left_out(design: Design) -> None:
+    part = design.part("top", ["top.lane0"], black_boxes=False)
+    assert "\\top.lane0 lane0 (" in part.replace("  ", " ")
+    assert "module \\top.lane0 (" not in part and "inner" not in part
+
+
+def test_ports_of_a_module(design: Design) -> None:
+    assert design.ports("top.lane0") == [{"name": "clk", "direction": "input", "width": 1},
+                                         {"name": "data", "direction": "output", "width": 8}]
+    escaped = Design(_VERILOG.replace("[7:0] data", "[7:0] \\data$1 "), "top")
+    assert [port["name"] for port in escaped.ports("top.lane0")] == ["clk", "data$1"]
+
+
+def test_memories_of_a_part(design: Design) -> None:
+    assert design.macros("top", [], 2048) == {Macro(512, 8): 1, Macro(256, 16): 1}
+    assert design.macros("top.lane0", ["top.lane0", "top.lane0.inner"], 16) == {Macro(512, 8): 1, Macro(4, 8): 1}
+    assert design.macros("top", ["top.lane0"], 16) == {}
+    assert Macro(512, 8).bits == 4096
