@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 from golden.blocks import check_block_bytes
 from golden.buffers import check_element_bytes
-from golden.engine.records import Descriptor
+from golden.engine.records import RECORD_BYTES, Descriptor
 from golden.engine.status import Operation, Status
 from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing
 
-__all__ = ["LENGTH_BITS", "Parameters"]
+__all__ = ["LENGTH_BITS", "RING_ENTRIES", "Parameters"]
 
 LENGTH_BITS = 40
 """Bits of every length in bytes."""
+
+RING_ENTRIES = tuple(1 << power for power in range(1, 17))
+"""Numbers of descriptors that a ring may hold."""
 
 _UNDEFINED_FLAGS = 0xFFC0
 _BEAT_BYTES = (16, 32, 64)
@@ -103,6 +106,20 @@ class Parameters:
             if address % grain or address + size > 1 << self.address_bits:
                 return status
         return Status.DESTINATION_TOO_SMALL if not offload and asked.capacity < asked.raw_bytes else None
+
+    def takes_ring(self, address: int, entries: int) -> bool:
+        """Whether a ring of descriptors can be enabled: it is aligned, its size is allowed, and it ends within the
+        addresses.
+
+        Parameters
+        ----------
+        address
+            Link address of its first entry.
+        entries
+            Descriptors of 64 bytes that it holds.
+        """
+        return (address >= 0 and address % RECORD_BYTES == 0 and entries in RING_ENTRIES
+                and address + entries * RECORD_BYTES <= 1 << self.address_bits)
 
     def _misplaced(self, asked: Descriptor, offload: bool) -> bool:
         """Whether a flag is set that is for the other direction, contradicts another, or was not built."""

@@ -93,7 +93,7 @@ class Control(wiring.Component):
 
         resetting = Signal()
         channels = []
-        refusals: list[Value] = []
+        refusals: list[Value] = []      # by direction, in the order of the fields of REFUSED
         pushes: list[Value] = []
         counts: list[Value] = []
         for number, name in enumerate(DIRECTIONS):
@@ -127,7 +127,9 @@ class Control(wiring.Component):
                 channel.pop.eq(popped & (channel.completions != 0)),
                 channel.abort.eq(bank.written[f"{name}_abort"] & bank.data[0]),
             ]
-            refusals += [pushed & taken[-1], popped & (channel.completions == 0), ring.refuse]
+            refused = Cat(pushed & taken[-1], popped & (channel.completions == 0), ring.refuse)
+            refusals.append(refused)
+            self._refused(m, bank, name, refused)
             pushes.append(pushed)
             counts.append(count)
         m.d.comb += [
@@ -186,6 +188,16 @@ class Control(wiring.Component):
         ]
         m.d.comb += [ring.write[register].eq(bank.written[f"{name}_ring_{register}"])
                      for register in ("base_lo", "base_hi", "size", "tail", "control")]
+
+    def _refused(self, m: Module, bank: Bank, name: str, happened: Value) -> None:
+        """The register REFUSED of a channel: a bit is set by a refused write, and cleared by writing 1."""
+        register = f"{name}_refused"
+        status = Signal(3, name=register)
+        cleared = bank.data[:3] & bank.written[register].replicate(3)
+        m.d.sync += status.eq((status & ~cleared) | happened)
+        with m.If(self.soft_reset):
+            m.d.sync += status.eq(0)
+        m.d.comb += Value.cast(bank.values[register]).eq(status)
 
     def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher) -> None:
         """Interrupt registers: what happens in the cycle of a clear stays."""

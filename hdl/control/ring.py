@@ -24,7 +24,8 @@ def ring_layout(config: EngineConfig) -> data.StructLayout:
 class Ring(wiring.Component):
     """Registers of a ring in link memory, which the driver fills up to ``tail`` and the engine empties from ``head``.
 
-    While an entry is being read ``enable`` reads 1, whatever was written, so a ring that reads 0 is at rest.
+    ``enable`` reads 1 while an entry is being read, even if 0 was written meanwhile: a ring that reads 0 is at rest.
+    Base and size can be changed only at rest. A ring that ends beyond the last address cannot be enabled.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class Ring(wiring.Component):
     data : In(32)
         What is written.
     refuse : Out(1)
-        It is not allowed now, and was not done.
+        In the cycle of a write: it is not allowed now, and is not done.
     values : Out(ring_layout(config))
         What the registers hold.
     pending : Out(1)
@@ -67,6 +68,7 @@ class Ring(wiring.Component):
         enable = Signal()
         mask = Signal(RING_INDEX_BITS)              # of an index: one less than the size
         at_rest = Signal()
+        beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
             mask.eq(Cat(size[bit:].any() for bit in range(RING_INDEX_BITS))),
             at_rest.eq(~enable & ~self.reading),
@@ -78,6 +80,11 @@ class Ring(wiring.Component):
             self.pending.eq(enable & (head != tail) & ~self.reading),
         ]
 
+        # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
+        # base from the size's bit on are ones and a lower one is set. It is known one cycle after base or size was
+        # written, before the bus can write again.
+        m.d.sync += beyond.eq((base[:RING_INDEX_BITS] | mask).all() & base[RING_INDEX_BITS:].all()
+                              & (base[:RING_INDEX_BITS] & mask).any())
         given = self.data[1:RING_INDEX_BITS + 1]
         one_bit = Signal()
         m.d.comb += one_bit.eq(given.any() & ((given & (given - 1)[:len(given)]) == 0) & ~self.data[0]
@@ -97,7 +104,9 @@ class Ring(wiring.Component):
             with m.If(~self.refuse):
                 m.d.sync += tail.eq(self.data)
         with m.If(self.write.control):
-            m.d.sync += enable.eq(self.data[0])
+            m.d.comb += self.refuse.eq(self.data[0] & beyond)
+            with m.If(~self.refuse):
+                m.d.sync += enable.eq(self.data[0])
 
         with m.If(self.begin):
             m.d.sync += self.reading.eq(1)

@@ -25,7 +25,7 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (1, 1)
+VERSION = (1, 2)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 RING_INDEX_BITS = 16
@@ -218,19 +218,31 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         Field("SNAPSHOT", 0, 1, wo, 0, "1: take a snapshot of this direction's counters, all in the same moment."),
         Field("CLEAR", 1, 1, wo, 0, "1: count from zero on; a snapshot taken with it is taken before."))
     yield _register(
-        "RING_BASE_LO", 0xA0, rw, "Link address of the descriptor ring. SLVERR while the ring is enabled.",
+        "REFUSED", 0x98, Access.W1C,
+        "Writes that were refused since the bits were cleared: each was answered with SLVERR and changed nothing. For "
+        "buses that report no errors of writes.",
+        Field("DOORBELL", 0, 1, Access.W1C, 0,
+              "A doorbell while no place was free: its descriptor was not taken."),
+        Field("COMPLETION_POP", 1, 1, Access.W1C, 0, "A removal while there was no completion."),
+        Field("RING", 2, 1, Access.W1C, 0,
+              "A write of a ring register: base or size while RING_CONTROL.ENABLE reads 1, a size that is not allowed, "
+              "a tail that is not below the size, or an enable of a ring that ends beyond the last address."))
+    yield _register(
+        "RING_BASE_LO", 0xA0, rw,
+        "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
         Field("ADDRESS", 6, 26, rw, 0, "Bits 31 to 6; the ring begins at a multiple of 64."))
     yield _register(
-        "RING_BASE_HI", 0xA4, rw, "Link address of the descriptor ring. SLVERR while the ring is enabled.",
+        "RING_BASE_HI", 0xA4, rw,
+        "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
         Field("ADDRESS", 0, config.address_bits - 32, rw, 0, "Bits from 32 on.") if config.address_bits > 32 else
         Field("ADDRESS", 0, 32, ro, 0, "Bits from 32 on: none was built, what is written is lost."))
     yield _register(
         "RING_SIZE", 0xA8, rw,
-        "Writing it empties the ring: RING_HEAD and RING_TAIL are 0. SLVERR while the ring is enabled, and for a size "
-        "that is not allowed.",
+        "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
+        "and for a size that is not allowed.",
         Field("ENTRIES", 0, RING_INDEX_BITS + 1, rw, 2, "Descriptors of 64 bytes: a power of two from 2 to 65536."))
     yield _register(
-        "RING_TAIL", 0xAC, rw, "Written by the driver. SLVERR when it is not below the size.",
+        "RING_TAIL", 0xAC, rw, "Written by the driver. A write is refused when it is not below the size.",
         Field("INDEX", 0, RING_INDEX_BITS, rw, 0,
               "First entry that is not yet written. The ring is empty when it equals RING_HEAD."))
     yield _register(
@@ -238,10 +250,12 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         Field("INDEX", 0, RING_INDEX_BITS, ro, 0,
               "Next entry that the engine reads; those before it are free to be written again."))
     yield _register(
-        "RING_CONTROL", 0xB4, rw, "Lets the engine read the ring.",
+        "RING_CONTROL", 0xB4, rw,
+        "Lets the engine read the ring. Enabling is refused when the ring ends beyond the last address.",
         Field("ENABLE", 0, 1, rw, 0,
-              "Entries from head to tail are read as places in the queue get free. Reads 0 after a read failed; "
-              "set again, that entry is read again."))
+              "1: entries from head to tail are read whenever the queue has a free place. After 0 was written it still "
+              "reads 1 until the entry that is being read has come; wait for that before base or size are written. It "
+              "becomes 0 when a read fails; when it is set again, that entry is read again."))
     for number, (name, about) in enumerate(COUNTERS.items()):
         for half, part in enumerate(("LO", "HI")):
             yield _whole(f"{name}_{part}", 0xC0 + 8 * number + 4 * half, ro,

@@ -14,7 +14,7 @@ from golden.engine import RECORD_BYTES, Completion, Descriptor, Fault, Memory, O
 from hdl.control.descriptor import Operation as HardwareOperation
 from hdl.control.descriptor import completion_layout, descriptor_layout, record_fields
 from hdl.transfer import Status as HardwareStatus
-from tests.golden.engines import LINK, PREFETCH, engine
+from tests.golden.engines import BUILT, LINK, PREFETCH, engine
 
 _BLANK = Descriptor(operation=0, element_bytes=0, source=0, destination=0, raw_bytes=0, capacity=0)
 _NAMES = {"element": "element_bytes", "resp": "response", "bytes": "bytes_written"}
@@ -93,6 +93,17 @@ def test_entries_of_rings() -> None:
                                                  place=LINK + 192)
     with pytest.raises(ValueError, match="multiple of 64"):
         model.fetch(LINK + 32)
+
+
+@pytest.mark.parametrize(("address", "entries", "taken"), [
+    (0, 2, True), (0, 1 << 16, True), (64, 2, True), (1 << 39, 4096, True),
+    (0, 0, False), (0, 1, False), (0, 3, False), (0, 6, False), (0, 1 << 17, False),
+    (32, 2, False), (63, 2, False), (-64, 2, False),
+    ((1 << 40) - 128, 2, True), ((1 << 40) - 128, 4, False), ((1 << 40) - 64, 2, False), (1 << 40, 2, False),
+    ((1 << 40) - (1 << 22), 1 << 16, True), ((1 << 40) - (1 << 22) + 64, 1 << 16, False),
+])
+def test_rings_that_are_taken(address: int, entries: int, taken: bool) -> None:
+    assert BUILT.takes_ring(address, entries) == taken
 
 
 def test_regions_of_memory() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hdl.control.table import Access, Register, pages, registers
 from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
-from tests.hdl.control.bench import Bench
+from tests.hdl.control.bench import Bench, good
 
 _SLVERR = 2
 _CONFIGS = [load_engine("tiny"), load_engine("wide").replace(address_bits=64, crc=False, raw_fallback=False)]
@@ -88,6 +88,50 @@ def test_writes_of_less_than_a_word_are_refused() -> None:
                 await bench.write(ctx, name, 0xFFFFFFFF, strobe, response=_SLVERR)
         for register in registers(bench.config):
             assert await bench.read(ctx, register.offset) == register.reset, register.name
+
+    bench.run(driver)
+
+
+@pytest.mark.parametrize(("name", "other"), [("OFFLOAD", "PREFETCH"), ("PREFETCH", "OFFLOAD")])
+def test_refused_writes_leave_a_bit_that_says_so(name: str, other: str) -> None:
+    """A driver that sees no bus errors reads there what was refused; a bit stays until 1 is written to it."""
+    bench = Bench()
+    bench.paths[name.lower()].cycles = 100000
+    doorbell, pop, ring = 1, 2, 4
+
+    async def driver(ctx: Any) -> None:
+        async def refused(register: str, value: int, bit: int) -> None:
+            await bench.write(ctx, f"{name}_{register}", value, response=_SLVERR)
+            assert await bench.read(ctx, f"{name}_REFUSED") == bit, register
+            await bench.write(ctx, f"{name}_REFUSED", 7 & ~bit)
+            assert await bench.read(ctx, f"{name}_REFUSED") == bit, register
+            await bench.write(ctx, f"{name}_REFUSED", bit)
+            assert await bench.read(ctx, f"{name}_REFUSED") == 0, register
+
+        await refused("COMPLETION_POP", 1, pop)
+        await refused("RING_SIZE", 3, ring)
+        await refused("RING_TAIL", 2, ring)
+        await bench.write(ctx, f"{name}_RING_CONTROL", 1)
+        for register in ("RING_BASE_LO", "RING_BASE_HI", "RING_SIZE"):
+            await refused(register, 64, ring)
+        await bench.push(ctx, name.lower(), good(1 + (name == "PREFETCH")))
+        await bench.until(ctx, f"{name}_QUEUE", 0xFF, 0)
+        for _ in range(bench.config.queue_depth):
+            await bench.write(ctx, f"{name}_DOORBELL", 1)
+        assert await bench.read(ctx, f"{name}_REFUSED") == 0
+        await refused("DOORBELL", 1, doorbell)
+        # What does nothing is not refused.
+        await bench.write(ctx, f"{name}_DOORBELL", 0)
+        await bench.write(ctx, f"{name}_COMPLETION_POP", 0)
+        assert await bench.read(ctx, f"{name}_REFUSED") == 0
+        # Several together, and a soft reset clears them.
+        await bench.write(ctx, f"{name}_DOORBELL", 1, response=_SLVERR)
+        await bench.write(ctx, f"{name}_COMPLETION_POP", 1, response=_SLVERR)
+        assert await bench.read(ctx, f"{name}_REFUSED") == doorbell | pop
+        assert await bench.read(ctx, f"{other}_REFUSED") == 0
+        await bench.write(ctx, "CONTROL", 1)
+        await bench.until(ctx, "CONTROL", 1, 0)
+        assert await bench.read(ctx, f"{name}_REFUSED") == 0
 
     bench.run(driver)
 

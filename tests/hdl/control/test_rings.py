@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from golden.engine import Parameters
 from hdl.engine_config import load_engine
 from hdl.transfer import Status
 from tests.hdl.control.bench import CONFIG, Bench, good
@@ -120,6 +121,83 @@ def test_ring_and_doorbell_together(seed: int) -> None:
     bench.run(driver)
 
 
+def test_the_ring_takes_the_place_that_a_doorbell_was_meant_for() -> None:
+    """A driver reads that a place is free; an entry of the ring takes it first. The refusal shows in REFUSED."""
+    bench = Bench()
+    path = bench.paths["offload"]
+    path.cycles = 100000
+    bench.ring(0x8000, [good(1, tag=100)])
+
+    async def driver(ctx: Any) -> None:
+        depth = bench.config.queue_depth
+        await bench.start_ring(ctx, "offload", 0x8000, 2)
+        await bench.push(ctx, "offload", good(1, tag=0))
+        await bench.until(ctx, "OFFLOAD_QUEUE", 0xFF, 0)
+        for _ in range(depth - 1):
+            await bench.write(ctx, "OFFLOAD_DOORBELL", 1)
+        assert await bench.read(ctx, "OFFLOAD_QUEUE") >> 8 == 1
+        await bench.write(ctx, "OFFLOAD_RING_TAIL", 1)
+        await bench.until(ctx, "OFFLOAD_RING_HEAD", 1, 1)
+        await bench.write(ctx, "OFFLOAD_DOORBELL", 1, response=_SLVERR)
+        assert await bench.read(ctx, "OFFLOAD_REFUSED") == 1
+        path.cycles = 2
+        await bench.write(ctx, "OFFLOAD_ABORT", 1)
+        tags = [(await bench.outcome(ctx, "offload"))[0] for _ in range(depth + 1)]
+        assert tags == [0] * depth + [100]
+        await bench.wait(ctx, 200)
+        assert await bench.read(ctx, "OFFLOAD_COMPLETIONS") == 0
+
+    bench.run(driver)
+
+
+@pytest.mark.parametrize("address_bits", [32, 40, 64])
+def test_a_ring_beyond_the_last_address_is_not_enabled(address_bits: int) -> None:
+    """Rings around the end of the addresses: those that golden takes can be enabled, the others stay disabled."""
+    config = CONFIG.replace(address_bits=address_bits)
+    parameters = Parameters(lanes=config.lanes, block_bytes=config.block_bytes, beat_bytes=config.beat_bytes,
+                            link_beat_bytes=config.link_beat_bytes, address_bits=address_bits,
+                            element_bytes=config.element_bytes)
+    bench = Bench(config, seed=address_bits)
+    top = 1 << address_bits
+    cases = [(entries, top - 64 * entries + 64 * shift)
+             for entries in (1 << power for power in range(1, 17)) for shift in (-1, 0, 1)]
+    cases += [(entries, top - 64 * bench.rng.randrange(1, 1 << bench.rng.randrange(1, 18)))
+              for entries in bench.rng.choices([1 << power for power in range(1, 17)], k=60)]
+    cases += [(2, top - 64), (1 << 16, top - 64), (1 << 16, 0), (1 << 16, top // 2 - 64)]
+
+    async def driver(ctx: Any) -> None:
+        taken = 0
+        for entries, base in cases:
+            fits = parameters.takes_ring(base, entries)
+            await bench.write(ctx, "PREFETCH_RING_BASE_LO", base & 0xFFFFFFFF)
+            await bench.write(ctx, "PREFETCH_RING_BASE_HI", base >> 32)
+            await bench.write(ctx, "PREFETCH_RING_SIZE", entries)
+            await bench.write(ctx, "PREFETCH_RING_CONTROL", 1, response=0 if fits else _SLVERR)
+            assert await bench.read(ctx, "PREFETCH_RING_CONTROL") == fits, (entries, hex(base))
+            assert await bench.read(ctx, "PREFETCH_REFUSED") == 4 * (not fits), (entries, hex(base))
+            await bench.write(ctx, "PREFETCH_RING_CONTROL", 0)
+            await bench.write(ctx, "PREFETCH_REFUSED", 7)
+            taken += fits
+        assert 0 < taken < len(cases)
+
+    bench.run(driver)
+
+
+def test_the_last_entry_may_end_with_the_addresses() -> None:
+    bench = Bench()
+    base = (1 << bench.config.address_bits) - 4 * 64
+    bench.ring(base % 0x10000, [good(2, tag=k) for k in range(4)])
+
+    async def driver(ctx: Any) -> None:
+        await bench.start_ring(ctx, "prefetch", base, 4)
+        for tag in range(6):
+            await bench.write(ctx, "PREFETCH_RING_TAIL", (tag + 1) % 4)
+            assert await bench.outcome(ctx, "prefetch") == (tag % 4, _OK)
+
+    bench.run(driver)
+    assert [address for address, _ in bench.memory.bursts] == [base + 64 * (k % 4) for k in range(6)]
+
+
 @pytest.mark.parametrize("bad_beat", [0, 1])
 @pytest.mark.parametrize("answer", [2, 3])
 def test_an_entry_that_cannot_be_read(bad_beat: int, answer: int) -> None:
@@ -198,9 +276,14 @@ def test_disabling_lets_the_entry_on_the_way_come() -> None:
         await bench.write(ctx, "OFFLOAD_RING_CONTROL", 0)
         assert await bench.read(ctx, "OFFLOAD_RING_CONTROL") == 1      # not yet at rest
         assert await bench.read(ctx, "OFFLOAD_QUEUE") == 7 << 8        # its place is taken already
-        await bench.write(ctx, "OFFLOAD_RING_SIZE", 8, response=_SLVERR)
+        for register, value in (("BASE_LO", 0x4000), ("BASE_HI", 1), ("SIZE", 8)):
+            await bench.write(ctx, f"OFFLOAD_RING_{register}", value, response=_SLVERR)
+            assert await bench.read(ctx, "OFFLOAD_REFUSED") == 4
+            await bench.write(ctx, "OFFLOAD_REFUSED", 4)
         await bench.until(ctx, "OFFLOAD_RING_CONTROL", 1, 0)
         assert await bench.read(ctx, "OFFLOAD_RING_HEAD") == 1
+        assert await bench.read(ctx, "OFFLOAD_RING_BASE_LO") == await bench.read(ctx, "OFFLOAD_RING_BASE_HI") == 0
+        assert await bench.read(ctx, "OFFLOAD_RING_SIZE") == 4
         assert await bench.outcome(ctx, "offload") == (0, _OK)
         await bench.wait(ctx, 300)
         assert len(bench.memory.bursts) == 1
