@@ -1,11 +1,12 @@
-"""How commands fail: what is no mistake of the call, and errors as one line."""
+"""How commands fail and warn: what is no mistake of the call, and errors and warnings as one line."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["CheckError", "one_line", "simulation_errors"]
+__all__ = ["CheckError", "one_line", "simulation_errors", "warn"]
 
 
 class CheckError(Exception):
@@ -17,6 +18,11 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def warn(message: str) -> None:
+    """Print a warning as one line on standard error."""
+    print(f"cdma: warning: {message}", file=sys.stderr)
 
 
 @contextmanager

@@ -110,18 +110,24 @@ def _script(call: argparse.Namespace) -> int:
 
 
 def _profile(call: argparse.Namespace) -> int:
-    from workload.capturing.profiling import Profiler
+    from workload.capturing import CaptureError
+    from workload.capturing.profiling import Profiler, check_file
     from workload.capturing.script import Watched
 
+    check_file(call.profile)
     watched = Watched(lambda model: Profiler(model, call.profile), call.model)
     code = _run(call, watched)
-    if watched.watcher is not None and watched.watcher.times is not None:
-        times = watched.watcher.times
-        if call.json:
-            print_json({"file": call.profile, "model": type(watched.model).__name__, "layers": times})
-            return code
+    if watched.watcher is None or watched.watcher.times is None:
+        return code
+    times, failure = watched.watcher.times, watched.watcher.stopped
+    if call.json:
+        print_json({"file": None if failure else call.profile, "model": type(watched.model).__name__, "layers": times})
+    else:
         print(table(["layer", "forward ms", "backward ms"], [
             [name, fixed(entry["forward_ms"], 3), fixed(entry["backward_ms"], 3)] for name, entry in times.items()]))
+    if failure:
+        raise CaptureError(failure)
+    if not call.json:
         print(f"\nprofile: {call.profile} (cdma timeline NETWORK --profile {call.profile} reads it)")
     return code
 

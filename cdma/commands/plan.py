@@ -11,6 +11,7 @@ from cdma.numbers import amount, positive, share
 from cdma.options import add_command, dtype_option, element_option, engine, engine_option, json_option, whole_number
 from cdma.output import print_json
 from cdma.plan_output import plan_text
+from cdma.profiles import profile_for
 from cdma.progress import Progress
 from cdma.tuning_output import tuning_text
 
@@ -217,7 +218,7 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     from workload.networks.catalog import load_network
     from workload.networks.tensors import tensors
     from workload.plan.network import plan_network
-    from workload.timeline.compute import load_profile, profiled, roofline
+    from workload.timeline.compute import profiled, roofline
     from workload.timeline.densities import default_fillings, fillings_from_file
     from workload.timeline.gpus import EFFICIENCY, gpu
     from workload.timeline.swapping import swapped
@@ -225,7 +226,8 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")
     device, network = gpu(call.gpu or "titan-x"), tensors(load_network(call.sources[0], call.batch))
-    compute = profiled(network, load_profile(call.profile)) if call.profile else \
+    profile = profile_for(call.profile, device.name)
+    compute = profiled(network, profile.layers) if profile else \
         roofline(network, device, EFFICIENCY if call.efficiency is None else call.efficiency)
     fillings = fillings_from_file(call.densities, network, call.density) if call.densities else \
         default_fillings(network, call.density)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from cdma.numbers import amount, number, positive, share
 from cdma.options import add_command, json_option, whole_number
 from cdma.output import print_json
+from cdma.profiles import profile_for
 from cdma.progress import Progress
 from cdma.timeline_output import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
     from workload.timeline.gpus import Gpu
+    from workload.timeline.scenario import Scenario
     from workload.timeline.study import Study
 
 _DESCRIPTION = """\
@@ -110,24 +112,32 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[d
 
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")
+    profile = profile_for(call.profile, call.gpu)
     engine = build_engine(call.engine, call.clock, call.lanes, call.beat_bytes, call.share)
     scenario = Scenario(
         name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, call.link, engine,
-        call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, call.profile)
+        call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, profile)
     done = scenario.study(progress)
     network = done.plan.network
     return {
         "network": network.name, "about": network.about, "batch": network.batch, "gpu": call.gpu,
         "gpu_name": gpu(call.gpu).about, "memory_gb": scenario.device_memory, "policy": call.policy,
         "link_gb_per_s": call.link,
-        "times": f"times from {Path(call.profile).name}" if call.profile else
-        f"times from its roofline at {scenario.efficiency:g} of the peak",
+        "times": _times(call, scenario),
         "densities": _densities(call, network.name),
         "engine": {"preset": call.engine, "lanes": engine.lanes, "beat_bytes": engine.beat_bytes,
                    "link_beat_bytes": engine.link_beat_bytes, "clock_mhz": call.clock,
                    "lane_gb_per_s": engine.lane_bandwidth / 1e9,
                    "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "share": _share_text(call.share)},
         **done.as_dict()}, done
+
+
+def _times(call: argparse.Namespace, scenario: Scenario) -> str:
+    """Where the times come from, in words."""
+    if scenario.profile is None:
+        return f"times from its roofline at {scenario.efficiency:g} of the peak"
+    device = scenario.profile.measured_on
+    return f"times from {Path(call.profile).name}{f', measured on {device}' * bool(device)}"
 
 
 def _share_text(share: float | str | None) -> str:

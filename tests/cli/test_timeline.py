@@ -54,6 +54,35 @@ def test_profile_by_hand(cdma: Callable[..., Any], tmp_path: Path) -> None:
     assert times["vdnn"]["step_ms"] == pytest.approx(4 + 1 + 4 + 5)
 
 
+@pytest.mark.parametrize("command", ["timeline", "plan"])
+def test_a_profile_of_a_cpu_is_warned_of(command: str, cdma: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({"batch": 1, "input": [1, 10, 10], "layers": [
+        {"kind": "conv", "name": "a", "channels": 2, "kernel": 1},
+        {"kind": "conv", "name": "b", "channels": 2, "kernel": 1}]}))
+    layers = {name: {"forward_ms": 3, "backward_ms": 5} for name in "ab"}
+    warned = {}
+    for device, name in (("cpu", None), ("cuda", "NVIDIA H200"), (None, None)):
+        (tmp_path / "times.json").write_text(json.dumps(
+            {"format": "cdma-profile", "version": 1, "device": device, "device_name": name, "layers": layers}
+            if device else layers))
+        done = cdma(command, "net.json", "--profile", "times.json", "--gpu", "v100")
+        assert done.code == 0, done.err
+        warned[device] = done.err
+    assert warned == {
+        "cpu": "cdma: warning: times.json was measured on a CPU, but the model is of a GPU, V100 SXM2: measure the "
+               "times there, or leave --profile out\n", "cuda": "", None: ""}
+
+
+def test_the_device_of_a_profile_is_told(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({"batch": 1, "input": [1, 10, 10], "layers": [
+        {"kind": "conv", "name": "a", "channels": 2, "kernel": 1}]}))
+    (tmp_path / "times.json").write_text(json.dumps(
+        {"format": "cdma-profile", "version": 1, "device": "cuda", "device_name": "NVIDIA H200",
+         "layers": {"a": {"forward_ms": 3, "backward_ms": 5}}}))
+    assert "times from times.json, measured on NVIDIA H200;" in cdma("timeline", "net.json", "--profile",
+                                                                      "times.json").out
+
+
 def test_densities_of_a_dump(cdma: Callable[..., Any]) -> None:
     found = cdma("timeline", "squeezenet", "--densities", shipped(), "--json").json
     fillings = {name: values for layer in found["layers"] for name, values in layer["fillings"].items()}

@@ -17,7 +17,7 @@ from tests.torch.networks import Plain, images, nn, torch
 from workload import profile
 from workload.capturing import CaptureError, profiling
 from workload.capturing.profiling import Profiler, layer_times
-from workload.timeline.compute import load_profile
+from workload.timeline.profiles import load_profile
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = {"name": "plain", "batch": 6, "input": [3, 8, 8], "layers": [
@@ -78,7 +78,8 @@ def test_larger_layers_take_longer(tmp_path: Path) -> None:
     assert list(times) == ["0", "2", "4"]
     for key in ("forward_ms", "backward_ms"):
         assert 0 < times["2"][key] < times["4"][key]
-    assert json.loads((tmp_path / "times.json").read_text()) == times
+    assert json.loads((tmp_path / "times.json").read_text()) == {
+        "format": "cdma-profile", "version": 1, "device": "cpu", "device_name": None, "layers": times}
 
 
 @pytest.mark.parametrize("steps", [1, 3])
@@ -105,7 +106,9 @@ def test_the_model_is_as_before(tmp_path: Path) -> None:
 
 def test_the_timeline_reads_it(tmp_path: Path) -> None:
     times = profile(Plain(), images(), tmp_path / "times.json")
-    assert load_profile(tmp_path / "times.json") == {
+    found = load_profile(tmp_path / "times.json")
+    assert found.device == "cpu"
+    assert found.layers == {
         name: (pytest.approx(entry["forward_ms"] / 1e3), pytest.approx(entry["backward_ms"] / 1e3))
         for name, entry in times.items()}
     (tmp_path / "plain.json").write_text(json.dumps(NETWORK))
@@ -113,6 +116,7 @@ def test_the_timeline_reads_it(tmp_path: Path) -> None:
                           cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr
+    assert "times.json was measured on a CPU" in done.stderr
     oracle = next(row for row in json.loads(done.stdout)["rows"] if row["row"] == "oracle")
     assert oracle["step_ms"] == pytest.approx(sum(sum(entry.values()) for entry in times.values()))
 
@@ -125,7 +129,56 @@ def test_a_script(tmp_path: Path) -> None:
                           check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "conv2" in done.stdout
-    assert list(load_profile(tmp_path / "times.json")) == ["conv1", "conv2", "pool", "fc"]
+    assert list(load_profile(tmp_path / "times.json").layers) == ["conv1", "conv2", "pool", "fc"]
+
+
+_UNWRITABLE = """
+import torch, sys
+from pathlib import Path
+from tests.torch.networks import Plain, train
+class Late(Plain):
+    calls = 0
+    def forward(self, images):
+        self.calls += 1
+        if self.calls == 5:
+            Path("times").rmdir()
+        return super().forward(images)
+print("trained", len(train(Late, steps=12)[0]))
+"""
+
+
+def test_training_goes_on_where_the_profile_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(_UNWRITABLE)
+    (tmp_path / "times").mkdir()
+    done = subprocess.run([sys.executable, "-m", "cdma", "capture", "--profile", "times/times.json", "train.py"],
+                          cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+                          check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "trained 12" in done.stdout
+    assert done.returncode == 2
+    assert done.stderr == "cdma: error: cannot write the profile times/times.json: No such file or directory\n"
+    # The times are not lost: they are printed.
+    assert "conv2" in done.stdout
+
+
+@pytest.mark.parametrize(("file", "message"), [
+    ("gone/times.json", "gone is no folder: the profile goes into a folder that is there"),
+    ("folder", "folder is a folder: give the profile the name of a file"),
+])
+def test_a_profile_that_cannot_be_written_stops_before_the_training(file: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "train.py").write_text("print('the script is not run')\n")
+    done = subprocess.run([sys.executable, "-m", "cdma", "capture", "--profile", file, "train.py"], cwd=tmp_path,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"cdma: error: {message}\n")
+
+
+def test_a_program_hears_that_the_profile_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "times").mkdir()
+    model = Plain()
+    model.register_forward_pre_hook(lambda *_: (tmp_path / "times").rmdir() if (tmp_path / "times").exists() else None)
+    with pytest.raises(CaptureError, match=r"cannot write the profile .*times.json: No such file or directory"):
+        profile(model, images(), tmp_path / "times/times.json", steps=1)
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ that the timeline has in place. Operations of backward are found by the sequence
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection
 from functools import partial
@@ -17,8 +16,9 @@ from typing import Any, Self
 from workload.capturing.settings import CaptureError
 from workload.capturing.storage import tensors
 from workload.extra import package
+from workload.timeline.profiles import profile_text
 
-__all__ = ["Profiler", "layer_times", "profile"]
+__all__ = ["Profiler", "check_file", "layer_times", "profile"]
 
 # The profiler's library tells of every start and stop, unless told otherwise before it is loaded.
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
@@ -32,12 +32,14 @@ _IN_PLACE = ("ReLU", "ReLU6", "LeakyReLU", "Dropout", "Dropout2d", "Identity", "
 class Profiler:
     """Measures steps of a model's training, as a context manager, and writes the file when they are done.
 
+    Training goes on where the file cannot be written then.
+
     Parameters
     ----------
     model
         What is trained; a step is a call of it in training mode with gradients recorded, and the backward after it.
     file
-        Written as JSON, ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}``.
+        Written as JSON, see :mod:`workload.timeline.profiles`.
     warm_up, steps
         Steps before those that are measured, and how many are.
 
@@ -47,21 +49,22 @@ class Profiler:
         Set by what finds epochs; a profile does not tell it.
     times
         Milliseconds of forward and backward by layer; None until the steps are done.
+    stopped
+        Why the file was not written; None while all is well.
 
     Raises
     ------
     ValueError
-        If there are no steps, or no folder for the file; at the end, if the training had fewer steps.
+        If there are no steps, or the file cannot be there; at the end, if the training had fewer steps.
     """
 
     def __init__(self, model: Any, file: str | Path, warm_up: int = 3, steps: int = 5) -> None:
         if warm_up < 0 or steps < 1:
             raise ValueError(f"steps must be 1 or more, and warm_up 0 or more, not {steps} and {warm_up}")
-        if not Path(file).absolute().parent.is_dir():
-            raise CaptureError(f"{Path(file).parent} is no folder: the profile goes into a folder that is there")
-        self._model, self._file, self._warm_up, self._steps = model, Path(file), warm_up, steps
+        self._model, self._file, self._warm_up, self._steps = model, check_file(file), warm_up, steps
         self.epoch: int | None = None
         self.times: dict[str, dict[str, float]] | None = None
+        self.stopped: str | None = None
         self._step = 0
         self._handles: list[Any] = []
         self._ranges: list[tuple[str, Any]] = []
@@ -123,7 +126,11 @@ class Profiler:
         layers = {name or own for name, module in self._model.named_modules()
                   if type(module).__name__ not in _IN_PLACE and not any(True for _ in module.children())}
         self.times = layer_times(profile.events(), self._steps, layers)
-        self._file.write_text(json.dumps(self.times, indent=1) + "\n", encoding="utf-8")
+        device, name = _device(self._model)
+        try:
+            self._file.write_text(profile_text(self.times, device, name), encoding="utf-8")
+        except OSError as error:
+            self.stopped = f"cannot write the profile {self._file}: {error.strerror or error}"
 
     def _stop(self) -> None:
         if self._profile is not None:
@@ -131,6 +138,22 @@ class Profiler:
             self._profile = None
             while len(self._handles) > 1:
                 self._handles.pop(0).remove()
+
+
+def check_file(file: str | Path) -> Path:
+    """The path of a file for a new profile.
+
+    Raises
+    ------
+    CaptureError
+        If its folder is not there, or it is a folder itself.
+    """
+    path = Path(file)
+    if path.is_dir():
+        raise CaptureError(f"{path} is a folder: give the profile the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise CaptureError(f"{path.parent} is no folder: the profile goes into a folder that is there")
+    return path
 
 
 def profile(model: Any, example_input: Any, file: str | Path, *, warm_up: int = 3,
@@ -154,7 +177,7 @@ def profile(model: Any, example_input: Any, file: str | Path, *, warm_up: int = 
     Raises
     ------
     ValueError
-        If there are no steps, or the model is in evaluation mode.
+        If there are no steps, the model is in evaluation mode, or the file cannot be written.
     """
     if not model.training:
         raise ValueError("the model is in evaluation mode: call model.train() first")
@@ -164,6 +187,8 @@ def profile(model: Any, example_input: Any, file: str | Path, *, warm_up: int = 
         for _ in range(warm_up + steps):
             found = [output.sum() for output in tensors(model(*inputs)) if output.requires_grad]
             torch.autograd.grad(sum(found), weights, allow_unused=True)
+    if profiler.stopped is not None:
+        raise CaptureError(profiler.stopped)
     return profiler.times or {}
 
 
@@ -213,6 +238,12 @@ def _in_steps(times: dict[str, list[float]], steps: int, layers: Collection[str]
         merged[into] = [sum(both) for both in zip(merged.get(into, (0.0, 0.0)), part, strict=True)]
     return {name: {"forward_ms": round(forward / steps / 1e3, 6), "backward_ms": round(backward / steps / 1e3, 6)}
             for name, (forward, backward) in merged.items()}
+
+
+def _device(model: Any) -> tuple[str, str | None]:
+    """Type of the device that a model is on, and its name where PyTorch tells one."""
+    device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
+    return device.type, torch.cuda.get_device_name(device) if device.type == "cuda" else None
 
 
 def _order(event: Any) -> tuple[float, float]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from workload.json_file import read_json
 from workload.networks.layers import INPUT, Layer
 from workload.networks.tensors import Step, Tensors
 from workload.timeline.gpus import EFFICIENCY, Gpu
 
-__all__ = ["Compute", "load_profile", "profiled", "roofline"]
+__all__ = ["Compute", "profiled", "roofline"]
 
 _LEARNED = ("conv", "fc", "matmul")  # kinds whose backward computes a gradient of each of two operands
 
@@ -60,8 +58,8 @@ def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Co
     return [one(step) for step in plan.steps]
 
 
-def profiled(plan: Tensors, profile: dict[str, tuple[float, float]]) -> list[Compute]:
-    """The steps of a network with the user's own times; see :func:`load_profile`.
+def profiled(plan: Tensors, profile: Mapping[str, tuple[float, float]]) -> list[Compute]:
+    """The steps of a network with the user's own times; see :class:`workload.timeline.profiles.Profile`.
 
     Raises
     ------
@@ -85,34 +83,6 @@ def profiled(plan: Tensors, profile: dict[str, tuple[float, float]]) -> list[Com
         return Compute(sum(forward for forward, _ in times), sum(backward for _, backward in times), moved, 2 * moved)
 
     return [one(step) for step in plan.steps]
-
-
-def load_profile(path: str | Path) -> dict[str, tuple[float, float]]:
-    """Seconds of forward and backward by layer, from ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}``.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read or is not of that form.
-    """
-    content = read_json(path)
-    if not isinstance(content, dict) or not content:
-        raise ValueError(f"{path} must have an object with the times of each layer, by name")
-    times = {}
-    for name, entry in content.items():
-        forward, backward = (_milliseconds(entry, key) for key in ("forward_ms", "backward_ms"))
-        if forward is None or backward is None:
-            raise ValueError(f"{path}: {name} must have forward_ms and backward_ms, numbers of 0 or more")
-        times[name] = (forward / 1e3, backward / 1e3)
-    return times
-
-
-def _milliseconds(entry: Any, key: str) -> float | None:
-    """A time of a profile's entry, None where there is none."""
-    value = entry.get(key) if isinstance(entry, dict) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        return None
-    return float(value)
 
 
 def _traffic(layer: Layer, sizes: dict[str, int], batch: int, element_bytes: int) -> int:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from workload.networks.catalog import load_network
 from workload.networks.tensors import tensors
-from workload.timeline.compute import load_profile, profiled, roofline
+from workload.timeline.compute import profiled, roofline
 from workload.timeline.densities import default_fillings, fillings_from_file
 from workload.timeline.engine_share import constant, from_file, measured
 from workload.timeline.gpus import EFFICIENCY, gpu
+from workload.timeline.profiles import Profile
 from workload.timeline.schedule import Engine
 from workload.timeline.study import Study, study
 from workload.timeline.swapping import swapped
@@ -76,7 +77,7 @@ class Scenario:
     efficiency
         Share of the GPU's peak that convolutions and products reach.
     profile
-        File of the user's own times instead.
+        The user's own times instead.
     """
 
     network: str
@@ -91,7 +92,7 @@ class Scenario:
     density: float | None = None
     densities: str | None = None
     efficiency: float = EFFICIENCY
-    profile: str | None = None
+    profile: Profile | None = None
 
     @property
     def device_memory(self) -> float:
@@ -107,7 +108,7 @@ class Scenario:
             If a name, number or file is not allowed.
         """
         device, plan = gpu(self.gpu), tensors(load_network(self.network, self.batch))
-        compute = profiled(plan, load_profile(self.profile)) if self.profile \
+        compute = profiled(plan, self.profile.layers) if self.profile \
             else roofline(plan, device, self.efficiency)
         fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
             else default_fillings(plan, self.density)

@@ -9,8 +9,9 @@ import pytest
 
 from workload.networks.builder import Builder
 from workload.networks.tensors import Tensors, tensors
-from workload.timeline.compute import load_profile, profiled, roofline
+from workload.timeline.compute import profiled, roofline
 from workload.timeline.gpus import GPUS, Gpu, gpu
+from workload.timeline.profiles import load_profile
 
 
 def plan() -> Tensors:
@@ -67,7 +68,7 @@ def test_profile(tmp_path: Path) -> None:
     path.write_text(json.dumps({"conv": {"forward_ms": 2, "backward_ms": 5.5},
                                 "conv/relu": {"forward_ms": 1, "backward_ms": 0},
                                 "pool": {"forward_ms": 3, "backward_ms": 4}}))
-    first, second = profiled(plan(), load_profile(path))
+    first, second = profiled(plan(), load_profile(path).layers)
     assert (first.forward, first.backward) == pytest.approx((3e-3, 5.5e-3))
     assert (second.forward, second.backward) == pytest.approx((3e-3, 4e-3))
     with pytest.raises(ValueError, match="no times of pool"):

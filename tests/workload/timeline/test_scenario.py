@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from workload.timeline.engine_share import measured
+from workload.timeline.profiles import load_profile
 from workload.timeline.scenario import Scenario, build_engine
 
 
@@ -37,7 +38,7 @@ def test_study_by_hand(tmp_path: Path) -> None:
     (tmp_path / "times.json").write_text(json.dumps({"a": {"forward_ms": 3, "backward_ms": 5},
                                                      "b": {"forward_ms": 1, "backward_ms": 2.5}}))
     scenario = Scenario(str(tmp_path / "net.json"), link=0.01, engine=build_engine(share=1.0),
-                        profile=str(tmp_path / "times.json"))
+                        profile=load_profile(tmp_path / "times.json"))
     rows = scenario.study().rows
     assert [rows[name].seconds for name in ("oracle", "vdnn")] == pytest.approx([0.0115, 0.014])
     assert rows["zvc"].seconds == pytest.approx(0.014 + 2 * 0.004 * 4 / 4096, rel=1e-4)

@@ -1,0 +1,91 @@
+"""Files with the times of a network's layers: measured by ``cdma capture --profile``, or written by hand.
+
+By hand ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}`` will do. What is measured says where as well::
+
+    {"format": "cdma-profile", "version": 1, "device": "cuda", "device_name": "NVIDIA H200", "layers": {"conv1": ...}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workload.json_file import read_json
+
+__all__ = ["Profile", "load_profile", "profile_text"]
+
+_FORMAT, _VERSION = "cdma-profile", 1
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Times of layers.
+
+    Attributes
+    ----------
+    layers
+        Seconds of forward and backward of a training step, by layer.
+    device
+        Type of the device that they were measured on, as PyTorch names it: ``cpu``, ``cuda``; None if the file does
+        not say.
+    device_name
+        Its maker's name; None if the file does not say.
+    """
+
+    layers: Mapping[str, tuple[float, float]]
+    device: str | None = None
+    device_name: str | None = None
+
+    @property
+    def measured_on(self) -> str | None:
+        """The device in words; None if it is not known."""
+        return self.device_name or ("a CPU" if self.device == "cpu" else self.device)
+
+
+def profile_text(layers: Mapping[str, Mapping[str, float]], device: str, device_name: str | None) -> str:
+    """The content of the file of a measured profile; ``layers`` has ``forward_ms`` and ``backward_ms`` by layer."""
+    return json.dumps({"format": _FORMAT, "version": _VERSION, "device": device, "device_name": device_name,
+                       "layers": layers}, indent=1) + "\n"
+
+
+def load_profile(path: str | Path) -> Profile:
+    """The times in a file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or is neither a measured profile nor an object with the times of each layer.
+    """
+    content = read_json(path)
+    if isinstance(content, dict) and content.get("format") == _FORMAT:
+        if content.get("version") != _VERSION:
+            raise ValueError(f"{path} is a profile of version {content.get('version')!r}, and {_VERSION} is known")
+        device, name = content.get("device"), content.get("device_name")
+        if not (isinstance(device, str) and isinstance(name, str | None)):
+            raise ValueError(f"{path} must name the device that was measured: device, and device_name or null")
+        return Profile(_layers(path, content.get("layers")), device, name)
+    return Profile(_layers(path, content))
+
+
+def _layers(path: str | Path, content: Any) -> dict[str, tuple[float, float]]:
+    """Seconds by layer; anything else is refused."""
+    if not isinstance(content, dict) or not content:
+        raise ValueError(f"{path} must have an object with the times of each layer, by name")
+    times = {}
+    for name, entry in content.items():
+        forward, backward = (_milliseconds(entry, key) for key in ("forward_ms", "backward_ms"))
+        if forward is None or backward is None:
+            raise ValueError(f"{path}: {name} must have forward_ms and backward_ms, numbers of 0 or more")
+        times[name] = (forward / 1e3, backward / 1e3)
+    return times
+
+
+def _milliseconds(entry: Any, key: str) -> float | None:
+    """A time of a profile's entry, None where there is none."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        return None
+    return float(value)
