@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from cdma.commands import COMMANDS
-from cdma.errors import CheckError, one_line
+from cdma.console.errors import CheckError, one_line
 from golden.errors import StreamError
 
 __all__ = ["main", "parser"]

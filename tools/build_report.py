@@ -10,14 +10,14 @@ import sys
 from html import escape
 from pathlib import Path
 
-from cdma.characterise_page import characterise_page
-from cdma.html import document, html_table
-from cdma.output import count, fixed
-from cdma.progress import Progress
-from cdma.results_page import results_page
+from cdma.console.output import count, fixed
+from cdma.console.progress import Progress
+from cdma.report.characterise_page import characterise_page
+from cdma.report.html import document, html_table
+from cdma.report.plots.inline import bars, legend
+from cdma.report.results_page import results_page
 from workload.characterise.arrays import Coded, characterise, in_all
 from workload.data import shipped_dumps
-from workload.plots import bars, legend
 from workload.results.figures import results
 
 _TITLE = "What compressing activations gains"

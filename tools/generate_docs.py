@@ -20,15 +20,15 @@ from typing import Any
 
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
-from cdma.bench_compare import read_figures
-from cdma.engine_output import engine_simulation_text
-from cdma.options import DEFAULT_CORES
-from cdma.output import area_text, simulation_text
-from cdma.peers import blocks_table, paper_table
-from cdma.report import performance_page
-from cdma.results_page import results_page
-from cdma.sweep_plot import sweep_plot
-from cdma.timing_report import SWEEP_PLOT
+from cdma.console.options import DEFAULT_CORES
+from cdma.console.output import area_text, simulation_text
+from cdma.measure.compare import read_figures
+from cdma.report.engine_text import engine_simulation_text
+from cdma.report.peers import blocks_table, paper_table
+from cdma.report.performance import performance_page
+from cdma.report.performance_timing import SWEEP_PLOT
+from cdma.report.plots.sweep import sweep_plot
+from cdma.report.results_page import results_page
 from hdl.catalog import kinds
 from hdl.engine_config import engine_preset_names, load_engine
 from hdl.handover.register_map import register_page
@@ -47,7 +47,7 @@ _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- 
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
 _STATUSES, _STATUSES_END = "<!-- status codes, from hdl/handover/statuses.py -->", "<!-- end of status codes -->"
 _PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end of what it prints -->", re.DOTALL)
-_PEERS, _PEERS_END = ("<!-- cores and peers, from docs/performance.json and cdma/peers.py -->",
+_PEERS, _PEERS_END = ("<!-- cores and peers, from docs/performance.json and cdma/report/peers.py -->",
                       "<!-- end of cores and peers -->")
 _PAPER, _PAPER_END = "<!-- the paper, from docs/performance.json -->", "<!-- end of the paper -->"
 _REGISTERS = """\

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from cdma.engine_output import engine_area_text, engine_fpga_text
-from cdma.options import add_command, configurations, core_options, engine, engine_option, json_option
-from cdma.output import area_text, fixed, print_json, table
-from cdma.progress import Progress
+from cdma.console.options import add_command, configurations, core_options, engine, engine_option, json_option
+from cdma.console.output import area_text, fixed, print_json, table
+from cdma.console.progress import Progress
+from cdma.report.engine_text import engine_area_text, engine_fpga_text
 
 if TYPE_CHECKING:
     from hdl.config import CoreConfig

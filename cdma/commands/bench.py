@@ -10,13 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdma.bench_compare import Comparison, compare, comparison_text, read_figures
-from cdma.errors import CheckError, simulation_errors
-from cdma.numbers import amount
-from cdma.options import add_command, json_option
-from cdma.output import print_json
-from cdma.progress import Progress
-from cdma.report import performance_page
+from cdma.console.errors import CheckError, simulation_errors
+from cdma.console.numbers import amount
+from cdma.console.options import add_command, json_option
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+from cdma.measure.compare import Comparison, compare, comparison_text, read_figures
+from cdma.report.performance import performance_page
 
 _DESCRIPTION = """\
 Measure what the project claims: the shipped dump through the simulated engines and cores, effective bandwidth of the
@@ -129,25 +129,25 @@ def _has_library(call: argparse.Namespace) -> bool:
 
 
 def _timing_units(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from cdma.bench_timing import timing_units
+    from cdma.measure.clocks import timing_units
 
     return timing_units(call.liberty, progress) if _has_library(call) else {}
 
 
 def _pnr(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from cdma.bench_timing import pnr
+    from cdma.measure.clocks import pnr
 
     return pnr(progress)
 
 
 def _pnr_units(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from cdma.bench_timing import pnr_units
+    from cdma.measure.clocks import pnr_units
 
     return pnr_units(progress)
 
 
 def _sweep(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from cdma.bench_timing import sweep
+    from cdma.measure.clocks import sweep
 
     return sweep(call.liberty, progress) if _has_library(call) else {}
 

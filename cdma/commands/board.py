@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_command, json_option, one_array, whole_number
-from cdma.output import count, fixed, print_json, table
-from cdma.progress import Progress
+from cdma.console.options import add_command, json_option, one_array, whole_number
+from cdma.console.output import count, fixed, print_json, table
+from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
     from synth.boards.build import Built

@@ -11,9 +11,9 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_command, json_option, whole_number
-from cdma.output import count, fixed, print_json, table
-from cdma.progress import Progress
+from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.output import count, fixed, print_json, table
+from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
     from workload.capturing.script import Watched

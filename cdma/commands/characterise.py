@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cdma.characterise_output import characterise_text
-from cdma.options import add_command, dtype_option, element_option, json_option
-from cdma.output import print_json
-from cdma.progress import Progress
+from cdma.console.options import add_command, dtype_option, element_option, json_option
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+from cdma.report.characterise_tables import characterise_text
 
 _DESCRIPTION = """\
 Measure the arrays of dumps: density, lengths of the runs of zeros, clustering; and the ratio, raw bytes over packed
@@ -70,7 +70,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 def run(call: argparse.Namespace) -> int:
     """Measure and print."""
-    from cdma.characterise_page import characterise_page
+    from cdma.report.characterise_page import characterise_page
     from workload.characterise.arrays import characterise, in_all
     from workload.data import shipped
 

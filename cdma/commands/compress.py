@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cdma.options import (
+from cdma.console.options import (
     add_command,
     block_bytes,
     dtype_option,
@@ -14,7 +14,7 @@ from cdma.options import (
     one_array,
     write_bytes,
 )
-from cdma.output import count, print_json
+from cdma.console.output import count, print_json
 
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit what the hardware does, and write it as a block stream

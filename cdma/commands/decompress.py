@@ -6,8 +6,8 @@ import argparse
 import io
 from typing import Any
 
-from cdma.options import add_command, block_bytes, element_option, read_stream, whole_number, write_bytes
-from cdma.output import count
+from cdma.console.options import add_command, block_bytes, element_option, read_stream, whole_number, write_bytes
+from cdma.console.output import count
 
 _DESCRIPTION = """\
 Expand a block stream (or, with --lines, a line stream) that 'cdma compress' or the hardware wrote. The output is an

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cdma.options import add_command, configurations, core_options, json_option
-from cdma.output import count, print_json, table
-from cdma.progress import Progress
+from cdma.console.options import add_command, configurations, core_options, json_option
+from cdma.console.output import count, print_json, table
+from cdma.console.progress import Progress
 
 _DESCRIPTION = """\
 Write what goes into a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cdma.options import add_command, block_bytes, json_option, read_stream
-from cdma.output import count, print_json, table
+from cdma.console.options import add_command, block_bytes, json_option, read_stream
+from cdma.console.output import count, print_json, table
 
 _DESCRIPTION = """\
 Read a block stream from header to header and expand it, and print what it holds: each block with its place, coding,

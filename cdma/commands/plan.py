@@ -7,13 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.commands.simulate import named_arrays
-from cdma.numbers import amount, positive, share
-from cdma.options import add_command, dtype_option, element_option, engine, engine_option, json_option, whole_number
-from cdma.output import print_json
-from cdma.plan_output import plan_text
-from cdma.profiles import profile_for
-from cdma.progress import Progress
-from cdma.tuning_output import tuning_text
+from cdma.console.numbers import amount, positive, share
+from cdma.console.options import (
+    add_command,
+    dtype_option,
+    element_option,
+    engine,
+    engine_option,
+    json_option,
+    whole_number,
+)
+from cdma.console.output import print_json
+from cdma.console.profiles import profile_for
+from cdma.console.progress import Progress
+from cdma.report.plan_text import plan_text
+from cdma.report.tuning_text import tuning_text
 
 if TYPE_CHECKING:
     from workload.plan.choice import Hidden, Plan, Tensor
@@ -121,9 +129,9 @@ def run(call: argparse.Namespace) -> int:
 
 def _tune(call: argparse.Namespace, timing: Timing) -> int:
     """Replay a training run, and print a row per rule and tensor."""
+    from cdma.report.plots.tuning import picture
     from workload.data import DIGITS
     from workload.plan.tuning_replay import replay, tracks
-    from workload.tuning_plot import picture
 
     if call.output:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")

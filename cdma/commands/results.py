@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cdma.options import add_command, json_option
-from cdma.output import print_json
-from cdma.progress import Progress
-from cdma.results_page import results_page
+from cdma.console.options import add_command, json_option
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+from cdma.report.results_page import results_page
 
 _DESCRIPTION = """\
 Say what the engine gains, beside the figures of Rhu et al.: densities and ratios of the shipped dumps, training steps

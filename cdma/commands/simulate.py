@@ -7,12 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.engine_output import engine_simulation_text, planned_simulation_text
-from cdma.errors import CheckError, simulation_errors
-from cdma.options import add_command, dtype_option, element_option, engine, engine_option, json_option, whole_number
-from cdma.output import print_json, simulation_text
-from cdma.planned import planned
-from cdma.progress import Progress
+from cdma.console.errors import CheckError, simulation_errors
+from cdma.console.options import (
+    add_command,
+    dtype_option,
+    element_option,
+    engine,
+    engine_option,
+    json_option,
+    whole_number,
+)
+from cdma.console.output import print_json, simulation_text
+from cdma.console.progress import Progress
+from cdma.measure.planned import planned
+from cdma.report.engine_text import engine_simulation_text, planned_simulation_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.numbers import amount, number, positive, share
-from cdma.options import add_command, json_option, whole_number
-from cdma.output import print_json
-from cdma.profiles import profile_for
-from cdma.progress import Progress
-from cdma.timeline_output import lists_text, paper_text, timeline_text
+from cdma.console.numbers import amount, number, positive, share
+from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.output import print_json
+from cdma.console.profiles import profile_for
+from cdma.console.progress import Progress
+from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
     from workload.timeline.gpus import Gpu
@@ -93,7 +93,7 @@ def run(call: argparse.Namespace) -> int:
         else:
             outcome, done = _outcome(call, call.network, progress)
             if call.gantt:
-                from workload.gantt import gantt
+                from cdma.report.plots.gantt import gantt
 
                 title = f"{outcome['network']}, batch {outcome['batch']}, {outcome['gpu_name']}, policy {call.policy}"
                 Path(call.gantt).write_text(gantt(done.rows, title), encoding="utf-8")

@@ -7,11 +7,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.options import add_command, configurations, core_options, engine, engine_option, json_option, whole_number
-from cdma.output import print_json
-from cdma.progress import Progress
-from cdma.sweep_plot import sweep_plot
-from cdma.timing_output import cells_text, pnr_text, pnr_units_text, sweep_text
+from cdma.console.options import (
+    add_command,
+    configurations,
+    core_options,
+    engine,
+    engine_option,
+    json_option,
+    whole_number,
+)
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+from cdma.report.plots.sweep import sweep_plot
+from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
 
 if TYPE_CHECKING:
     from hdl.config import CoreConfig

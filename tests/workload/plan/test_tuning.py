@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdma.report.plots.tuning import picture
 from hdl.engine_config import EngineConfig
 from workload.data import DIGITS
 from workload.dumps import load
@@ -19,7 +20,6 @@ from workload.plan.cycles import Timing
 from workload.plan.treatments import Treatment
 from workload.plan.tuning import Controller, Counts, Settings
 from workload.plan.tuning_replay import Replay, Row, replay, tracks
-from workload.tuning_plot import picture
 
 TIMING = Timing(EngineConfig(narrowing=True), link=12.8)
 SIZE = 1 << 18

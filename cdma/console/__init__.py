@@ -1,0 +1,1 @@
+"""Options, progress, errors and output: what every command shares."""

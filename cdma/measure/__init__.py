@@ -1,0 +1,1 @@
+"""What commands measure, put together from simulation, synthesis and workloads."""

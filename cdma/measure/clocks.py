@@ -1,0 +1,78 @@
+"""What ``cdma bench`` measures of clocks: units of engines in cells, place and route, and the sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdma.commands.timing import placed, placed_units, swept, timed_engine
+from cdma.console.progress import Progress
+from cdma.report.timing_text import unit_facts
+
+__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "pnr_units", "sweep", "timing_units"]
+
+TIMED_ENGINES = ("default", "tiny")
+"""The presets of engines that are timed in cells."""
+
+PLACED_ENGINES = ("tiny", "default")
+"""The presets of engines that are placed and routed, after all presets of cores."""
+
+PLACED_SPEEDS = (8, 6)
+"""The speed grades; all presets on the first, the tiny engine and the two cores to start with on the second as well."""
+
+_DEVICE, _SEEDS = "LFE5U-85F", 3
+_BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
+
+
+def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
+    """Clock and slowest path of each unit of engines; errors as :func:`synth.timing.engines.engine_timing`."""
+    from hdl.engine_config import load_engine
+    from synth.tools.scripts import DEFAULT_RECIPE
+
+    rows = []
+    for name in TIMED_ENGINES:
+        report = timed_engine(load_engine(name), liberty, DEFAULT_RECIPE, progress)
+        rows.append({"preset": name} | {key: value for key, value in report.items() if key != "parts"}
+                    | {"units": unit_facts(report)})
+    return {"timing_units": rows}
+
+
+def pnr(progress: Progress) -> dict[str, Any]:
+    """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
+    from hdl.config import BEAT_BYTES, load, preset_names
+    from hdl.engine_config import load_engine
+
+    jobs = [(name, load(name)) for name in preset_names()] + [(name, load_engine(name)) for name in PLACED_ENGINES]
+    rows = []
+    for speed in PLACED_SPEEDS:
+        for name, config in jobs:
+            if speed == PLACED_SPEEDS[0] or name in _BOTH_SPEEDS:
+                # What takes long once is not done three times.
+                often = speed == PLACED_SPEEDS[0] and config.beat_bytes < max(BEAT_BYTES)
+                report = placed(config, _DEVICE, speed, _SEEDS if often else 1, progress)
+                rows.append({"preset": name} | report)
+                rows[-1]["best"] = _short(report["best"])
+    return {"pnr": rows}
+
+
+def pnr_units(progress: Progress) -> dict[str, Any]:
+    """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
+    from hdl.engine_config import load_engine
+
+    rows = []
+    for name in PLACED_ENGINES:
+        report = placed_units(load_engine(name), _DEVICE, PLACED_SPEEDS[0], 1, progress)
+        units = [unit | {"best": _short(unit["best"])} for unit in report["units"]]
+        rows.append({"preset": name} | report | {"units": units})
+    return {"pnr_units": rows}
+
+
+def _short(best: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A run without the stages of its path."""
+    return best and best | {"path": {key: value for key, value in best["path"].items() if key != "stages"}}
+
+
+def sweep(liberty: str, progress: Progress) -> dict[str, Any]:
+    """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.cores.timing`."""
+    from synth.tools.scripts import DEFAULT_RECIPE
+
+    return {"sweep": swept(liberty, DEFAULT_RECIPE, None, progress)}

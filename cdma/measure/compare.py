@@ -1,0 +1,203 @@
+"""What changed between two files of figures that ``cdma bench`` wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cdma.console.output import table
+
+__all__ = ["Change", "Comparison", "compare", "comparison_text", "read_figures"]
+
+_ALWAYS = ("target", "library", "tool")
+"""What a row was measured with: figures of another target or library are others."""
+
+_NAMES = ("preset", "name", "design", "engine", "core", "codec", "unit", "module", "kind", "dump", "direction",
+          "element_bits", "lanes", "beat_bytes", "pipeline", "link_beat_bytes", "latency", "stalls", "density",
+          "raw_bytes", "device", "speed", "seed")
+"""What tells rows of a list apart, in the order in which it is tried; none of it is a figure."""
+
+_CYCLES, _PER_CYCLE = "cycles", "per_cycle"
+"""Ends of the names of figures in cycles: fewer are better, and more per cycle are better."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure that both files have.
+
+    Parameters
+    ----------
+    section
+        Its section.
+    figure
+        Its name, with the rows that it is in before it.
+    old, new
+        Its values.
+    """
+
+    section: str
+    figure: str
+    old: float
+    new: float
+
+    @property
+    def percent(self) -> float | None:
+        """By how much it changed; None when it was 0 and is not."""
+        if self.new == self.old:
+            return 0.0
+        return 100 * (self.new - self.old) / abs(self.old) if self.old else None
+
+    def worse_than(self, percent: float) -> bool:
+        """Whether it counts cycles, and got worse by more than that."""
+        name = self.figure.rpartition(" / ")[2]
+        if not name.endswith((_CYCLES, _PER_CYCLE)):
+            return False
+        change = float("inf") if self.percent is None else self.percent
+        return (-change if name.endswith(_PER_CYCLE) else change) > percent
+
+    def __str__(self) -> str:
+        return f"{self.section} / {self.figure}: {_value(self.old)} -> {_value(self.new)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"percent": self.percent}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two files of figures.
+
+    Parameters
+    ----------
+    changes
+        Figures that both have, the largest change first.
+    appeared, vanished
+        Figures that only the new file has, and only the old one; a section alone where all of it is.
+    """
+
+    changes: tuple[Change, ...]
+    appeared: tuple[str, ...]
+    vanished: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {"figures": [change.as_dict() for change in self.changes], "appeared": list(self.appeared),
+                "vanished": list(self.vanished)}
+
+
+def read_figures(path: str | Path) -> dict[str, Any]:
+    """The figures of a file.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or holds no object with figures.
+    """
+    try:
+        figures = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON ({error}): give a file that cdma bench --output wrote") from error
+    if not isinstance(figures, dict) or not figures:
+        raise ValueError(f"{path} holds no sections of figures: give a file that cdma bench --output wrote")
+    return figures
+
+
+def compare(old: dict[str, Any], new: dict[str, Any], sections: Collection[str] | None = None) -> Comparison:
+    """Every figure of two files; of some sections alone when they are named."""
+    changes: list[Change] = []
+    appeared: list[str] = []
+    vanished: list[str] = []
+    for section in dict.fromkeys([*old, *new]):
+        if sections is not None and section not in sections:
+            continue
+        if section not in old or section not in new:
+            (vanished if section in old else appeared).append(section)
+            continue
+        for path, before, after in _walk(old[section], new[section], ()):
+            if before is not None and after is not None:
+                changes.append(Change(section, " / ".join(path), before, after))
+            else:
+                (appeared if before is None else vanished).append(" / ".join([section, *path]))
+    changes.sort(key=lambda change: -float("inf") if change.percent is None else -abs(change.percent))
+    return Comparison(tuple(changes), tuple(appeared), tuple(vanished))
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """What ``cdma bench --compare`` prints: figures that changed, and those that only one file has."""
+    changed = [change for change in comparison.changes if change.percent != 0]
+    same = len(comparison.changes) - len(changed)
+    parts = [f"{len(comparison.changes)} figures in both: {len(changed)} changed, {same} are the same."]
+    if changed:
+        parts.append(table(["figure", "old", "new", "change"], [
+            [f"{change.section} / {change.figure}", _value(change.old), _value(change.new), _percent(change)]
+            for change in changed]))
+    for title, names in (("Only in the new", comparison.appeared), ("Only in the old", comparison.vanished)):
+        if names:
+            parts.append("\n".join([f"{title}:", *(f"  {name}" for name in names)]))
+    return "\n\n".join(parts)
+
+
+def _walk(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    """Every number of two trees, with its path; and what only one of them has, with None for the other."""
+    if _number(old) is not None and _number(new) is not None:
+        yield path, old, new
+    names = _names([rows for rows in (old, new) if isinstance(rows, list)])
+    olds, news = _below(old, names), _below(new, names)
+    for name in dict.fromkeys([*olds, *news]):
+        below, before, after = (*path, name), olds.get(name), news.get(name)
+        if before is None or after is None:
+            yield below, before, after
+        else:
+            yield from _walk(before, after, below)
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _below(tree: Any, names: Sequence[str]) -> dict[str, Any]:
+    """What a tree holds that may have figures, by name."""
+    if isinstance(tree, dict):
+        return {key: value for key, value in tree.items()
+                if isinstance(value, dict | list) or _number(value) is not None}
+    found: dict[str, Any] = {}
+    for row in tree if isinstance(tree, list) else []:
+        # Reports of areas have the row of the whole beside their rows; rows without a name are steps of something.
+        label = _label(row, names) if isinstance(row, dict) and row.get("module") != "total" else ""
+        if label:
+            same = sum(name.partition(" #")[0] == label for name in found)
+            found[f"{label} #{same + 1}" if same else label] = {
+                key: value for key, value in row.items() if key not in _NAMES}
+    return found
+
+
+def _names(lists: Sequence[list[Any]]) -> list[str]:
+    """Names that tell all rows of each list apart, none that tells no more than those before it."""
+    found = [[row for row in rows if isinstance(row, dict)] for rows in lists]
+
+    def apart(names: Sequence[str]) -> int:
+        return sum(len({_label(row, names) for row in rows}) for rows in found)
+
+    names: list[str] = [*_ALWAYS]
+    for name in _NAMES:
+        if apart([*names, name]) > apart(names) or (len(names) == len(_ALWAYS) and any(
+                name in row for rows in found for row in rows)):
+            names.append(name)
+    return names
+
+
+def _label(row: dict[str, Any], names: Sequence[str]) -> str:
+    said = ((name.replace("_", " "), row.get(name)) for name in names)
+    return ", ".join(value if isinstance(value, str) else f"{name} {value:g}"
+                     for name, value in said if isinstance(value, str | int | float))
+
+
+def _value(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.4f}"
+
+
+def _percent(change: Change) -> str:
+    return "" if change.percent is None else f"{change.percent:+.2f} %"

@@ -1,0 +1,1 @@
+"""What commands print and write: plain text, Markdown, HTML pages and plots."""

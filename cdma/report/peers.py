@@ -1,0 +1,115 @@
+"""The engine beside its peers: tables of the page of peers, from the measured figures and from what is known of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cdma.console.output import fixed, markdown
+
+__all__ = ["MEASURED", "Peer", "blocks_table", "paper_table"]
+
+_PRESETS = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
+            "narrow_decompressor", "wide_compressor", "wide_decompressor")
+_DENSITY = 0.4
+"""Density at which bytes per cycle are compared: that of the peers' runs."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A block of others, rebuilt from its public Verilog in the same cells with the same tools.
+
+    Parameters
+    ----------
+    block
+        What it is.
+    bytes_per_cycle
+        Raw bytes that it takes or gives.
+    kge
+        Thousands of NAND gates, memories apart.
+    mhz
+        Clock of the slowest path.
+    note
+        What goes with these figures.
+    """
+
+    block: str
+    bytes_per_cycle: float
+    kge: float
+    mhz: float
+    note: str = ""
+
+
+MEASURED = (
+    Peer("EBPC encoder, 8 bit", 0.97, 3.7, 736, "codes values too"),
+    Peer("EBPC decoder, 8 bit", 0.97, 4.0, 879, "codes values too"),
+    Peer("EBPC encoder, 16 bit", 1.99, 9.5, 511, "codes values too"),
+    Peer("EBPC decoder, 16 bit", 1.99, 9.6, 730, "codes values too"),
+    Peer("EBPC encoder, 32 bit", 4.0, 29.6, 272, "codes values too"),
+    Peer("EBPC decoder, 32 bit", 4.0, 27.9, 662, "codes values too"),
+    Peer("byte packer for AXI4-Stream, 32 B", 31.95, 20.2, 404, "packs alone: finds no zeros, writes no tags"),
+    Peer("NVDLA weight decoder, 64 x 8 bit", 64.0, 44.9, 355, "expands by a mask; cannot be stalled"),
+    Peer("open zero-value compaction, 128 x 8 bit", 128.0, 66.2, 548,
+         "writes no mask, packs no lines together, cannot be stalled"),
+    Peer("verilog-axi `axi_cdma`, 256 bit", 31.5, 7.3, 529, "copies; 15.3 bytes at a latency of 200 cycles"),
+    Peer("the same, unaligned", 31.5, 15.4, 537, "copies; 15.3 bytes at a latency of 200 cycles"),
+    Peer("iDMA, 256 bit, 3 outstanding", 31.6, 30.6, 438, "copies; at a latency of 200 cycles"),
+    Peer("iDMA, 256 bit, 16 outstanding", 31.6, 53.3, 349, "copies; at a latency of 200 cycles"),
+)
+"""Measured with Yosys 0.70 and OpenSTA in the Nangate cells at 45 nm, typical corner, inputs at t = 0; EBPC at density
+0.4, from stream-ebpc by its authors."""
+
+
+def blocks_table(figures: dict[str, Any]) -> str:
+    """Markdown: bytes per cycle, kGE and clock of the cores and of peers in the same cells.
+
+    Parameters
+    ----------
+    figures
+        What ``cdma bench`` measured. Without a cell library, gates of the generic table and no clock.
+    """
+    rows = [_row(peer, "this project") for peer in _cores(figures)]
+    rows += [_row(peer, "measured") for peer in MEASURED]
+    return markdown(["block", "figures", "bytes per cycle", "kGE", "MHz", "GB/s", "bytes per cycle per kGE", ""], rows,
+                    left=(0, 1, 7))
+
+
+def paper_table(figures: dict[str, Any]) -> str:
+    """Markdown: the engine of the paper's size beside what the paper, and EBPC's, publish."""
+    paper = next(report for report in figures["engine_area"] if report["name"] == "cdma_paper_engine")
+    mm2, published = paper["mm2_28"], paper["paper_mm2"]
+    first = {row["name"]: row["first_cycles"] for row in figures["latency"]
+             if row["name"] in ("cdma_paper_compressor", "cdma_paper_decompressor")}
+    lanes = paper["lanes"]
+    return markdown(["", "this engine", "the paper, published"], [
+        [f"compressors and decompressors of {lanes} lanes, 28 nm", f"{fixed(mm2['cores'], 3)} mm2",
+         f"{published['cores']} mm2"],
+        [f"whole engine of {lanes} lanes with its buffers, 28 nm", f"{fixed(mm2['engine'], 2)} mm2",
+         f"{published['engine']} mm2"],
+        ["first packed beat after a line's last raw beat", f"{first['cdma_paper_compressor']} cycles", "6 cycles"],
+        ["first raw beat after its tag and data", f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]],
+        left=(0,))
+
+
+def _row(peer: Peer, source: str) -> list[str]:
+    gb_per_s = peer.bytes_per_cycle * peer.mhz / 1000
+    return [peer.block, source, f"{peer.bytes_per_cycle:g}", fixed(peer.kge, 1), fixed(peer.mhz or None, 0),
+            fixed(gb_per_s or None, 1), fixed(peer.bytes_per_cycle / peer.kge, 2), peer.note]
+
+
+def _cores(figures: dict[str, Any]) -> Iterator[Peer]:
+    """The cores in the cells of the library; of the element sizes the one that takes the most cycles."""
+    targets = {report["target"] for report in figures["area"]}
+    target = "liberty" if "liberty" in targets else "generic"
+    clocks = {report["preset"]: min(path["mhz"] for path in report["paths"]) for report in figures.get("timing", ())}
+    for preset in _PRESETS:
+        report = next((each for each in figures["area"] if (each["preset"], each["target"]) == (preset, target)), None)
+        rows = [row for row in figures["throughput"] if report and row["name"] == report["name"]
+                and row["density"] == _DENSITY]
+        if report and rows:
+            slowest = min(row["beats_per_cycle"] * row["beat_bytes"] for row in rows)
+            bits = ", ".join(str(row["element_bits"]) for row in rows)
+            yield Peer(f"`{preset}`, {rows[0]['beat_bytes']} B", round(slowest, 2), report["total"]["kge"],
+                       clocks.get(preset, 0) if target == "liberty" else 0, f"elements of {bits} bits")

@@ -1,0 +1,149 @@
+"""The page of figures: Markdown from what ``cdma bench`` measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cdma.console.output import count, fixed, markdown, simulation_text
+from cdma.report.performance_engine import engine_sections
+from cdma.report.performance_timing import timing_sections
+
+__all__ = ["performance_page"]
+
+_INTRO = """\
+# Performance
+
+`make bench` measures all of this in one run and writes this page; the figures as JSON are in
+[performance.json](performance.json), and `cdma bench --compare` tells what changed between two such files. [Beside its
+peers](peers.md) has the figures of others."""
+
+_SHIPPED = """\
+## The cores: a real dump
+
+The [shipped dump](../workload/data/README.md), as `cdma simulate` prints it: array by array through compressor and
+decompressor, back to back. The limit is that of the array as a whole. Where a stretch of it is so dense that its lines
+grow, the packed side is full and the raw side waits; the cores hold a few beats, so a sparse stretch behind it cannot
+make the wait up. Arrays whose density is uneven can therefore stay below the limit (the lowest seen on dumps of real
+networks was 95.5 %, at 8 bits), arrays of even density reach it: see the next section."""
+
+_THROUGHPUT = """\
+## The cores: beats per cycle
+
+Raw beats per cycle in simulation, over tensors of 64 KiB that follow each other without a pause, counted from the end
+of one to the end of the next, with a sink that is always ready; in brackets the share of what the packed side lets
+through, min(1, raw bytes / packed bytes). The compressor takes raw beats, the decompressor gives them."""
+
+_LATENCY = """\
+## The cores: latency
+
+The longest, in cycles from handshake to handshake, of packets alone. First beat: in the compressor from a line's last
+raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the
+elements of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw beat to the
+last packed beat. A line of narrow beats is eight beats long, so their compressor's pipeline is longer: what leaves with
+the end of the packet alone leaves later."""
+
+_AREA = """\
+## The cores: area
+
+Of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on
+the generic target from a small table of gate sizes, with a cell library its um2 by those of its NAND gate."""
+
+_TIMING = """\
+## The cores: timing
+
+The clock that the slowest path of each kind allows, in cells at the library's own corner, with an ideal clock and wires
+without length; inputs arrive with the clock edge, outputs are taken at the next. It is the same netlist whose area
+stands above, mapped by the recipe `fast`."""
+
+_GOLDEN = """\
+## Golden model
+
+Speed in GB of raw data per second on one core, in one run on the same data, beside general compressors at level 1."""
+
+
+_CELLS = ("cells", "flip_flops", "clock_gates")
+
+
+def performance_page(figures: dict[str, Any]) -> str:
+    """Markdown with a section for each kind of figure that there is."""
+    parts = [_INTRO, *engine_sections(figures)]
+    if "shipped" in figures:
+        parts += [_SHIPPED, f"```text\n{simulation_text(figures['shipped'])}\n```"]
+    if "throughput" in figures:
+        parts += [_THROUGHPUT, *_throughput(figures["throughput"])]
+    if "latency" in figures:
+        parts += [_LATENCY, _latency(figures["latency"])]
+    if "area" in figures:
+        parts += [_AREA, *_area(figures["area"])]
+    if "timing" in figures:
+        parts += [_TIMING, *_timing(figures["timing"])]
+    parts += timing_sections(figures)
+    if "golden" in figures:
+        parts += [_GOLDEN, *_golden(figures["golden"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
+    for name in dict.fromkeys(row["name"] for row in rows):
+        own = [row for row in rows if row["name"] == name]
+        sizes = sorted({row["element_bits"] for row in own})
+        cells = {(row["density"], row["element_bits"]): f"{row['beats_per_cycle']:.4f} ({row['share']:.2%})"
+                 for row in own}
+        yield f"`{name}`, {own[0]['beat_bytes']}-byte beats:"
+        yield markdown(["density", *(f"{bits} bits" for bits in sizes)],
+                       [[f"{density:.1f}", *(cells[density, bits] for bits in sizes)]
+                        for density in sorted({row["density"] for row in own})])
+
+
+def _area(reports: list[dict[str, Any]]) -> Iterator[str]:
+    for target, library in dict.fromkeys((report["target"], report["library"]) for report in reports):
+        own = [report for report in reports if (report["target"], report["library"]) == (target, library)]
+        yield f"Mapped to {'generic gates' if target == 'generic' else library or target}:"
+        if own[0]["total"]["luts"] is not None:
+            yield markdown(["preset", "LUTs", "flip-flops"], [
+                [f"`{report['preset']}`", count(report["total"]["luts"]), count(report["total"]["flip_flops"])]
+                for report in own])
+        else:
+            unit = ["um2"] if library else []
+            yield markdown(["preset", "cells", "flip-flops", "clock gates", "kGE", *unit], [
+                [f"`{report['preset']}`", *(count(report["total"][key]) for key in _CELLS),
+                 fixed(report["total"]["kge"], 2), *(fixed(report["total"][key], 0) for key in unit)]
+                for report in own])
+
+
+def _timing(reports: list[dict[str, Any]]) -> Iterator[str]:
+    kinds = list(dict.fromkeys(path["kind"] for report in reports for path in report["paths"]))
+    for library, tool in dict.fromkeys((report["library"], report["tool"]) for report in reports):
+        own = [report for report in reports if (report["library"], report["tool"]) == (library, tool)]
+        yield f"{library}, timed with {tool}, in MHz:"
+        yield markdown(["preset", *kinds], [[f"`{report['preset']}`", *(_clock(report, kind) for kind in kinds)]
+                                            for report in own])
+
+
+def _clock(report: dict[str, Any], kind: str) -> str:
+    return next((count(round(path["mhz"])) for path in report["paths"] if path["kind"] == kind), "")
+
+
+def _golden(figures: dict[str, Any]) -> Iterator[str]:
+    rows = figures["rows"]
+    yield ", ".join(f"{name} {value}" for name, value in figures["machine"].items()) + "."
+    codecs = list(dict.fromkeys(row["codec"] for row in rows))
+    for bits in dict.fromkeys(row["element_bits"] for row in rows):
+        cells = {(row["density"], row["codec"]): _speed(row) for row in rows if row["element_bits"] == bits}
+        yield f"Elements of {bits} bits, compress / decompress (ratio):"
+        yield markdown(["density", *codecs], [[f"{density:.1f}", *(cells[density, codec] for codec in codecs)]
+                                              for density in dict.fromkeys(row["density"] for row in rows)])
+    yield f"CRC-32C, which is not in these figures: {figures['crc32c']:.2f} GB/s of packed data."
+
+
+def _speed(row: dict[str, Any]) -> str:
+    if row["ratio"] is None:
+        return row["note"]
+    return f"{row['compress']:.2f} / {row['decompress']:.2f} ({row['ratio']:.2f})"
+
+
+def _latency(rows: list[dict[str, Any]]) -> str:
+    return markdown(["core", "beat bytes", "element bits", "first beat", "end of packet"],
+                    [[f"`{row['name']}`", str(row["beat_bytes"]), str(row["element_bits"]), str(row["first_cycles"]),
+                      "" if row["flush_cycles"] is None else str(row["flush_cycles"])] for row in rows])

@@ -1,0 +1,111 @@
+"""The engine's sections of the page of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cdma.console.output import fixed, markdown
+from cdma.report.engine_text import engine_area_text, engine_simulation_text
+
+__all__ = ["engine_sections"]
+
+_NETWORK = """\
+## The engine: a network there and back
+
+The shipped dump through each engine, as `cdma simulate --engine PRESET` prints it: all arrays offloaded in order, then
+prefetched in reverse. Cycles count from taking a descriptor to its completion, so short arrays show what begins and
+ends a transfer."""
+
+_TOGGLES = """\
+## The engine: switching activity
+
+Bits that change on the link's data wires from one transferred beat to the next, over the shipped dumps; values are
+rounded to float16 or OCP E4M3 float8 where elements are shorter than theirs. Plain is the raw array as a DMA engine of
+the same width would move it. A packed bus toggles more per byte that passes it, since zeros are gone, but fewer bytes
+pass: the last column is what is left of the plain bus' toggles; above 1, packing saves time and costs switching. What
+is counted is the simulated bus, in both directions; the same count from the bytes of the streams must agree bit for
+bit. All wires count alike: a link that scrambles or encodes its data sees other figures."""
+
+_THROUGHPUT = """\
+## The engine: effective bandwidth
+
+Raw bytes per cycle of a transfer of 1 MiB, from the first beat on any port to the last, at every density; the limit is
+what ports of these widths let through, min(lanes x beat, ratio x link). In brackets how busy the side is that sets the
+limit: the link from its first to its last beat, or the lanes from the first to the last beat on any of them. Once
+with memories that answer at once, and once with memories that answer after 350 cycles and pause in a tenth of the
+cycles on every channel, at random; their share is of the cycles in which they do not pause, so luck can put it over
+100 %.
+
+Where lanes and link could carry almost the same, a prefetch's lanes start one after another, as their first blocks
+arrive over the link, and so do the lanes of a tensor whose blocks are no multiple of the lanes end: of 1 MiB, that is
+one or two cycles of a hundred."""
+
+_SCALING = """\
+## The engine: how lanes scale
+
+Engines of 1 to 16 lanes of 32 bytes with a link of 32 bytes, at density 0.1, 1 MiB: linear until the link is full."""
+
+_AREA = """\
+## The engine: area
+
+Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
+memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is taken as
+0.72 um2 at 45 nm, periphery included: single-port macros of some kilobytes take 0.55 um2 a bit there, and the cell with
+a read port of its own is 30 % larger. Area scales with the square of the feature size, as the paper scales it."""
+
+
+def engine_sections(figures: dict[str, Any]) -> Iterator[str]:
+    """Markdown with a section for each kind of figure of the engine that there is."""
+    if "engine_shipped" in figures:
+        yield _NETWORK
+        for outcome in figures["engine_shipped"]:
+            yield f"```text\n{engine_simulation_text(outcome)}\n```"
+    if "toggles" in figures:
+        yield _TOGGLES
+        yield _toggles(figures["toggles"])
+    if "engine" in figures:
+        yield _THROUGHPUT
+        for name in dict.fromkeys(row["name"] for row in figures["engine"]):
+            yield from _throughput([row for row in figures["engine"] if row["name"] == name])
+    if "engine_scaling" in figures:
+        yield _SCALING
+        yield _scaling(figures["engine_scaling"])
+    if "engine_area" in figures:
+        yield _AREA
+        for report in figures["engine_area"]:
+            yield f"```text\n{engine_area_text(report)}\n```"
+
+
+def _toggles(rows: list[dict[str, Any]]) -> str:
+    return markdown(
+        ["dump", "element bits", "link bytes", "ratio", "plain, per raw byte", "packed, per raw byte",
+         "packed, per packed byte", "packed by plain"],
+        [[f"`{row['dump']}`", str(row["element_bits"]), str(row["link_beat_bytes"]), fixed(row["ratio"], 2),
+          fixed(row["raw_per_raw_byte"], 3), fixed(row["packed_per_raw_byte"], 3),
+          fixed(row["packed_per_packed_byte"], 3), fixed(row["packed_by_raw"], 2)] for row in rows])
+
+
+def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
+    first = rows[0]
+    kinds = list(dict.fromkeys((row["latency"], row["stalls"], row["direction"]) for row in rows))
+    cells = {(row["density"], row["latency"], row["stalls"], row["direction"]):
+             f"{row['bytes_per_cycle']:.1f} ({row['share']:.1%})" for row in rows}
+    limits = {(row["density"], row["stalls"]): row for row in rows}
+    yield (f"`{first['name']}`: {first['lanes']} lanes of {first['beat_bytes']} bytes, a link of "
+           f"{first['link_beat_bytes']}, {first['element_bits']}-bit elements:")
+    yield markdown(
+        ["density", "ratio", "limit", *(f"{direction}, {latency} cycles" for latency, _, direction in kinds)],
+        [[f"{density:.1f}", fixed(limits[density, 0].get("raw_bytes", 0) / limits[density, 0]["packed_bytes"], 2),
+          fixed(limits[density, 0]["limit"], 1), *(cells[density, *kind] for kind in kinds)]
+         for density in sorted({row["density"] for row in rows})])
+
+
+def _scaling(rows: list[dict[str, Any]]) -> str:
+    cells = {(row["lanes"], row["latency"], row["direction"]): f"{row['bytes_per_cycle']:.1f} ({row['share']:.1%})"
+             for row in rows}
+    kinds = list(dict.fromkeys((row["latency"], row["direction"]) for row in rows))
+    limits = {row["lanes"]: row["limit"] for row in rows if row["stalls"] == 0}
+    return markdown(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
+                    [[str(lanes), fixed(limits[lanes], 1), *(cells[lanes, *kind] for kind in kinds)]
+                     for lanes in sorted(limits)])

@@ -1,0 +1,100 @@
+"""bench: the page and the JSON of one section, and sections put into a file beside others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdma.commands import bench as bench_command
+from cdma.report.performance import performance_page
+from golden import bench
+from tests.docs.pages import ROOT
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less data and fewer densities: the figures are not looked at."""
+    whole = bench.measure
+    monkeypatch.setattr(bench, "measure", lambda progress: whole((0.5,), (4,), 1 << 16, progress))
+    monkeypatch.setattr(bench, "crc_speed", lambda: 1.0)
+
+
+def test_golden_section(cdma, quick: None) -> None:
+    figures = cdma("bench", "--only", "golden", "--json").json
+    assert list(figures) == ["golden"]
+    codecs = {row["codec"] for row in figures["golden"]["rows"]}
+    assert {"golden numpy", "zlib 1"} <= codecs
+    page = cdma("bench", "--only", "golden").out
+    assert "## Golden model" in page
+    assert "## The cores: area" not in page
+    for codec in codecs:
+        assert codec in page
+
+
+def test_one_section_leaves_the_others_of_a_file(cdma, quick: None, tmp_path: Path) -> None:
+    (tmp_path / "figures.json").write_text('{"area": [], "golden": {}}')
+    cdma("bench", "--only", "golden", "--output", "figures.json")
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["area"] == []
+    assert figures["golden"]["crc32c"] == 1.0
+
+
+def test_what_was_measured_stays_when_a_later_section_fails(
+        cdma, fails, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> dict[str, object]:
+        raise ValueError("there is no such tool")
+
+    monkeypatch.setattr(bench_command, "_SECTIONS", {"toggles": lambda *given: {"toggles": [1]}, "golden": fail})
+    path = tmp_path / "figures.json"
+    path.write_text('{"area": [], "golden": {}, "toggles": []}')
+    for only in ([], ["--only", "toggles", "--only", "golden"]):
+        assert "there is no such tool" in fails("bench", *only, "--output", "figures.json")
+        assert json.loads(path.read_text()) == {"area": [], "golden": {}, "toggles": [1]}
+    # A whole run leaves nothing of the run before, and an empty file is none.
+    monkeypatch.setattr(bench_command, "_SECTIONS", {"toggles": lambda *given: {"toggles": [2]}})
+    for before in (path.read_text(), ""):
+        path.write_text(before)
+        assert cdma("bench", "--json", "--output", "figures.json").code == 0
+        assert json.loads(path.read_text()) == {"toggles": [2]}
+
+
+_STALE = "the cores changed: make bench (or cdma bench --only shipped --output docs/performance.json; make docs)"
+
+
+def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_cores(cdma, build_dir: Path) -> None:
+    shipped = cdma("bench", "--only", "shipped", "--build-dir", build_dir, "--json").json["shipped"]
+    committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["shipped"]
+    assert shipped["passed"] is True
+    assert shipped == committed, _STALE
+
+
+@pytest.mark.parametrize("preset", ["default", "tiny"])
+def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_engine(cdma, build_dir: Path, preset: str) -> None:
+    seen = cdma("simulate", "--engine", preset, "--build-dir", build_dir, "--json").json
+    committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine_shipped"]
+    assert seen["passed"] is True
+    assert seen in committed, _STALE.replace("shipped", "engine_shipped").replace("cores", "engine")
+
+
+def test_the_page_of_all_figures_has_every_section() -> None:
+    figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
+    page = performance_page(figures)
+    # Timing needs a cell library of the user's own, so a run without one leaves it out.
+    for title in ("The engine: a network there and back", "The engine: switching activity",
+                  "The engine: effective bandwidth",
+                  "The engine: how lanes scale",
+                  "The engine: area", "The cores: a real dump", "The cores: beats per cycle", "The cores: latency",
+                  "The cores: area", "Golden model"):
+        assert f"\n## {title}\n" in page
+    assert ("\n## The cores: timing\n" in page) == ("timing" in figures)
+    assert ("\n## The engine: timing\n" in page) == ("timing_units" in figures)
+
+
+def test_mistakes(fails) -> None:
+    assert "golden" in fails("bench", "--only", "speed")
+    assert "--liberty" in fails("bench", "--only", "timing")
+    assert "there is no folder nowhere for --output nowhere/figures.json" in fails(
+        "bench", "--only", "golden", "--output", "nowhere/figures.json")
+    Path("damaged.json").write_text("{")
+    assert "damaged.json is no JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
+    assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")

@@ -1,0 +1,167 @@
+"""``cdma timeline``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cdma.conftest import ROOT
+from workload.data import shipped
+
+
+def rows(outcome: Any) -> dict[str, Any]:
+    return rows_by_name(outcome.json)
+
+
+def rows_by_name(found: Any) -> dict[str, Any]:
+    return {row["row"]: row for row in found["rows"]}
+
+
+def test_rows_and_layers(cdma: Callable[..., Any]) -> None:
+    found = cdma("timeline", "alexnet", "--json")
+    times = rows(found)
+    assert list(times) == ["oracle", "vdnn", "zvc", "rle", "zlib"]
+    assert times["oracle"]["step_ms"] < times["zvc"]["step_ms"] < times["vdnn"]["step_ms"]
+    assert times["vdnn"]["speedup"] == 1.0
+    for row in times.values():
+        assert row["step_ms"] == pytest.approx(row["forward_ms"] + row["backward_ms"])
+        layers = sum(sum(layer["stall_ms"][row["row"]].values()) for layer in found.json["layers"])
+        assert row["stall_ms"] == pytest.approx(layers)
+    assert times["zvc"]["stall_ms"] == pytest.approx(times["zvc"]["step_ms"] - times["oracle"]["step_ms"])
+    # Batch 256: the input has 3 x 227 x 227 values of 4 bytes a sample.
+    assert found.json["layers"][0]["offload_bytes"] == 256 * 3 * 227 * 227 * 4
+
+
+def test_text(cdma: Callable[..., Any]) -> None:
+    text = cdma("timeline", "squeezenet", "--gpu", "v100").out
+    assert "V100 SXM2" in text and "speed-up" in text and "fire4/concat" in text
+    assert "measured on the shipped dump" in text
+
+
+def test_profile_by_hand(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    # 40,000 bytes of input at 0.01 GB/s take 4 ms beside 3 ms; the second layer's input stays on the device.
+    (tmp_path / "net.json").write_text(json.dumps({"batch": 100, "input": [1, 10, 10], "layers": [
+        {"kind": "conv", "name": "a", "channels": 2, "kernel": 1},
+        {"kind": "conv", "name": "b", "channels": 1, "kernel": 1, "relu": False}]}))
+    (tmp_path / "times.json").write_text(json.dumps({"a": {"forward_ms": 3, "backward_ms": 5},
+                                                     "b": {"forward_ms": 1, "backward_ms": 2.5}}))
+    times = rows(cdma("timeline", "net.json", "--profile", "times.json", "--link", 0.01, "--json"))
+    assert times["oracle"]["step_ms"] == pytest.approx(11.5)
+    assert times["vdnn"]["step_ms"] == pytest.approx(4 + 1 + 4 + 5)
+
+
+@pytest.mark.parametrize("command", ["timeline", "plan"])
+def test_a_profile_of_a_cpu_is_warned_of(command: str, cdma: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({"batch": 1, "input": [1, 10, 10], "layers": [
+        {"kind": "conv", "name": "a", "channels": 2, "kernel": 1},
+        {"kind": "conv", "name": "b", "channels": 2, "kernel": 1}]}))
+    layers = {name: {"forward_ms": 3, "backward_ms": 5} for name in "ab"}
+    warned = {}
+    for device, name in (("cpu", None), ("cuda", "NVIDIA H200"), (None, None)):
+        (tmp_path / "times.json").write_text(json.dumps(
+            {"format": "cdma-profile", "version": 1, "device": device, "device_name": name, "layers": layers}
+            if device else layers))
+        done = cdma(command, "net.json", "--profile", "times.json", "--gpu", "v100")
+        assert done.code == 0, done.err
+        warned[device] = done.err
+    assert warned == {
+        "cpu": "cdma: warning: times.json was measured on a CPU, but the model is of a GPU, V100 SXM2: measure the "
+               "times there, or leave --profile out\n", "cuda": "", None: ""}
+
+
+def test_the_device_of_a_profile_is_told(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(json.dumps({"batch": 1, "input": [1, 10, 10], "layers": [
+        {"kind": "conv", "name": "a", "channels": 2, "kernel": 1}]}))
+    (tmp_path / "times.json").write_text(json.dumps(
+        {"format": "cdma-profile", "version": 1, "device": "cuda", "device_name": "NVIDIA H200",
+         "layers": {"a": {"forward_ms": 3, "backward_ms": 5}}}))
+    assert "times from times.json, measured on NVIDIA H200;" in cdma("timeline", "net.json", "--profile",
+                                                                      "times.json").out
+
+
+def test_densities_of_a_dump(cdma: Callable[..., Any]) -> None:
+    found = cdma("timeline", "squeezenet", "--densities", shipped(), "--json").json
+    fillings = {name: values for layer in found["layers"] for name, values in layer["fillings"].items()}
+    assert fillings["fire9/concat"]["density"] == pytest.approx(0.148, abs=1e-3)
+    assert fillings["fire9/concat"]["zvc"] == pytest.approx(5.547, abs=1e-3)      # the ratio cdma simulate finds
+
+
+def test_density_and_engine(cdma: Callable[..., Any]) -> None:
+    few = rows(cdma("timeline", "nin", "--density", 0.1, "--lanes", 1, "--beat-bytes", 16, "--clock", 500, "--json"))
+    # 8 GB/s of lanes are less than the link: compression cannot help.
+    assert few["zvc"]["step_ms"] > few["vdnn"]["step_ms"]
+    # 512 bytes at 1000 MHz, and 64 on the link.
+    wide = cdma("timeline", "nin", "--engine", "wide", "--json").json["engine"]
+    assert (wide["lane_gb_per_s"], wide["link_port_gb_per_s"], wide["share"]) == (512, 64, "measured cycles")
+
+
+def test_share_of_a_number_or_file(cdma: Callable[..., Any]) -> None:
+    half = cdma("timeline", "nin", "--share", 0.5, "--json").json
+    assert half["engine"]["share"] == "0.5 of its limit"
+    shipped_shares = cdma("timeline", "nin", "--json").json
+    own = cdma("timeline", "nin", "--share", ROOT / "docs/performance.json", "--json").json
+    # The shipped table is made from that file, of which the rows with six lanes count.
+    assert own["rows"] == shipped_shares["rows"]
+    assert own["engine"]["share"] == "measured cycles of performance.json"
+    transfers = {row["row"]: row["transfer_ms"] for row in half["rows"]}
+    assert transfers["zvc"] == pytest.approx(2 * transfers["vdnn"] / rows_by_name(half)["zvc"]["ratio"], rel=0.02)
+
+
+def test_policies(cdma: Callable[..., Any]) -> None:
+    counts = {policy: cdma("timeline", "vgg16", "--policy", policy, "--json").json["swapped_tensors"]
+              for policy in ("all", "conv", "dynamic")}
+    # What backward needs but for the last layer's input: data, 13 convolutions, 5 pools, fc6.
+    assert counts == {"all": 20, "conv": 13, "dynamic": 0}
+    tight = cdma("timeline", "vgg16", "--policy", "dynamic", "--memory", 9, "--json").json
+    assert tight["swapped_tensors"] == 13
+    big = cdma("timeline", "vgg16", "--policy", "lms", "--least-kb", 1_000_000, "--use", 0, "--json").json
+    assert big["swapped_tensors"] == 2                    # conv1_1 and conv1_2 have 1.5 GiB, no other 1 GB
+
+
+def test_gantt(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    assert "picture: out.svg" in cdma("timeline", "overfeat", "--gantt", "out.svg").out
+    assert (tmp_path / "out.svg").read_text().startswith("<svg")
+
+
+def test_paper(cdma: Callable[..., Any]) -> None:
+    found = cdma("timeline", "--paper", "--json").json
+    assert [entry["network"] for entry in found["networks"]] == [
+        "alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet"]
+    assert [line["paper"] for line in found["beside"]] == [
+        "2.6", "13.8", "32 % (arXiv version)", "61 % (arXiv version)"]
+    gains = [100 * (next(row for row in entry["rows"] if row["row"] == "zvc")["speedup"] - 1)
+             for entry in found["networks"]]
+    assert found["beside"][2]["here"] == f"{sum(gains) / 6:.0f} %"
+    text = cdma("timeline", "--paper", "--gpu", "titan-xp").out
+    assert "53 % (HPCA)" in text and "googlenet" in text
+
+
+def test_list(cdma: Callable[..., Any]) -> None:
+    assert "138,357,544" in cdma("timeline", "--list").out
+    assert len(cdma("timeline", "--list", "--json").json["networks"]) == 8
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    ((), "give one of a network, --paper and --list"),
+    (("vgg16", "--list"), "give one of"),
+    (("lenet",), "there is no network 'lenet'"),
+    (("vgg16", "--gpu", "k80"), "there is no GPU 'k80'"),
+    (("vgg16", "--batch", "0"), "batch of vgg16 must be"),
+    (("vgg16", "--density", "2"), "must be a number from 0 to 1"),
+    (("vgg16", "--link", "0"), "must be a number above 0"),
+    (("vgg16", "--lanes", "0"), "must be a whole number of 1 or more"),
+    (("vgg16", "--efficiency", "0"), "efficiency must be above 0"),
+    (("vgg16", "--profile", "gone.json"), "cannot read gone.json"),
+    (("vgg16", "--profile", "gone.json", "--efficiency", "0.5"), "leave --efficiency out"),
+    (("vgg16", "--densities", "gone.npz"), "cannot read gone.npz"),
+    (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
+    (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
+    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give default, paper"),
+    (("--paper", "--batch", "3"), "--batch is for one network"),
+])
+def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
+    assert says in fails("timeline", *arguments)

@@ -1,0 +1,200 @@
+"""timing: tables and JSON of cores and engines in cells, of place and route, of the sweep; and every mistake."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import synth.pnr.engines
+import synth.pnr.place
+import synth.timing.engines
+import synth.timing.sweep
+from cdma.report.plots.sweep import sweep_plot, ticks
+from cdma.report.timing_text import cells_text
+from hdl.engine_config import EngineConfig
+from synth.units.hierarchy import Design
+
+_LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
+_SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small", "--tool", "tables"]
+
+
+def test_a_core_in_cells(cdma) -> None:
+    (report,) = cdma("timing", *_SMALL, "--liberty", _LIBRARY, "--json").json
+    path = next(path for path in report["paths"] if path["kind"] == "register to register")
+    assert path["ps"] == pytest.approx(sum(stage["ps"] for stage in path["stages"]), abs=0.2)
+    text = cells_text([report])
+    assert text.startswith("tiny (recipe small), timed with the library's delay tables:")
+    line = next(line for line in text.splitlines() if line.startswith(report["name"]))
+    gates = str(len(path["stages"]) - 2)
+    assert line.split() == [report["name"], f"{path['mhz']:.0f}", f"{path['ps']:.0f}", gates, path["start"],
+                            path["end"]]
+
+
+def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = synth.timing.engines.division
+
+    def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
+        parts, cut = whole(design, lanes)
+        return [(unit, root) for unit, root in parts if root in ("prefetch.lane0.buffer", "offload.walker0")], cut
+
+    monkeypatch.setattr(synth.timing.engines, "division", division)
+    call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--tool", "tables", "--memory-setup", "75"]
+    made = synth.timing.engines.engine_timing
+    monkeypatch.setattr(synth.timing.engines, "engine_timing", lambda *given, **named: made(
+        *given, **named | {"whole": False}))
+    (report,) = cdma(*call, "--json").json
+    assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
+    assert [part["unit"] for part in report["units"]] == ["buffers, prefetch", "lane control"]
+    out = cells_text([report])
+    assert "75 ps of set-up, and 310 ps from the clock" in out
+    for part in report["units"]:
+        worst = next(path for path in part["paths"] if path["kind"] == "register to register")
+        line = next(line for line in out.splitlines() if line.startswith(part["unit"]))
+        assert f"{part['part']}.{worst['start']}" in line and f"{worst['mhz']:.0f}" in line
+
+
+def _report(name: str, mhz: float) -> synth.pnr.place.PnrReport:
+    stages = (synth.pnr.place.PnrStage("clk-to-q", 0.5, "a"), synth.pnr.place.PnrStage("routing", 6.5, "a"))
+    path = synth.pnr.place.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
+    runs = tuple(synth.pnr.place.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
+    return synth.pnr.place.PnrReport(
+        name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", synth.pnr.place.Resources(1200, 1100, 3, 0),
+        synth.pnr.place.Resources(43848, 43848, 108, 72), runs)
+
+
+def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> synth.pnr.place.PnrReport:
+        given.update(named, ports=len(ports), module=f"module {name}(" in text)
+        return _report(name, 151.0)
+
+    monkeypatch.setattr(synth.pnr.place, "place_and_route", place_and_route)
+    outcome = cdma("timing", "narrow_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
+                   "--seeds", 3)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (given["device"], given["speed"], given["seeds"], given["module"]) == ("LFE5U-45F", 6, 3, True)
+    assert given["ports"] > 8
+    assert "LFE5U-45F, speed grade 6, placed and routed by nextpnr-0.9, best and median of 3 seeds" in outcome.out
+    line = next(line for line in outcome.out.splitlines() if line.startswith("cdma_narrow_compressor"))
+    assert line.split() == ["cdma_narrow_compressor", "150.0", "149.0", "1,200", "1,100", "3", "0", "7.00", "6.50", "5",
+                            "core.first", "core.last"]
+
+
+def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def place_units(config: EngineConfig, text: str, **named: Any) -> synth.pnr.engines.PlacedUnits:
+        given.update(named, lanes=config.lanes, module=f"module {config.name}(" in text)
+        report = _report("cdma_tiny_engine.control", 151.0)
+        units = (synth.pnr.engines.PlacedUnit("lane control", 2, synth.pnr.place.Resources(2400, 2200, 6, 0), report),
+                 synth.pnr.engines.PlacedUnit("control", 1, report.used, replace(report, runs=())))
+        return synth.pnr.engines.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
+                                           report.available, units)
+
+    monkeypatch.setattr(synth.pnr.engines, "place_units", place_units)
+    call = ["timing", "--engine", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
+    outcome = cdma(*call)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (given["device"], given["speed"], given["seeds"], given["lanes"], given["module"]) == (
+        "LFE5U-85F", 8, 3, 1, True)
+    assert "cdma_tiny_engine, each unit by itself on LFE5U-45F, speed grade 6" in outcome.out
+    rows = {line.partition("  ")[0]: line.split() for line in outcome.out.splitlines()}
+    assert rows["lane control"][2:] == ["150.0", "149.0", "2,400", "2,200", "6", "0", "7.00", "6.50", "5", "core.first",
+                                        "core.last"]
+    assert rows["control"][1:] == ["too", "large", "1,200", "1,100", "3", "0"]
+    assert rows["total"][1:] == ["3,600", "3,300", "9", "0"]
+    found = cdma(*call, "--json").json
+    assert (found["total"]["luts"], found["units"][0]["best"]["mhz"]) == (3600, 150.0)
+
+
+def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> synth.timing.sweep.SweepPoint:
+    return synth.timing.sweep.SweepPoint(design, lanes, beat, pipeline, kge, mhz, "first", "last")
+
+
+_CORES = [_point("compressor", 1, 16, "small", 10.0, 1000.0), _point("compressor", 1, 16, "fast", 12.0, 900.0),
+          _point("compressor", 1, 32, "small", 20.0, 1000.0), _point("compressor", 1, 32, "fast", 20.0, 1100.0)]
+_ENGINES = [_point("engine", 1, 32, "small", 100.0, 500.0), _point("engine", 2, 32, "small", 180.0, 500.0)]
+
+
+def test_the_front_has_what_no_other_beats() -> None:
+    # 16, 14.4, 32 and 35.2 GB/s: the second has less for more, the third less for as much.
+    assert [point.gb_per_s for point in _CORES] == pytest.approx([16.0, 14.4, 32.0, 35.2])
+    assert synth.timing.sweep.front(_CORES) == [_CORES[0], _CORES[3]]
+    assert synth.timing.sweep.front(_ENGINES) == _ENGINES
+
+
+def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(synth.timing.sweep, "sweep_cores", lambda **given: _CORES)
+    monkeypatch.setattr(synth.timing.sweep, "sweep_engines", lambda **given: _ENGINES)
+    call = ["timing", "--sweep", "--liberty", _LIBRARY, "--tool", "tables"]
+    sweep = cdma(*call, "--json").json
+    assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
+    outcome = cdma(*call, "--plot", "sweep.svg")
+    assert (outcome.code, outcome.err) == (0, "")
+    rows = [line.split() for line in outcome.out.splitlines()[4:]]
+    assert rows[0] == ["compressor", "1", "16", "small", "10.0", "1000", "16.0", "yes"]
+    assert rows[1] == ["compressor", "1", "16", "fast", "12.0", "900", "14.4"]
+    assert rows[5] == ["engine", "2", "32", "small", "180.0", "500", "32.0", "yes"]
+    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(sweep["points"])
+
+
+def test_cores_are_swept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    (point,) = synth.timing.sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
+                                       pipelines=["fast"], tool="tables")
+    assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
+    assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000)
+    assert point.kge > 5 and point.start.startswith("core.")
+
+
+def test_the_plot_has_a_mark_for_each_point_where_it_belongs() -> None:
+    points = [point.as_dict() | {"front": point in (_CORES[0], _CORES[3], *_ENGINES)} for point in _CORES + _ENGINES]
+    root = ET.fromstring(sweep_plot(points))
+    panels = root.findall("{*}g")
+    assert len(panels) == 2
+    marks = panels[0].findall("{*}circle")
+    assert len(marks) == 4
+    x, y = ([float(mark.attrib[key]) for mark in marks] for key in ("cx", "cy"))
+    # Area from 0 to 20 kGE and GB/s from 0 to 40: twice the area is twice as far right.
+    assert x[2] == x[3]
+    assert x[2] - x[0] == pytest.approx(x[0] - 46, abs=0.2)
+    assert y[3] < y[2] < y[0] < y[1]
+    assert [mark.attrib["fill"] == "#fff" for mark in marks] == [False, True, True, False]
+    (line,) = [path for path in panels[0].findall("{*}path") if path.attrib.get("stroke-dasharray")]
+    assert line.attrib["d"] == f"M{x[0]:.1f} {y[0]:.1f}H{x[3]:.1f}V{y[3]:.1f}"
+    names = [text.text for text in panels[0].findall("{*}text")]
+    assert names.count("16 B") == 2 and names.count("32 B") == 2
+
+
+@pytest.mark.parametrize(("top", "values"), [(43, [0, 10, 20, 30, 40, 50]), (0.9, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+                                             (5, [0, 1, 2, 3, 4, 5]), (1800, [0, 500, 1000, 1500, 2000])])
+def test_ticks_are_round(top: float, values: list[float]) -> None:
+    assert ticks(top) == values
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([], "timing in cells needs a cell library: give --liberty FILE, or --target ecp5"),
+    (["compressor", "--liberty", "missing.lib"], "missing.lib"),
+    (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
+    (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
+    (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
+    (["--sweep", "--target", "ecp5"], "--sweep measures configurations of its own"),
+    (["--units", "--target", "ecp5"], "--units places the units of an engine: give it --engine PRESET and --target"),
+    (["--units", "--engine", "tiny", "--liberty", _LIBRARY], "in cells engines are timed unit by unit anyway"),
+    (["--plot", "x.svg", "--liberty", _LIBRARY], "--plot is for --sweep"),
+    (["--target", "ecp5", "--seeds", "0"], "must be 1 or more, not 0"),
+    (["--liberty", _LIBRARY, "--memory-setup", "soon"], "must be a time in ps from 0 to a million, not 'soon'"),
+    (["--target", "ecp5", "--speed", "9"], "9"),
+])
+def test_mistakes(fails, arguments: list[Any], words: str) -> None:
+    assert words in fails("timing", *arguments)
+
+
+def test_without_nextpnr(fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXTPNR_ECP5", "/nowhere/nextpnr-ecp5")
+    words = fails("timing", "narrow_compressor", "--target", "ecp5")
+    assert "needs nextpnr-ecp5" in words and "cdma-rtl[boards]" in words

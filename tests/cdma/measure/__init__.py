@@ -1,0 +1,1 @@
+"""Tests of what commands measure and compare."""

@@ -1,0 +1,88 @@
+"""Pages: the same sections as text, Markdown and HTML."""
+
+from __future__ import annotations
+
+import re
+
+from cdma.report.page import Bars, Lines, Page, Section, Table, prose
+
+PAGE = Page("Figures & more", [
+    Section("", [("**First.** Of `all`.", "Second.")]),
+    Section("One", [
+        *prose("A [link](other.md) and {number:.1f},\nthen more.\n\n- an item\n  of two lines\n- another", number=2.26),
+        Table(["name", "value", "note"], [["a <b>", "1", "x"], ["c", "22", "y"]], left=(0, 2), title="Values"),
+        Bars("Bars", ["one", "two"], {f"group {number}": [1.0, None] for number in range(8)}, {"group 1": 2.0}, "mark"),
+        Lines("Lines", ["0 %", "100 %"], {"layer": [0.5, 0.25]})])])
+
+
+def test_prose() -> None:
+    assert prose("One\nline.\n\n- a\n- b\n  c") == ["One line.", ("a", "b c")]
+    assert prose("- {x}", x=3) == [("3",)]
+
+
+def test_text() -> None:
+    assert PAGE.text() == """\
+Figures & more
+==============
+
+- First. Of `all`.
+- Second.
+
+One
+---
+
+A link and 2.3, then more.
+
+- an item of two lines
+- another
+
+Values:
+
+name   value  note
+-----  -----  ----
+a <b>      1  x
+c         22  y
+"""
+
+
+def test_markdown() -> None:
+    assert PAGE.markdown() == """\
+# Figures & more
+
+- **First.** Of `all`.
+- Second.
+
+## One
+
+A [link](other.md) and 2.3, then more.
+
+- an item of two lines
+- another
+
+Values:
+
+| name | value | note |
+| --- | ---: | --- |
+| a <b> | 1 | x |
+| c | 22 | y |
+"""
+
+
+def test_html() -> None:
+    html = PAGE.html()
+    assert html.startswith("<!doctype html>")
+    assert "<title>Figures &amp; more</title>" in html
+    assert "<strong>First.</strong> Of <code>all</code>." in html
+    assert "<p>A link and 2.3, then more.</p>" in html
+    assert '<td class="left">a &lt;b&gt;</td><td>1</td><td class="left">x</td>' in html
+    # Eight groups are two plots of four; with the line there are three.
+    assert html.count("<svg") == 3
+    assert len(re.findall(r"<rect ", html)) == 8
+    # Nothing is loaded from elsewhere.
+    assert not re.search(r"https?://|src=|<script|<link", html)
+
+
+def test_long_lines_are_wrapped() -> None:
+    page = Page("Long", [Section("", ["word " * 60, ("item " * 60,)])])
+    assert max(map(len, page.text().splitlines())) <= 120
+    assert max(map(len, page.markdown().splitlines())) <= 120

@@ -1,0 +1,56 @@
+"""The page of peers: its figures are those of the benchmark, and follow them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from cdma.report.peers import MEASURED, blocks_table, paper_table
+from tests.docs.pages import ROOT
+
+
+@pytest.fixture
+def figures() -> dict[str, Any]:
+    """The figures of the project."""
+    return json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
+
+
+def _cells(text: str) -> dict[str, list[str]]:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[2:]]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_a_row_is_bytes_gates_and_clock() -> None:
+    measured = {
+        "throughput": [{"name": "cdma_compressor", "beat_bytes": 32, "element_bits": bits, "density": density,
+                        "beats_per_cycle": beats} for bits, density, beats in ((8, 0.4, 0.5), (32, 0.4, 1.0),
+                                                                               (8, 1.0, 0.1))],
+        "area": [{"preset": "compressor", "name": "cdma_compressor", "target": target, "total": {"kge": kge}}
+                 for target, kge in (("generic", 30.0), ("liberty", 20.0))],
+        "timing": [{"preset": "compressor", "paths": [{"mhz": 900.0}, {"mhz": 500.0}]}]}
+    assert _cells(blocks_table(measured))["`compressor`, 32 B"] == [
+        "this project", "16", "20.0", "500", "8.0", "0.80", "elements of 8, 32 bits"]
+    # Without a library there are gates and no clock.
+    measured["area"].pop()
+    del measured["timing"]
+    assert _cells(blocks_table(measured))["`compressor`, 32 B"][1:6] == ["16", "30.0", "", "", "0.53"]
+
+
+def test_peers_are_normalised_like_the_cores(figures: dict[str, Any]) -> None:
+    cells = _cells(blocks_table(figures))
+    assert cells["EBPC encoder, 8 bit"][:6] == ["measured", "0.97", "3.7", "736", "0.7", "0.26"]
+    assert sum(row[0] == "measured" for row in cells.values()) == len(MEASURED)
+    assert sum(row[0] == "this project" for row in cells.values()) == 8
+
+
+def test_the_paper_stands_beside_the_engine_of_its_size(figures: dict[str, Any]) -> None:
+    changed = copy.deepcopy(figures)
+    for report in changed["engine_area"]:
+        report["mm2_28"] = {"cores": report["lanes"] / 100, "engine": report["lanes"] / 10}
+    for row in changed["latency"]:
+        row["first_cycles"] = 9 if "decompressor" in row["name"] else 8
+    assert list(_cells(paper_table(changed)).values()) == [
+        ["0.060 mm2", "0.31 mm2"], ["0.60 mm2", "1.5 mm2"], ["8 cycles", "6 cycles"], ["9 cycles", "2 cycles"]]
