@@ -74,7 +74,7 @@ def train(narrow: str | None = None, seed: int = 0,
     Parameters
     ----------
     narrow
-        Format of :data:`workload.dumps.formats.FORMATS` that the activations kept for backward are rounded to; None
+        Format of :data:`workload.dumps.types.FORMATS` that the activations kept for backward are rounded to; None
         leaves them as they are.
     seed
         Of weights and order.

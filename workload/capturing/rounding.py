@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from workload.capturing.storage import Weights, activation, storage_of
-from workload.dumps.formats import FORMATS
-from workload.dumps.narrow import narrow, widen
+from workload.dumps.narrow import narrow
+from workload.dumps.types import FORMATS
 from workload.extra import package
 
 __all__ = ["rounded"]
@@ -41,7 +41,7 @@ def rounded(model: Any, name: str | None) -> Iterator[None]:
         return
     if name not in FORMATS:
         raise ValueError(f"there is no format {name!r} to narrow activations to: there are {', '.join(FORMATS)}")
-    size, weights = FORMATS[name].element_bytes, Weights(model)
+    form, weights = FORMATS[name], Weights(model)
     # What several layers save is rounded once; an entry is found only while its tensor is alive.
     last: dict[Any, tuple[int, Any]] = {}
 
@@ -52,8 +52,8 @@ def rounded(model: Any, name: str | None) -> Iterator[None]:
         found = last.get(key)
         if found is not None and found[0] == tensor._version:
             return found[1]
-        values = widen(narrow(tensor.detach().cpu().numpy(), size, name), size, name)
-        done = torch.from_numpy(np.asarray(values)).to(tensor.device)
+        codes = narrow(tensor.detach().cpu().numpy(), form.itemsize, name)
+        done = torch.from_numpy(codes.view(form).astype(np.float32)).to(tensor.device)
         for stale in [entry for entry in last if entry[0].expired()]:
             del last[stale]
         last[key] = (tensor._version, done)

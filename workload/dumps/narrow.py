@@ -1,21 +1,19 @@
-"""Narrowing: floating-point arrays rounded to shorter formats before they are coded."""
+"""Narrowing: floating-point arrays rounded to shorter types before they are coded."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from workload.dumps.formats import FORMATS, FloatFormat
+from workload.dumps.types import FORMATS
 
-__all__ = ["DEFAULT_FORMAT", "narrow", "widen"]
+__all__ = ["DEFAULT_FORMAT", "narrow"]
 
 DEFAULT_FORMAT = {2: "float16", 1: "float8_e4m3"}
-"""The format that an element size in bytes stands for when none is named."""
-
-_CODES = {1: np.dtype("<u1"), 2: np.dtype("<u2")}
+"""The type that an element size in bytes stands for when none is named."""
 
 
 def narrow(array: np.ndarray, element_bytes: int, name: str | None = None) -> np.ndarray:
-    """Round a floating-point array to a shorter format, to nearest with ties to even.
+    """Round a floating-point array to a shorter type, to nearest with ties to even.
 
     Parameters
     ----------
@@ -24,74 +22,55 @@ def narrow(array: np.ndarray, element_bytes: int, name: str | None = None) -> np
     element_bytes
         Bytes of a narrowed value, 1 or 2.
     name
-        Format, one of :data:`workload.dumps.formats.FORMATS` of that size; :data:`DEFAULT_FORMAT` when None.
+        One of :data:`workload.dumps.types.FORMATS` of that size; :data:`DEFAULT_FORMAT` when None.
 
     Returns
     -------
     np.ndarray
-        The bits of the narrowed values, uint8 or uint16, in the shape of ``array``. The sign of zero stays; a NaN
-        becomes the quiet NaN of its sign; what is too large becomes infinity, or the largest value where the
-        format has no infinity; what is too small becomes zero, so narrowing can add zeros.
+        The bits of the narrowed values, uint8 or uint16, in the shape of ``array``. The sign of zero is kept. A NaN
+        becomes the quiet NaN of its sign. A value that is too large becomes infinity, or the largest value where the
+        type has no infinity. A value that is too small becomes zero, so narrowing can add zeros.
 
     Raises
     ------
     TypeError
         If the array is not floating-point.
     ValueError
-        If there is no such format, or not of that size.
+        If there is no such type, or it has another size.
     """
     if array.dtype.kind != "f" or array.dtype.itemsize > 8:
         raise TypeError(f"only float16, float32 and float64 arrays can be narrowed, not {array.dtype}")
-    return _encode(np.asarray(array, np.float64), _format(element_bytes, name))
+    dtype = _format(element_bytes, name)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if dtype == np.float16:
+            # NumPy keeps the fraction of a NaN.
+            array = np.where(np.isnan(array), np.copysign(array.dtype.type(np.nan), array), array)
+        else:
+            if array.dtype.itemsize == 8:
+                array = _sticky_float32(array)
+            if dtype == FORMATS["float8_e4m3"]:
+                # ml_dtypes turns a value beyond the largest one into a NaN.
+                array = np.clip(array, -448, 448)
+        return array.astype(dtype).view(f"<u{element_bytes}")
 
 
-def widen(codes: np.ndarray, element_bytes: int, name: str | None = None) -> np.ndarray:
-    """The values of narrowed codes as float32: exact, in the shape of ``codes``.
+def _sticky_float32(array: np.ndarray) -> np.ndarray:
+    """float64 values as float32 for rounding once more: cut towards zero, the lowest bit set where bits were lost.
 
-    Raises
-    ------
-    ValueError
-        If there is no such format, or not of that size.
+    ml_dtypes converts float64 through float32. Rounding to nearest twice would move values that lie close to the
+    middle between two codes; with the lost bits kept in the lowest bit the second rounding decides as if it was alone.
     """
-    form = _format(element_bytes, name)
-    table = _decode(np.arange(1 << 8 * element_bytes, dtype=np.int64), form)
-    return table[np.asarray(codes)]
+    nearest = array.astype(np.float32)
+    cut = np.where(np.abs(nearest) > np.abs(array), np.nextafter(nearest, np.float32(0)), nearest)
+    lost = (cut != array) & ~np.isnan(array)
+    return (cut.view(np.uint32) | lost).view(np.float32)
 
 
-def _format(element_bytes: int, name: str | None) -> FloatFormat:
+def _format(element_bytes: int, name: str | None) -> np.dtype:
     if element_bytes not in DEFAULT_FORMAT:
         raise ValueError(f"values can be narrowed to 1 or 2 bytes, not {element_bytes}")
-    form = FORMATS.get(name or DEFAULT_FORMAT[element_bytes])
-    if form is None or form.element_bytes != element_bytes:
-        fitting = ", ".join(entry.name for entry in FORMATS.values() if entry.element_bytes == element_bytes)
+    dtype = FORMATS.get(name or DEFAULT_FORMAT[element_bytes])
+    if dtype is None or dtype.itemsize != element_bytes:
+        fitting = ", ".join(entry for entry, found in FORMATS.items() if found.itemsize == element_bytes)
         raise ValueError(f"the formats of {8 * element_bytes} bits are {fitting}, not {name!r}")
-    return form
-
-
-def _encode(values: np.ndarray, form: FloatFormat) -> np.ndarray:
-    """Codes of float64 values. Scaling by powers of two is exact in float64, so that each value is rounded once."""
-    magnitude = np.abs(values)
-    finite = np.isfinite(values)
-    bounded = np.where(finite, magnitude, 0)
-    lowest = 1 - form.bias
-    exponent = np.where(bounded > 0, np.maximum(np.frexp(bounded)[1] - 1, lowest), lowest)
-    steps = np.rint(np.ldexp(bounded, form.fraction_bits - exponent)).astype(np.int64)
-    # The leading one of a normal value is in steps, and a carry out of the fraction raises the exponent by itself.
-    codes = ((exponent + form.bias - 1).astype(np.int64) << form.fraction_bits) + steps
-    codes = np.where(finite, np.minimum(codes, form.infinity), form.infinity)
-    codes = np.where(np.isnan(values), form.nan, codes)
-    sign = np.signbit(values).astype(np.int64) << (form.exponent_bits + form.fraction_bits)
-    return (codes | sign).astype(_CODES[form.element_bytes])
-
-
-def _decode(codes: np.ndarray, form: FloatFormat) -> np.ndarray:
-    exponent = codes >> form.fraction_bits & ((1 << form.exponent_bits) - 1)
-    fraction = codes & ((1 << form.fraction_bits) - 1)
-    steps = np.where(exponent > 0, fraction + (1 << form.fraction_bits), fraction)
-    values = np.ldexp(steps.astype(np.float64), np.maximum(exponent, 1) - form.bias - form.fraction_bits)
-    magnitude = codes & ((1 << (form.exponent_bits + form.fraction_bits)) - 1)
-    if form.infinities:
-        values = np.where(magnitude == form.infinity, np.inf, values)
-    values = np.where(magnitude > form.infinity, np.nan, values)
-    negative = codes >> (form.exponent_bits + form.fraction_bits) & 1
-    return np.where(negative, -values, values).astype(np.float32)
+    return dtype

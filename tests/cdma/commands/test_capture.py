@@ -18,7 +18,7 @@ def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(sys.modules):
         if name.startswith("workload.capturing"):
             monkeypatch.delitem(sys.modules, name)
-    for name in ("torch", "safetensors", "sklearn"):
+    for name in ("torch", "sklearn"):
         monkeypatch.setitem(sys.modules, name, None)
 
 
