@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from amaranth.back import verilog
-from amaranth.hdl import Value, ValueCastable
+from amaranth.hdl import Fragment, Value, ValueCastable
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
@@ -64,7 +65,7 @@ class Verilog:
         }
 
 
-def emit(config: CoreConfig | EngineConfig) -> Verilog:
+def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
     """Generates the Verilog of a core or an engine.
 
     The text depends on the configuration and the tool versions alone: no path, no date, and always the Yosys that the
@@ -74,6 +75,8 @@ def emit(config: CoreConfig | EngineConfig) -> Verilog:
     ----------
     config : CoreConfig or EngineConfig
         What to build.
+    progress
+        Called with each stage, and zeros: how far a stage is, is not known.
 
     Returns
     -------
@@ -84,8 +87,12 @@ def emit(config: CoreConfig | EngineConfig) -> Verilog:
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
-    text = verilog.convert(top, platform=SramWrapping(config.name) if wrapped else None, name=config.name, ports=ports,
-                           emit_src=False, strip_internal_attrs=True)
+    if progress is not None:
+        progress(f"elaborating {config.name}", 0, 0)
+    design = Fragment.get(top, SramWrapping(config.name) if wrapped else None)
+    if progress is not None:
+        progress(f"converting {config.name} to Verilog", 0, 0)
+    text = verilog.convert(design, name=config.name, ports=ports, emit_src=False, strip_internal_attrs=True)
     # Signals without bits are declared, backwards and as two bits, and never used.
     text = _EMPTY.sub("", text)
     facts = [{"name": name, "direction": direction.value, "width": len(value)}

@@ -14,8 +14,8 @@ _DESCRIPTION = """\
 Write what goes into a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
 the ports and the versions of the tools; NAME.vlt, the lint rules that generated Verilog cannot keep, waived one by one
 with reasons; NAME.core for FuseSoC, NAME.f, and NAME.sdc. An engine comes with NAME_regs.h and NAME.rdl of its
-registers, cdma_driver.h, and a README.md with an instantiation as well. The same configuration gives the same bytes on
-every machine. The Verilog of an engine takes from a quarter of a minute to some minutes, by the number of lanes."""
+registers, cdma_driver.h, and NAME_README.md with an instantiation as well. The same configuration gives the same bytes
+on every machine. The Verilog of an engine takes from a quarter of a minute to some minutes, by the number of lanes."""
 
 _EXAMPLES = """\
   cdma generate --list                                    what there is
@@ -47,9 +47,8 @@ def run(call: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[dict[str, Any]] = []
     with Progress() as progress:
-        for number, config in enumerate(configs):
-            progress(f"generating {config.name}", number, len(configs))
-            for name, text in files(emit(config)).items():
+        for config in configs:
+            for name, text in files(emit(config, progress)).items():
                 path = folder / name
                 path.write_text(text, encoding="utf-8")
                 written.append({"file": str(path), "bytes": len(text.encode()), "top": config.name})

@@ -43,5 +43,5 @@ def files(design: Verilog) -> dict[str, str]:
     }
     if isinstance(config, EngineConfig):
         found |= {f"{name}_regs.h": c_header(config), DRIVER: driver(), f"{name}.rdl": systemrdl(config),
-                  "README.md": readme(design)}
+                  f"{name}_README.md": readme(design)}
     return found

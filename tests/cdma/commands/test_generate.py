@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cdma.console.progress import Progress
 from hdl.catalog import kinds, load_design
 from hdl.config import CoreConfig, load
 from hdl.handover.files import files
@@ -54,6 +55,26 @@ def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
     assert written == files(emit(config))
     for name in written:
         assert name in outcome.out
+
+
+def test_engines_in_one_folder_keep_their_files_apart(cdma, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\nelement_bits = [32]\n"
+                                        "block_bytes = 512\nbuffer_bytes = 1024\n")
+    written = [cdma("generate", "mine.toml", "--set", f"name={name}", "--json", "-o", "rtl").json
+               for name in ("first", "second")]
+    first, second = ({Path(entry["file"]).name for entry in each} for each in written)
+    # The driver is the same for every engine.
+    assert first & second == {"cdma_driver.h"}
+    assert "first_README.md" in first and "second_README.md" in second
+    assert {path.name for path in Path("rtl").iterdir()} == first | second
+
+
+def test_progress_names_every_stage(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Progress, "__call__", lambda self, stage, done, total: told.append(stage))
+    assert cdma("generate", "compressor", "decompressor").code == 0
+    assert told == [f"{doing} cdma_{core}{into}" for core in ("compressor", "decompressor")
+                    for doing, into in (("elaborating", ""), ("converting", " to Verilog"))]
 
 
 def test_list(cdma) -> None:

@@ -30,8 +30,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_names(engine: Path) -> None:
-    own = {f"cdma_tiny_engine{end}" for end in (".v", ".json", ".vlt", ".core", ".f", ".sdc", "_regs.h", ".rdl")}
-    assert {file.name for file in engine.iterdir()} == own | {DRIVER, "README.md"}
+    own = {f"cdma_tiny_engine{end}" for end in (".v", ".json", ".vlt", ".core", ".f", ".sdc", "_regs.h", ".rdl",
+                                          "_README.md")}
+    assert {file.name for file in engine.iterdir()} == own | {DRIVER}
     assert set(files(emit(load("paper_compressor")))) == {
         f"cdma_paper_compressor.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc")}
 
@@ -42,7 +43,7 @@ def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     assert (tmp_path / "own.f").read_text() == "own.v\nown_sram.v\n"
     assert "[own.v, own_sram.v]" in (tmp_path / "own.core").read_text()
-    assert "| `own_sram.v` |" in (tmp_path / "README.md").read_text()
+    assert "| `own_sram.v` |" in (tmp_path / "own_README.md").read_text()
     with tools.environment():
         subprocess.run(["verilator", "--lint-only", "-Wall", "own.vlt", "-f", "own.f"], cwd=tmp_path, check=True)
 
@@ -79,7 +80,7 @@ def test_the_driver_needs_the_registers(engine: Path, tmp_path: Path) -> None:
 
 
 def test_the_program_of_the_readme_compiles(engine: Path, tmp_path: Path) -> None:
-    text = (engine / "README.md").read_text()
+    text = (engine / "cdma_tiny_engine_README.md").read_text()
     includes, functions, body = re.findall(r"```c\n(.*?)\n\n(static.*?)\n\n(struct.*?)```", text, re.DOTALL)[0]
     source = tmp_path / "program.c"
     source.write_text(
@@ -90,7 +91,7 @@ def test_the_program_of_the_readme_compiles(engine: Path, tmp_path: Path) -> Non
 
 def test_the_readme_connects_every_port(engine: Path) -> None:
     facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
-    text = (engine / "README.md").read_text()
+    text = (engine / "cdma_tiny_engine_README.md").read_text()
     for port in facts["ports"]:
         assert re.search(rf"\.{port['name']} +\({port['name']}\)", text)
     assert {"engine", "offload", "prefetch"} == {page["name"] for page in facts["registers"]}
