@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from workload.dumps.reading import refuse_pipe
+
 __all__ = ["read_json"]
 
 
@@ -17,8 +19,9 @@ def read_json(path: str | Path) -> Any:
     ValueError
         With one sentence, if it cannot be read or is no JSON.
     """
+    file = refuse_pipe(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:

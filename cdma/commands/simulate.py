@@ -227,11 +227,12 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
     Raises
     ------
     ValueError
-        If one cannot be read, or two would have the same name.
+        If one cannot be read or is given twice, or two would have the same name.
     """
     from workload.data import shipped
-    from workload.dumps import load
+    from workload.dumps import check_once, load
 
+    check_once(paths)
     found: dict[str, np.ndarray] = {}
     for path in paths or [shipped()]:
         for name, array in load(path, names, dtype, element and element // 8).items():

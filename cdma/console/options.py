@@ -136,8 +136,16 @@ def one_array(path: str, name: str | None, element: int | None, dtype: str | Non
 
 
 def read_stream(path: str) -> bytes:
-    """The bytes of a file; ``-`` is standard input."""
-    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    """The bytes of a file; ``-`` is standard input.
+
+    Raises
+    ------
+    ValueError
+        If it is a named pipe.
+    """
+    from workload.dumps import refuse_pipe
+
+    return sys.stdin.buffer.read() if path == "-" else refuse_pipe(path).read_bytes()
 
 
 def write_bytes(path: str, content: Any, source: str) -> None:

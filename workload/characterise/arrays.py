@@ -19,7 +19,7 @@ from workload.characterise import deflate, rle
 from workload.characterise.density import Density, measure
 from workload.characterise.entropy import bound_bytes
 from workload.characterise.spread import on_cluster, on_cores
-from workload.dumps import entries, is_floating, load, own_element_bytes, type_name
+from workload.dumps import check_once, entries, is_floating, load, own_element_bytes, type_name
 from workload.dumps.layouts import LAYOUTS, reorder
 from workload.dumps.narrow import narrow
 from workload.dumps.steps import training_step
@@ -133,13 +133,15 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     Raises
     ------
     ValueError
-        If a dump cannot be read, a choice is not allowed, a worker process died, or the cluster fails.
+        If a dump cannot be read or is given twice, a choice is not allowed, a worker process died, or the cluster
+        fails.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be 1 or more worker processes, not {jobs}")
     if jobs is not None and scheduler is not None:
         raise ValueError("a cluster has workers of its own: choose either jobs or a scheduler")
     dumps = [Path(path) for path in paths]
+    check_once(dumps)
     wanted = None if names is None else list(names)
     tasks = [_Task(file, name, _title(path, dumps), layout, form, dtype, element_bytes, shape)
              for path in dumps for file, name in entries(path, wanted)]

@@ -11,11 +11,11 @@ import numpy as np
 from workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
 from workload.dumps.folder import parts
 from workload.dumps.pickled import pickled_names, read_pickled
-from workload.dumps.reading import reading, some
+from workload.dumps.reading import reading, refuse_pipe, some
 from workload.dumps.safetensors import read_safetensors, safetensors_names
 from workload.dumps.types import is_number, type_name
 
-__all__ = ["entries", "load"]
+__all__ = ["check_once", "entries", "load"]
 
 _Names = Callable[[Path], list[str]]
 _Read = Callable[[Path, Iterable[str]], dict[str, np.ndarray]]
@@ -47,7 +47,7 @@ def entries(path: str | Path, array: str | Iterable[str] | None = None) -> list[
     """
     path = Path(path)
     there: dict[str, Path] = {}
-    for file in parts(path) if path.is_dir() else [path]:
+    for file in _files(path):
         for name in _names(file):
             if name in there:
                 raise ValueError(f"{path} has an array {name!r} in {there[name].name} and in {file.name}")
@@ -101,7 +101,30 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
     return found
 
 
+def check_once(paths: Iterable[str | Path]) -> None:
+    """Check that no file of several dumps is there twice, by whatever path.
+
+    Raises
+    ------
+    ValueError
+        If one is.
+    """
+    met: dict[Path, Path] = {}
+    for path in map(Path, paths):
+        for file in _files(path):
+            key = file.resolve()
+            if key in met:
+                raise ValueError(f"{path} is given twice: each of its arrays would count twice" if met[key] == path else
+                                 f"{path} is given twice, as {met[key]} as well: each of its arrays would count twice")
+            met[key] = path
+
+
+def _files(path: Path) -> list[Path]:
+    return parts(path) if path.is_dir() else [path]
+
+
 def _names(file: Path) -> list[str]:
+    refuse_pipe(file)
     if file.suffix in _NAMED:
         return _NAMED[file.suffix][0](file)
     with reading(file, "raw elements"):
