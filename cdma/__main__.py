@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from cdma.commands import COMMANDS
 from cdma.console.errors import CheckError, one_line
-from golden.errors import StreamError
+from golden.codec.errors import StreamError
 
 __all__ = ["main", "parser"]
 

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from golden import blocks
-from golden.buffers import Bytes
-from golden.crc32c import crc32c
-from golden.kernels import KERNELS, numba_installed, use
+from golden.codec import blocks
+from golden.codec.buffers import Bytes
+from golden.codec.crc32c import crc32c
+from golden.kernels.choice import KERNELS, numba_installed, use
 
 __all__ = ["DENSITIES", "Speed", "as_dict", "crc_speed", "machine", "main", "measure", "sample", "table"]
 

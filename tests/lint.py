@@ -6,8 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from hdl.verilog import WAIVERS
-from verif import tools
+from hdl.generate.verilog import WAIVERS
+from verif.common import tools
 
 __all__ = ["lint"]
 

@@ -29,10 +29,10 @@ from cdma.report.performance import performance_page
 from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
-from hdl.catalog import kinds
-from hdl.engine_config import engine_preset_names, load_engine
-from hdl.handover.register_map import register_page
-from hdl.handover.statuses import ADVICE, MEANINGS
+from hdl.config.catalog import kinds
+from hdl.config.engine import engine_preset_names, load_engine
+from hdl.generate.handover.register_map import register_page
+from hdl.generate.handover.statuses import ADVICE, MEANINGS
 from workload.results.figures import alike, results
 from workload.timeline.engine_share import summary
 
@@ -45,7 +45,8 @@ What is left out has its default.
 """
 _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- end of what make prints -->"
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
-_STATUSES, _STATUSES_END = "<!-- status codes, from hdl/handover/statuses.py -->", "<!-- end of status codes -->"
+_STATUSES, _STATUSES_END = ("<!-- status codes, from hdl/generate/handover/statuses.py -->",
+                            "<!-- end of status codes -->")
 _PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end of what it prints -->", re.DOTALL)
 _PEERS, _PEERS_END = ("<!-- cores and peers, from docs/performance.json and cdma/report/peers.py -->",
                       "<!-- end of cores and peers -->")

@@ -11,8 +11,8 @@ from cdma.console.progress import Progress
 from cdma.report.engine_text import engine_area_text, engine_fpga_text
 
 if TYPE_CHECKING:
-    from hdl.config import CoreConfig
-    from hdl.engine_config import EngineConfig
+    from hdl.config.core import CoreConfig
+    from hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
 Synthesise cores with Yosys and print what they take, submodule by submodule and in all: cells, flip-flops and kGE
@@ -73,7 +73,7 @@ def _text(report: dict[str, Any]) -> str:
 
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from hdl.config import CoreConfig
+    from hdl.config.core import CoreConfig
     from synth.area.cores import area
 
     target = call.target or ("liberty" if call.liberty else "generic")
@@ -96,7 +96,7 @@ def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, prog
 
 
 def _verilog(config: EngineConfig, progress: Progress) -> str:
-    from hdl.verilog import emit
+    from hdl.generate.verilog import emit
 
     progress(f"generating {config.name}", 0, 0)
     # Memories count as macros in either case, and are told from the logic where they are inferred.

@@ -43,8 +43,8 @@ _Section = Callable[[argparse.Namespace, Progress], dict[str, Any]]
 
 
 def _throughput(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from hdl.config import load, preset_names
-    from verif.throughput import latency, measure
+    from hdl.config.core import load, preset_names
+    from verif.core.throughput import latency, measure
 
     rows: dict[str, list[dict[str, Any]]] = {"throughput": [], "latency": []}
     names = preset_names()
@@ -58,7 +58,7 @@ def _throughput(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 
 def _engine(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from hdl.engine_config import engine_preset_names, load_engine
+    from hdl.config.engine import engine_preset_names, load_engine
     from verif.engine.throughput import QUICK, SLOW, measure, scaling
 
     rows: dict[str, list[dict[str, Any]]] = {"engine": [], "engine_scaling": []}
@@ -77,7 +77,7 @@ def _engine(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 def _engine_area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.commands.area import measured_engine
-    from hdl.engine_config import engine_preset_names, load_engine
+    from hdl.config.engine import engine_preset_names, load_engine
     from synth.tools.scripts import DEFAULT_RECIPE
 
     return {"engine_area": [measured_engine(load_engine(name), call.liberty, DEFAULT_RECIPE, progress)
@@ -86,7 +86,7 @@ def _engine_area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]
 
 def _engine_shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.commands.simulate import arrays_by_element, simulated_engine
-    from hdl.engine_config import engine_preset_names, load_engine
+    from hdl.config.engine import engine_preset_names, load_engine
 
     arrays = arrays_by_element([], None, None, None)
     return {"engine_shipped": [simulated_engine(load_engine(name), arrays, build_dir=Path(call.build_dir),
@@ -94,7 +94,7 @@ def _engine_shipped(call: argparse.Namespace, progress: Progress) -> dict[str, A
 
 
 def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from hdl.config import load, preset_names
+    from hdl.config.core import load, preset_names
     from synth.area.cores import area
 
     jobs = [(name, target) for name in preset_names() for target in _TARGETS + ("liberty",) * bool(call.liberty)]
@@ -109,7 +109,7 @@ def _area(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 
 def _timing(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from hdl.config import load, preset_names
+    from hdl.config.core import load, preset_names
     from synth.timing.cores import timing
 
     if not _has_library(call):
@@ -169,8 +169,8 @@ def _shipped(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
 
 def _toggles(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from cdma.commands.simulate import arrays_by_element, simulated_engine
-    from hdl.engine_config import load_engine
-    from hdl.settings import ELEMENT_BITS
+    from hdl.codec.coding import ELEMENT_BITS
+    from hdl.config.engine import load_engine
     from workload.data import shipped_dumps
 
     config = load_engine("default")

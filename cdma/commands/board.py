@@ -96,7 +96,7 @@ def dump_lines(path: str | None, array: str | None, number: int) -> bytes:
     """
     import numpy as np
 
-    from hdl.config import LINE_BYTES
+    from hdl.codec.coding import LINE_BYTES
     from workload.data import shipped
 
     if not 1 <= number <= _MOST_LINES:

@@ -48,7 +48,8 @@ def run(call: argparse.Namespace) -> int:
     """Compress, write, and print sizes; nothing but the stream goes to standard output when that is the target."""
     import numpy as np
 
-    from golden import blocks, crc32c, zvc
+    from golden.codec import blocks, crc32c
+    from golden.codec import lines as zvc
     from workload.dumps import own_element_bytes
 
     array = one_array(call.input, call.array, call.element, call.dtype)

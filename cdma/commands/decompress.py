@@ -40,7 +40,8 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Expand and write, then print sizes unless standard output is the target."""
-    from golden import blocks, zvc
+    from golden.codec import blocks
+    from golden.codec import lines as zvc
 
     if call.lines and call.element is None:
         raise ValueError("a line stream does not say how large its elements are: give --element 8, 16 or 32")

@@ -39,8 +39,8 @@ def run(call: argparse.Namespace) -> int:
     """List, or generate and say what was written."""
     if call.list:
         return _list(call.json)
-    from hdl.handover.files import files
-    from hdl.verilog import emit
+    from hdl.generate.handover.files import files
+    from hdl.generate.verilog import emit
 
     configs = configurations(call)
     folder = Path(call.output)
@@ -61,7 +61,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _list(as_json: bool) -> int:
-    from hdl.catalog import kinds
+    from hdl.config.catalog import kinds
 
     found = {kind: {"presets": {name: config.as_dict() for name, config in presets.items()},
                     "parameters": {name: {"about": field.metadata["help"], "allowed": field.metadata["allowed"]}

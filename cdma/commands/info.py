@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Print the facts."""
-    from golden import blocks, crc32c
+    from golden.codec import blocks, crc32c
 
     stream = read_stream(call.file)
     raw_bytes = blocks.decompress(stream, call.block_bytes).size

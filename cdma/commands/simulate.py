@@ -25,7 +25,7 @@ from cdma.report.engine_text import engine_simulation_text, planned_simulation_t
 if TYPE_CHECKING:
     import numpy as np
 
-    from hdl.engine_config import EngineConfig
+    from hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
@@ -184,7 +184,7 @@ def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, prog
     CheckError
         If the Verilog does not compile, or a simulation ends early.
     """
-    from verif.simulate import simulate
+    from verif.core.simulate import simulate
 
     rows: list[dict[str, Any]] = []
     with simulation_errors():

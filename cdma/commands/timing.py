@@ -22,8 +22,8 @@ from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
 
 if TYPE_CHECKING:
-    from hdl.config import CoreConfig
-    from hdl.engine_config import EngineConfig
+    from hdl.config.core import CoreConfig
+    from hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
 Tell how fast cores and engines are, and by which path they are limited. In the cells of a library a netlist is mapped
@@ -134,7 +134,7 @@ def _check(call: argparse.Namespace) -> None:
 
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from hdl.engine_config import EngineConfig
+    from hdl.config.engine import EngineConfig
     from synth.timing.cores import timing
 
     if call.target == "ecp5":
@@ -148,7 +148,7 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
 def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress, tool: str | None = None,
                  output: float | None = None, setup: float | None = None) -> dict[str, Any]:
     """The timing of an engine in cells as ``--json`` prints it."""
-    from hdl.verilog import emit
+    from hdl.generate.verilog import emit
     from synth.timing.engines import engine_timing
     from synth.timing.macros import DEFAULT, MacroTiming
 
@@ -161,7 +161,7 @@ def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Prog
 def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: int,
            progress: Progress) -> dict[str, Any]:
     """A design placed and routed, as ``--json`` prints it."""
-    from hdl.verilog import emit
+    from hdl.generate.verilog import emit
     from synth.pnr.place import place_and_route
 
     progress(f"generating {config.name}", 0, 0)
@@ -172,7 +172,7 @@ def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: in
 
 def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
     """The units of an engine placed and routed, as ``--json`` prints them."""
-    from hdl.verilog import emit
+    from hdl.generate.verilog import emit
     from synth.pnr.engines import place_units
 
     progress(f"generating {config.name}", 0, 0)

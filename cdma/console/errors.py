@@ -37,8 +37,8 @@ def simulation_errors() -> Iterator[None]:
         If the Verilog does not compile or a bench fails; the message is the first lines of the simulator's, which
         name the log that has them all.
     """
-    from verif.runner import BenchError, BuildError
-    from verif.tools import MissingToolError
+    from verif.common.runner import BenchError, BuildError
+    from verif.common.tools import MissingToolError
 
     try:
         yield

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from hdl.config import CoreConfig
-    from hdl.engine_config import EngineConfig
+    from hdl.config.core import CoreConfig
+    from hdl.config.engine import EngineConfig
 
 __all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "configurations", "core_options", "dtype_option",
            "element_option", "engine", "engine_option", "json_option", "one_array", "read_stream", "whole_number",
@@ -80,7 +80,7 @@ def configurations(call: argparse.Namespace) -> list[CoreConfig | EngineConfig]:
     ValueError
         If one cannot be loaded, or two have the same name.
     """
-    from hdl.catalog import load_design
+    from hdl.config.catalog import load_design
 
     resolved = [load_design(name).with_settings(call.settings) for name in call.configurations or DEFAULT_CORES]
     names = [config.name for config in resolved]
@@ -103,8 +103,8 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     ValueError
         If it cannot be loaded, or is no engine.
     """
-    from hdl.catalog import load_design, names
-    from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+    from hdl.config.catalog import load_design, names
+    from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 
     among_all = name in names() and name not in engine_preset_names()
     config = load_design(name) if among_all else load_engine(name)

@@ -25,7 +25,7 @@ _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 
 def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
     """Clock and slowest path of each unit of engines; errors as :func:`synth.timing.engines.engine_timing`."""
-    from hdl.engine_config import load_engine
+    from hdl.config.engine import load_engine
     from synth.tools.scripts import DEFAULT_RECIPE
 
     rows = []
@@ -38,8 +38,9 @@ def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
 
 def pnr(progress: Progress) -> dict[str, Any]:
     """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    from hdl.config import BEAT_BYTES, load, preset_names
-    from hdl.engine_config import load_engine
+    from hdl.config.core import load, preset_names
+    from hdl.config.engine import load_engine
+    from hdl.config.settings import BEAT_BYTES
 
     jobs = [(name, load(name)) for name in preset_names()] + [(name, load_engine(name)) for name in PLACED_ENGINES]
     rows = []
@@ -56,7 +57,7 @@ def pnr(progress: Progress) -> dict[str, Any]:
 
 def pnr_units(progress: Progress) -> dict[str, Any]:
     """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    from hdl.engine_config import load_engine
+    from hdl.config.engine import load_engine
 
     rows = []
     for name in PLACED_ENGINES:

@@ -11,7 +11,7 @@ from cdma.console.progress import Progress
 if TYPE_CHECKING:
     import numpy as np
 
-    from hdl.engine_config import EngineConfig
+    from hdl.config.engine import EngineConfig
     from workload.plan.file import Entry
 
 __all__ = ["planned"]

@@ -21,17 +21,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden import blocks
-from golden.buffers import Bytes
-from golden.coding import RAW
-from golden.crc32c import crc32c
+from golden.codec import blocks
+from golden.codec.buffers import Bytes
+from golden.codec.coding import RAW
+from golden.codec.crc32c import crc32c
+from golden.codec.errors import Reason, StreamError
+from golden.codec.headers import HEADER_BYTES, Frame, Scan, scan
+from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, narrow, widen
 from golden.engine.memory import BurstError, Memory
 from golden.engine.parameters import LENGTH_BITS, Parameters
 from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Status, status_of
-from golden.errors import Reason, StreamError
-from golden.headers import HEADER_BYTES, Frame, Scan, scan
-from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, narrow, widen
 
 __all__ = ["Engine"]
 

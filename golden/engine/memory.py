@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.buffers import Bytes, whole_number
+from golden.codec.buffers import Bytes, whole_number
 from golden.engine.status import Response
 
 __all__ = ["BurstError", "Fault", "Memory"]

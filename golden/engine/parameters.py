@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from golden.blocks import check_block_bytes
-from golden.buffers import check_element_bytes
+from golden.codec.blocks import check_block_bytes
+from golden.codec.buffers import check_element_bytes
+from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing
 from golden.engine.records import RECORD_BYTES, Descriptor
 from golden.engine.status import Operation, Status
-from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing
 
 __all__ = ["LENGTH_BITS", "RING_ENTRIES", "Parameters"]
 

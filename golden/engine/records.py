@@ -47,7 +47,8 @@ class Descriptor:
     interrupt, check_crc, fallback, leave_raw
         Flags; ``fallback`` False forbids raw blocks, ``leave_raw`` makes every block raw.
     narrow
-        What float32 values are rounded to before they are coded: 0, or one of :class:`golden.narrowing.Narrowing`.
+        What float32 values are rounded to before they are coded: 0, or one of
+        :class:`golden.codec.narrowing.Narrowing`.
     other_flags
         Bits of the flags that have no meaning.
     reserved

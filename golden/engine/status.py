@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from golden.errors import Reason, StreamError
+from golden.codec.errors import Reason, StreamError
 
 __all__ = ["Operation", "Response", "Status", "status_of"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.config import LINE_BYTES, CoreConfig
-from hdl.settings import BEAT_BYTES, ELEMENT_BITS, PIPELINES, Settings, parameter
+from hdl.codec.coding import ELEMENT_BITS, LINE_BYTES
+from hdl.config.core import CoreConfig
+from hdl.config.settings import BEAT_BYTES, PIPELINES, Settings, parameter
 
 __all__ = ["SelftestConfig"]
 

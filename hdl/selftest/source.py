@@ -6,9 +6,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.beat import coded_beat_stream
-from hdl.coding import element_layout, one_hot_element, select
-from hdl.config import LINE_BYTES
+from hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select
+from hdl.codec.packets import coded_beat_stream
 from hdl.selftest.noise import Noise
 
 __all__ = ["DUMP", "ITEMS", "Source"]

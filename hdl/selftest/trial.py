@@ -7,11 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.beat import ErrorCode, coded_beat_layout
-from hdl.compressor import Compressor
-from hdl.decompressor import Decompressor
-from hdl.fifo import StreamFifo
-from hdl.routing import length
+from hdl.codec.lines.compressor import Compressor
+from hdl.codec.lines.decompressor import Decompressor
+from hdl.codec.packets import ErrorCode, coded_beat_layout
+from hdl.common.bits import length
+from hdl.common.fifo import StreamFifo
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.source import ITEMS, Source
 

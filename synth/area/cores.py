@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hdl.config import CoreConfig
-from hdl.verilog import emit
+from hdl.config.core import CoreConfig
+from hdl.generate.verilog import emit
 from synth.area.rows import TOTAL, AreaRow, row
 from synth.cells import library as libraries
 from synth.cells.fpga import FPGA

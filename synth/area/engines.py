@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hdl.engine_config import EngineConfig
-from hdl.sram import LEAST_BITS
+from hdl.common.sram import LEAST_BITS
+from hdl.config.engine import EngineConfig
 from synth.area.cores import target_library
 from synth.area.rows import AreaRow, row
 from synth.cells.generic import BIT_UM2, NAND2_UM2

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hdl.sram import LEAST_BITS
+from hdl.common.sram import LEAST_BITS
 from synth.area.rows import row
 from synth.cells.fpga import FPGA
 from synth.tools import scripts

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from synth.pnr.harness import CLOCK, stand_in
 from synth.pnr.place import DEVICES, PnrReport, Resources, place_and_route
 from synth.tools.yosys import Progress, report

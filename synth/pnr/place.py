@@ -163,7 +163,7 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
     top : str
         Its top module.
     ports : sequence of dict
-        Its ports, as :func:`hdl.verilog.emit` tells them.
+        Its ports, as :func:`hdl.generate.verilog.emit` tells them.
     device : str
         One of :data:`DEVICES`.
     speed : int

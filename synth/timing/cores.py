@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hdl.config import CoreConfig
-from hdl.verilog import emit
+from hdl.config.core import CoreConfig
+from hdl.generate.verilog import emit
 from synth.cells import library as libraries
 from synth.cells.library import Library
 from synth.timing import static

@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hdl.engine_config import EngineConfig
-from hdl.sram import LEAST_BITS
+from hdl.common.sram import LEAST_BITS
+from hdl.config.engine import EngineConfig
 from synth.cells import library as libraries
 from synth.cells.library import Library
 from synth.timing import cores as timing

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hdl.config import BEAT_BYTES, CORES, CoreConfig
-from hdl.engine_config import load_engine
-from hdl.settings import PIPELINES
-from hdl.verilog import emit
+from hdl.config.core import CORES, CoreConfig
+from hdl.config.engine import load_engine
+from hdl.config.settings import BEAT_BYTES, PIPELINES
+from hdl.generate.verilog import emit
 from synth.cells.generic import BIT_UM2
 from synth.cells.library import load
 from synth.timing.cores import chosen_tool, timing

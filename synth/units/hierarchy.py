@@ -35,7 +35,7 @@ class Macro:
 
 
 class Design:
-    """A design in the Verilog that :func:`hdl.verilog.emit` writes: a module for each instance, named by its path.
+    """A design in the Verilog that :func:`hdl.generate.verilog.emit` writes, a module an instance, named by path.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Design:
         return "".join(left.get(name, self._modules[name]) for name in self._below(root, cut))
 
     def ports(self, name: str) -> list[dict[str, Any]]:
-        """Ports of a module: ``name``, ``direction`` and ``width``, as :func:`hdl.verilog.emit` tells those of the top.
+        """Ports of a module: ``name``, ``direction`` and ``width``, as :func:`hdl.generate.verilog.emit` lists them.
         """
         return [{"name": port, "direction": direction, "width": int(high or 0) + 1}
                 for direction, high, port in _PORT.findall(self._modules[name])]

@@ -16,7 +16,7 @@ from cdma.commands import COMMANDS
 from cdma.console import progress as progress_module
 from cdma.console.options import DEFAULT_CORES
 from cdma.console.output import table
-from hdl.config import preset_names
+from hdl.config.core import preset_names
 
 NAMES = [command.__name__.rpartition(".")[2] for command in COMMANDS]
 

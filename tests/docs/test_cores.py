@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hdl.beat import ErrorCode
-from hdl.config import CORES, CoreConfig
-from hdl.verilog import emit
+from hdl.codec.packets import ErrorCode
+from hdl.config.core import CORES, CoreConfig
+from hdl.generate.verilog import emit
 from tests.docs.pages import ROOT, all_blocks, table
 
 PAGE = ROOT / "docs/cores.md"

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from amaranth.lib import data
 
-from hdl.control.descriptor import completion_layout, descriptor_layout
-from hdl.engine_config import load_engine
-from hdl.handover.c_header import c_header
-from hdl.handover.files import DRIVER, driver, files
-from hdl.sram import wrapper
-from hdl.verilog import Verilog
+from hdl.common.sram import wrapper
+from hdl.config.engine import load_engine
+from hdl.engine.control.descriptor import completion_layout, descriptor_layout
+from hdl.generate.handover.c_header import c_header
+from hdl.generate.handover.files import DRIVER, driver, files
+from hdl.generate.verilog import Verilog
 from tests.docs.pages import ROOT, all_blocks, table
-from verif import tools
+from verif.common import tools
 
 _INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
 _NAMES = {"raw bytes": "raw_bytes", "packed bytes": "packed_bytes", "CRC": "crc", "raw blocks": "raw_blocks",

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from golden import blocks, crc32c, zvc
-from golden.errors import Reason
+from golden.codec import blocks, crc32c
+from golden.codec import lines as zvc
+from golden.codec.errors import Reason
 from tests.docs.pages import ROOT, Block, table
 from tests.docs.pages import blocks as fenced
 

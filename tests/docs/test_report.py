@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from golden import blocks
+from golden.codec import blocks
 from tests.docs.pages import ROOT
 from workload.data import shipped_dumps
 from workload.dumps import load

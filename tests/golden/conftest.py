@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from golden.kernels import KERNELS, numba_installed, use
+from golden.kernels.choice import KERNELS, numba_installed, use
 
 AVAILABLE = KERNELS if numba_installed() else ("numpy",)
 

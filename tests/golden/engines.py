@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Status
-from tests.golden import reference
-from tests.golden.narrowing import narrowed
+from golden.reference import streams as reference
+from golden.reference.narrowing import narrowed
 
 BUILT = Parameters(lanes=3, block_bytes=512, beat_bytes=16, link_beat_bytes=32, address_bits=40,
                    element_bytes=(1, 2, 4))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from golden.errors import StreamError
-from tests.golden.reference import MalformedError
+from golden.codec.errors import StreamError
+from golden.reference.streams import MalformedError
 
 ELEMENT_BYTES = (1, 2, 4)
 

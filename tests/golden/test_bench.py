@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from golden import bench, blocks
-from golden.kernels import numba_installed
+from golden import bench
+from golden.codec import blocks
+from golden.kernels.choice import numba_installed
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from hdl.config import CoreConfig
-from verif import runner, streaming
+from hdl.config.core import CoreConfig
+from verif.common import runner
+from verif.core import streaming
 
 REPO = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("CDMA_REGRESSION", "") == "full"

@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import hdl
-from hdl.engine_config import EngineConfig
-from hdl.sram import wrapper
-from hdl.verilog import emit
-from verif import runner
+from hdl.common.sram import wrapper
+from hdl.config.engine import EngineConfig
+from hdl.generate.verilog import emit
+from verif.common import runner
 from verif.engine.top import IMAGE_BYTES, top, top_name
 
 __all__ = ["build_bare", "build_engine", "engine_text"]
@@ -19,7 +19,7 @@ __all__ = ["build_bare", "build_engine", "engine_text"]
 
 def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simulator: str = "verilator", build_dir: Path,
                  waves: bool = False, sram: str | None = None) -> runner.Build:
-    """An engine between a device memory and a link memory; errors as :func:`verif.runner.build`.
+    """An engine between a device memory and a link memory; errors as :func:`verif.common.runner.build`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
 
 def build_bare(config: EngineConfig, *, simulator: str = "verilator", build_dir: Path,
                waves: bool = False) -> runner.Build:
-    """An engine alone, for bus models that drive its pins; errors as :func:`verif.runner.build`."""
+    """An engine alone, for bus models that drive its pins; errors as :func:`verif.common.runner.build`."""
     return runner.build(engine_text(config, build_dir), config.name, simulator=simulator, build_dir=build_dir,
                         waves=waves)
 

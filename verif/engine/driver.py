@@ -9,9 +9,9 @@ import numpy as np
 from cocotb.triggers import RisingEdge, Timer
 
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation
-from hdl.control.table import COUNTERS, registers
-from hdl.engine_config import EngineConfig
-from verif.base import CLOCK_NS
+from hdl.config.engine import EngineConfig
+from hdl.engine.control.table import COUNTERS, registers
+from verif.common.base import CLOCK_NS
 from verif.engine.layout import Arena
 from verif.engine.lite import Registers
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import Lock, ReadOnly, RisingEdge
 
-from verif.stream import Bytes
+from verif.common.stream import Bytes
 
 __all__ = ["COUNTS", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory", "Traffic"]
 

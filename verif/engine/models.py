@@ -18,11 +18,11 @@ from cocotb.triggers import ClockCycles
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlaveRead, AxiSlaveWrite
 
-from verif.base import CLOCK_NS
+from verif.common.base import CLOCK_NS
+from verif.common.stalls import pattern
+from verif.common.stream import Bytes
 from verif.engine.lite import OKAY, RegisterError
 from verif.engine.memory import Behaviour
-from verif.stalls import pattern
-from verif.stream import Bytes
 
 __all__ = ["ModelLite", "ModelMemory"]
 

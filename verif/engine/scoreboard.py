@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Operation, Parameters, Response, Status
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
+from verif.common.stream import Bytes
 from verif.engine.layout import Arena
-from verif.stream import Bytes
 
 __all__ = ["Scoreboard", "Totals"]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from golden.narrowing import WIDE_BYTES
-from hdl.engine_config import EngineConfig
-from verif import runner, tools
+from golden.codec.narrowing import WIDE_BYTES
+from hdl.config.engine import EngineConfig
+from verif.common import runner, tools
+from verif.common.progress import watch
+from verif.common.stream import Bytes
 from verif.engine.build import build_engine
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import RawTensor
 from verif.engine.toggles import bus_beats, toggles
 from verif.engine.top import IMAGE_BYTES
-from verif.stream import Bytes
-from verif.streaming import watch
 
 __all__ = ["EngineArrayResult", "Handling", "plain_bytes_per_cycle", "simulate"]
 
@@ -37,7 +37,7 @@ class Handling:
     fallback, leave_raw
         Whether blocks may go raw, where that was built, and whether all do.
     narrow
-        What float32 values are rounded to, one of :class:`golden.narrowing.Narrowing`.
+        What float32 values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
     """
 
     element_bytes: int

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden import blocks
-from golden.headers import HEADER_BYTES, Block
-from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
-from hdl.config import LINE_BYTES
-from hdl.engine_config import EngineConfig
+from golden.codec import blocks
+from golden.codec.headers import HEADER_BYTES, Block
+from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
+from hdl.codec.coding import LINE_BYTES
+from hdl.config.engine import EngineConfig
+from verif.common.stream import Bytes
+from verif.common.tensors import random_raw
 from verif.engine.memory import Behaviour
-from verif.stimulus import random_raw
-from verif.stream import Bytes
 
 __all__ = ["BEHAVIOURS", "DAMAGES", "RawTensor", "damage", "edges", "random_behaviour", "random_tensor"]
 
@@ -38,7 +38,7 @@ class RawTensor:
     element_bytes
         Of the stream.
     narrow
-        What its values are rounded to, one of :class:`golden.narrowing.Narrowing`.
+        What its values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
     """
 
     raw: Bytes

@@ -19,11 +19,12 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
-from golden.crc32c import crc32c
+from golden.codec.crc32c import crc32c
 from golden.engine import Completion, Descriptor, Operation
-from hdl.engine_config import EngineConfig
-from verif import job
-from verif.base import CLOCK_NS
+from hdl.config.engine import EngineConfig
+from verif.common import job
+from verif.common.base import CLOCK_NS
+from verif.common.stream import Bytes
 from verif.engine.driver import Channel, Control, Ring
 from verif.engine.layout import Arena, OutOfSpaceError
 from verif.engine.lite import Lite
@@ -32,7 +33,6 @@ from verif.engine.models import ModelLite, ModelMemory
 from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
 from verif.engine.top import DEVICE, IMAGE_BYTES, LINK
-from verif.stream import Bytes
 
 __all__ = ["EngineTestbench", "generator", "ready", "share"]
 

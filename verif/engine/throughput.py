@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hdl.engine_config import EngineConfig
-from verif import runner
+from hdl.config.engine import EngineConfig
+from verif.common import runner
 from verif.engine.build import build_engine
 from verif.engine.memory import Behaviour
 

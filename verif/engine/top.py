@@ -5,8 +5,8 @@ from __future__ import annotations
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Member
 
-from hdl.axi.signature import axi_full, axi_lite
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.signature import axi_full, axi_lite
 from verif.engine.memory import SOURCE
 
 __all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "memory", "top", "top_name", "wire_range"]

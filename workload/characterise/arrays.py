@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from golden import blocks, zvc
+from golden.codec import blocks
+from golden.codec import lines as zvc
 from workload.characterise import deflate, rle
 from workload.characterise.density import Density, measure
 from workload.characterise.entropy import bound_bytes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.buffers import as_bytes, check_element_bytes, check_raw_bytes
+from golden.codec.buffers import as_bytes, check_element_bytes, check_raw_bytes
 from workload.dumps import own_element_bytes
 
 __all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs", "strewn"]

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.buffers import as_bytes, check_element_bytes
+from golden.codec.buffers import as_bytes, check_element_bytes
 from workload.characterise.density import elements, runs
 
 __all__ = ["LONGEST", "compress", "decompress", "packed_bytes"]

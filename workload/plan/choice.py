@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.narrowing import WIDE_BYTES, Narrowing
+from golden.codec.narrowing import WIDE_BYTES, Narrowing
 from workload.dumps import own_element_bytes
 from workload.plan.cycles import Blocks, Timing
 from workload.plan.rounding import BOUNDS, Rounding, rounding

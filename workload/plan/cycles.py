@@ -30,7 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.engine_config import EngineConfig, burst_beats
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.bursts import burst_beats
 
 __all__ = ["Blocks", "Timing"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from workload.json_file import read_json
 from workload.plan.choice import Plan
 from workload.plan.cycles import Timing

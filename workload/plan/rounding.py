@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.narrowing import Narrowing, narrow, widen
+from golden.codec.narrowing import Narrowing, narrow, widen
 
 __all__ = ["BOUNDS", "Rounding", "rounding"]
 
@@ -57,7 +57,7 @@ def rounding(values: np.ndarray, form: Narrowing | int) -> Rounding:
     values
         Any shape; float32.
     form
-        A format of :class:`golden.narrowing.Narrowing`.
+        A format of :class:`golden.codec.narrowing.Narrowing`.
 
     Raises
     ------

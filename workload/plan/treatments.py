@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from golden import zvc
-from golden.buffers import Bytes
-from golden.coding import RAW, choose
-from golden.headers import HEADER_BYTES
-from golden.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
-from hdl.engine_config import EngineConfig
+from golden.codec import lines as zvc
+from golden.codec.buffers import Bytes
+from golden.codec.coding import RAW, choose
+from golden.codec.headers import HEADER_BYTES
+from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
+from hdl.config.engine import EngineConfig
 from workload.plan.cycles import Blocks
 
 __all__ = ["LOSSY", "Treatment", "check_narrowing", "expected", "packed", "treatments"]

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from golden import zvc
-from golden.headers import HEADER_BYTES
+from golden.codec import lines as zvc
+from golden.codec.headers import HEADER_BYTES
 from workload.plan.cycles import Timing
 from workload.plan.treatments import Treatment, expected
 

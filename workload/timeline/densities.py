@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from golden import blocks
+from golden.codec import blocks
 from workload.characterise import deflate, rle
 from workload.dumps import entries, load, own_element_bytes
 from workload.dumps.steps import training_step

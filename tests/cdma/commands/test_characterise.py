@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden import blocks, zvc
+from golden.codec import blocks
+from golden.codec import lines as zvc
 from workload.characterise import rle
 
 

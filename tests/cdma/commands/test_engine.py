@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import verif.engine.simulate
-from golden import blocks
-from hdl.engine_config import load_engine
+from golden.codec import blocks
+from hdl.config.engine import load_engine
 
 
 @pytest.fixture

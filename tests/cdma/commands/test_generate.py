@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from cdma.console.progress import Progress
-from hdl.catalog import kinds, load_design
-from hdl.config import CoreConfig, load
-from hdl.handover.files import files
-from hdl.verilog import emit
+from hdl.config.catalog import kinds, load_design
+from hdl.config.core import CoreConfig, load
+from hdl.generate.handover.files import files
+from hdl.generate.verilog import emit
 
 
 def test_both_cores_by_default(cdma) -> None:

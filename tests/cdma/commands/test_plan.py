@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden import blocks
-from golden.narrowing import narrow
-from hdl.engine_config import load_engine
+from golden.codec import blocks
+from golden.codec.narrowing import narrow
+from hdl.config.engine import load_engine
 from workload.data import shipped
 
 NARROWING = ("--set", "narrowing=true")

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import verif.simulate
-from golden import zvc
+import verif.core.simulate
+from golden.codec import lines as zvc
 from workload.dumps.narrow import narrow
 
 
@@ -81,13 +81,13 @@ def test_arrays_of_several_dumps_are_told_apart(cdma, build_dir: Path) -> None:
 
 def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,
                                          dump: dict[str, np.ndarray]) -> None:
-    whole = verif.simulate.simulate
+    whole = verif.core.simulate.simulate
 
     def one_wrong(*arguments, **options):
         first, *rest = whole(*arguments, **options)
         return [replace(first, passed=False, difference="compressor: byte 4 (line 0) is 00, expected 01"), *rest]
 
-    monkeypatch.setattr(verif.simulate, "simulate", one_wrong)
+    monkeypatch.setattr(verif.core.simulate, "simulate", one_wrong)
     outcome = cdma("simulate", "dump.npz", "--array", "f32", "--build-dir", build_dir)
     assert outcome.code == 1
     assert "FAIL: compressor: byte 4 (line 0)" in outcome.out

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden import blocks, crc32c, zvc
+from golden.codec import blocks, crc32c
+from golden.codec import lines as zvc
 
 
 @pytest.fixture

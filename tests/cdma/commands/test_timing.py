@@ -15,7 +15,7 @@ import synth.timing.engines
 import synth.timing.sweep
 from cdma.report.plots.sweep import sweep_plot, ticks
 from cdma.report.timing_text import cells_text
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from synth.units.hierarchy import Design
 
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"

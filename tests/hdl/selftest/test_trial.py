@@ -11,8 +11,9 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from golden import zvc
-from hdl.beat import beat_stream, coded_beat_stream
+from golden.codec import lines as zvc
+from hdl.codec.packets import coded_beat_stream
+from hdl.common.beat import beat_stream
 from hdl.selftest import trial as trials
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.source import DUMP, Source

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config import load
-from hdl.verilog import emit
+from hdl.config.core import load
+from hdl.generate.verilog import emit
 from synth.area.cores import AreaReport, area, measure
 from synth.cells.library import Library
 from synth.tools.yosys import YosysError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from synth.area.engines import SCALE_28, EngineArea, UnitArea, engine_area
 from synth.cells.generic import BIT_UM2, NAND2_UM2
 from tests.synth.conftest import TINY

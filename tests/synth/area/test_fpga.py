@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hdl.engine_config import EngineConfig
-from hdl.sram import LEAST_BITS
+from hdl.common.sram import LEAST_BITS
+from hdl.config.engine import EngineConfig
 from synth.area.fpga import built_memories, fpga_area
 from verif.engine.build import engine_text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.config import load, preset_names
+from hdl.config.core import load, preset_names
 from synth.area.cores import area
 
 _KGE = {

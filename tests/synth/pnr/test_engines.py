@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import synth.pnr.engines
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from synth.pnr.engines import place_part, place_units
 from synth.pnr.harness import stand_in
 from synth.pnr.place import PnrPath, PnrReport, Resources, Run

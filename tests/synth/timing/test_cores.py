@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.config import load
+from hdl.config.core import load
 from synth.cells.library import Library
 from synth.timing import cores as timing
 from tests.synth.conftest import TINY

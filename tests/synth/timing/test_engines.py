@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import synth.timing.engines
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from synth.cells.library import Library
 from synth.timing.cores import Stage
 from synth.timing.engines import WHOLE, Means, engine_timing, part_timing

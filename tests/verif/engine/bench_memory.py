@@ -10,7 +10,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
-from verif import job
+from verif.common import job
 from verif.engine.memory import RULES, Behaviour, Knobs, Memory
 from verif.engine.top import DEVICE, LINK
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from tests.verif.conftest import FULL, Bench
 from verif.engine.build import build_bare, build_engine
 from verif.engine.top import IMAGE_BYTES

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from tests.lint import lint
 from tests.verif.conftest import FULL
 from verif.engine.build import engine_text

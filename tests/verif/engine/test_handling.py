@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdl.engine_config import EngineConfig, load_engine
+from hdl.config.engine import EngineConfig, load_engine
 from verif.engine.memory import Behaviour
 from verif.engine.simulate import Handling, plain_bytes_per_cycle, simulate
 

@@ -9,11 +9,11 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
-from hdl.control.table import Access, Home, registers
-from hdl.engine_config import load_engine
-from hdl.handover.c_header import c_header
-from hdl.handover.files import DRIVER, driver
-from hdl.handover.systemrdl import systemrdl
+from hdl.config.engine import load_engine
+from hdl.engine.control.table import Access, Home, registers
+from hdl.generate.handover.c_header import c_header
+from hdl.generate.handover.files import DRIVER, driver
+from hdl.generate.handover.systemrdl import systemrdl
 
 _PRESETS = ("tiny", "default")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hdl.axi.signature import axi_full
-from verif import runner, tools
+from hdl.engine.axi.signature import axi_full
+from verif.common import runner, tools
 from verif.engine import top
 
 _PORTS = ["m_axi_lane0", "m_axi_lane1"]

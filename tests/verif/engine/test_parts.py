@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden import blocks
+from golden.codec import blocks
 from golden.engine import Completion, Descriptor, Operation, Status
-from hdl.engine_config import EngineConfig, load_engine
+from hdl.config.engine import EngineConfig, load_engine
 from verif.engine.layout import Arena, OutOfSpaceError
 from verif.engine.memory import COUNTS, KNOBS, RULES, Behaviour
 from verif.engine.scoreboard import Scoreboard

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hdl.engine_config import load_engine
-from hdl.sram import LEAST_BITS, sram_name
+from hdl.common.sram import LEAST_BITS, sram_name
+from hdl.config.engine import load_engine
 from tests.lint import lint
 from verif.engine.build import engine_text
 

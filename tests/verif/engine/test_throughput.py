@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hdl.engine_config import load_engine
+from hdl.config.engine import load_engine
 from verif.engine.throughput import QUICK, SLOW, EngineThroughput, measure
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden import zvc
+from golden.codec import lines as zvc
 from hdl.selftest.config import SelftestConfig
 from synth.boards.catalog import board
 from synth.boards.project import project

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cdma.commands.board import dump_lines
-from golden import zvc
+from golden.codec import lines as zvc
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.verilog import selftest_verilog
 from tests.hdl.selftest.reference import Line, generated

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer, ValueChange, with_timeout
 
-from verif import job
+from verif.common import job
 
 
 class _Receiver:

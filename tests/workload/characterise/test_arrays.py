@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cdma.report.plots import inline as plots
-from golden import blocks, zvc
+from golden.codec import blocks
+from golden.codec import lines as zvc
 from workload.characterise import rle
 from workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
 from workload.characterise.entropy import bound_bytes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import zvc
+from golden.codec import lines as zvc
 from workload.characterise.entropy import bound_bytes, mask_entropy
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden import blocks
-from golden.narrowing import Narrowing, narrow
-from hdl.engine_config import EngineConfig, engine_preset_names, load_engine
+from golden.codec import blocks
+from golden.codec.narrowing import Narrowing, narrow
+from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from tests.docs.pages import ROOT
 from workload.data import shipped
 from workload.dumps import load

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdma.report.plots.tuning import picture
-from hdl.engine_config import EngineConfig
+from hdl.config.engine import EngineConfig
 from workload.data import DIGITS
 from workload.dumps import load
 from workload.dumps.steps import training_step

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdl.engine_config import load_engine
+from hdl.config.engine import load_engine
 from workload.timeline.engine_share import DIRECTIONS, constant, from_file, measured, presets, summary
 
 ROOT = Path(__file__).resolve().parents[3]

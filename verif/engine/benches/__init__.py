@@ -1,1 +1,1 @@
-"""cocotb tests of the engine, one module per harness; they run inside a simulator that :mod:`verif.runner` starts."""
+"""cocotb tests of the engine, one module per harness, run in a simulator that :mod:`verif.common.runner` starts."""

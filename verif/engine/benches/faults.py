@@ -13,8 +13,8 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from golden.codec.narrowing import NARROWED_BYTES
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
-from golden.narrowing import NARROWED_BYTES
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import damage, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share

@@ -7,11 +7,11 @@ from typing import Any
 import cocotb
 
 from golden.engine import Descriptor, Status
-from verif import job
+from verif.common import job
+from verif.common.tensors import random_raw
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import RawTensor
 from verif.engine.testbench import EngineTestbench, ready
-from verif.stimulus import random_raw
 
 
 @cocotb.test()

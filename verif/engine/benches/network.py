@@ -12,12 +12,12 @@ import cocotb
 import numpy as np
 
 from golden.engine import Completion, Descriptor, Operation, Status
-from verif import job
+from verif.common import job
+from verif.common.stream import Bytes
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import RawTensor
 from verif.engine.testbench import EngineTestbench, ready
 from verif.engine.toggles import bus_beats, toggles
-from verif.stream import Bytes
 
 
 @cocotb.test()

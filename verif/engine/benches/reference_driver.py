@@ -13,7 +13,7 @@ import numpy as np
 from cocotb.task import bridge, resume
 
 from golden.engine import RECORD_BYTES, Operation, Status
-from verif import job
+from verif.common import job
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import random_tensor
 from verif.engine.testbench import EngineTestbench, ready

@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 
-from verif import job
+from verif.common import job
 from verif.engine.lite import RegisterError
 from verif.engine.testbench import ready
 

@@ -9,11 +9,11 @@ import cocotb
 import numpy as np
 
 from golden.engine import Operation
+from verif.common.tensors import corners, random_raw
 from verif.engine.lite import RegisterError
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import BEHAVIOURS, RawTensor, edges, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
-from verif.stimulus import corners, random_raw
 
 SLVERR = 2
 

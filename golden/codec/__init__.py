@@ -1,0 +1,1 @@
+"""The formats in vectorised NumPy: line stream, block stream, narrowing, CRC-32C."""

@@ -1,0 +1,259 @@
+"""Headers of the block stream: writing them, and hopping from one to the next with every check that needs no lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.codec.buffers import Bytes
+from golden.codec.coding import CODINGS, RAW, longest, shortest
+from golden.codec.errors import Reason, StreamError
+
+__all__ = ["HEADER_BYTES", "LARGEST_BLOCK", "Block", "Frame", "Scan", "check_header", "pack_headers", "scan"]
+
+HEADER_BYTES = 4
+"""Bytes of a header; payloads are padded to a multiple of as many."""
+
+LARGEST_BLOCK = 32768
+"""Raw bytes of a block at most."""
+
+# Headers that are checked at once.
+_GROUP = 4096
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the header of a block says, and where it is.
+
+    Parameters
+    ----------
+    number
+        Counted from 0.
+    offset
+        Bytes of the stream before its header.
+    payload_bytes
+        Without padding.
+    coding
+        0 raw; 1, 2, 4 the line stream of elements of that many bytes.
+    sequence
+        Number modulo 256.
+    """
+
+    number: int
+    offset: int
+    payload_bytes: int
+    coding: int
+    sequence: int
+
+    @property
+    def payload_offset(self) -> int:
+        """Bytes of the stream before its payload."""
+        return self.offset + HEADER_BYTES
+
+    @property
+    def end(self) -> int:
+        """Bytes of the stream before the next header."""
+        return self.payload_offset + -(-self.payload_bytes // HEADER_BYTES) * HEADER_BYTES
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a reader knows of a stream beforehand; None where it does not.
+
+    Parameters
+    ----------
+    block_bytes
+        Raw bytes of every block but the last.
+    raw_bytes
+        Of the whole; only with ``block_bytes``.
+    element_bytes
+        That every block has which is not raw.
+    """
+
+    block_bytes: int | None
+    raw_bytes: int | None = None
+    element_bytes: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Raw bytes of a block at most."""
+        return LARGEST_BLOCK if self.block_bytes is None else self.block_bytes
+
+    @property
+    def blocks(self) -> int | None:
+        """Number of blocks."""
+        if self.raw_bytes is None or self.block_bytes is None:
+            return None
+        return -(-self.raw_bytes // self.block_bytes)
+
+    @property
+    def codings(self) -> tuple[int, ...]:
+        """Values that the coding may have."""
+        return CODINGS if self.element_bytes is None else (RAW, self.element_bytes)
+
+    def raw_range(self, number: int, ends: bool) -> tuple[int, int]:
+        """Raw bytes of a block at least and at most; ``ends`` says that the stream ends with it."""
+        if self.block_bytes is None:
+            return 1, self.size
+        if self.raw_bytes is not None:
+            size = min(self.block_bytes, self.raw_bytes - number * self.block_bytes)
+            return size, size
+        return (1, self.block_bytes) if ends else (self.block_bytes, self.block_bytes)
+
+
+def pack_headers(payload_bytes: NDArray[np.int64], codings: NDArray[np.int64], first: int) -> NDArray[np.uint32]:
+    """Headers of blocks that begin with number ``first``: one little-endian word each."""
+    sequence = (first + np.arange(payload_bytes.size)) & 0xFF
+    return (payload_bytes | codings << 16 | sequence << 24).astype("<u4")
+
+
+def check_header(data: Bytes, number: int, offset: int, frame: Frame) -> Block:
+    """The block whose header is at a byte of the stream; a StreamError if header, length or padding is wrong."""
+    left = data.size - offset
+    if left < HEADER_BYTES:
+        raise StreamError(Reason.TRUNCATED_HEADER, offset, f"a header of {HEADER_BYTES} bytes, found {left}", None,
+                          number)
+    low, high, coding, sequence = data[offset:offset + HEADER_BYTES].tolist()
+    block = Block(number, offset, low | high << 8, coding, sequence)
+    if coding not in frame.codings:
+        allowed = ", ".join(map(str, frame.codings))
+        raise StreamError(Reason.BAD_CODING, offset + 2, f"a coding of {allowed}, found {coding}", None, number)
+    if sequence != number & 0xFF:
+        raise StreamError(Reason.WRONG_SEQUENCE, offset + 3, f"sequence {number & 0xFF}, found {sequence}", None,
+                          number)
+    _check_length(block, frame, block.end >= data.size)
+    if block.end > data.size:
+        raise StreamError(Reason.TRUNCATED_DATA, block.payload_offset,
+                          f"{block.end - block.payload_offset} bytes of payload and padding, "
+                          f"found {left - HEADER_BYTES}", None, number)
+    padding = data[block.payload_offset + block.payload_bytes:block.end]
+    if padding.any():
+        place = int(padding.nonzero()[0][0])
+        raise StreamError(Reason.BAD_PADDING, block.payload_offset + block.payload_bytes + place,
+                          f"0, found {padding[place]}", None, number)
+    return block
+
+
+def _check_length(block: Block, frame: Frame, ends: bool) -> None:
+    least, most = frame.raw_range(block.number, ends)
+    if block.coding != RAW and least == most and most % block.coding:
+        raise StreamError(Reason.BAD_CODING, block.offset + 2,
+                          f"a coding for {most} raw bytes, found {block.coding}", None, block.number)
+    low, high = shortest(block.coding, least), longest(block.coding, most)
+    if not low <= block.payload_bytes <= high:
+        lengths = f"{low}" if low == high else f"{low} to {high}"
+        raise StreamError(Reason.BAD_LENGTH, block.offset, f"a payload of {lengths} bytes, found {block.payload_bytes}",
+                          None, block.number)
+    if block.coding == RAW and block.payload_bytes % (frame.element_bytes or 1):
+        raise StreamError(Reason.BAD_LENGTH, block.offset,
+                          f"a payload of whole elements of {frame.element_bytes} bytes, found {block.payload_bytes}",
+                          None, block.number)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The blocks of a stream up to its end or its first fault, as arrays.
+
+    Parameters
+    ----------
+    offset, payload, coding
+        Of each block: bytes before its header, payload bytes, coding.
+    full
+        How many of them, from the first one on, hold just ``block_bytes``: all, or all but the last of the stream.
+    error
+        What is wrong with the block after them.
+    """
+
+    offset: NDArray[np.int64]
+    payload: NDArray[np.int64]
+    coding: NDArray[np.int64]
+    full: int
+    error: StreamError | None
+
+    def block(self, number: int) -> Block:
+        """One of the blocks."""
+        return Block(number, int(self.offset[number]), int(self.payload[number]), int(self.coding[number]),
+                     number & 0xFF)
+
+
+def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
+    """Hop from header to header until the end of the stream or its first fault, or for ``limit`` blocks.
+
+    ``frame`` has its ``block_bytes``.
+    """
+    words = data[:data.size // 4 * 4].view("<u4")
+    heads = words.view(np.uint8).data.cast("I") if words.size else memoryview(b"")
+    wanted = min(number for number in (words.size, frame.blocks, limit) if number is not None)
+    found = [np.zeros(0, np.int64)]
+    error = None
+    number = at = full = 0
+    total = words.size
+    while error is None and number < wanted and at < total:
+        places: list[int] = []
+        for _ in range(min(_GROUP, wanted - number)):
+            places.append(at)
+            at += (heads[at] & 0xFFFF) + 7 >> 2  # the header, and the payload to the next word
+            if at >= total:
+                break
+        group = np.array(places, np.int64)
+        ends = at * 4 >= data.size or number + group.size == frame.blocks
+        inner = group[:-1] if ends else group
+        good = _first_fault(words, inner, number, frame)
+        full += good
+        if good < group.size:
+            # The last block, which may be shorter, or one with a fault to be named.
+            try:
+                check_header(data, number + good, places[good] * 4, frame)
+                good += 1
+            except StreamError as fault:
+                error = fault
+        found.append(group[:good])
+        number += good
+    if error is None and (limit is None or number < limit):
+        error = _fault_behind(data, number, at * 4, frame)
+    places_found = np.concatenate(found)
+    fields = words[places_found].astype(np.int64)
+    return Scan(places_found * 4, fields & 0xFFFF, fields >> 16 & 0xFF, full, error)
+
+
+def _first_fault(words: NDArray[np.uint32], places: NDArray[np.int64], first: int, frame: Frame) -> int:
+    """Which of the headers at these words is the first with a fault, of blocks that are not the last; their number if
+    none is."""
+    fields = words[places].astype(np.int64)
+    payload, coding = fields & 0xFFFF, fields >> 16 & 0xFF
+    low, high = _limits(frame)
+    wrong = (payload < low[coding]) | (payload > high[coding])
+    wrong |= fields >> 24 != (first + np.arange(places.size)) & 0xFF
+    used = payload % 4
+    final = words.take(places + (payload + 3) // 4, mode="clip")
+    wrong |= (used != 0) & (final >> 8 * used != 0)
+    return int(wrong.argmax()) if wrong.any() else places.size
+
+
+@cache
+def _limits(frame: Frame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Fewest and most payload bytes of a full block, by its coding; none where the coding is not allowed."""
+    low, high = np.ones(256, np.int64), np.zeros(256, np.int64)
+    for coding in frame.codings:
+        low[coding], high[coding] = shortest(coding, frame.size), longest(coding, frame.size)
+    return low, high
+
+
+def _fault_behind(data: Bytes, number: int, offset: int, frame: Frame) -> StreamError | None:
+    """What is wrong behind the last block that was found, if anything is."""
+    if number == frame.blocks:
+        if offset >= data.size:
+            return None
+        return StreamError(Reason.TRAILING_BYTES, offset,
+                           f"the end after {number} blocks, found {data.size - offset} more bytes", None,
+                           max(number - 1, 0))
+    if frame.blocks is None and offset >= data.size:
+        return None
+    try:
+        check_header(data, number, offset, frame)
+    except StreamError as fault:
+        return fault
+    return None

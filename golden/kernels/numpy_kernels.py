@@ -1,0 +1,211 @@
+"""The inner loops of both streams in pure NumPy: no Python loop touches a single element or packs a single line.
+
+Packing lays tags and elements (and, for blocks, headers and padding) side by side as if nothing were zero, beside a
+mask of what stays, and gathers what stays in one go. Expanding computes for every element of the output which unit
+of the stream it would come from, gathers, and multiplies by the tag's bit.
+
+All work on *units*: as many bytes as an element. :mod:`golden.kernels.numba_kernels` has the same functions compiled.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.codec.buffers import Bytes
+from golden.codec.layout import LINE_BYTES, LineLayout, line_layout
+
+__all__ = ["expand", "expand_blocks", "pack", "walk"]
+
+Units = NDArray[Any]
+Positions = NDArray[np.int64]
+
+# What fits the second-level cache, with everything that is computed of it.
+_PACK_UNITS = 1 << 18
+_EXPAND_UNITS = 1 << 17
+
+_BYTE_ONES = np.uint64(0x0101_0101_0101_0101)
+
+
+def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: NDArray[np.uint32] | None = None) -> int:
+    """Pack whole rows of whole lines.
+
+    Parameters
+    ----------
+    raw
+        A multiple of ``row_bytes``.
+    out
+        Where the stream goes, large enough for the worst case.
+    element_bytes
+        1, 2 or 4.
+    row_bytes
+        Raw bytes of a line; of a block when there are headers.
+    headers
+        Header of each block, which goes before it, with the coding to use and the payload bytes that result.
+
+    Returns
+    -------
+    int
+        Bytes written.
+    """
+    line = line_layout(element_bytes)
+    rows, lines = raw.size // row_bytes, row_bytes // LINE_BYTES
+    source = raw.view(line.dtype).reshape(rows, lines, line.elements)
+    target = out[:out.size // element_bytes * element_bytes].view(line.dtype)
+    head = 0 if headers is None else 4 // element_bytes
+    tail = max(head - 1, 0)
+    line_units = line.tag_units + line.elements
+    width = head + lines * line_units + tail
+    step = max(1, min(_PACK_UNITS // width, rows))
+    stage = np.zeros((step, width), line.dtype)
+    stays = np.ones((step, width), np.bool_)
+    body = stage[:, head:width - tail].reshape(step, lines, line_units)
+    body_stays = stays[:, head:width - tail].reshape(step, lines, line_units)
+    nonzero = np.empty((step, lines, line.elements), np.bool_)
+    at = 0
+    for start in range(0, rows, step):
+        part = source[start:start + step]
+        count = len(part)
+        as_is = np.zeros(0, np.int64)
+        if headers is not None:
+            some = headers[start:start + step]
+            as_is = ((some >> 16 & 0xFF) == 0).nonzero()[0]
+            some_units = some.view(line.dtype).reshape(count, head)
+            if as_is.size == count:
+                rows_out = target[at:at + count * (head + row_bytes // element_bytes)].reshape(count, -1)
+                rows_out[:, :head] = some_units
+                rows_out[:, head:] = part.reshape(count, -1)
+                at += rows_out.size
+                continue
+            stage[:count, :head] = some_units
+            padding = (-(some & 0xFFFF).astype(np.int64) % 4) // element_bytes
+            stays[:count, width - tail:] = np.arange(tail) < padding[:, None]
+        np.not_equal(part, 0, out=nonzero[:count])
+        tags = np.packbits(nonzero[:count], bitorder="little")
+        body[:count, :, :line.tag_units] = tags.view(line.dtype).reshape(count, lines, line.tag_units)
+        body[:count, :, line.tag_units:] = part
+        body_stays[:count, :, line.tag_units:] = nonzero[:count]
+        body_stays[as_is] = True
+        body_stays[as_is, :, :line.tag_units] = False
+        index = stays[:count].reshape(-1).nonzero()[0]
+        body_stays[as_is, :, :line.tag_units] = True
+        stage.reshape(-1).take(index, out=target[at:at + index.size], mode="clip")
+        at += index.size
+    return at * element_bytes
+
+
+def walk(units: Units, element_bytes: int) -> tuple[Positions, int]:
+    """Where the lines of a stream begin.
+
+    Each tag tells where the next one is, so this can only go from one to the next; what each step would be is
+    counted for all places at once.
+
+    Returns
+    -------
+    tuple
+        Units before each tag, and units before the tag that would come after them. The last tag or its elements may
+        reach beyond the end.
+    """
+    found = array("q")
+    append = found.append
+    steps = _steps(units, line_layout(element_bytes)).tobytes()
+    at, end = 0, units.size
+    while at < end:
+        append(at)
+        at += steps[at]
+    return np.frombuffer(found, np.int64) if found else np.zeros(0, np.int64), at
+
+
+def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int, out: Bytes) -> Positions:
+    """Expand blocks of whole lines, each where its first tag is known.
+
+    Parameters
+    ----------
+    units
+        The stream.
+    element_bytes
+        1, 2 or 4.
+    first
+        Units before the first tag of each block.
+    lines
+        Lines of every block.
+    out
+        Where the blocks go, back to back. Those of malformed blocks come out as anything.
+
+    Returns
+    -------
+    numpy.ndarray
+        Units before the end of each block, as its tags have it.
+    """
+    # Steps go on beyond the end of the stream, so that a block that is cut there does not seem to end there.
+    steps = np.append(_steps(units, line_layout(element_bytes)), np.uint8(1))
+    # One step in all blocks at once.
+    positions = np.empty((lines + 1, first.size), np.int64)
+    positions[0] = first
+    for number in range(lines):
+        np.add(positions[number], steps.take(positions[number], mode="clip"), out=positions[number + 1])
+    expand(units, element_bytes, positions[:-1].T.reshape(-1), out)
+    return positions[-1]
+
+
+def _steps(units: Units, line: LineLayout) -> NDArray[np.uint8]:
+    """Units from each place to the next tag, were it the beginning of a tag."""
+    ones = np.zeros(units.size + line.tag_units, np.uint8)
+    np.bitwise_count(units, out=ones[:units.size])
+    span = 1
+    while span < line.tag_units:
+        ones[:-span] += ones[span:]
+        span *= 2
+    ones += np.uint8(line.tag_units)
+    return ones[:units.size]
+
+
+def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> None:
+    """Expand lines.
+
+    Parameters
+    ----------
+    units
+        The stream.
+    element_bytes
+        1, 2 or 4.
+    starts
+        Units before the tag of each line. Elements beyond the end of the stream come out as anything.
+    out
+        A line for each start.
+    """
+    line = line_layout(element_bytes)
+    target = out.view(line.dtype).reshape(-1, line.elements)
+    groups = line.elements // 8
+    step = max(1, min(_EXPAND_UNITS // line.elements, starts.size))
+    source = np.empty((step, line.elements), np.int64)
+    tag_places = np.arange(line.tag_units)
+    for start in range(0, starts.size, step):
+        tag_starts = starts[start:start + step, None]
+        count = len(tag_starts)
+        tags = units.take(tag_starts + tag_places, mode="clip").view(np.uint8)
+        bits = np.unpackbits(tags.reshape(-1), bitorder="little")
+        ranks = bits.view(np.uint64).reshape(count, groups) * _BYTE_ONES
+        ranks += _elements_before(tags) * _BYTE_ONES
+        np.add(ranks.view(np.uint8), tag_starts + (line.tag_units - 1), out=source[:count])
+        part = target[start:start + step]
+        units.take(source[:count], out=part, mode="clip")
+        part *= bits.astype(line.dtype, copy=False).reshape(part.shape)
+
+
+def _elements_before(tags: Bytes) -> Bytes:
+    """Elements in the groups of eight before each group of its line.
+
+    A word of bytes times a word of ones holds the running sums of the bytes: none exceeds 128 here.
+    """
+    counts = np.bitwise_count(tags)
+    if tags.shape[1] == 4:
+        sums = counts.view(np.uint32) * np.uint32(_BYTE_ONES & np.uint64(0xFFFF_FFFF))
+    else:
+        sums = counts.view(np.uint64) * _BYTE_ONES
+        if tags.shape[1] == 16:
+            sums[:, 1] += (sums[:, 0] >> np.uint64(56)) * _BYTE_ONES
+    return sums.view(np.uint8) - counts

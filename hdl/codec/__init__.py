@@ -1,0 +1,1 @@
+"""Codings: the table of element sizes and codings, and what line and block codings share."""

@@ -1,0 +1,60 @@
+"""The codings of a block and the element sizes: the one table in ``hdl`` that says which there are and what they take.
+
+A block is raw, or coded by elements of 1, 2 or 4 bytes. Everything that depends on the element size is computed from
+this module: tags, the longest payload, the one-hot signals that steer the cores. A *unit* is the smallest element a
+build can code, the grain of all its byte routing. Source: docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from amaranth.hdl import Cat, Mux, Value, ValueLike
+from amaranth.lib import data
+
+__all__ = ["ELEMENT_BITS", "LINE_BYTES", "RAW_CODING", "element_layout", "largest_payload", "one_hot_element", "select",
+           "tag_bytes"]
+
+LINE_BYTES = 128
+"""Raw bytes of a line, the unit of zero-value coding."""
+
+ELEMENT_BITS = (8, 16, 32)
+"""Element sizes that zero-value coding knows."""
+
+RAW_CODING = 0
+"""Coding of a block that was left raw; the others are their element size in bytes."""
+
+
+def tag_bytes(element_bytes: int) -> int:
+    """Bytes of the tag of a line: one bit per element."""
+    return LINE_BYTES // element_bytes // 8
+
+
+def largest_payload(block_bytes: int, sizes: Collection[int]) -> int:
+    """Bytes of the longest payload of a block: dense, and coded in the smallest of the element sizes (in bytes)."""
+    return block_bytes + block_bytes // LINE_BYTES * tag_bytes(min(sizes))
+
+
+def element_layout(sizes: tuple[int, ...]) -> data.StructLayout:
+    """One bit per element size (in bytes) a build can code; exactly one is set."""
+    return data.StructLayout({f"b{size}": 1 for size in sizes})
+
+
+def one_hot_element(element: Value, sizes: tuple[int, ...]) -> Value:
+    """The value of :func:`element_layout` for an element size in bytes; sizes not built count as the largest built."""
+    others = [element == size for size in sizes[:-1]]
+    return Cat(*others, ~Cat(*others).any() if others else 1)
+
+
+def select(element: data.View, choices: Mapping[int, ValueLike]) -> Value:
+    """The choice for the element size that is set, as a sum of products."""
+    sizes = list(choices)
+    if len(sizes) == 1:
+        return Value.cast(choices[sizes[0]])
+    result = None
+    for size in sizes:
+        value = Value.cast(choices[size])
+        term = Mux(element[f"b{size}"], value, 0)
+        result = term if result is None else result | term
+    assert result is not None
+    return result

@@ -1,0 +1,182 @@
+"""The decompressor's input rows: a ring that packed beats go into, read by a window that begins anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.coding import element_layout, one_hot_element
+from hdl.codec.packets import coded_beat_stream
+from hdl.common.bits import length, thermometer
+
+__all__ = ["ROWS", "RowBuffer", "RowFacts", "advanced", "pick", "row_facts"]
+
+ROWS = 5
+"""Rows of the ring: the window and the tag behind it may touch three, one is being left and one written."""
+
+
+def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+    """What is known of a row besides its bytes.
+
+    ``last``: the packet ends with it; ``units``: units in use, all of them unless it is the last; ``ragged``: bytes
+    follow those that make no unit; ``element``: element size of the packet.
+    """
+    return data.StructLayout({
+        "last": 1,
+        "units": exact_log2(beat_bytes // min(sizes)) + 1,
+        "ragged": 1,
+        "element": element_layout(sizes),
+    })
+
+
+def advanced(one_hot: Value, steps: int = 1) -> Value:
+    """The place ``steps`` further round a ring."""
+    return one_hot.rotate_left(steps)
+
+
+def pick(one_hot: Value, choices: Sequence[Value]) -> Value:
+    """The choice that ``one_hot`` points at, as a sum of products."""
+    result: Value = Const(0)
+    for chosen, choice in zip(one_hot, choices, strict=True):
+        result = result | Mux(chosen, choice, 0)
+    return result
+
+
+class RowFacts:
+    """Facts of a row, as signals of ``m``; ``last`` counts for rows that are there.
+
+    Made by :meth:`at`, for the row a one-hot signal points at, and :meth:`either`, which chooses between two when the
+    choice comes late.
+    """
+
+    def __init__(self, name: str, facts: data.View):
+        self.valid, self.last, self.ragged = (Signal(name=f"{name}_{what}") for what in ("valid", "last", "ragged"))
+        self.units = Signal(len(facts[0].units), name=f"{name}_units")
+        self.element: data.View = Signal(facts[0].element.shape(), name=f"{name}_element")  # type: ignore[assignment]
+        self._facts = facts
+
+    @classmethod
+    def at(cls, m: Module, name: str, where: Value, valid: Value, facts: data.View) -> RowFacts:
+        """Facts of the row ``where``."""
+        rows, result = range(ROWS), cls(name, facts)
+        m.d.comb += [
+            result.valid.eq((where & valid).any()),
+            result.last.eq((where & valid & Cat(facts[k].last for k in rows)).any()),
+            result.ragged.eq((where & Cat(facts[k].ragged for k in rows)).any()),
+            result.units.eq(pick(where, [facts[k].units for k in rows])),
+            result.element.eq(pick(where, [facts[k].element.as_value() for k in rows])),
+        ]
+        return result
+
+    @classmethod
+    def either(cls, m: Module, name: str, choice: Value, chosen: RowFacts, other: RowFacts) -> RowFacts:
+        """Facts of ``chosen`` if ``choice`` is set, else of ``other``."""
+        result = cls(name, other._facts)
+        m.d.comb += [getattr(result, fact).eq(Mux(choice, getattr(chosen, fact), getattr(other, fact)))
+                     for fact in ("valid", "last", "ragged", "units")]
+        m.d.comb += result.element.eq(Mux(choice, chosen.element.as_value(), other.element.as_value()))
+        return result
+
+
+class RowBuffer(wiring.Component):
+    """Takes packed beats into a ring of rows and shows one row's length of bytes from any place on.
+
+    ::
+
+        i --> [row 0] [row 1] [row 2] [row 3] --> rows, facts, valid
+                 |       |       |       |
+                 +-------+---+---+-------+------> window
+
+    Nothing is shifted: every byte comes out on the lane it came in by, and those lanes that lie before the beginning
+    of the window show the row after. That is the order the routing network undoes.
+
+    Parameters
+    ----------
+    beat_bytes : int
+        Bytes of a row.
+    sizes : tuple of int
+        Element sizes in bytes that can be chosen.
+
+    Members
+    -------
+    i : In(coded_beat_stream(beat_bytes))
+        Packed beats; ``ready`` comes from a register.
+    leave, leave_late : In(ROWS)
+        Rows that are free again from the next cycle on; those that come late in their cycle let ``i.ready`` rise one
+        cycle after the others.
+    row : In(ROWS), lane : In(range(units))
+        Where the window begins: row, one-hot, and unit.
+    window : Out(8 * beat_bytes)
+        The bytes from there on.
+    valid : Out(ROWS)
+        Rows that hold a beat.
+    rows : Out(ArrayLayout(8 * beat_bytes, ROWS)), facts : Out(ArrayLayout(row_facts(beat_bytes, sizes), ROWS))
+        The rows, and what is known of them.
+    """
+
+    i: stream.Interface
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...]):
+        self._beat_bytes = beat_bytes
+        self._sizes = sizes
+        super().__init__({
+            "i": In(coded_beat_stream(beat_bytes)),
+            "leave": In(ROWS),
+            "leave_late": In(ROWS),
+            "row": In(ROWS),
+            "lane": In(exact_log2(beat_bytes // min(sizes))),
+            "window": Out(8 * beat_bytes),
+            "valid": Out(ROWS),
+            "rows": Out(data.ArrayLayout(8 * beat_bytes, ROWS)),
+            "facts": Out(data.ArrayLayout(row_facts(beat_bytes, sizes), ROWS)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        grain = min(self._sizes)
+        units = self._beat_bytes // grain
+        write = Signal(ROWS, init=1)
+        ready = Signal()
+        between = Signal(init=1)
+        kept = Signal(ROWS)
+        pushed = Signal(ROWS)
+        element = Signal(element_layout(self._sizes), reset_less=True)
+        coming = Signal(row_facts(self._beat_bytes, self._sizes))
+        beat = self.i.payload
+        whole = Signal(units)
+        m.d.comb += [
+            self.i.ready.eq(ready),
+            pushed.eq(Mux(ready & self.i.valid, write, 0)),
+            kept.eq((self.valid & ~self.leave) | pushed),
+            whole.eq(Cat(beat.keep[(k + 1) * grain - 1] for k in range(units))),
+            coming.last.eq(beat.last),
+            coming.units.eq(Mux(beat.last, length(whole), units)),
+            coming.ragged.eq(beat.last & Cat(
+                beat.keep[k * grain] & ~beat.keep[(k + 1) * grain - 1] for k in range(units)).any()),
+            coming.element.eq(Mux(between, one_hot_element(beat.element, self._sizes), element)),
+        ]
+        m.d.sync += [self.valid.eq(kept & ~self.leave_late), ready.eq(~kept.all())]
+        with m.If(ready & self.i.valid):
+            m.d.sync += [write.eq(advanced(write)), between.eq(beat.last), element.eq(coming.element)]
+
+        rows = [Signal(8 * self._beat_bytes, name=f"row_{k}", reset_less=True) for k in range(ROWS)]
+        facts = [Signal(coming.shape(), name=f"facts_{k}", reset_less=True) for k in range(ROWS)]
+        for k in range(ROWS):
+            with m.If(ready & write[k]):
+                m.d.sync += [rows[k].eq(beat.data), facts[k].eq(coming)]
+            m.d.comb += [self.rows[k].eq(rows[k]), self.facts[k].eq(facts[k])]
+
+        before = Signal(units)
+        m.d.comb += before.eq(thermometer(self.lane, units))
+        for unit in range(units):
+            source = Signal(ROWS, name=f"source_{unit}")
+            m.d.comb += [
+                source.eq(Mux(before[unit], advanced(self.row), self.row)),
+                self.window.word_select(unit, 8 * grain).eq(
+                    pick(source, [row.word_select(unit, 8 * grain) for row in rows])),
+            ]
+        return m

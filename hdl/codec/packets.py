@@ -1,0 +1,34 @@
+"""What goes into a core and what it reports: beats with the element size of their packet, and error codes."""
+
+from __future__ import annotations
+
+from amaranth.lib import data, enum, stream
+
+__all__ = ["ErrorCode", "coded_beat_layout", "coded_beat_stream"]
+
+
+class ErrorCode(enum.Enum, shape=2):
+    """Fate of a packet, valid beside the beat that carries its ``last``."""
+
+    OK = 0
+    """The packet is whole."""
+    TRUNCATED_TAG = 1
+    """The packet ends inside a tag."""
+    TRUNCATED_DATA = 2
+    """A tag claims more elements than the packet still holds, and this is no partial last line."""
+    TRAILING_BYTES = 3
+    """Bytes are left over at the end of the packet that make no whole element."""
+
+
+def coded_beat_layout(beat_bytes: int) -> data.StructLayout:
+    """One transfer into a core: a beat, and the element size of its packet.
+
+    ``element`` is the number of bytes of an element (1, 2 or 4; the coding byte of the block header), read on the
+    first beat of a packet.
+    """
+    return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1, "element": 3})
+
+
+def coded_beat_stream(beat_bytes: int) -> stream.Signature:
+    """A stream of :func:`coded_beat_layout`."""
+    return stream.Signature(coded_beat_layout(beat_bytes))

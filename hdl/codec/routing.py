@@ -1,0 +1,263 @@
+"""Byte routing for zero-value coding: gather scattered bytes into consecutive lanes, and scatter them back.
+
+A beat has ``lanes`` byte lanes. *Gather* moves the bytes whose mask bit is set, in order, to consecutive lanes that
+begin at ``start`` and wrap around; *scatter* is the way back. Both are one pass through a butterfly network of
+``log2(lanes)`` ranks of 2x2 switches, so compaction and rotation cost the multiplexers of a rotation alone::
+
+            distance 1    distance 2          distance lanes/2
+    i.data --[switches]----[switches]-- ... ----[switches]-- o.data        gather (scatter: ranks in reverse order)
+                 ^             ^                    ^
+    mask --> Ranks --> Steer: one swap bit per switch
+                         ^
+    start ---------------+
+
+That no two bytes ever meet is the known property of reverse banyan networks for compact, cyclic, order-preserving
+sets of destinations. The swap bits need no sorting: in the block of ``2d`` lanes whose two halves a rank of distance
+``d`` joins, the right half's bytes go to the lanes from ``m = start + (mask bits before the middle of the block)``
+on, and switch ``j`` of the block swaps unless ``m mod d > j`` differs from ``m div d mod 2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.common.bits import thermometer
+
+__all__ = [
+    "Gather", "Ranks", "Scatter", "Steer", "block_counts", "ranks_layout", "swap_layout"]
+
+
+def _total(terms: Iterable[Value]) -> Value:
+    """Sum of the terms as a balanced tree of adders."""
+    terms = list(terms)
+    while len(terms) > 1:
+        terms = [terms[k] + terms[k + 1] if k + 1 < len(terms) else terms[k] for k in range(0, len(terms), 2)]
+    return terms[0]
+
+
+def swap_layout(lanes: int, grain: int) -> data.StructLayout:
+    """Swap bits of a network: one field per rank, named by its distance in lanes, one bit per switch."""
+    ranks = range(exact_log2(grain), exact_log2(lanes))
+    return data.StructLayout({f"d{1 << rank}": lanes // grain // 2 for rank in ranks})
+
+
+def ranks_layout(lanes: int, grain: int) -> data.StructLayout:
+    """Set mask bits before the middle of every block of a network, modulo the block: what steers its switches."""
+    units = lanes // grain
+    return data.StructLayout({
+        f"d{(grain << rank)}": data.ArrayLayout(rank + 1, units >> rank + 1) for rank in range(exact_log2(units))})
+
+
+def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
+    """Set bits of every aligned block of the mask whose size is a power of two, by first bit and size.
+
+    Fours are sorted and eights merged from two sorted fours, which is less deep than adding; the rest is added.
+    """
+    width = len(mask)
+    counts: dict[tuple[int, int], Value] = {(k, 1): mask[k] for k in range(width)}
+    ranked: dict[int, list[Value]] = {}
+    size = 2
+    while size <= width:
+        for first in range(0, width, size):
+            count = Signal(exact_log2(size) + 1, name=f"count_{first}_{size}")
+            if size == 4:
+                a, b, c, d = mask[first:first + 4]
+                ranked[first] = _named(m, f"ranked_{first}", [
+                    a | b | c | d, (a & b) | (c & d) | ((a | b) & (c | d)), (a & b & (c | d)) | (c & d & (a | b)),
+                    a & b & c & d])
+                one, two, three, four = ranked[first]
+                m.d.comb += count.eq(Cat((one & ~two) | (three & ~four), two & ~four, four))
+            elif size == 8:
+                low, high = ([Const(1), *ranked[k]] for k in (first, first + 4))
+                at_least = [Const(1), *_named(m, f"ranked_{first}_8", [
+                    Cat(low[k - j] & high[j] for j in range(5) if 0 <= k - j <= 4).any() for k in range(1, 9)])]
+                m.d.comb += count.eq(Cat(
+                    Cat(at_least[k] & ~at_least[k + 1] for k in (1, 3, 5, 7)).any(),
+                    (at_least[2] & ~at_least[4]) | (at_least[6] & ~at_least[8]),
+                    at_least[4] & ~at_least[8],
+                    at_least[8]))
+            else:
+                m.d.comb += count.eq(counts[first, size // 2] + counts[first + size // 2, size // 2])
+            counts[first, size] = count
+        size *= 2
+    return counts
+
+
+def _named(m: Module, name: str, values: list[Value]) -> list[Value]:
+    """The values as bits of one signal, so that none is built twice."""
+    signal = Signal(len(values), name=name)
+    m.d.comb += signal.eq(Cat(values))
+    return list(signal)
+
+
+class Ranks(wiring.Component):
+    """Counts mask bits: all of them, and those before the middle of every block of the network. Combinational.
+
+    Parameters
+    ----------
+    lanes : int
+        Byte lanes of the network, a power of two.
+    grain : int
+        Bytes that always travel together, a unit; the mask has one bit per unit.
+
+    Members
+    -------
+    mask : In(lanes // grain)
+        Units that hold bytes to be gathered (or are to be given some).
+    before : Out(ranks_layout(lanes, grain))
+        For :class:`Steer`.
+    halves : Out(ArrayLayout(range(lanes // grain // 2 + 1), 2))
+        Set bits of each half of the mask.
+    count : Out(range(lanes // grain + 1))
+        Set bits of the mask.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        self._units = lanes // grain
+        self._grain = grain
+        super().__init__({
+            "mask": In(self._units),
+            "before": Out(ranks_layout(lanes, grain)),
+            "halves": Out(data.ArrayLayout(exact_log2(self._units), 2)),
+            "count": Out(exact_log2(self._units) + 1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        steps = exact_log2(self._units)
+        counts = block_counts(m, self.mask)
+        half = self._units // 2
+        m.d.comb += [
+            self.count.eq(counts[0, self._units]),
+            *(self.halves[k].eq(counts[k * half, half]) for k in range(2)),
+        ]
+
+        for rank in range(steps):
+            distance = 1 << rank
+            for block in range(self._units // (2 * distance)):
+                # The middle is a sum of aligned blocks, one per set bit of its position.
+                position, terms = (2 * block + 1) * distance, []
+                while position:
+                    size = position & -position
+                    position -= size
+                    terms.append(counts[position, size][:rank + 1])
+                m.d.comb += self.before[f"d{distance * self._grain}"][block].eq(_total(terms))
+        return m
+
+
+class Steer(wiring.Component):
+    """Finds the swap bit of every switch of a network. Combinational.
+
+    Parameters
+    ----------
+    lanes : int
+        Byte lanes of the network, a power of two.
+    grain : int
+        Bytes that always travel together, a unit.
+
+    Members
+    -------
+    before : In(ranks_layout(lanes, grain))
+        From :class:`Ranks`.
+    start : In(range(lanes // grain))
+        First unit of the gathered side.
+    swap : Out(swap_layout(lanes, grain))
+        For :class:`Gather` and :class:`Scatter`.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        self._units = lanes // grain
+        self._grain = grain
+        super().__init__({
+            "before": In(ranks_layout(lanes, grain)),
+            "start": In(exact_log2(self._units)),
+            "swap": Out(swap_layout(lanes, grain)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for rank in range(exact_log2(self._units)):
+            distance = 1 << rank
+            field = f"d{distance * self._grain}"
+            for block in range(self._units // (2 * distance)):
+                middle = Signal(rank + 1, name=f"middle_{distance * self._grain}_{block}")
+                m.d.comb += middle.eq(self.before[field][block] + self.start[:rank + 1])
+                wrapped = Signal(distance, name=f"wrapped_{distance * self._grain}_{block}")
+                m.d.comb += wrapped.eq(thermometer(middle[:rank], distance) if rank else 0)
+                m.d.comb += self.swap[field][block * distance:(block + 1) * distance].eq(
+                    ~(wrapped ^ middle[rank].replicate(distance)))
+        return m
+
+
+class _Network(wiring.Component):
+    """A butterfly network of 2x2 byte switches. Combinational."""
+
+    def __init__(self, lanes: int, grain: int, *, reverse: bool):
+        self._lanes = lanes
+        self._grain = grain
+        self._reverse = reverse
+        super().__init__({
+            "i": In(8 * lanes),
+            "swap": In(swap_layout(lanes, grain)),
+            "o": Out(8 * lanes),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units = self._lanes // self._grain
+        width = 8 * self._grain
+        current = [self.i.word_select(unit, width) for unit in range(units)]
+        ranks = range(exact_log2(units))
+        for rank in reversed(ranks) if self._reverse else ranks:
+            distance = 1 << rank
+            swaps = self.swap[f"d{distance * self._grain}"]
+            following = [Signal(width, name=f"d{distance * self._grain}_{unit}") for unit in range(units)]
+            for switch in range(units // 2):
+                low = switch // distance * 2 * distance + switch % distance
+                high = low + distance
+                m.d.comb += [
+                    following[low].eq(Mux(swaps[switch], current[high], current[low])),
+                    following[high].eq(Mux(swaps[switch], current[low], current[high])),
+                ]
+            current = following
+        m.d.comb += self.o.eq(Cat(current))
+        return m
+
+
+class Gather(_Network):
+    """Moves masked bytes to consecutive lanes: compaction and rotation in one pass. Combinational.
+
+    Parameters
+    ----------
+    lanes : int
+        Byte lanes, a power of two.
+    grain : int
+        Bytes that always travel together.
+
+    Members
+    -------
+    i : In(8 * lanes)
+        Bytes in their places.
+    swap : In(swap_layout(lanes, grain))
+        From :class:`Steer`.
+    o : Out(8 * lanes)
+        Masked bytes on consecutive lanes, cyclic; the other lanes hold bytes of no meaning.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        super().__init__(lanes, grain, reverse=False)
+
+
+class Scatter(_Network):
+    """Moves bytes from consecutive lanes to their places: the way back of :class:`Gather`. Combinational.
+
+    Parameters and members are those of :class:`Gather`, with ``i`` and ``o`` in each other's role.
+    """
+
+    def __init__(self, lanes: int, grain: int):
+        super().__init__(lanes, grain, reverse=True)

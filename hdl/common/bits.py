@@ -1,0 +1,23 @@
+"""Masks whose set bits come first, and the number of those bits."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Value
+from amaranth.utils import exact_log2
+
+__all__ = ["length", "thermometer"]
+
+
+def length(kept: Value) -> Value:
+    """Number of set bits of a mask whose set bits come first: the inverse of :func:`thermometer`."""
+    bits: list[Value] = []
+    for rank in range(exact_log2(len(kept))):
+        step = 1 << rank
+        bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
+    return Cat(*bits, kept[-1])
+
+
+def thermometer(value: Value, width: int) -> Value:
+    """``width`` bits, bit ``k`` set when ``k < value``."""
+    most = (1 << len(value)) - 1
+    return Cat(value > k if k < most else Const(0) for k in range(width))

@@ -1,0 +1,60 @@
+"""Counters that are wide, and count every cycle."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+
+__all__ = ["count_down", "count_up", "counter", "increased", "stepped"]
+
+_CHUNK = 6
+_PART = 8
+
+
+def increased(value: Value, step: ValueLike = 1) -> Value:
+    """``value`` + ``step``, which is 0 or 1, as wide as ``value``; the carry skips from chunk to chunk."""
+    chunks = []
+    for start in range(0, len(value), _CHUNK):
+        chunk = value[start:start + _CHUNK]
+        carry = Value.cast(step)[0]
+        chunks.append((chunk + (carry & value[:start].all() if start else carry))[:len(chunk)])
+    return Cat(*chunks)
+
+
+def stepped(value: Value, step: int) -> Value:
+    """``value`` + a constant of at least 1 and few bits, as wide as ``value``."""
+    bits = min(step.bit_length(), len(value))
+    low = value[:bits] + step
+    return Cat(low[:bits], increased(value[bits:], low[bits]))
+
+
+def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0) -> None:
+    """Make ``value``, which starts at 0, a counter: 0 after ``clear``, else plus ``step``, which is 0 or 1.
+
+    Whether the parts of 8 bits are all ones is known in registers, so that whatever the width the clock may be high.
+    """
+    step, clear = Value.cast(step), Value.cast(clear)
+    for start in range(0, len(value), _PART):
+        part = value[start:start + _PART]
+        full = Signal(name=f"full_{start}")
+        with m.If(clear):
+            m.d.sync += [part.eq(0), full.eq(0)]
+        with m.Elif(step):
+            m.d.sync += [part.eq(part + 1), full.eq(part == (1 << len(part)) - 2)]
+        step = step & full
+
+
+def count_up(m: Module, counter: Value) -> None:
+    """Adds one to a long counter. Its upper half moves when the lower one is full: a carry that enables registers stays
+    short, while one that is added grows back into a chain when a tool saves area."""
+    low, high = counter[:len(counter) // 2], counter[len(counter) // 2:]
+    m.d.sync += low.eq(low + 1)
+    with m.If(low.all()):
+        m.d.sync += high.eq(high + 1)
+
+
+def count_down(m: Module, counter: Value) -> None:
+    """Takes one off a long counter, as :func:`count_up` adds it."""
+    low, high = counter[:len(counter) // 2], counter[len(counter) // 2:]
+    m.d.sync += low.eq(low - 1)
+    with m.If(~low.any()):
+        m.d.sync += high.eq(high - 1)

@@ -1,0 +1,97 @@
+"""The configuration of a core: one frozen dataclass, checked in one place.
+
+Every parameter of the generator is a field of :class:`CoreConfig`. The presets (TOML), the command line's
+``--set name=value`` and the JSON beside the Verilog are all made from the fields and their metadata.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hdl.codec.coding import ELEMENT_BITS
+from hdl.config.settings import BEAT_BYTES, PIPELINES, PRESETS, Settings, parameter, read
+
+__all__ = ["CORES", "CoreConfig", "load", "preset_names", "preset_path"]
+
+CORES = ("compressor", "decompressor")
+"""The cores that can be generated alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreConfig(Settings):
+    """What is fixed when a core is built.
+
+    Raises
+    ------
+    TypeError
+        If a value has the wrong type.
+    ValueError
+        If a value is not allowed; the message names the parameter, what was given and what is allowed.
+    """
+
+    core: str = parameter("compressor", "which core to build", "compressor or decompressor")
+    name: str = parameter("", "name of the top module; cdma_CORE when empty", "a Verilog identifier")
+    about: str = parameter("", "one line saying what this configuration is for", "any text")
+    beat_bytes: int = parameter(32, "bytes of one transfer on both streams", "16, 32 or 64")
+    element_bits: tuple[int, ...] = parameter(
+        ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time", "one or more of 8, 16, 32")
+    pipeline: str = parameter(
+        "small",
+        "small: few registers and a short latency; fast: a stage more where bits are counted, for a high clock",
+        "small or fast")
+
+    def __post_init__(self) -> None:
+        self._check_text("core", CORES)
+        self._check_text("name")
+        self._check_text("about")
+        self._check_text("pipeline", PIPELINES)
+        if not self.name:
+            object.__setattr__(self, "name", f"cdma_{self.core}")
+        self._check_name()
+        self._check_number("beat_bytes", BEAT_BYTES)
+        self._check_element_bits()
+
+    @property
+    def element_bytes(self) -> tuple[int, ...]:
+        """The element sizes in bytes: the values that ``tuser`` may carry."""
+        return tuple(bits // 8 for bits in self.element_bits)
+
+    def replace(self, **changes: Any) -> CoreConfig:
+        """A copy with some parameters changed; a name that was derived from the core follows the core."""
+        if "core" in changes and "name" not in changes and self.name == f"cdma_{self.core}":
+            changes["name"] = ""
+        return super().replace(**changes)
+
+
+def preset_names() -> list[str]:
+    """Names of the shipped presets of cores, sorted."""
+    return sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def preset_path(name: str) -> Path:
+    """Path of a shipped preset's TOML file.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset.
+    """
+    if name not in preset_names():
+        raise ValueError(
+            f"no preset {name!r}: there are {', '.join(preset_names())} (or give the path of a .toml file)")
+    return PRESETS / f"{name}.toml"
+
+
+def load(preset_or_file: str | Path) -> CoreConfig:
+    """The configuration of a preset by name, or of a TOML file by path.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset or file, if it is not TOML, or if a parameter is not allowed.
+    """
+    text = str(preset_or_file)
+    path = Path(text) if text.endswith(".toml") or "/" in text else preset_path(text)
+    return read(CoreConfig, path)

@@ -1,0 +1,129 @@
+"""The configuration of the engine: one frozen dataclass, cross-checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hdl.codec.coding import ELEMENT_BITS, largest_payload
+from hdl.codec.narrowing.rounding import NARROWED_BYTES
+from hdl.config.settings import BEAT_BYTES, PIPELINES, PRESETS, Settings, parameter, read
+
+__all__ = ["EngineConfig", "engine_preset_names", "engine_preset_path", "load_engine"]
+
+_PRESETS = PRESETS / "engine"
+_NARROWING_BLOCK = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig(Settings):
+    """What is fixed when an engine is built.
+
+    Raises
+    ------
+    TypeError
+        If a value has the wrong type.
+    ValueError
+        If a value is not allowed, alone or beside another; the message names what was given and what is allowed.
+    """
+
+    name: str = parameter("cdma_engine", "name of the top module", "a Verilog identifier")
+    about: str = parameter("", "one line saying what this configuration is for", "any text")
+    lanes: int = parameter(4, "memory controllers, each with a lane of its own", "1 to 16")
+    beat_bytes: int = parameter(32, "bytes of one transfer at a memory controller", "16, 32 or 64")
+    link_beat_bytes: int = parameter(32, "bytes of one transfer at the link", "16, 32 or 64, at least beat_bytes")
+    block_bytes: int = parameter(
+        4096, "raw bytes of a block: unit of interleave and of the raw fallback", "a power of two from 512 to 32768")
+    buffer_bytes: int = parameter(
+        12288, "packed bytes that a lane can hold, for each direction",
+        "a multiple of link_beat_bytes, at least twice block_bytes, at most 1048576")
+    address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", "32 to 64")
+    outstanding_reads: int = parameter(4, "read bursts that each port has on the way at most", "1 to 32")
+    queue_depth: int = parameter(8, "descriptors that each direction's queue holds", "8, 16, 32 or 64")
+    element_bits: tuple[int, ...] = parameter(
+        ELEMENT_BITS, "element sizes the lanes can code, chosen per descriptor", "one or more of 8, 16, 32")
+    raw_fallback: bool = parameter(
+        True, "leave blocks raw that coding would not shrink; costs a buffer of two blocks in each lane",
+        "true or false")
+    crc: bool = parameter(True, "compute the CRC-32C of the block stream, both ways", "true or false")
+    narrowing: bool = parameter(
+        False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
+        "true or false; needs 16 in element_bits, and block_bytes of 1024 or more")
+    pipeline: str = parameter("small", "pipeline of the lanes' cores: small or fast", "small or fast")
+    memories: str = parameter(
+        "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
+        "inferred or wrapped")
+
+    def __post_init__(self) -> None:
+        for name in ("name", "about"):
+            self._check_text(name)
+        self._check_name()
+        self._check_text("pipeline", PIPELINES)
+        self._check_text("memories", ("inferred", "wrapped"))
+        self._check_number("lanes", range(1, 17))
+        self._check_number("beat_bytes", BEAT_BYTES)
+        self._check_number("link_beat_bytes", BEAT_BYTES)
+        self._check_number("block_bytes", tuple(512 << k for k in range(7)))
+        self._check_number("buffer_bytes", range(1 << 20 | 1))
+        self._check_number("address_bits", range(32, 65))
+        self._check_number("outstanding_reads", range(1, 33))
+        self._check_number("queue_depth", (8, 16, 32, 64))
+        self._check_element_bits()
+        self._check_flag("raw_fallback")
+        self._check_flag("crc")
+        self._check_flag("narrowing")
+        if self.narrowing and 8 * NARROWED_BYTES not in self.element_bits:
+            raise ValueError(f"narrowing codes 16-bit elements: element_bits must have 16, not "
+                             f"{','.join(map(str, self.element_bits))}")
+        if self.narrowing and self.block_bytes < _NARROWING_BLOCK:
+            raise ValueError(f"narrowing halves blocks: block_bytes must be at least {_NARROWING_BLOCK}, not "
+                             f"{self.block_bytes}")
+        if self.link_beat_bytes < self.beat_bytes:
+            raise ValueError(f"link_beat_bytes must be at least beat_bytes, not {self.link_beat_bytes} beside "
+                             f"beat_bytes {self.beat_bytes}")
+        if self.buffer_bytes < 2 * self.block_bytes:
+            raise ValueError(f"buffer_bytes must be at least twice block_bytes, not {self.buffer_bytes} beside "
+                             f"block_bytes {self.block_bytes}")
+        if self.buffer_bytes % self.link_beat_bytes:
+            raise ValueError(f"buffer_bytes must be a multiple of link_beat_bytes, not {self.buffer_bytes} beside "
+                             f"link_beat_bytes {self.link_beat_bytes}")
+
+    @property
+    def element_bytes(self) -> tuple[int, ...]:
+        """The element sizes in bytes: the values that a descriptor may carry."""
+        return tuple(bits // 8 for bits in self.element_bits)
+
+    @property
+    def link_words(self) -> int:
+        """4-byte words of a link beat, the grain of the block stream."""
+        return self.link_beat_bytes // 4
+
+    @property
+    def largest_payload(self) -> int:
+        """Bytes of the longest payload of a block: dense, and coded in the smallest elements."""
+        return largest_payload(self.block_bytes, self.element_bytes)
+
+
+def engine_preset_names() -> list[str]:
+    """Names of the shipped presets of the engine, sorted."""
+    return sorted(path.stem for path in _PRESETS.glob("*.toml"))
+
+
+def engine_preset_path(name: str) -> Path:
+    """Path of a shipped preset's TOML file.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset.
+    """
+    if name not in engine_preset_names():
+        raise ValueError(f"no preset {name!r} of the engine: there are {', '.join(engine_preset_names())} "
+                         "(or give the path of a .toml file)")
+    return _PRESETS / f"{name}.toml"
+
+
+def load_engine(preset_or_file: str | Path) -> EngineConfig:
+    """The configuration of a preset by name, or of a TOML file by path; errors as :func:`hdl.config.core.load`."""
+    text = str(preset_or_file)
+    return read(EngineConfig, Path(text) if text.endswith(".toml") or "/" in text else engine_preset_path(text))

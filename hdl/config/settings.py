@@ -1,0 +1,140 @@
+"""What the configurations of cores and engine share: fields with help, changes by name, TOML files and presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from dataclasses import field
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from hdl.codec.coding import ELEMENT_BITS
+
+__all__ = ["BEAT_BYTES", "PIPELINES", "PRESETS", "Settings", "parameter", "read"]
+
+PRESETS = Path(__file__).parent / "presets"
+"""Where the shipped TOML files are."""
+
+BEAT_BYTES = (16, 32, 64)
+"""Bytes a stream transfer may carry."""
+
+PIPELINES = ("small", "fast")
+"""How deep a core is pipelined: for few registers and a short latency, or for a high clock."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_Own = TypeVar("_Own", bound="Settings")
+
+
+def parameter(default: Any, about: str, allowed: str) -> Any:
+    """A field of a configuration: its default, what it sets, and what is allowed."""
+    return field(default=default, metadata={"help": about, "allowed": allowed})
+
+
+class Settings:
+    """Named parameters that are checked when they are set.
+
+    Subclasses are frozen dataclasses whose fields come from :func:`parameter`; they check in ``__post_init__`` with
+    the methods below.
+    """
+
+    name: str
+    about: str
+
+    @classmethod
+    def fields(cls) -> dict[str, dataclasses.Field[Any]]:
+        """Every parameter by name; ``metadata`` holds ``help`` and ``allowed``."""
+        return {f.name: f for f in dataclasses.fields(cast(Any, cls))}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The resolved configuration as plain values, ready for JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value
+                for name, value in dataclasses.asdict(cast(Any, self)).items()}
+
+    def replace(self: _Own, **changes: Any) -> _Own:
+        """A copy with some parameters changed."""
+        unknown = sorted(set(changes) - set(self.fields()))
+        if unknown:
+            raise ValueError(f"unknown parameter {unknown[0]!r}: the parameters are {', '.join(self.fields())}")
+        return dataclasses.replace(cast(Any, self), **changes)
+
+    def with_settings(self: _Own, settings: list[str]) -> _Own:
+        """A copy with ``name=value`` texts of the command line applied; values are TOML (bare words are texts)."""
+        changes: dict[str, Any] = {}
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            if not equals:
+                raise ValueError(f"--set takes name=value, not {setting!r}: the names are {', '.join(self.fields())}")
+            changes[name.strip()] = _value(value.strip())
+        return self.replace(**changes)
+
+    def _check_text(self, name: str, choices: tuple[str, ...] = ()) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a text, not {value!r}")
+        if choices and value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+    def _check_name(self) -> None:
+        if not _NAME.match(self.name):
+            raise ValueError(
+                f"name must be a Verilog identifier (a letter, then letters, digits and _), not {self.name!r}")
+
+    def _check_flag(self, name: str) -> None:
+        if not isinstance(getattr(self, name), bool):
+            raise TypeError(f"{name} must be true or false, not {getattr(self, name)!r}")
+
+    def _check_number(self, name: str, choices: tuple[int, ...] | range) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be an integer, not {value!r}")
+        if value not in choices:
+            allowed = (f"{choices.start} to {choices.stop - 1}" if isinstance(choices, range)
+                       else f"one of {', '.join(map(str, choices))}")
+            raise ValueError(f"{name} must be {allowed}, not {value}")
+
+    def _check_element_bits(self) -> None:
+        bits: Any = getattr(self, "element_bits")  # noqa: B009
+        allowed = ", ".join(map(str, ELEMENT_BITS))
+        if isinstance(bits, int) and not isinstance(bits, bool):
+            bits = (bits,)
+        if not isinstance(bits, tuple | list):
+            raise TypeError(f"element_bits must be a list of integers, not {bits!r}")
+        for each in bits:
+            if isinstance(each, bool) or not isinstance(each, int) or each not in ELEMENT_BITS:
+                raise ValueError(f"element_bits must be one or more of {allowed}, not {each!r}")
+        if not bits:
+            raise ValueError(f"element_bits must name at least one element size of {allowed}, not none")
+        object.__setattr__(self, "element_bits", tuple(sorted(set(bits))))
+
+
+def _value(text: str) -> Any:
+    if re.fullmatch(r"\d+(\s*,\s*\d+)+", text):
+        text = f"[{text}]"
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def read(kind: type[_Own], path: Path) -> _Own:
+    """The configuration in a TOML file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, is not TOML, or sets what is not allowed; TypeError for a value of a wrong type.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"cannot read configuration {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from error
+    unknown = sorted(set(values) - set(kind.fields()))
+    if unknown:
+        raise ValueError(f"{path}: unknown parameter {unknown[0]!r}: the parameters are {', '.join(kind.fields())}")
+    try:
+        return kind(**values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{path}: {error}") from error

@@ -1,0 +1,140 @@
+"""Cutting requests into bursts that AXI4 allows."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+__all__ = ["CACHE", "INCR", "BurstSplitter", "burst_beats", "burst_layout", "fault_layout", "span_layout"]
+
+INCR = 1
+"""Addresses count up in a burst."""
+
+CACHE = 0b0011
+"""Modifiable and bufferable: interconnects may widen, narrow and cut the bursts."""
+
+_PAGE_BITS = 12         # no burst crosses 4 KiB
+_MOST_BEATS = 256       # of a burst
+
+
+def burst_beats(beat_bytes: int) -> int:
+    """Beats of a full-length burst: up to a 4 KiB boundary, and what AXI4 allows (IHI 0022, A3.4.1)."""
+    return min((1 << _PAGE_BITS) // beat_bytes, _MOST_BEATS)
+
+
+def span_layout(address_bits: int, length_bits: int) -> data.StructLayout:
+    """A request: ``bytes`` (1 or more) from ``address`` on, which is a multiple of the beat."""
+    return data.StructLayout({"address": address_bits, "bytes": length_bits})
+
+
+def burst_layout(address_bits: int, beat_bytes: int) -> data.StructLayout:
+    """A burst: where it starts, its beats less one, whether its request ends with it, and bytes of the request's last
+    beat (0 for a whole one)."""
+    return data.StructLayout({"address": address_bits, "len": 8, "last": 1, "tail": exact_log2(beat_bytes)})
+
+
+def fault_layout(address_bits: int) -> data.StructLayout:
+    """The first error response: ``resp``, and the ``address`` that its burst starts at; both count if ``valid``."""
+    return data.StructLayout({"valid": 1, "resp": 2, "address": address_bits})
+
+
+class BurstSplitter(wiring.Component):
+    """Cuts requests into bursts as long as they may be: up to the next 4 KiB boundary.
+
+    ::
+
+        i --> [page, offset, beats left] --> [length: to the end of the request, or of the page] --> o
+
+    Three cycles for a request of one burst, two for every further burst; a full-length burst takes the bus for 64 or
+    more, so the adders take a cycle of their own.
+
+    Parameters
+    ----------
+    address_bits, beat_bytes, length_bits : int
+        Bits of an address, bytes of a beat, bits of a request's length.
+
+    Members
+    -------
+    i : In(stream.Signature(span_layout(address_bits, length_bits)))
+        Requests.
+    o : Out(stream.Signature(burst_layout(address_bits, beat_bytes)))
+        Their bursts, in order. All of it comes from registers.
+    begin : In(1)
+        Another burst may be shown at ``o`` in the next cycle.
+    drop : In(1)
+        Forget requests instead, but for the burst that is shown.
+
+    Source: AMBA AXI and ACE (IHI 0022), A3.4.1: a burst must not cross a 4 KiB boundary.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int):
+        self._beat_bytes = beat_bytes
+        super().__init__({
+            "i": In(stream.Signature(span_layout(address_bits, length_bits))),
+            "o": Out(stream.Signature(burst_layout(address_bits, beat_bytes))),
+            "begin": In(1), "drop": In(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        shift = exact_log2(self._beat_bytes)
+        request = self.i.payload
+        # Beats left, less one, in beats and in pages' worth of beats.
+        beats = Signal(exact_log2(burst_beats(self._beat_bytes)), reset_less=True)
+        pages = Signal(max(0, len(request.bytes) - _PAGE_BITS), reset_less=True)
+        page = Signal(len(request.address) - _PAGE_BITS, reset_less=True)
+        offset = Signal.like(beats, reset_less=True)
+        length_less_one = Signal.like(beats, reset_less=True)
+        last = Signal(reset_less=True)
+        tail = Signal(shift, reset_less=True)
+        crossing = Signal(len(beats) + 1)
+        # A page's number is long: what its lower half carries into the upper one is found a cycle before it counts.
+        half = len(page) // 2
+        carry = Signal(reset_less=True)
+        ends = Signal()
+        m.d.comb += [
+            crossing.eq(beats + offset),
+            ends.eq((pages == 0) & ~crossing[-1]),
+            self.o.payload.address.eq(Cat(Const(0, shift), offset, page)),
+            self.o.payload.len.eq(length_less_one),
+            self.o.payload.last.eq(last),
+            self.o.payload.tail.eq(tail),
+        ]
+        with m.FSM():
+            with m.State("take"):
+                m.d.comb += self.i.ready.eq(1)
+                m.d.sync += [
+                    Cat(offset, page).eq(request.address[shift:]),
+                    Cat(beats, pages).eq((request.bytes - 1)[shift:len(request.bytes)]),
+                    tail.eq(request.bytes[:shift]),
+                ]
+                with m.If(self.i.valid):
+                    m.next = "cut"
+            with m.State("cut"):
+                m.d.sync += [
+                    length_less_one.eq(Mux(ends, beats, ~offset)),
+                    last.eq(ends),
+                    carry.eq(page[:half].all()),
+                ]
+                with m.If(self.drop):
+                    m.next = "take"
+                with m.Elif(self.begin):
+                    m.d.sync += [
+                        beats.eq(crossing[:-1]),
+                        pages.eq(Mux(crossing[-1], pages, pages - 1)),
+                    ]
+                    m.next = "give"
+            with m.State("give"):
+                m.d.comb += self.o.valid.eq(1)
+                with m.If(self.o.ready):
+                    m.d.sync += [page[:half].eq(page[:half] + 1), page[half:].eq(page[half:] + carry), offset.eq(0)]
+                    with m.If(last):
+                        m.next = "take"
+                    with m.Else():
+                        m.next = "cut"
+        return m

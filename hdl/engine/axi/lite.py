@@ -1,0 +1,113 @@
+"""An AXI4-Lite subordinate: the bus becomes one access at a time to registers."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.engine.axi.signature import Resp, axi_lite
+
+__all__ = ["AxiLite", "register_port"]
+
+
+def register_port(address_bits: int) -> wiring.Signature:
+    """Accesses to registers of 32 bits, as the bus side has them; the registers have ``In(register_port(...))``.
+
+    ``write`` or ``read`` is high for one cycle. ``address`` (of a word), ``write_data`` and ``write_strobe`` (a bit
+    per byte) are right from that cycle until ``ack``, which comes in the next cycle or later, for one cycle; beside
+    it are ``read_data`` and ``error`` (there is no such register). There is no other access until then.
+    """
+    return wiring.Signature({
+        "address": Out(address_bits - 2), "write": Out(1), "write_data": Out(32), "write_strobe": Out(4),
+        "read": Out(1), "ack": In(1), "read_data": In(32), "error": In(1),
+    })
+
+
+class AxiLite(wiring.Component):
+    """Turns AXI4-Lite into single accesses.
+
+    ::
+
+        aw --> [register] --+
+        w  --> [register] --+--> [turns, one at a time] --> port
+        ar --> [register] --+              |
+        b  <-------- [register] <----------+
+        r  <-------- [register] <----------+
+
+    Every channel has one place, so addresses and data may come in any order and at any distance, and all that goes to
+    the bus comes from registers. A write goes when it has address and data and the response before it was taken, a
+    read alike; they take turns, because the next one of a kind is never there when one has just gone. The two lowest
+    bits of an address are not read.
+
+    Latency: with an acknowledgement in the next cycle, the response comes 4 cycles after the last of the request.
+
+    Parameters
+    ----------
+    address_bits : int
+        Bits of a byte address.
+
+    Members
+    -------
+    bus : In(axi_lite(address_bits))
+        The bus. ``SLVERR`` tells that there is no such register.
+    port : Out(register_port(address_bits))
+        The registers.
+
+    Source: AMBA AXI and ACE (IHI 0022), A3.3 (dependencies between channels), B1 (AXI4-Lite).
+    """
+
+    def __init__(self, address_bits: int):
+        super().__init__({"bus": In(axi_lite(address_bits)), "port": Out(register_port(address_bits))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bus, port = self.bus, self.port
+        places = {}
+        for channel, parts in (("aw", (bus.awaddr[2:],)), ("w", (bus.wdata, bus.wstrb)), ("ar", (bus.araddr[2:],))):
+            full = Signal(name=f"{channel}_full")
+            held = Signal(len(Cat(parts)), name=f"{channel}_held", reset_less=True)
+            m.d.comb += getattr(bus, f"{channel}ready").eq(~full)
+            with m.If(~full):
+                m.d.sync += [full.eq(getattr(bus, f"{channel}valid")), held.eq(Cat(parts))]
+            places[channel] = full, held
+
+        writes = Signal()
+        may_write = Signal()
+        may_read = Signal()
+        m.d.comb += [
+            may_write.eq(places["aw"][0] & places["w"][0] & ~bus.bvalid),
+            may_read.eq(places["ar"][0] & ~bus.rvalid),
+            port.address.eq(Mux(writes, places["aw"][1], places["ar"][1])),
+            Cat(port.write_data, port.write_strobe).eq(places["w"][1]),
+        ]
+        write_error = Signal(reset_less=True)
+        read_error = Signal(reset_less=True)
+        read_data = Signal(32, reset_less=True)
+        m.d.comb += [
+            bus.bresp.eq(Mux(write_error, Resp.SLVERR, Resp.OKAY)),
+            bus.rresp.eq(Mux(read_error, Resp.SLVERR, Resp.OKAY)),
+            bus.rdata.eq(read_data),
+        ]
+        with m.If(bus.bready):
+            m.d.sync += bus.bvalid.eq(0)
+        with m.If(bus.rready):
+            m.d.sync += bus.rvalid.eq(0)
+        with m.FSM():
+            with m.State("wait"):
+                with m.If(may_write | may_read):
+                    m.d.sync += writes.eq(may_write)
+                    m.next = "go"
+            with m.State("go"):
+                m.d.comb += [port.write.eq(writes), port.read.eq(~writes)]
+                m.next = "ack"
+            with m.State("ack"):
+                with m.If(port.ack):
+                    with m.If(writes):
+                        m.d.sync += [bus.bvalid.eq(1), write_error.eq(port.error),
+                                     places["aw"][0].eq(0), places["w"][0].eq(0)]
+                    with m.Else():
+                        m.d.sync += [bus.rvalid.eq(1), read_error.eq(port.error), read_data.eq(port.read_data),
+                                     places["ar"][0].eq(0)]
+                    m.next = "wait"
+        return m

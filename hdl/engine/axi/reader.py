@@ -1,0 +1,141 @@
+"""An AXI4 read master: requests in, packets of beats out."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.common.beat import beat_layout, beat_stream
+from hdl.common.bits import thermometer
+from hdl.common.fifo import StreamFifo
+from hdl.engine.axi.bursts import CACHE, INCR, BurstSplitter, burst_layout, fault_layout, span_layout
+from hdl.engine.axi.signature import axi_read
+
+__all__ = ["AxiReader"]
+
+
+class AxiReader(wiring.Component):
+    """Reads whatever it is asked for, with several bursts on the way.
+
+    ::
+
+             +-----+
+        i -->| cut |----+---> ar            the splitter's registers are the port's
+             +-----+    |
+                        +--> [FIFO] --+
+                                      v
+        r ------------------------> [count, check] --> [register] --> o, fault
+
+    Latency: ``arvalid`` rises 2 cycles after a request was taken, a beat comes out 1 cycle after it came in.
+    Throughput: one beat per cycle across bursts and requests. A request takes 3 cycles of the request channel, and 2
+    more for every burst behind its first, so requests of one or two beats that follow each other are slower.
+
+    ``rready`` is a function of registers and of ``o.ready``. Nothing is taken while no burst is on the way, and
+    ``rlast`` and ``rid`` are not read: bursts come in order, with the beats that were asked for.
+
+    Parameters
+    ----------
+    address_bits, beat_bytes, length_bits : int
+        Bits of an address, bytes of a beat, bits of a request's length.
+    outstanding : int
+        Bursts on the way at most.
+
+    Members
+    -------
+    i : In(stream.Signature(span_layout(address_bits, length_bits)))
+        Requests: at least one byte, from a multiple of the beat on.
+    o : Out(beat_stream(beat_bytes))
+        One packet for each request, in order; ``keep`` is right on every beat.
+    axi : Out(axi_read(address_bits, beat_bytes))
+        The memory.
+    stop : In(1)
+        Begin nothing new, drop what comes.
+    idle : Out(1)
+        No burst is on the way. Requests may wait, unless stopped.
+    fault : Out(fault_layout(address_bits))
+        The first error response; the beat it came with and all later ones do not come out, and the unit is as if
+        stopped, until reset.
+
+    Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, responses).
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int):
+        self._sizes = address_bits, beat_bytes, length_bits
+        self._outstanding = outstanding
+        super().__init__({
+            "i": In(stream.Signature(span_layout(address_bits, length_bits))),
+            "o": Out(beat_stream(beat_bytes)),
+            "axi": Out(axi_read(address_bits, beat_bytes)),
+            "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(address_bits)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        address_bits, beat_bytes, length_bits = self._sizes
+        axi = self.axi
+        m.submodules.splitter = splitter = BurstSplitter(address_bits, beat_bytes, length_bits)
+        # It holds `outstanding` bursts: one of them in its output register.
+        m.submodules.open = open_ = StreamFifo(burst_layout(address_bits, beat_bytes), self._outstanding - 1)
+        wiring.connect(m, wiring.flipped(self.i), splitter.i)
+        faulty = Signal()
+        fault = Signal(fault_layout(address_bits), reset_less=True)
+        halted = Signal()
+        m.d.comb += [
+            halted.eq(self.stop | faulty),
+            self.fault.eq(fault),
+            self.fault.valid.eq(faulty),
+        ]
+
+        # Requests: entered into the FIFO in the first cycle that they are shown.
+        shown = Signal()
+        m.d.comb += [
+            splitter.begin.eq(open_.i.ready),
+            splitter.drop.eq(halted),
+            axi.arvalid.eq(splitter.o.valid),
+            axi.araddr.eq(splitter.o.payload.address),
+            axi.arlen.eq(splitter.o.payload.len),
+            axi.arsize.eq(exact_log2(beat_bytes)),
+            axi.arburst.eq(INCR),
+            axi.arcache.eq(CACHE),
+            splitter.o.ready.eq(axi.arready),
+            open_.i.valid.eq(splitter.o.valid & ~shown),
+            open_.i.payload.eq(splitter.o.payload),
+        ]
+        m.d.sync += shown.eq(splitter.o.valid & ~axi.arready)
+
+        # Responses: counted, so that a memory whose rlast is wrong cannot shift packets.
+        burst = open_.o.payload
+        count = Signal(8)
+        ends = Signal()
+        taken = Signal()
+        held = Signal()
+        beat = Signal(beat_layout(beat_bytes), reset_less=True)
+        m.d.comb += [
+            axi.rready.eq(open_.o.valid & (~held | self.o.ready | halted)),
+            taken.eq(axi.rvalid & axi.rready),
+            ends.eq(count == burst.len),
+            open_.o.ready.eq(taken & ends),
+            self.o.valid.eq(held),
+            self.o.payload.eq(beat),
+            self.idle.eq(~axi.arvalid & (open_.level == 0)),
+        ]
+        with m.If(taken):
+            m.d.sync += count.eq(Mux(ends, 0, count + 1))
+        # What is shown stays until it is taken, so an error may be seen before that.
+        with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
+            m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
+        closes = ends & burst.last
+        with m.If(~held | self.o.ready):
+            m.d.sync += [
+                held.eq(taken & ~axi.rresp[1] & ~halted),
+                beat.data.eq(axi.rdata),
+                beat.last.eq(closes),
+                beat.keep.eq(Mux(closes & (burst.tail != 0), thermometer(burst.tail, beat_bytes),
+                                 (1 << beat_bytes) - 1)),
+            ]
+        return m

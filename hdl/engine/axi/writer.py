@@ -1,0 +1,166 @@
+"""An AXI4 write master: requests and beats in, bursts out, responses counted."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.common.beat import beat_stream
+from hdl.common.bits import thermometer
+from hdl.common.fifo import StreamFifo
+from hdl.engine.axi.bursts import CACHE, INCR, BurstSplitter, fault_layout, span_layout
+from hdl.engine.axi.signature import axi_write
+
+__all__ = ["AxiWriter"]
+
+
+class AxiWriter(wiring.Component):
+    """Writes exactly the bytes it is asked to, with several bursts on the way.
+
+    ::
+
+             +-----+
+        i -->| cut |----+----------------------> aw      the splitter's registers are the port's
+             +-----+    | a cycle before its first beat
+                        v
+        data --> [count, strobe] --> [register] --> w
+                        |
+                        +--> [FIFO of addresses] --+
+                                                   v
+        b -----------------------------------------+--> fault
+
+    Latency: ``awvalid`` rises 1 cycle after the first beat of a burst was there, which is 2 cycles after its request at
+    the earliest, and ``wvalid`` in the next; other beats take 1 cycle. A memory that takes no beat before its address
+    so loses no cycle. Throughput: one beat per cycle across bursts and requests, if ``awready`` comes 3 cycles before
+    the end of a burst. A request takes 4 cycles of the request channel, and 3 more for every burst behind its first,
+    so requests of up to 3 beats that follow each other are slower.
+
+    ``data.ready`` is a function of registers, ``stop`` and ``wready``; ``bready`` of registers. ``wvalid`` never waits
+    for ``awready``, but for the one of the burst before. An address may go out before the data of its burst are there,
+    while the burst before ends.
+
+    Parameters
+    ----------
+    address_bits, beat_bytes, length_bits : int
+        Bits of an address, bytes of a beat, bits of a request's length.
+    outstanding : int
+        Bursts on the way at most.
+
+    Members
+    -------
+    i : In(stream.Signature(span_layout(address_bits, length_bits)))
+        Requests: at least one byte, to a multiple of the beat on.
+    data : In(beat_stream(beat_bytes))
+        As many beats as a request's bytes take; ``keep`` and ``last`` are not read. None is taken before its request.
+    axi : Out(axi_write(address_bits, beat_bytes))
+        The memory.
+    stop : In(1)
+        Begin nothing new, drop what comes; a burst that was begun is completed with beats that write nothing.
+    idle : Out(1)
+        Nothing is on the way; and unless the unit is stopped, no request is being worked on.
+    fault : Out(fault_layout(address_bits))
+        The first error response; the unit is as if stopped, until reset.
+
+    Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, strobes, responses).
+    """
+
+    i: stream.Interface
+    data: stream.Interface
+
+    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int):
+        self._sizes = address_bits, beat_bytes, length_bits
+        self._outstanding = outstanding
+        super().__init__({
+            "i": In(stream.Signature(span_layout(address_bits, length_bits))),
+            "data": In(beat_stream(beat_bytes)),
+            "axi": Out(axi_write(address_bits, beat_bytes)),
+            "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(address_bits)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        address_bits, beat_bytes, length_bits = self._sizes
+        shift = exact_log2(beat_bytes)
+        axi = self.axi
+        m.submodules.splitter = splitter = BurstSplitter(address_bits, beat_bytes, length_bits)
+        # It holds `outstanding` addresses: one of them in its output register.
+        m.submodules.open = open_ = StreamFifo(address_bits - shift, self._outstanding - 1)
+        wiring.connect(m, wiring.flipped(self.i), splitter.i)
+        burst = splitter.o.payload
+        faulty = Signal()
+        fault = Signal(fault_layout(address_bits), reset_less=True)
+        halted = Signal()
+        asks = Signal()             # the splitter's burst is shown at the port
+        more = Signal()             # beats of a burst are to come
+        left = Signal(8, reset_less=True)
+        final = Signal(reset_less=True)
+        tail = Signal(shift, reset_less=True)
+        begins = Signal()
+        last = Signal()
+        free = Signal()
+        moves = Signal()
+        held = Signal()
+        beat = Signal(data.StructLayout({"data": 8 * beat_bytes, "strobe": beat_bytes, "last": 1}), reset_less=True)
+        m.d.comb += [
+            halted.eq(self.stop | faulty),
+            self.fault.eq(fault),
+            self.fault.valid.eq(faulty),
+            free.eq(~held | axi.wready),
+            # The address goes out a cycle before the first beat, while the last beat of the burst before does.
+            begins.eq(splitter.o.valid & ~asks & open_.i.ready & ~halted & Mux(more, moves & last, self.data.valid)),
+            moves.eq(more & free & (self.data.valid | halted)),
+            self.data.ready.eq(halted | (free & more)),
+        ]
+
+        # Requests: the splitter shows a burst until it may go, and then at the port until it is taken.
+        m.d.comb += [
+            splitter.begin.eq(1),
+            splitter.drop.eq(halted),
+            splitter.o.ready.eq(Mux(asks, axi.awready, halted)),
+            open_.i.valid.eq(begins),
+            open_.i.payload.eq(burst.address[shift:]),
+            axi.awvalid.eq(asks),
+            axi.awaddr.eq(burst.address),
+            axi.awlen.eq(burst.len),
+            axi.awsize.eq(shift),
+            axi.awburst.eq(INCR),
+            axi.awcache.eq(CACHE),
+        ]
+        m.d.sync += asks.eq(begins | (asks & ~axi.awready))
+
+        # Beats.
+        partial = Signal()
+        m.d.comb += [
+            last.eq(left == 0),
+            partial.eq(last & final & (tail != 0)),
+            axi.wvalid.eq(held),
+            axi.wdata.eq(beat.data),
+            axi.wstrb.eq(beat.strobe),
+            axi.wlast.eq(beat.last),
+        ]
+        with m.If(begins):
+            m.d.sync += [more.eq(1), left.eq(burst.len), final.eq(burst.last), tail.eq(burst.tail)]
+        with m.Elif(moves):
+            m.d.sync += [more.eq(~last), left.eq(left - 1)]
+        with m.If(free):
+            m.d.sync += held.eq(moves)
+        with m.If(moves):
+            m.d.sync += [
+                beat.data.eq(self.data.payload.data),
+                beat.last.eq(last),
+                beat.strobe.eq(Mux(partial, thermometer(tail, beat_bytes), (1 << beat_bytes) - 1)
+                               & (~halted).replicate(beat_bytes)),
+            ]
+
+        # Responses come in the order of the requests: all have the same identifier.
+        m.d.comb += [
+            axi.bready.eq(open_.o.valid),
+            open_.o.ready.eq(axi.bvalid),
+            self.idle.eq((splitter.i.ready | halted) & ~asks & ~held & ~more & (open_.level == 0)),
+        ]
+        with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~faulty):
+            m.d.sync += [faulty.eq(1), fault.resp.eq(axi.bresp),
+                         fault.address.eq(Cat(Const(0, shift), open_.o.payload))]
+        return m

@@ -1,0 +1,142 @@
+"""Registers on the bus: who is asked, what may be done, and what is answered."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.lite import register_port
+from hdl.engine.control.store import Command, command_port
+from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, Access, Home, Register, registers
+
+__all__ = ["Bank", "fields_layout"]
+
+_KEPT = {Home.WINDOW: Command.WINDOW, Home.SNAPSHOT: Command.SNAPSHOT}
+
+
+def fields_layout(register: Register) -> data.FlexibleLayout:
+    """The 32 bits of a register as a record of its fields."""
+    return data.FlexibleLayout(32, {field.name.lower(): data.Field(field.width, field.lsb)
+                                    for field in register.fields})
+
+
+class Bank(wiring.Component):
+    """Decodes accesses by the register table.
+
+    ::
+
+        port --> [decode] --+--> written (a bit for each register that logic keeps)
+                            +--> command --> (store)
+                            +--> [choose] --> [register] --> port
+
+    An access is an error, and does nothing, if there is no such register, if it is written but read only, if not all
+    four bytes are written, or if the register's owner refuses.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What is built.
+
+    Members
+    -------
+    port : In(register_port(12))
+        The bus.
+    values : In
+        Fields of each register that logic keeps and that can be read, by its name in small letters.
+    written : Out
+        A bit for each register that logic keeps and that can be written, in the one cycle of the write.
+    data : Out(32)
+        What is written, in that cycle.
+    refuse : In(1)
+        In that cycle: the write cannot be done.
+    push, count : In(1)
+        In that cycle: the store is to push a window, or to take a snapshot or clear counters.
+    completion : In(data.ArrayLayout(32, 2))
+        The completions' words that were asked for one cycle before, with the lowest bits of ``port.address``.
+    command : Out(command_port())
+        To the store.
+    idle : Out(1)
+        No access goes on.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._table = registers(config)
+        logic = [register for register in self._table if register.home is Home.LOGIC]
+        super().__init__({
+            "port": In(register_port(ADDRESS_BITS)),
+            "values": In(data.StructLayout({
+                register.name.lower(): fields_layout(register) for register in logic
+                if register.access is not Access.WO})),
+            "written": Out(data.StructLayout({
+                register.name.lower(): 1 for register in logic if register.access is not Access.RO})),
+            "data": Out(32), "refuse": In(1), "push": In(1), "count": In(1),
+            "completion": In(data.ArrayLayout(32, len(DIRECTIONS))),
+            "command": Out(command_port()), "idle": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        port, command = self.port, self.command
+        writes = Signal()
+        known = Signal()
+        allowed = Signal()
+        shown = Signal(32)
+        kept = Signal()
+        kind = Signal(Command)
+        asked = Signal(Command)
+        direction = port.address[exact_log2(2 << PAGE_BITS) - 2]
+        now = Signal()
+        m.d.comb += [
+            self.data.eq(port.write_data),
+            allowed.eq(known & (~writes | port.write_strobe.all()) & ~self.refuse),
+            command.kind.eq(kind),
+            command.direction.eq(direction),
+            command.word.eq(port.address),
+            command.write.eq(writes),
+            command.write_data.eq(port.write_data),
+            Cat(command.snapshot, command.clear).eq(port.write_data),
+        ]
+        with m.Switch(port.address):
+            for register in self._table:
+                name = register.name.lower()
+                with m.Case(register.offset // 4):
+                    m.d.comb += known.eq(~writes if register.access is Access.RO else 1)
+                    if register.home is Home.CONSTANT:
+                        m.d.comb += shown.eq(register.reset)
+                    elif register.home is Home.COMPLETION:
+                        m.d.comb += shown.eq(self.completion[direction])
+                    elif register.home in _KEPT:
+                        m.d.comb += [kept.eq(1), asked.eq(_KEPT[register.home])]
+                    else:
+                        if register.access is not Access.WO:
+                            m.d.comb += shown.eq(Value.cast(self.values[name]))
+                        if register.access is not Access.RO:
+                            m.d.comb += self.written[name].eq(now & writes & port.write_strobe.all())
+        with m.FSM() as fsm:
+            m.d.comb += self.idle.eq(fsm.ongoing("wait") & ~port.write & ~port.read)
+            with m.State("wait"):
+                m.d.sync += writes.eq(port.write)
+                with m.If(port.write | port.read):
+                    m.next = "decode"
+            with m.State("decode"):
+                m.d.comb += now.eq(1)
+                m.d.sync += [
+                    port.read_data.eq(shown),
+                    port.error.eq(~allowed),
+                    kind.eq(Mux(self.push, Command.PUSH, Mux(self.count, Command.COUNT, asked))),
+                ]
+                m.next = "answer"
+                with m.If(allowed & (kept | self.push | self.count)):
+                    m.next = "ask"
+            with m.State("ask"):
+                m.d.comb += command.valid.eq(1)
+                with m.If(command.done):
+                    m.d.sync += port.read_data.eq(command.read_data)
+                    m.next = "answer"
+            with m.State("answer"):
+                m.d.comb += port.ack.eq(1)
+                m.next = "wait"
+        return m

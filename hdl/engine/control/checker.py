@@ -1,0 +1,231 @@
+"""Checks of a descriptor: word by word, into a transfer or the reason why there is none."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
+from hdl.config.engine import EngineConfig
+from hdl.engine.control.descriptor import Operation, descriptor_layout, flags_layout
+from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
+
+__all__ = ["Checker"]
+
+_HIGH_BITS = LENGTH_BITS - 32
+_ORDER = (0, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12, 1)
+"""Words as they are read: lengths before what they are added to, and at the end what is not added, since sums are known
+two steps late."""
+_STATUS = (Status.BAD_OPERATION, Status.BAD_ELEMENT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
+           Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
+
+
+def _step(field: str, word: int = 0) -> int:
+    """The step at which a word of a field comes."""
+    return _ORDER.index(descriptor_layout()[field].offset // 32 + word)
+
+
+class Checker(wiring.Component):
+    """Reads a descriptor, one word in a cycle, and checks it with one 32-bit adder.
+
+    ::
+
+        word --> (queue) --> data --> [word] --+--> fields of the transfer
+                                               +--> [addends] --> [sum] --> ends of source and destination --+
+                                               +--> failures, one bit each <---------------------------------+
+                                                       +--> the first one: status
+
+    Latency: ``done`` comes 19 cycles after ``start``.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What is built, so what a descriptor may ask for.
+    operation : Operation
+        What descriptors of this queue must ask for.
+
+    Members
+    -------
+    start : In(1)
+        One cycle: a descriptor is there.
+    word : Out(4)
+        Word to read; ``data`` shows it one cycle later.
+    data : In(32)
+        That word.
+    done : Out(1)
+        One cycle: all is known, and stays so until the next start.
+    status : Out(Status)
+        OK, or the first check that failed, in the order of the table in this file.
+    request : Out(request_layout(config))
+        The transfer.
+    tag, operation, interrupt : Out
+        What the completion needs of the descriptor.
+    """
+
+    def __init__(self, config: EngineConfig, operation: Operation):
+        self._config = config
+        self._operation = operation
+        super().__init__({
+            "start": In(1), "word": Out(4), "data": In(32), "done": Out(1), "status": Out(Status),
+            "request": Out(request_layout(config)), "tag": Out(32), "operation": Out(8), "interrupt": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        offload = self._operation is Operation.OFFLOAD
+        request = Signal(request_layout(config), reset_less=True)
+        tag = Signal(32, reset_less=True)
+        operation = Signal(8, reset_less=True)
+        interrupt = Signal(reset_less=True)
+        fails = Signal(data.StructLayout({status.name: 1 for status in _STATUS}), reset_less=True)
+        m.d.comb += [self.request.eq(request), self.tag.eq(tag), self.operation.eq(operation),
+                     self.interrupt.eq(interrupt)]
+
+        # Words come two steps after their numbers went out; their sums are known two steps later still.
+        step = Signal(range(len(_ORDER)))
+        steps = {"asks": step}
+        works = {"asks": Signal(name="asks")}
+        for earlier, later in pairwise(("asks", "comes", "there", "adds", "added")):
+            steps[later] = Signal.like(step, name=f"step_{later}", reset_less=True)
+            works[later] = Signal(name=later)
+            m.d.sync += [steps[later].eq(steps[earlier]), works[later].eq(works[earlier])]
+        asks, there = works["asks"], works["there"]
+        word = Signal(32, reset_less=True)
+        m.d.comb += self.word.eq(Array(_ORDER)[step])
+        m.d.sync += [
+            asks.eq(self.start | (asks & (step != len(_ORDER) - 1))),
+            self.done.eq(there & ~works["comes"]),
+        ]
+        with m.If(asks):
+            m.d.sync += step.eq(step + 1)
+        with m.If(works["comes"]):
+            m.d.sync += word.eq(self.data)
+        zero = Signal()
+        was_zero = Signal(reset_less=True)
+        m.d.comb += zero.eq(word == 0)
+        m.d.sync += was_zero.eq(zero)
+
+        def length_fails(name: str, misfits: Value) -> tuple[list[Value], list[Value]]:
+            """Statements for the two words of a length; ``misfits`` is about the first."""
+            fail = fails[name]
+            return [fail.eq(misfits)], [fail.eq(fail | word[_HIGH_BITS:].any() | (zero & was_zero))]
+
+        high = config.address_bits - 32
+        added = Signal(32)          # what is added to this word, or the complement of it is
+        second = Signal()           # to the upper half of something
+        subtracts = Signal()
+        with m.If(self.start):
+            m.d.sync += fails.BAD_RESERVED.eq(0)
+        with m.If(there), m.Switch(steps["there"]):
+            with m.Case(_step("operation")):
+                self._head(m, word, request, fails, operation, interrupt)
+            with m.Case(_step("tag")):
+                m.d.sync += tag.eq(word)
+            for half in range(3):
+                with m.Case(_step("reserved", half)):
+                    m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
+
+            low, rest = length_fails("BAD_RAW_BYTES", Mux(
+                request.element[2] | (request.narrow != Narrowing.NONE), word[:2].any(),
+                request.element[1] & word[0]))
+            with m.Case(_step("raw_bytes")):
+                m.d.sync += [request.raw_bytes[:32].eq(word), low]
+            with m.Case(_step("raw_bytes", 1)):
+                m.d.sync += [request.raw_bytes[32:].eq(word), rest]
+
+            low, rest = length_fails("BAD_PACKED_BYTES", word[:2].any())
+            with m.Case(_step("packed_bytes")):
+                m.d.sync += fails.BAD_PACKED_BYTES.eq(~zero) if offload else [
+                    request.packed_bytes[:32].eq(word), low]
+            with m.Case(_step("packed_bytes", 1)):
+                m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
+                    request.packed_bytes[32:].eq(word), rest]
+
+            length = request.raw_bytes if offload else request.packed_bytes
+            for name, field, unit, behind in (
+                    ("BAD_SOURCE", "source", config.block_bytes if offload else config.link_beat_bytes, length),
+                    ("BAD_DESTINATION", "destination",
+                     config.link_beat_bytes if offload else config.block_bytes,
+                     Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
+                with m.Case(_step(field)):
+                    m.d.comb += added.eq(behind[:32])
+                    m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
+                with m.Case(_step(field, 1)):
+                    m.d.comb += [added.eq(behind[32:]), second.eq(1)]
+                    m.d.sync += [request[field][32:].eq(word), fails[name].eq(fails[name] | word[high:].any())]
+
+            # The capacity is added to the destination, or subtracted from the raw length.
+            minuend = request.destination if offload else request.raw_bytes
+            with m.Case(_step("capacity")):
+                m.d.comb += [added.eq(minuend[:32]), subtracts.eq(not offload)]
+                m.d.sync += request.capacity[:32].eq(word)
+            with m.Case(_step("capacity", 1)):
+                m.d.comb += [added.eq(minuend[32:]), second.eq(1), subtracts.eq(not offload)]
+                m.d.sync += request.capacity[32:].eq(word)
+                with m.If(word[_HIGH_BITS:].any()):
+                    m.d.sync += request.capacity.eq((1 << LENGTH_BITS) - 1)
+            with m.Case(_step("crc")):
+                m.d.sync += request.crc.eq(word)
+
+        # Sums of 64 bits in two steps: what the first leaves for the second is a carry, and whether it was zero.
+        addends = [Signal(32, name=f"addend_{k}", reset_less=True) for k in range(2)]
+        seconds = Signal(reset_less=True)
+        total = Signal(33, reset_less=True)
+        inexact = Signal(reset_less=True)
+        beyond = Signal()           # the sum is larger than the first address that was not built
+        m.d.comb += beyond.eq(total[high + 1:].any() | (total[high] & (total[:high].any() | inexact)))
+        m.d.sync += [
+            addends[0].eq(word ^ subtracts.replicate(32)),
+            addends[1].eq(added),
+            seconds.eq(second),
+            total.eq(addends[0] + addends[1] + (total[32] & seconds)),
+            inexact.eq(total[:32].any()),
+        ]
+        with m.If(works["added"]), m.Switch(steps["added"]):
+            for name, field in (("BAD_SOURCE", "source"), ("BAD_DESTINATION", "destination")):
+                with m.Case(_step(field, 1)):
+                    m.d.sync += fails[name].eq(fails[name] | beyond)
+            with m.Case(_step("capacity", 1)):
+                if offload:
+                    m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | beyond),
+                                 fails.DESTINATION_TOO_SMALL.eq(0)]
+                else:
+                    m.d.sync += fails.DESTINATION_TOO_SMALL.eq(total[32])
+        for status in reversed(_STATUS):
+            with m.If(fails[status.name]):
+                m.d.comb += self.status.eq(status)
+        return m
+
+    def _head(self, m: Module, word: Signal, request: data.View, fails: data.View, operation: Signal,
+              interrupt: Signal) -> None:
+        """The first word: operation, element size and flags."""
+        config = self._config
+        offload = self._operation is Operation.OFFLOAD
+        flags = data.View(flags_layout(), word[16:])
+        if offload:
+            misplaced = flags.check_crc | (flags.leave_raw & (flags.no_fallback if config.raw_fallback else 1))
+        else:
+            misplaced = flags.no_fallback | flags.leave_raw | (0 if config.crc else flags.check_crc)
+        narrows = flags.narrow != Narrowing.NONE
+        if config.narrowing:
+            misplaced |= narrows & ((Value.cast(flags.narrow) > max(each.value for each in Narrowing))
+                                    | (word[8:16] != NARROWED_BYTES))
+            m.d.sync += request.narrow.eq(flags.narrow)
+        else:
+            misplaced |= narrows
+        m.d.sync += [
+            operation.eq(word[:8]),
+            interrupt.eq(flags.interrupt),
+            request.element.eq(word[8:]),
+            request.fallback.eq(~flags.no_fallback if config.raw_fallback else 0),
+            request.leave_raw.eq(flags.leave_raw),
+            request.check_crc.eq(flags.check_crc),
+            fails.BAD_OPERATION.eq(word[:8] != self._operation.value),
+            fails.BAD_ELEMENT.eq(~Cat(word[8:16] == size for size in config.element_bytes).any()),
+            fails.BAD_FLAGS.eq(flags.undefined.any() | misplaced),
+        ]

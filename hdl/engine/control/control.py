@@ -1,0 +1,227 @@
+"""Control: everything between the registers and the data paths."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.lite import AxiLite
+from hdl.engine.axi.signature import axi_lite, axi_read
+from hdl.engine.control.bank import Bank, fields_layout
+from hdl.engine.control.channel import Channel
+from hdl.engine.control.descriptor import Operation
+from hdl.engine.control.fetcher import Fetcher
+from hdl.engine.control.ring import Ring
+from hdl.engine.control.store import Store
+from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, registers
+from hdl.engine.transfer.events import events_layout
+from hdl.engine.transfer.records import request_layout, result_layout
+
+__all__ = ["Control"]
+
+
+class Control(wiring.Component):
+    """Registers, descriptor queues and rings, completions, counters and the interrupt.
+
+    ::
+
+        bus --> AxiLite --> bank --+--> store --+--> channel (offload)  <--> offload_request, offload_result
+                                   |      ^     +--> channel (prefetch) <--> prefetch_request, prefetch_result
+                                   +--> rings
+                                          |
+        fetch <---------------------- fetcher
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What is built.
+
+    Members
+    -------
+    bus : In(axi_lite(12))
+        Registers: :mod:`hdl.engine.control.table`.
+    irq : Out(1)
+        Level: a bit is set in IRQ_STATUS and in IRQ_ENABLE.
+    fetch : Out(axi_read(address_bits, link_beat_bytes))
+        Link memory, for the descriptor rings; aligned reads of 64 bytes.
+    offload_request, prefetch_request : Out(stream.Signature(request_layout(config)))
+        Checked transfers, one at a time in each direction.
+    offload_result, prefetch_result : In(stream.Signature(result_layout(config)))
+        What became of them. Payloads do not change while ``ready`` is low.
+    offload_abort, prefetch_abort : Out(1)
+        Level, until the result of the transfer came.
+    offload_events, prefetch_events : In(events_layout(config))
+        For the counters.
+    soft_reset : Out(1)
+        One cycle: both directions are idle, and all that is in here starts anew.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        members: dict[str, wiring.Member] = {}
+        for name in DIRECTIONS:
+            members |= {
+                f"{name}_request": Out(stream.Signature(request_layout(config))),
+                f"{name}_result": In(stream.Signature(result_layout(config))),
+                f"{name}_abort": Out(1), f"{name}_events": In(events_layout(config)),
+            }
+        super().__init__({
+            "bus": In(axi_lite(ADDRESS_BITS)), "irq": Out(1),
+            "fetch": Out(axi_read(config.address_bits, config.link_beat_bytes)), "soft_reset": Out(1), **members})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        renew = ResetInserter(self.soft_reset)
+        m.submodules.lite = lite = AxiLite(ADDRESS_BITS)
+        m.submodules.bank = bank = Bank(config)
+        store, fetcher = Store(config), Fetcher(config)
+        m.submodules.store = renew(store)
+        m.submodules.fetcher = renew(fetcher)
+        wiring.connect(m, wiring.flipped(self.bus), lite.bus)
+        wiring.connect(m, lite.port, bank.port)
+        wiring.connect(m, bank.command, store.command)
+        wiring.connect(m, fetcher.axi, wiring.flipped(self.fetch))
+        wiring.connect(m, fetcher.fill, store.fill)
+        m.d.comb += [
+            store.push.eq(fetcher.push),
+            store.push_direction.eq(fetcher.direction),
+            fetcher.pushed.eq(store.pushed),
+        ]
+
+        resetting = Signal()
+        channels = []
+        refusals: list[Value] = []      # by direction, in the order of the fields of REFUSED
+        pushes: list[Value] = []
+        counts: list[Value] = []
+        for number, name in enumerate(DIRECTIONS):
+            channel, ring = Channel(config, Operation[name.upper()]), Ring(config)
+            m.submodules[f"{name}_channel"] = renew(channel)
+            m.submodules[f"{name}_ring"] = renew(ring)
+            channels.append(channel)
+            wiring.connect(m, channel.request, wiring.flipped(getattr(self, f"{name}_request")))
+            wiring.connect(m, wiring.flipped(getattr(self, f"{name}_result")), channel.result)
+            m.d.comb += getattr(self, f"{name}_abort").eq(channel.aborting)
+            self._join(m, number, channel, store, getattr(self, f"{name}_events"))
+            taken = Signal(range(config.queue_depth + 1), name=f"{name}_taken")
+            m.d.comb += [
+                taken.eq(channel.level + ring.reading),
+                fetcher.rings[number].eq(ring.values),
+                fetcher.pending[number].eq(
+                    ring.pending & ~channel.level[-1] & ~channel.unread_waits & ~resetting & bank.idle),
+                Cat(ring.begin, ring.advance, ring.fail).eq(
+                    Cat(fetcher.begin[number], fetcher.advance[number], fetcher.fail[number])),
+                channel.hold.eq(resetting),
+                channel.word.eq(bank.port.address),
+                bank.completion[number].eq(channel.completion),
+            ]
+            self._registers(m, bank, name, channel, ring, taken)
+            pushed, popped, count = (
+                Signal(name=f"{name}_{what}") for what in ("asks_push", "asks_pop", "asks_count"))
+            m.d.comb += [
+                pushed.eq(bank.written[f"{name}_doorbell"] & bank.data[0]),
+                popped.eq(bank.written[f"{name}_completion_pop"] & bank.data[0]),
+                count.eq(bank.written[f"{name}_counter_control"] & bank.data[:2].any()),
+                channel.pop.eq(popped & (channel.completions != 0)),
+                channel.abort.eq(bank.written[f"{name}_abort"] & bank.data[0]),
+            ]
+            refused = Cat(pushed & taken[-1], popped & (channel.completions == 0), ring.refuse)
+            refusals.append(refused)
+            self._refused(m, bank, name, refused)
+            pushes.append(pushed)
+            counts.append(count)
+        m.d.comb += [
+            bank.refuse.eq(Cat(refusals).any()),
+            bank.push.eq(Cat(pushes).any()),
+            bank.count.eq(Cat(counts).any()),
+        ]
+        for channel in channels:
+            m.d.comb += channel.unread.eq(fetcher.failed & store.from_ring)
+        self._interrupt(m, bank, channels, fetcher)
+
+        m.d.comb += bank.values.control.soft_reset.eq(resetting)
+        m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & fetcher.idle
+                                       & ~Cat(each.busy for each in channels).any())
+        with m.If(self.soft_reset):
+            m.d.sync += resetting.eq(0)
+        with m.Elif(bank.written.control & bank.data[0]):
+            m.d.sync += resetting.eq(1)
+        return m
+
+    def _join(self, m: Module, number: int, channel: Channel, store: Store, events: data.View) -> None:
+        """A channel and the store: descriptors one way, what is counted the other."""
+        owned = store.direction == number
+        m.d.comb += [
+            channel.record.write.eq(store.record.write & owned),
+            channel.record.push.eq(store.record.push & owned),
+            channel.record.word.eq(store.record.word),
+            channel.record.data.eq(store.record.data),
+            store.events[number].eq(events),
+            store.busy[number].eq(channel.busy),
+            store.account[number].eq(channel.account),
+            channel.accounted.eq(store.accounted[number]),
+        ]
+
+    def _registers(self, m: Module, bank: Bank, name: str, channel: Channel, ring: Ring, taken: Signal) -> None:
+        """Registers of a channel, one by one."""
+        def value(register: str) -> data.View:
+            return bank.values[f"{name}_{register}"]
+
+        base = Signal(self._config.address_bits, name=f"{name}_base")
+        m.d.comb += [
+            base[6:].eq(ring.values.base),
+            value("queue").level.eq(channel.level),
+            value("queue").free.eq(self._config.queue_depth - taken),
+            value("completions").count.eq(channel.completions),
+            value("abort").abort.eq(channel.aborting),
+            value("ring_base_lo").address.eq(base[6:32]),
+            value("ring_base_hi").address.eq(base[32:]),
+            value("ring_size").entries.eq(ring.values.size),
+            value("ring_tail").index.eq(ring.values.tail),
+            value("ring_head").index.eq(ring.values.head),
+            value("ring_control").enable.eq(ring.values.enable),
+            bank.values.status[f"{name}_busy"].eq(channel.busy),
+            bank.values.status[f"{name}_blocked"].eq(channel.blocked),
+            ring.data.eq(bank.data),
+        ]
+        m.d.comb += [ring.write[register].eq(bank.written[f"{name}_ring_{register}"])
+                     for register in ("base_lo", "base_hi", "size", "tail", "control")]
+
+    def _refused(self, m: Module, bank: Bank, name: str, happened: Value) -> None:
+        """The register REFUSED of a channel: a bit is set by a refused write, and cleared by writing 1."""
+        register = f"{name}_refused"
+        status = Signal(3, name=register)
+        cleared = bank.data[:3] & bank.written[register].replicate(3)
+        m.d.sync += status.eq((status & ~cleared) | happened)
+        with m.If(self.soft_reset):
+            m.d.sync += status.eq(0)
+        m.d.comb += Value.cast(bank.values[register]).eq(status)
+
+    def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher) -> None:
+        """Interrupt registers: what happens in the cycle of a clear stays."""
+        layout = {register.name: fields_layout(register) for register in registers(self._config)}
+        status = Signal(layout["IRQ_STATUS"])
+        enable = Signal(layout["IRQ_ENABLE"])
+        happened = Signal(layout["IRQ_STATUS"])
+        for number, (name, channel) in enumerate(zip(DIRECTIONS, channels)):
+            m.d.comb += [
+                happened[f"{name}_completion"].eq(channel.causes.completion),
+                happened[f"{name}_error"].eq(channel.causes.error),
+                happened[f"{name}_ring_error"].eq(fetcher.fail[number]),
+            ]
+        cleared = Signal(layout["IRQ_STATUS"])
+        with m.If(bank.written.irq_status):
+            m.d.comb += Value.cast(cleared).eq(bank.data)
+        for field, _ in layout["IRQ_STATUS"]:
+            m.d.sync += status[field].eq((status[field] & ~cleared[field]) | happened[field])
+            with m.If(bank.written.irq_enable):
+                m.d.sync += enable[field].eq(data.View(layout["IRQ_ENABLE"], bank.data)[field])
+            with m.If(self.soft_reset):
+                m.d.sync += [status[field].eq(0), enable[field].eq(0)]
+        m.d.comb += [
+            bank.values.irq_status.eq(status),
+            bank.values.irq_enable.eq(enable),
+        ]
+        m.d.sync += self.irq.eq((Value.cast(status) & Value.cast(enable)).any() & ~self.soft_reset)

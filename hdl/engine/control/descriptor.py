@@ -1,0 +1,78 @@
+"""Descriptors and completions: records of 16 little-endian 32-bit words, what a driver writes and reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amaranth.hdl import Shape
+from amaranth.lib import data, enum
+
+from hdl.codec.narrowing.rounding import Narrowing
+from hdl.engine.transfer.records import Status
+
+__all__ = [
+    "RECORD_BYTES", "RECORD_WORDS", "Operation", "completion_layout", "descriptor_layout", "flags_layout",
+    "record_fields"]
+
+RECORD_WORDS = 16
+"""32-bit words of a descriptor, and of a completion."""
+
+RECORD_BYTES = 4 * RECORD_WORDS
+
+
+class Operation(enum.Enum, shape=8):
+    """What a descriptor asks for."""
+
+    OFFLOAD = 1
+    """From device memory, compressed, to the link."""
+    PREFETCH = 2
+    """From the link, expanded, to device memory."""
+
+
+def flags_layout() -> data.StructLayout:
+    """Flags of a descriptor.
+
+    ``interrupt`` sets the direction's completion bit of IRQ_STATUS when the descriptor completes. ``check_crc``
+    (prefetch) compares the stream's CRC-32C with ``crc``. ``no_fallback`` (offload) codes every block, ``leave_raw``
+    (offload) none. ``narrow`` is what float32 values are rounded to before they are coded, and were on the way back.
+    All other bits are zero.
+    """
+    return data.StructLayout({"interrupt": 1, "check_crc": 1, "no_fallback": 1, "leave_raw": 1, "narrow": Narrowing,
+                              "undefined": 10})
+
+
+def descriptor_layout() -> data.StructLayout:
+    """A descriptor.
+
+    ``element`` is the element size in bytes (1, 2 or 4); ``tag`` is the user's own. ``source`` and ``destination``
+    are byte addresses, ``raw_bytes`` is the raw length. ``capacity`` is what the destination holds, in bytes.
+    ``packed_bytes`` is the length of the stream (prefetch; zero for offload). ``crc`` is read only with the flag
+    ``check_crc``. ``reserved`` is zero.
+    """
+    return data.StructLayout({
+        "operation": 8, "element": 8, "flags": flags_layout(), "tag": 32, "source": 64, "destination": 64,
+        "raw_bytes": 64, "capacity": 64, "packed_bytes": 64, "crc": 32, "reserved": 96,
+    })
+
+
+def completion_layout() -> data.StructLayout:
+    """A completion.
+
+    ``tag`` and ``operation`` are the descriptor's. ``lane`` and ``resp`` belong to AXI errors. ``crc``,
+    ``raw_blocks``, ``bytes``, ``nonzero`` and ``place`` are those of
+    :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the descriptor to its completion.
+    """
+    return data.StructLayout({
+        "tag": 32, "status": Status, "lane": 8, "resp": 2, "unused": 6, "operation": 8, "crc": 32, "raw_blocks": 32,
+        "bytes": 64, "nonzero": 64, "cycles": 64, "place": 64, "reserved": 128,
+    })
+
+
+def record_fields(layout: data.StructLayout) -> Iterator[tuple[str, int, int]]:
+    """Name, first bit and width of every field of a record; structures in it are opened."""
+    for name, field in layout:
+        if isinstance(field.shape, data.StructLayout):
+            for inner, offset, width in record_fields(field.shape):
+                yield inner, field.offset + offset, width
+        else:
+            yield str(name), field.offset, Shape.cast(field.shape).width

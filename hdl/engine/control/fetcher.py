@@ -1,0 +1,150 @@
+"""Reads entries of the descriptor rings, one at a time, for both directions in turn."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.reader import AxiReader
+from hdl.engine.axi.signature import axi_read
+from hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, descriptor_layout
+from hdl.engine.control.ring import ring_layout
+from hdl.engine.control.table import DIRECTIONS
+
+__all__ = ["Fetcher"]
+
+_LOW_BITS = 26      # of an entry's address, in entries
+
+
+class Fetcher(wiring.Component):
+    """Brings entries of the rings to the store, and lets it push them.
+
+    ::
+
+        rings --> [turns] --> [add] --> AxiReader --> [word by word] --> fill, push
+                                            |
+                                            +-- fault --> [a record that says so] --> fill, push
+
+    An entry that cannot be read becomes a record too, in its place between the others: ``failed`` is high while it is
+    pushed, its source is the address, its crc the response, its tag zero.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What is built.
+
+    Members
+    -------
+    rings : In(ring_layout(config)).array(2)
+        Registers of the rings.
+    pending : In(2)
+        Rings with an entry to be read, and a place in the queue for it.
+    begin, advance, fail : Out(2)
+        To the ring whose turn it is.
+    fill
+        Words for the store: ``valid``, ``word``, ``data``; taken with ``ready``.
+    push, direction, pushed
+        The record is whole, and for which queue; it was pushed.
+    failed : Out(1)
+        It tells of an entry that could not be read.
+    axi : Out(axi_read(address_bits, link_beat_bytes))
+        Link memory.
+    idle : Out(1)
+        No entry is being read.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        both = len(DIRECTIONS)
+        super().__init__({
+            "rings": In(ring_layout(config)).array(both), "pending": In(both),
+            "begin": Out(both), "advance": Out(both), "fail": Out(both),
+            "fill": Out(wiring.Signature({
+                "valid": Out(1), "word": Out(exact_log2(RECORD_WORDS)), "data": Out(32), "ready": In(1)})),
+            "push": Out(1), "direction": Out(1), "pushed": In(1), "failed": Out(1),
+            "axi": Out(axi_read(config.address_bits, config.link_beat_bytes)), "idle": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        again = Signal()
+        reader = AxiReader(config.address_bits, config.link_beat_bytes, exact_log2(RECORD_BYTES) + 1, 1)
+        m.submodules.reader = ResetInserter(again)(reader)
+        wiring.connect(m, reader.axi, wiring.flipped(self.axi))
+
+        direction = Signal()
+        own = Cat(~direction, direction)
+        low = Signal(_LOW_BITS + 1, reset_less=True)
+        high = Signal(config.address_bits - 32, reset_less=True)
+        word = Signal(exact_log2(RECORD_WORDS))
+        # Of the ring that is read, so that nothing has to be chosen before it is added up.
+        base, head = (Signal.like(self.rings[0][name], name=name, reset_less=True) for name in ("base", "head"))
+        beat_words = config.link_words
+        fault_source = descriptor_layout()["source"].offset // 32
+        fault_crc = descriptor_layout()["crc"].offset // 32
+        told = {fault_source: reader.fault.address[:32], fault_source + 1: reader.fault.address[32:],
+                fault_crc: reader.fault.resp}
+        m.d.comb += [
+            self.direction.eq(direction),
+            self.fill.word.eq(word),
+            reader.i.payload.address.eq(Cat(Const(0, exact_log2(RECORD_BYTES)), low[:_LOW_BITS], high)),
+            reader.i.payload.bytes.eq(RECORD_BYTES),
+        ]
+        with m.FSM() as fsm:
+            m.d.comb += self.idle.eq(fsm.ongoing("wait"))
+            with m.State("wait"):
+                m.d.sync += [word.eq(0), self.failed.eq(0)]
+                with m.If(self.pending.any()):
+                    m.d.comb += self.begin.eq(Mux(self.pending.all(), own.rotate_left(1), self.pending))
+                    m.d.sync += direction.eq(self.begin[1])
+                    m.d.sync += [register.eq(Mux(self.begin[1], self.rings[1][name], self.rings[0][name]))
+                                 for name, register in (("base", base), ("head", head))]
+                    m.next = "low"
+            with m.State("low"):
+                m.d.sync += low.eq(base[:_LOW_BITS] + head)
+                m.next = "high"
+            with m.State("high"):
+                m.d.sync += high.eq(base[_LOW_BITS:] + low[_LOW_BITS])
+                m.next = "ask"
+            with m.State("ask"):
+                m.d.comb += reader.i.valid.eq(1)
+                with m.If(reader.i.ready):
+                    m.next = "take"
+            with m.State("take"):
+                m.d.comb += [
+                    self.fill.valid.eq(reader.o.valid & ~reader.fault.valid),
+                    self.fill.data.eq(Array(reader.o.payload.data[32 * k:32 * k + 32] for k in range(beat_words))[
+                        word[:exact_log2(beat_words)]]),
+                    reader.o.ready.eq(self.fill.ready & word[:exact_log2(beat_words)].all()),
+                ]
+                with m.If(self.fill.valid & self.fill.ready):
+                    m.d.sync += word.eq(word + 1)
+                    with m.If(word == RECORD_WORDS - 1):
+                        m.next = "push"
+                with m.If(reader.fault.valid & reader.idle):
+                    m.d.sync += [word.eq(0), self.failed.eq(1)]
+                    m.next = "tell"
+            with m.State("tell"):
+                m.d.comb += self.fill.valid.eq(1)
+                with m.Switch(word):
+                    for number, value in told.items():
+                        with m.Case(number):
+                            m.d.comb += self.fill.data.eq(value)
+                with m.If(self.fill.ready):
+                    m.d.sync += word.eq(word + 1)
+                    with m.If(word == RECORD_WORDS - 1):
+                        m.d.comb += again.eq(1)
+                        m.next = "push"
+            with m.State("push"):
+                m.d.comb += self.push.eq(1)
+                with m.If(self.pushed):
+                    m.d.comb += [
+                        self.advance.eq(own & (~self.failed).replicate(len(own))),
+                        self.fail.eq(own & self.failed.replicate(len(own))),
+                    ]
+                    m.next = "wait"
+        return m

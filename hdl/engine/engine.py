@@ -1,0 +1,102 @@
+"""The engine: both data paths, control, and the ports of a memory-mapped device."""
+
+from __future__ import annotations
+
+from amaranth.hdl import ClockDomain, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.arbiter import AxiReadArbiter
+from hdl.engine.axi.signature import axi_full, axi_lite
+from hdl.engine.control.control import Control
+from hdl.engine.control.table import ADDRESS_BITS
+from hdl.engine.paths.offload import OffloadPath
+from hdl.engine.paths.prefetch import PrefetchPath
+
+__all__ = ["Engine"]
+
+
+class Engine(wiring.Component):
+    """Moves tensors between device memory and the link, compressed on the way.
+
+    ::
+
+                         +---------+ read    +--------------+   write
+        m_axi_lane0 <--->|         |-------->| offload path |-----------> m_axi_link
+        m_axi_lane1 <--->|  ports  |         +--------------+
+          ...            |         | write   +---------------+   read  +---------+
+                         |         |<--------| prefetch path |<--------| arbiter |<-- m_axi_link
+                         +---------+         +---------------+         +---------+
+                         +---------+ requests, aborts     ^                 | descriptors
+        s_axil <-------->| control |----------------------+                 |
+        irq <------------|         |<---------------------------------------+
+                         +---------+
+
+    Both directions run at the same time, each on descriptors of its own.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    aclk, aresetn : In(1)
+        Clock, and synchronous reset, active low.
+    s_axil : In(axi_lite(...))
+        Registers.
+    m_axi_lane0, m_axi_lane1, ... : Out(axi_full(...))
+        To each memory controller: offload reads, prefetch writes.
+    m_axi_link : Out(axi_full(...))
+        To the far side: prefetch and descriptor rings read, offload writes.
+    irq : Out(1)
+        Interrupt, a level.
+
+    Source: Rhu et al., HPCA 2018, section V; AMBA AXI and ACE (IHI 0022).
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({
+            "aclk": In(1), "aresetn": In(1),
+            "s_axil": In(axi_lite(ADDRESS_BITS)),
+            **{f"m_axi_lane{lane}": Out(axi_full(config.address_bits, config.beat_bytes))
+               for lane in range(config.lanes)},
+            "m_axi_link": Out(axi_full(config.address_bits, config.link_beat_bytes)),
+            "irq": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.domains.sync = sync = ClockDomain()
+        m.d.comb += [sync.clk.eq(self.aclk), sync.rst.eq(~self.aresetn)]
+        m.submodules.offload = offload = OffloadPath(config)
+        m.submodules.prefetch = prefetch = PrefetchPath(config)
+        m.submodules.control = control = Control(config)
+        m.submodules.arbiter = arbiter = AxiReadArbiter(
+            config.address_bits, config.link_beat_bytes, 2, config.outstanding_reads)
+
+        wiring.connect(m, wiring.flipped(self.s_axil), control.bus)
+        wiring.connect(m, prefetch.link, arbiter.i[0])
+        wiring.connect(m, control.fetch, arbiter.i[1])
+        for path, name in ((offload, "offload"), (prefetch, "prefetch")):
+            wiring.connect(m, getattr(control, f"{name}_request"), path.request)
+            wiring.connect(m, path.result, getattr(control, f"{name}_result"))
+            m.d.comb += [
+                path.abort.eq(getattr(control, f"{name}_abort")),
+                getattr(control, f"{name}_events").eq(path.events),
+            ]
+        for lane in range(config.lanes):
+            self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
+        self._join(m, self.m_axi_link, arbiter.o, offload.link)
+        m.d.comb += self.irq.eq(control.irq)
+        return m
+
+    def _join(self, m: Module, port: wiring.PureInterface, *masters: wiring.PureInterface) -> None:
+        """Connects the channels of a port to the masters that own them."""
+        for master in masters:
+            for name, member in master.signature.members.items():
+                outside, inside = getattr(port, name), getattr(master, name)
+                m.d.comb += outside.eq(inside) if member.flow == Out else inside.eq(outside)

@@ -1,0 +1,246 @@
+"""Whole blocks of all lanes, in order, into one stream of words without gaps."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.blocks.header import WORD_BYTES
+from hdl.common.counters import count_down, count_up
+from hdl.config.engine import EngineConfig
+from hdl.engine.link.barrel_shifter import BarrelShifter, part_layout
+from hdl.engine.link.ledger import Ledger, facts_layout
+from hdl.engine.transfer.interleave import lane_bits
+from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
+from hdl.engine.transfer.streams import framed_stream, words_stream
+
+__all__ = ["Aggregator", "start_layout"]
+
+
+def start_layout(config: EngineConfig) -> data.StructLayout:
+    """A transfer to gather: the lane of its first block, its number of blocks, and the bytes it may take at most."""
+    return data.StructLayout({"first_lane": lane_bits(config), "blocks": BLOCK_BITS, "capacity": LENGTH_BITS})
+
+
+class Aggregator(wiring.Component):
+    """Takes blocks from the lanes in turn and packs them at word grain, one full beat per cycle.
+
+    ::
+
+        lanes[0] --\\   even   +--------+
+        lanes[1] ---+-------->| select |--+   +--------------+   +-----+
+        lanes[2] ---+-------->| select |--+-->| turn and join|-->| row |--> o
+          ...    --/    odd   +--------+  |   +--------------+   +-----+
+                                          |     facts, room         totals, overflow
+                 cycle:             0          1                      2
+
+    All beats of a block are turned by the same number of words, the place where the block begins in a row; a block's
+    first beat tells, by the block's length, where the next one begins, and whether this one's last beat fills a row.
+    If it does not, the next lane's first beat is taken in the same cycle. Neighbours stand on different sides of the
+    multiplexer, so both together are one: even lanes on one side, odd ones on the other; of an odd number of lanes,
+    the last one stands on both.
+
+    Latency: 2 cycles from a beat to its row. Throughput: 1 beat of ``o`` per cycle while the lanes have data and
+    blocks are longer than a beat; with a single lane, a boundary inside a row costs a cycle. The last beat of a
+    transfer, if its words do not fit into the row, needs one more.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    start : In(stream.Signature(start_layout(config)))
+        Transfers, of at least one block; taken when the one before is done.
+    lanes : In(framed_stream(config)).array(config.lanes)
+        Blocks, of just ``block_words`` words; those of a transfer begin with ``first_lane`` and take the lanes in turn.
+        Whether a lane is ready depends on what it and the one before it show.
+    o : Out(words_stream(config))
+        The block stream; words behind the last one are zero. Its ``ready`` reaches the lanes' in the same cycle.
+    overflow : Out({valid, block})
+        A block did not fit into the capacity; neither it nor anything after goes out, until reset.
+    bytes, nonzero, raw_blocks : Out
+        Totals of the transfer, with ``done``: bytes of the stream, non-zero elements, blocks that were left raw.
+    done : Out(1)
+        From the cycle after the last beat of ``o`` was taken to the next start.
+
+    Source: the block stream of docs/formats.md.
+    """
+
+    start: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({
+            "start": In(stream.Signature(start_layout(config))),
+            "lanes": In(framed_stream(config)).array(config.lanes),
+            "o": Out(words_stream(config)),
+            "overflow": Out(data.StructLayout({"valid": 1, "block": BLOCK_BITS})),
+            "bytes": Out(LENGTH_BITS), "nonzero": Out(LENGTH_BITS), "raw_blocks": Out(BLOCK_BITS), "done": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        lanes, words = config.lanes, config.link_words
+        beats = [lane.payload for lane in self.lanes]
+        m.submodules.shifter = shifter = BarrelShifter(words, min(lanes, 2))
+
+        # Cycle 0: which lanes are taken from.
+        current = Signal(lanes)                     # one-hot; none between transfers
+        head = Signal(lanes, reset_less=True)       # one-hot: the lane of the next block to begin
+        opening = Signal(reset_less=True)           # the next beat of `current` is a block's first: it is `head`, too
+        joins = Signal()                            # the last beat of this block will not fill a row
+        place = Signal(exact_log2(words), reset_less=True)  # where the next block begins in its row
+        here = Signal.like(place, reset_less=True)  # where this one did
+        unbegun = Signal(BLOCK_BITS, reset_less=True)
+        some = Signal(reset_less=True)              # blocks are unbegun
+        one = Signal(reset_less=True)               # just one is
+        advance, take, last, pair, begins, ends = (
+            Signal(name=name) for name in ("advance", "take", "last", "pair", "begins", "ends"))
+        valid = Cat(lane.valid for lane in self.lanes)
+        lasts = Cat(beat.last for beat in beats)
+        m.d.comb += [
+            take.eq(advance & (current & valid).any()),
+            last.eq((current & lasts).any()),
+            pair.eq((current & valid & lasts).any() & joins & some & (head & valid & ~lasts).any()
+                    if lanes > 1 else 0),
+            begins.eq(take & (opening | pair)),
+            ends.eq(last & Mux(opening, one, ~some)),
+        ]
+        m.d.comb += [lane.ready.eq(advance & (current[k] | (head[k] & pair))) for k, lane in enumerate(self.lanes)]
+        shown = Signal(facts_layout(config))
+        behind = Signal(len(place) + 1)
+        short = Signal()
+        m.d.comb += [
+            *(shown[name].eq(self._from(head, [beat[name] for beat in beats])) for name in shown.shape().members),
+            behind.eq(place + shown.block_words[:len(place)]),
+            short.eq((shown.block_words[:len(place)] != 0) & ~behind[-1]),
+        ]
+        with m.If(take):
+            m.d.sync += opening.eq(last & ~pair)
+            with m.If(last):
+                m.d.sync += current.eq(Mux(ends, 0, current.rotate_left(1)))
+        with m.If(begins):
+            m.d.sync += [
+                head.eq(head.rotate_left(1)),
+                joins.eq(short),
+                place.eq(behind),
+                here.eq(place),
+                some.eq(unbegun != 1),
+                one.eq(unbegun == 2),
+            ]
+            count_down(m, unbegun)
+        with m.If(take & last & ~pair):
+            m.d.sync += joins.eq(0)
+
+        # Cycle 1: the beats that were taken.
+        beat, paired, left, final, began, flush = (
+            Signal(name=name) for name in ("beat", "paired", "left", "final", "began", "flush"))
+        facts = Signal(shown.shape(), reset_less=True)
+        on_odd = Signal()
+        odd = Signal(reset_less=True)
+        first_place = Signal.like(place)
+        m.d.comb += [first_place.eq(Mux(opening, place, here)), shifter.side.eq(odd), shifter.advance.eq(advance)]
+        m.d.comb += [shifter.beat.eq(beat), shifter.pair.eq(paired), shifter.short.eq(left)]
+        sides = self._sides(current, head)
+        m.d.comb += on_odd.eq(Cat(chosen & current[k] for k, chosen in sides[1].items()).any() if lanes > 1 else 0)
+        for number, chosen in enumerate(sides):
+            part = Signal(part_layout(words), name=f"part_{number}", reset_less=True)
+            m.d.comb += shifter.parts[number].eq(part)
+            with m.If(advance):
+                m.d.sync += [
+                    part.data.eq(self._from(Cat(chosen.values()), [beats[k].data for k in chosen])),
+                    part.place.eq(Mux(on_odd == number, first_place, place)),
+                ]
+        with m.If(advance):
+            m.d.sync += [
+                beat.eq(take),
+                paired.eq(pair),
+                left.eq(last & ~pair & Mux(opening, short, joins)),
+                final.eq(ends),
+                began.eq(begins),
+                odd.eq(on_odd),
+                facts.eq(shown),
+                # What does not fit into the last row goes out behind it; `place` is where the last block ends by now.
+                flush.eq(beat & final & ~left & (place != 0)),
+            ]
+        m.submodules.ledger = ledger = Ledger(config)
+        m.d.comb += [
+            ledger.start.eq(self.start.valid & self.start.ready),
+            ledger.capacity.eq(self.start.payload.capacity),
+            ledger.begins.eq(advance & beat & began),
+            ledger.facts.eq(facts),
+            self.overflow.eq(ledger.overflow),
+            self.nonzero.eq(ledger.nonzero),
+            self.raw_blocks.eq(ledger.raw_blocks),
+        ]
+        self._give(m, shifter.row, advance, place, beat & (~left | final), final & left, final, flush, ledger.fits)
+
+        with m.If(self.start.valid & self.start.ready):
+            request = self.start.payload
+            lane = Signal(lanes)
+            m.d.comb += lane.eq(Cat(request.first_lane == k for k in range(lanes)) if lanes > 1 else 1)
+            m.d.sync += [current.eq(lane), head.eq(lane), opening.eq(1), place.eq(0), unbegun.eq(request.blocks),
+                         some.eq(1), one.eq(request.blocks == 1)]
+        return m
+
+    def _give(self, m: Module, row: Value, advance: Value, place: Value, given: Value, short: Value, final: Value,
+              flush: Value, fits: Value) -> None:
+        """Cycle 2: the row, if all of it fits, and whether the transfer ends with it.
+
+        ``given``: a row comes from beats; ``short``: it is the last one, and not full; ``final``: it has the last beat;
+        ``flush``: a row comes from what was left over.
+        """
+        words = self._config.link_words
+        partial = Signal()
+        full_beats = Signal(LENGTH_BITS - exact_log2(WORD_BYTES) - len(place), reset_less=True)
+        held = Signal()
+        idle = Signal(init=1)
+        payload = Signal(data.StructLayout({"words": range(words + 1), "last": 1}), reset_less=True)
+        m.d.comb += [
+            advance.eq(self.o.ready | ~held),
+            partial.eq(flush | short),
+            self.start.ready.eq(idle),
+            self.o.valid.eq(held),
+            self.o.payload.data.eq(row),
+            self.o.payload.words.eq(payload.words),
+            self.o.payload.last.eq(payload.last),
+            # A partial beat at the end has as many words as the place behind it says.
+            self.bytes.eq(Cat(Const(0, exact_log2(WORD_BYTES)), place, full_beats)),
+        ]
+        with m.If(advance):
+            m.d.sync += [
+                held.eq((given | flush) & fits),
+                payload.words.eq(Mux(partial, place, words)),
+                payload.last.eq(partial | (final & (place == 0))),
+            ]
+            with m.If(given & ~partial):
+                count_up(m, full_beats)
+        with m.If(self.o.valid & self.o.ready & self.o.payload.last):
+            m.d.sync += [self.done.eq(1), idle.eq(1)]
+        with m.If(self.start.valid & idle):
+            m.d.sync += [self.done.eq(0), idle.eq(0), full_beats.eq(0)]
+
+    def _sides(self, current: Value, head: Value) -> list[dict[int, Value]]:
+        """For each side, its lanes, and when each is looked at."""
+        lanes = self._config.lanes
+        sides: list[dict[int, Value]] = [{k: current[k] | head[k] for k in range(side, lanes, 2)}
+                                         for side in range(min(lanes, 2))]
+        if lanes > 1 and lanes % 2:
+            # Between the last lane and the first, both even: the last one is looked at from the odd side.
+            sides[0][lanes - 1] = head[lanes - 1] & ~current[lanes - 1]
+            sides[1][lanes - 1] = current[lanes - 1]
+        return sides
+
+    @staticmethod
+    def _from(one_hot: Value, choices: list[Value]) -> Value:
+        """The choice that ``one_hot`` points at, as a sum of products."""
+        result: Value = Const(0)
+        for chosen, choice in zip(one_hot, choices, strict=True):
+            result = result | Mux(chosen, choice, 0)
+        return result

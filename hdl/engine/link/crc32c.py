@@ -1,0 +1,120 @@
+"""CRC-32C of a stream of words, one beat per cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.codec.blocks.header import WORD_BYTES
+from hdl.common.bits import thermometer
+from hdl.engine.link.parity import LinearMap
+
+__all__ = ["Crc32c"]
+
+_POLYNOMIAL = 0x82F6_3B78   # reflected: bit 31 of a remainder is its constant term
+_ALL_ONES = 0xFFFF_FFFF
+_WORD_BITS = 8 * WORD_BYTES
+
+
+def _times(remainder: int, power: int) -> int:
+    """A remainder times a power of x, which may be negative."""
+    for _ in range(abs(power)):
+        if power > 0:
+            remainder = remainder >> 1 ^ (_POLYNOMIAL if remainder & 1 else 0)
+        else:
+            remainder = (remainder ^ _POLYNOMIAL) << 1 | 1 if remainder >> 31 else remainder << 1
+    return remainder
+
+
+def _columns(function: Callable[[int], int]) -> tuple[int, ...]:
+    """Matrix of a linear function of remainders."""
+    return tuple(function(1 << bit) for bit in range(_WORD_BITS))
+
+
+class Crc32c(wiring.Component):
+    """CRC-32C (Castagnoli) of the words that pass by.
+
+    ::
+
+                        +------+            +-------+
+        i --> zeros --->| data |--> sum --->| state |--+--> value
+              behind    +------+            +-------+  |
+              the last                        ^  ^     |
+                                 x^(32 words) |  | x^32, once per word of the last beat
+                                              +--+-----+
+
+    Behind a beat of ``W`` words the register of a CRC is ``(r + w0) x^(32 W) + w1 x^(32 (W - 1)) + ... ``. Here the
+    factor ``x^(32 W)`` of the last beat is left out: ``v' = v x^(32 W) + w0 + w1 x^-32 + ...``, and ``r = v x^(32 W)``
+    is found at the end, word by word. As words behind the end are zero, just those of them that were there are
+    multiplied in, so the last beat may have any length and costs neither a shifter nor more matrices.
+
+    Everything but the 32 bits of the state feeds forward. ``done`` rises ``words + 2`` cycles after the last beat.
+
+    Parameters
+    ----------
+    beat_bytes : int
+        Bytes of a beat: 16, 32 or 64.
+
+    Members
+    -------
+    i : In(valid, payload of a words stream)
+        What passes by: ``data``, ``words`` and ``last``, in the cycles with ``valid``. All but the last beat are
+        full; bytes behind ``words`` words are not read. Behind a last beat the next one waits for ``done``.
+    value : Out(32)
+        The CRC, with ``done``.
+    done : Out(1)
+        From the end of a message to the first beat of the next.
+
+    Source: the block stream of docs/formats.md; RFC 3720, 12.1 (polynomial, initial value, final exclusive-or).
+    """
+
+    def __init__(self, beat_bytes: int):
+        self._words = words = beat_bytes // WORD_BYTES
+        payload = data.StructLayout({"data": 8 * beat_bytes, "words": range(words + 1), "last": 1})
+        super().__init__({
+            "i": In(wiring.Signature({"valid": Out(1), "payload": Out(payload)})),
+            "value": Out(32), "done": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = self._words
+        beat = self.i.payload
+        m.submodules.sum = total = LinearMap(
+            sum((_columns(lambda word, k=k: _times(word, -_WORD_BITS * k)) for k in range(words)), ()), 32)
+        m.submodules.step = step = LinearMap(_columns(lambda state: _times(state, _WORD_BITS * words)), 32)
+        m.submodules.finish = finish = LinearMap(_columns(lambda state: _times(state, _WORD_BITS)), 32)
+
+        keeps = Signal(words)
+        m.d.comb += [
+            keeps.eq(thermometer(beat.words, words) | (~beat.last).replicate(words)),
+            total.i.eq(beat.data & Cat(keep.replicate(_WORD_BITS) for keep in keeps)),
+        ]
+        arrived = Signal()
+        addend = Signal(32, reset_less=True)
+        ends = Signal(reset_less=True)
+        count = Signal.like(beat.words, reset_less=True)
+        m.d.sync += arrived.eq(self.i.valid)
+        with m.If(self.i.valid):
+            m.d.sync += [addend.eq(total.o), ends.eq(beat.last), count.eq(beat.words), self.done.eq(0)]
+
+        state = Signal(32, reset_less=True)
+        fresh = Signal(init=1)
+        finishing = Signal()
+        left = Signal.like(beat.words, reset_less=True)
+        m.d.comb += [step.i.eq(state), finish.i.eq(state), self.value.eq(~state)]
+        with m.If(arrived):
+            m.d.sync += [
+                state.eq(Mux(fresh, Const(_ALL_ONES, 32), step.o) ^ addend),
+                fresh.eq(ends),
+                finishing.eq(ends),
+                left.eq(count),
+            ]
+        with m.Elif(finishing):
+            m.d.sync += [state.eq(finish.o), left.eq(left - 1)]
+            with m.If(left == 1):
+                m.d.sync += [finishing.eq(0), self.done.eq(1)]
+        return m

@@ -1,0 +1,100 @@
+"""What a transfer has cost so far: room that is left at the destination, and totals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.blocks.header import WORD_BYTES
+from hdl.common.counters import count_down, count_up
+from hdl.config.engine import EngineConfig
+from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
+from hdl.engine.transfer.streams import framed_stream
+
+__all__ = ["Ledger", "facts_layout"]
+
+
+def facts_layout(config: EngineConfig) -> data.StructLayout:
+    """What a lane says about a block beside its first beat: see :func:`hdl.engine.transfer.streams.framed_stream`."""
+    framed: Any = framed_stream(config).members["payload"].shape
+    return data.StructLayout({name: framed[name].shape for name in ("block_words", "nonzero", "raw")})
+
+
+class Ledger(wiring.Component):
+    """Books blocks: whether each fits into what is left of the capacity, and the totals of those that do.
+
+    The room is kept in two parts, so that neither check nor subtraction is as long as a length: a purse, which is
+    always enough for a block while there is anything in the reserve, and the reserve, in units that refill it.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    start : In(1), capacity : In(LENGTH_BITS)
+        A transfer begins, and may take so many bytes.
+    begins : In(1), facts : In(facts_layout(config))
+        A block is to be booked.
+    fits : Out(1)
+        In the same cycle: it fits, or none is booked, and all before did fit.
+    overflow : Out({valid, block})
+        From the next cycle on: number of the first block that did not. Nothing is booked any more, until reset.
+    nonzero, raw_blocks : Out
+        Totals, two cycles after the last block was booked.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._facts = facts_layout(config)
+        super().__init__({
+            "start": In(1), "capacity": In(LENGTH_BITS), "begins": In(1), "facts": In(self._facts), "fits": Out(1),
+            "overflow": Out(data.StructLayout({"valid": 1, "block": BLOCK_BITS})),
+            "nonzero": Out(LENGTH_BITS), "raw_blocks": Out(BLOCK_BITS),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        facts = self.facts
+        unit = len(facts.block_words)       # a block takes less than two to the power of this
+        purse = Signal(unit + 1, reset_less=True)
+        reserve = Signal(LENGTH_BITS - exact_log2(WORD_BYTES) - unit, reset_less=True)
+        refilled = Signal(unit + 1)
+        over = Signal()
+        booked = Signal()
+        m.d.comb += [
+            refilled.eq(Cat(purse[:-1], purse[-1] | reserve.any())),
+            over.eq(self.begins & (refilled < facts.block_words)),
+            self.fits.eq(~over & ~self.overflow.valid),
+            booked.eq(self.begins & self.fits),
+        ]
+        m.d.sync += purse.eq(refilled)
+        with m.If(~purse[-1] & reserve.any()):
+            count_down(m, reserve)
+        with m.If(over):
+            m.d.sync += self.overflow.valid.eq(1)
+        with m.If(booked):
+            m.d.sync += purse.eq(refilled - facts.block_words)
+            count_up(m, self.overflow.block)
+            with m.If(facts.raw):
+                count_up(m, self.raw_blocks)
+        half = LENGTH_BITS // 2
+        carry = Signal()
+        m.d.sync += carry.eq(0)
+        with m.If(booked):
+            m.d.sync += Cat(self.nonzero[:half], carry).eq(self.nonzero[:half] + facts.nonzero)
+        with m.If(carry):
+            m.d.sync += self.nonzero[half:].eq(self.nonzero[half:] + 1)
+        with m.If(self.start):
+            m.d.sync += [
+                Cat(purse[:-1], reserve).eq(self.capacity >> exact_log2(WORD_BYTES)),
+                purse[-1].eq(0),
+                self.overflow.block.eq(0),
+                self.nonzero.eq(0),
+                self.raw_blocks.eq(0),
+            ]
+        return m

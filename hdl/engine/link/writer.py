@@ -1,0 +1,134 @@
+"""The block stream into the link's memory."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.blocks.header import WORD_BYTES
+from hdl.common.counters import count_up
+from hdl.common.fifo import StreamFifo
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.bursts import burst_beats, span_layout
+from hdl.engine.axi.signature import axi_write
+from hdl.engine.axi.writer import AxiWriter
+from hdl.engine.transfer.records import axi_fault_layout
+from hdl.engine.transfer.streams import words_stream
+
+__all__ = ["LinkWriter"]
+
+_PAGE_BYTES = 4096
+
+
+class LinkWriter(wiring.Component):
+    """Writes a transfer's words to consecutive addresses, in bursts that are as long as they may be.
+
+    ::
+
+              +-------------------+        +-----------+
+        i --->| FIFO: two bursts  |------->| AxiWriter |--> axi
+          |   +-------------------+        +-----------+
+          +-> [beats up to the page's end, or the last] --^
+                         requests
+
+    A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst; while
+    it is written, the next one gathers. Pages of 4 KiB are what bursts end at, and full ones are one burst each.
+
+    Latency: a burst's ``awvalid`` rises 4 cycles after its last beat was taken, if the port is free. Throughput: one
+    beat per cycle.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build; ``outstanding_reads`` bounds the bursts on the way here, too.
+
+    Members
+    -------
+    start : In(stream of {address})
+        Where the next transfer goes: a multiple of the beat. Taken when the one before is done.
+    i : In(words_stream(config))
+        Its words, up to ``last``. Ready from the start on, unless the FIFO is full; its ``ready`` depends on nothing
+        of this stream. With ``stop``, or behind a fault, all is taken and dropped.
+    axi : Out(axi_write(config.address_bits, config.link_beat_bytes))
+        The link's memory. Of the last beat, just the bytes of its words are written.
+    stop : In(1)
+        Begin nothing new, drop what comes; a burst that was begun is completed with beats that write nothing.
+    idle : Out(1)
+        No burst is on the way.
+    fault : Out(axi_fault_layout(config))
+        The first error response; from then on the unit is as if stopped, until reset.
+    done : Out(1)
+        From the last response of a transfer to the next start; not with a fault.
+    """
+
+    start: stream.Interface
+    i: stream.Interface
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({
+            "start": In(stream.Signature(data.StructLayout({"address": config.address_bits}))),
+            "i": In(words_stream(config)),
+            "axi": Out(axi_write(config.address_bits, config.link_beat_bytes)),
+            "stop": In(1), "idle": Out(1), "fault": Out(axi_fault_layout(config)), "done": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        beat_bytes = config.link_beat_bytes
+        shift = exact_log2(beat_bytes)
+        length_bits = exact_log2(_PAGE_BYTES) + 1
+        m.submodules.fifo = fifo = StreamFifo(8 * beat_bytes, 2 * burst_beats(beat_bytes))
+        m.submodules.writer = writer = AxiWriter(config.address_bits, beat_bytes, length_bits, config.outstanding_reads)
+        wiring.connect(m, writer.axi, wiring.flipped(self.axi))
+
+        halted = Signal()
+        active = Signal()       # a transfer's last beat has not come yet
+        ended = Signal()        # it has
+        asks = Signal()         # a request waits for the writer
+        request = Signal(span_layout(config.address_bits, length_bits), reset_less=True)
+        # Place of the next beat; a transfer's first burst may begin inside a page.
+        page = Signal(config.address_bits - exact_log2(_PAGE_BYTES), reset_less=True)
+        place = Signal(exact_log2(_PAGE_BYTES // beat_bytes), reset_less=True)
+        first = Signal.like(place, reset_less=True)
+        takes = Signal()
+        cuts = Signal()
+        m.d.comb += [
+            halted.eq(self.stop | writer.fault.valid),
+            self.i.ready.eq(halted | (active & fifo.i.ready & (~asks | writer.i.ready))),
+            takes.eq(self.i.valid & self.i.ready & ~halted),
+            cuts.eq(takes & (self.i.payload.last | place.all())),
+            fifo.i.payload.eq(self.i.payload.data),
+            fifo.i.valid.eq(takes),
+            writer.i.payload.eq(request),
+            writer.i.valid.eq(asks),
+            writer.data.payload.data.eq(fifo.o.payload),
+            writer.data.valid.eq(fifo.o.valid),
+            fifo.o.ready.eq(writer.data.ready),
+            writer.stop.eq(self.stop),
+            self.idle.eq(writer.idle),
+            self.fault.eq(writer.fault),
+            self.done.eq(ended & ~asks & writer.idle & ~halted),
+            self.start.ready.eq(~active & (self.done | ~ended)),
+        ]
+        m.d.sync += asks.eq(cuts | (asks & ~writer.i.ready))
+        with m.If(cuts):
+            words = Mux(self.i.payload.last, self.i.payload.words, config.link_words)
+            m.d.sync += [
+                request.address.eq(Cat(Const(0, shift), first, page)),
+                request.bytes.eq(Cat(Const(0, exact_log2(WORD_BYTES)), (place - first) * config.link_words + words)),
+                first.eq(0),
+            ]
+        with m.If(takes):
+            m.d.sync += place.eq(place + 1)
+            with m.If(place.all()):
+                count_up(m, page)
+            with m.If(self.i.payload.last):
+                m.d.sync += [active.eq(0), ended.eq(1)]
+        with m.If(self.start.valid & self.start.ready):
+            address = self.start.payload.address
+            m.d.sync += [Cat(place, page).eq(address[shift:]), first.eq(address[shift:]), active.eq(1), ended.eq(0)]
+        return m

@@ -1,0 +1,49 @@
+"""What both data paths are on the outside: transfers in, results out, the lanes' ports and the link's."""
+
+from __future__ import annotations
+
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.transfer.events import events_layout
+from hdl.engine.transfer.records import request_layout, result_layout
+
+__all__ = ["DataPath"]
+
+
+class DataPath(wiring.Component):
+    """One direction of the engine.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+    lane, link : Signature
+        The AXI channels at a memory controller, and at the link.
+
+    Members
+    -------
+    request, result : stream
+        Transfers to do, one at a time, and what became of them: :mod:`hdl.engine.transfer.records`.
+    abort : In(1)
+        Ends the transfer that runs.
+    lanes : Out(lane).array(lanes)
+        To each memory controller.
+    link : Out(link)
+        To the link.
+    events : Out(events_layout(config))
+        For counters.
+    """
+
+    request: stream.Interface
+    result: stream.Interface
+
+    def __init__(self, config: EngineConfig, *, lane: wiring.Signature, link: wiring.Signature):
+        self._config = config
+        super().__init__({
+            "request": In(stream.Signature(request_layout(config))),
+            "result": Out(stream.Signature(result_layout(config))),
+            "abort": In(1), "lanes": Out(lane).array(config.lanes), "link": Out(link),
+            "events": Out(events_layout(config)),
+        })

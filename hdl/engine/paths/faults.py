@@ -1,0 +1,31 @@
+"""Picking one fault where several units may have one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.lib import data
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.paths.supervisor import path_fault_layout
+
+__all__ = ["first_fault"]
+
+
+def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, ValueLike]], name: str) -> data.View:
+    """A registered fault: the first of those that are valid, in the order given.
+
+    Parameters
+    ----------
+    faults : sequence of dict
+        Values for the fields of :func:`hdl.engine.paths.supervisor.path_fault_layout` by name; what is left out is 0.
+    """
+    fault = Signal(path_fault_layout(config), name=name)
+    for number, fields in enumerate(faults):
+        with m.If(fields["valid"]) if number == 0 else m.Elif(fields["valid"]):
+            m.d.sync += [fault[key].eq(fields.get(key, 0)) for key in ("status", "lane", "resp", "place")]
+    valid = Signal(len(faults), name=f"{name}_causes")
+    m.d.comb += [valid[number].eq(fields["valid"]) for number, fields in enumerate(faults)]
+    m.d.sync += fault.valid.eq(valid.any())
+    return fault

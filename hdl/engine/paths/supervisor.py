@@ -1,0 +1,156 @@
+"""What both data paths do around a transfer: find its first lane, watch for faults, stop, drain, clear, report."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.transfer.interleave import LaneFinder, lane_bits
+from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status, request_layout, result_layout
+
+__all__ = ["Supervisor", "path_fault_layout", "totals_layout"]
+
+
+def path_fault_layout(config: EngineConfig) -> data.StructLayout:
+    """Why a transfer cannot go on; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
+    return data.StructLayout({"valid": 1, "status": Status, "lane": 4, "resp": 2,
+                              "place": max(config.address_bits, BLOCK_BITS)})
+
+
+def totals_layout() -> data.StructLayout:
+    """What a transfer that succeeded did; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
+    return data.StructLayout({"bytes": LENGTH_BITS, "nonzero": LENGTH_BITS, "raw_blocks": BLOCK_BITS, "crc": 32})
+
+
+class Supervisor(wiring.Component):
+    """Takes one transfer at a time through a data path, and always ends it with a result and a clean path.
+
+    ::
+
+                  +-------+   +------+  finished, fault  +------+  idle  +-------+   +--------+
+        request ->| place |-->| run  |------------------>| stop |------->| clear |-->| report |--> result
+                  +-------+   +------+     or abort      +------+        +-------+   +--------+
+
+    In ``stop`` the units of the path begin nothing new and finish the AXI transactions that are open; in ``clear``
+    they are reset, so nothing of a transfer, whole or not, is left for the next one.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+    device : str
+        Which address of a transfer is in device memory: ``source`` or ``destination``.
+
+    Members
+    -------
+    request : In(stream.Signature(request_layout(config)))
+        Transfers to do.
+    result : Out(stream.Signature(result_layout(config)))
+        What became of them.
+    abort : In(1)
+        Ends the transfer with ``ABORTED``, unless it has ended already.
+    transfer : Out(request_layout(config))
+        The transfer, from ``begin`` on.
+    first_lane, last_block, tail_bytes : Out
+        Lane of the transfer's first block, number of its last one, and raw bytes of that one.
+    begin : Out(1)
+        One cycle: the units may start.
+    finished : In(1)
+        All is done, and rightly.
+    fault : In(path_fault_layout(config))
+        Something went wrong; read while the transfer runs.
+    totals : In(totals_layout())
+        Read with ``finished``; its ``crc`` with a fault ``CRC_MISMATCH`` too.
+    idle : In(1)
+        No unit has an AXI transaction open.
+    stop : Out(1)
+        To all units.
+    clear : Out(1)
+        Resets all units.
+    """
+
+    request: stream.Interface
+    result: stream.Interface
+
+    def __init__(self, config: EngineConfig, device: str):
+        self._config = config
+        self._device = device
+        super().__init__({
+            "request": In(stream.Signature(request_layout(config))),
+            "result": Out(stream.Signature(result_layout(config))),
+            "abort": In(1), "transfer": Out(request_layout(config)), "first_lane": Out(lane_bits(config)),
+            "last_block": Out(BLOCK_BITS), "tail_bytes": Out(range(config.block_bytes + 1)), "begin": Out(1),
+            "finished": In(1), "fault": In(path_fault_layout(config)), "totals": In(totals_layout()), "idle": In(1),
+            "stop": Out(1), "clear": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        block_bits = exact_log2(self._config.block_bytes)
+        transfer = Signal(request_layout(self._config), reset_less=True)
+        result = Signal(result_layout(self._config), reset_less=True)
+        last_byte = Signal(LENGTH_BITS, reset_less=True)
+        m.submodules.finder = finder = LaneFinder(self._config)
+        m.d.comb += [
+            self.transfer.eq(transfer),
+            finder.address.eq(transfer[self._device]),
+            self.first_lane.eq(finder.lane),
+            self.last_block.eq(last_byte[block_bits:]),
+            self.tail_bytes.eq(last_byte[:block_bits] + 1),
+            self.result.payload.eq(result),
+        ]
+        # To all units, so from registers of their own.
+        stop = Signal()
+        clear = Signal()
+        m.d.comb += [self.stop.eq(stop), self.clear.eq(clear)]
+        with m.FSM():
+            with m.State("wait"):
+                m.d.comb += self.request.ready.eq(1)
+                with m.If(self.request.valid):
+                    m.d.sync += transfer.eq(self.request.payload)
+                    m.next = "find"
+            with m.State("find"):
+                m.d.comb += finder.start.eq(1)
+                m.d.sync += last_byte.eq(transfer.raw_bytes - 1)
+                m.next = "place"
+            with m.State("place"):
+                with m.If(finder.done):
+                    m.d.comb += self.begin.eq(1)
+                    m.next = "run"
+            with m.State("run"):
+                with m.If(self.finished | self.fault.valid | self.abort):
+                    m.d.sync += stop.eq(1)
+                    m.next = "stop"
+                m.d.sync += result.eq(0)
+                with m.If(self.fault.valid):
+                    m.d.sync += [
+                        result.status.eq(self.fault.status),
+                        result.lane.eq(self.fault.lane),
+                        result.resp.eq(self.fault.resp),
+                        result.place.eq(self.fault.place),
+                        result.crc.eq(Mux(self.fault.status == Status.CRC_MISMATCH, self.totals.crc, 0)),
+                    ]
+                with m.Elif(self.finished):
+                    m.d.sync += [
+                        result.bytes.eq(self.totals.bytes),
+                        result.nonzero.eq(self.totals.nonzero),
+                        result.raw_blocks.eq(self.totals.raw_blocks),
+                        result.crc.eq(self.totals.crc),
+                    ]
+                with m.Else():
+                    m.d.sync += result.status.eq(Status.ABORTED)
+            with m.State("stop"):
+                with m.If(self.idle):
+                    m.d.sync += clear.eq(1)
+                    m.next = "clear"
+            with m.State("clear"):
+                m.d.sync += [stop.eq(0), clear.eq(0)]
+                m.next = "report"
+            with m.State("report"):
+                m.d.comb += self.result.valid.eq(1)
+                with m.If(self.result.ready):
+                    m.next = "wait"
+        return m

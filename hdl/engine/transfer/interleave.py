@@ -1,0 +1,137 @@
+"""Which lane a block belongs to, and the blocks that belong to a lane."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.transfer.records import BLOCK_BITS
+
+__all__ = ["BlockWalker", "LaneFinder", "lane_bits", "lane_block_layout"]
+
+
+def lane_bits(config: EngineConfig) -> int:
+    """Bits of a lane's number."""
+    return max(1, ceil_log2(config.lanes))
+
+
+def lane_block_layout(config: EngineConfig) -> data.StructLayout:
+    """A block for a lane to offload: where it is, its raw length, how to code it, and its number modulo 256."""
+    return data.StructLayout({"address": config.address_bits, "bytes": range(config.block_bytes + 1), "element": 3,
+                              "fallback": 1, "leave_raw": 1, "sequence": 8})
+
+
+class LaneFinder(wiring.Component):
+    """Finds the lane of an address: (address / block_bytes) mod lanes.
+
+    Where lanes are no power of two, the remainder is found by long division, a bit of the address in each cycle.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    address : In(address_bits)
+        Read in the cycle of ``start``.
+    start : In(1)
+        Begin.
+    done : Out(1)
+        ``lane`` is there; stays until the next ``start``.
+    lane : Out(lane_bits)
+        The lane.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        super().__init__({"address": In(config.address_bits), "start": In(1), "done": Out(1),
+                          "lane": Out(lane_bits(config))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lanes = self._config.lanes
+        block = self.address[exact_log2(self._config.block_bytes):]
+        if lanes & (lanes - 1) == 0:
+            with m.If(self.start):
+                m.d.sync += [self.lane.eq(block[:exact_log2(lanes)]), self.done.eq(1)]
+            return m
+        rest = Signal.like(block, reset_less=True)
+        left = Signal(range(len(block) + 1))
+        step = Signal(lane_bits(self._config) + 1)
+        m.d.comb += [step.eq(Cat(rest[-1], self.lane)), self.done.eq(left == 0)]
+        with m.If(self.start):
+            m.d.sync += [rest.eq(block), left.eq(len(block)), self.lane.eq(0)]
+        with m.Elif(~self.done):
+            m.d.sync += [
+                rest.eq(rest << 1),
+                left.eq(left - 1),
+                self.lane.eq(Mux(step >= lanes, step - lanes, step)),
+            ]
+        return m
+
+
+class BlockWalker(wiring.Component):
+    """Walks through the blocks of a transfer that belong to one lane, so that no lane waits for another's requests.
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What to build.
+
+    Members
+    -------
+    load : In(1)
+        Begin at the lane's first block: the ones below are read.
+    page : In(address_bits - log2(block_bytes))
+        Where that block is, in blocks.
+    behind : In(signed(BLOCK_BITS + 1))
+        Blocks of the transfer behind that one; less than 0 when there is no block for this lane.
+    sequence : In(8)
+        Number of that block, modulo 256.
+    element, fallback, leave_raw, tail_bytes : In
+        Element size, whether blocks may go raw and whether all do, and raw bytes of the transfer's last block; held
+        during a transfer.
+    o : Out(stream.Signature(lane_block_layout(config)))
+        The blocks.
+    """
+
+    o: stream.Interface
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        pages = config.address_bits - exact_log2(config.block_bytes)
+        super().__init__({
+            "load": In(1), "page": In(pages), "behind": In(BLOCK_BITS + 1), "sequence": In(8),
+            "element": In(3), "fallback": In(1), "leave_raw": In(1), "tail_bytes": In(range(config.block_bytes + 1)),
+            "o": Out(stream.Signature(lane_block_layout(config))),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        page = Signal.like(self.page, reset_less=True)
+        sequence = Signal.like(self.sequence, reset_less=True)
+        # In two's complement: the highest bit says that there is nothing left.
+        behind = Signal(BLOCK_BITS + 1, init=-1)
+        m.d.comb += [
+            self.o.valid.eq(~behind[-1]),
+            self.o.payload.address.eq(page << exact_log2(config.block_bytes)),
+            self.o.payload.bytes.eq(Mux(behind == 0, self.tail_bytes, config.block_bytes)),
+            self.o.payload.element.eq(self.element),
+            self.o.payload.fallback.eq(self.fallback),
+            self.o.payload.leave_raw.eq(self.leave_raw),
+            self.o.payload.sequence.eq(sequence),
+        ]
+        with m.If(self.load):
+            m.d.sync += [page.eq(self.page), behind.eq(self.behind), sequence.eq(self.sequence)]
+        with m.Elif(self.o.valid & self.o.ready):
+            m.d.sync += [
+                page.eq(page + config.lanes),
+                behind.eq(behind - config.lanes),
+                sequence.eq(sequence + config.lanes),
+            ]
+        return m

@@ -1,0 +1,107 @@
+"""What passes between control and the two data paths: one transfer to do, and what became of it."""
+
+from __future__ import annotations
+
+from amaranth.lib import data, enum
+
+from hdl.codec.narrowing.rounding import Narrowing
+from hdl.config.engine import EngineConfig
+
+__all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "request_layout", "result_layout"]
+
+LENGTH_BITS = 40
+"""Bits of every length in bytes: tensors are shorter than 1 TiB."""
+
+BLOCK_BITS = LENGTH_BITS - 9
+"""Bits of a block's number: the smallest blocks have 512 bytes."""
+
+
+class Status(enum.Enum, shape=8):
+    """What became of a descriptor; one code per cause."""
+
+    OK = 0x00
+    """Done."""
+    BAD_OPERATION = 0x01
+    """Bad descriptor: the operation is not the one of this queue."""
+    BAD_ELEMENT = 0x02
+    """Bad descriptor: not an element size that was built."""
+    BAD_FLAGS = 0x03
+    """Bad descriptor: a flag that is not defined, contradicts another field, or whose hardware was not built."""
+    BAD_SOURCE = 0x04
+    """Bad descriptor: the source is not aligned, or ends beyond the addresses that were built."""
+    BAD_DESTINATION = 0x05
+    """Bad descriptor: the destination is not aligned, or ends beyond the addresses that were built."""
+    BAD_RAW_BYTES = 0x06
+    """Bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 with narrowing)."""
+    BAD_PACKED_BYTES = 0x07
+    """Bad descriptor: the packed length (prefetch) is zero, too large, or no multiple of 4; or not zero (offload)."""
+    BAD_RESERVED = 0x08
+    """Bad descriptor: a reserved word is not zero."""
+    DESTINATION_TOO_SMALL = 0x10
+    """The destination's capacity does not hold the result; nothing was written beyond it."""
+    LANE_READ_ERROR = 0x20
+    """A memory controller answered a read with an error."""
+    LANE_WRITE_ERROR = 0x21
+    """A memory controller answered a write with an error."""
+    LINK_READ_ERROR = 0x22
+    """The link answered a read of the block stream with an error."""
+    LINK_WRITE_ERROR = 0x23
+    """The link answered a write of the block stream with an error."""
+    DESCRIPTOR_READ_ERROR = 0x24
+    """The link answered the read of a descriptor with an error."""
+    BAD_CODING = 0x30
+    """Malformed stream: a block's coding is neither raw nor the descriptor's element size."""
+    BAD_SEQUENCE = 0x31
+    """Malformed stream: a block's sequence number is not the next one."""
+    BAD_LENGTH = 0x32
+    """Malformed stream: a block's payload length cannot be, for its coding and raw length."""
+    TRUNCATED = 0x33
+    """Malformed stream: it ends before its last block does."""
+    TRAILING = 0x34
+    """Malformed stream: there is more behind its last block."""
+    BAD_PADDING = 0x35
+    """Malformed stream: the bytes that pad a block are not zero."""
+    BAD_PAYLOAD = 0x36
+    """Malformed stream: the lines of a block do not expand to its raw length."""
+    CRC_MISMATCH = 0x40
+    """The CRC-32C of the stream is not the expected one."""
+    ABORTED = 0x50
+    """Stopped by the abort register."""
+
+
+def request_layout(config: EngineConfig) -> data.StructLayout:
+    """A checked transfer, offload or prefetch.
+
+    ``source`` and ``destination`` are byte addresses: offload reads raw bytes in device memory, from a block's start
+    on, and writes the block stream to the link, from a link beat on; prefetch goes the other way. ``element`` is the
+    element size in bytes (1, 2 or 4). ``fallback``: blocks may go raw, and ``leave_raw``: all do (offload).
+    ``narrow``: float32 values are rounded to it in the stream, whose elements have 2 bytes then. ``raw_bytes`` is the
+    raw length.
+    ``capacity`` is what the destination holds, in bytes. ``packed_bytes`` is the length of the stream (prefetch).
+    ``check_crc`` compares with ``crc`` (prefetch).
+    """
+    return data.StructLayout({
+        "source": config.address_bits, "destination": config.address_bits, "element": 3, "fallback": 1, "leave_raw": 1,
+        "narrow": Narrowing,
+        "raw_bytes": LENGTH_BITS, "capacity": LENGTH_BITS, "packed_bytes": LENGTH_BITS, "check_crc": 1, "crc": 32,
+    })
+
+
+def axi_fault_layout(config: EngineConfig) -> data.StructLayout:
+    """The first error response an AXI master got: ``resp``, and the first ``address`` of the burst it belongs to."""
+    return data.StructLayout({"valid": 1, "resp": 2, "address": config.address_bits})
+
+
+def result_layout(config: EngineConfig) -> data.StructLayout:
+    """What became of a transfer.
+
+    ``lane`` and ``resp`` belong to AXI errors. ``place`` is the address of the failing burst for AXI errors, the
+    block's number for malformed streams and too small destinations, otherwise 0. ``bytes`` is what was written: the
+    stream (offload) or the raw bytes (prefetch); 0 on an error. ``nonzero`` counts non-zero elements (offload; 0 for
+    prefetch), ``raw_blocks`` blocks that were left raw; ``crc`` is the CRC-32C of the stream. All are 0 on an error,
+    but ``crc`` for CRC_MISMATCH.
+    """
+    return data.StructLayout({
+        "status": Status, "lane": 4, "resp": 2, "place": max(config.address_bits, BLOCK_BITS),
+        "bytes": LENGTH_BITS, "nonzero": LENGTH_BITS, "raw_blocks": BLOCK_BITS, "crc": 32,
+    })

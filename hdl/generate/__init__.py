@@ -1,0 +1,1 @@
+"""Verilog emission: flat tops with bus ports, the text, and everything that is handed over beside it."""

@@ -1,0 +1,47 @@
+"""All files that are handed over for a configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hdl.config.engine import EngineConfig
+from hdl.generate.handover.c_header import c_header
+from hdl.generate.handover.project import constraints, core_file, file_list
+from hdl.generate.handover.readme import readme
+from hdl.generate.handover.register_map import register_facts
+from hdl.generate.handover.systemrdl import systemrdl
+from hdl.generate.verilog import Verilog
+
+__all__ = ["DRIVER", "driver", "files"]
+
+DRIVER = "cdma_driver.h"
+"""Name of the reference driver's file, which is the same for every engine."""
+
+
+def driver() -> str:
+    """The reference driver in C."""
+    return (Path(__file__).parent / DRIVER).read_text(encoding="utf-8")
+
+
+def files(design: Verilog) -> dict[str, str]:
+    """Text of every file by its name: what :mod:`hdl.generate.handover` is for, and the Verilog first.
+
+    A core comes with what tools need; an engine besides with what drivers need, and a README.
+    """
+    name, config = design.name, design.config
+    facts = design.about()
+    if isinstance(config, EngineConfig):
+        facts["registers"] = register_facts(config)
+    found = {
+        **design.sources,
+        f"{name}.json": json.dumps(facts, indent=2) + "\n",
+        f"{name}.vlt": design.waivers,
+        f"{name}.core": core_file(design),
+        f"{name}.f": file_list(design),
+        f"{name}.sdc": constraints(design),
+    }
+    if isinstance(config, EngineConfig):
+        found |= {f"{name}_regs.h": c_header(config), DRIVER: driver(), f"{name}.rdl": systemrdl(config),
+                  f"{name}_README.md": readme(design)}
+    return found

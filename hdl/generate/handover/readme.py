@@ -1,0 +1,93 @@
+"""The page that goes with an engine: an instantiation, and how to use it."""
+
+from __future__ import annotations
+
+from hdl.config.engine import EngineConfig
+from hdl.generate.verilog import Verilog
+
+__all__ = ["readme"]
+
+_FILES = """\
+| file | what it is for |
+|---|---|
+| `{name}.v` | the engine |{sram}
+| `{name}.json` | resolved configuration, ports, register map, tool versions |
+| `{name}.vlt` | lint waivers, each with its reason |
+| `{name}_regs.h` | offsets, masks and status codes for C |
+| `cdma_driver.h` | reference driver in C, header only; include `{name}_regs.h` before it |
+| `{name}.rdl` | register map as SystemRDL |
+| `{name}.core` | FuseSoC core with a lint target |
+| `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |"""
+
+_SRAM = "\n| `{name}_sram.v` | its memories: replace the module's body by your macros |"
+
+_PROGRAM = """\
+The two channels, offload and prefetch, work alike and at the same time. With the driver:
+
+```c
+#include "{name}_regs.h"
+#include "cdma_driver.h"
+
+static void write_register(void *bus, uint32_t offset, uint32_t value)
+{{
+    *(volatile uint32_t *)((char *)bus + offset) = value;
+}}
+
+static uint32_t read_register(void *bus, uint32_t offset)
+{{
+    return *(volatile uint32_t *)((char *)bus + offset);
+}}
+
+struct cdma engine;
+struct cdma_result packed, raw;
+uint64_t capacity = 0;
+int error = cdma_init(&engine, (void *)BASE, write_register, read_register);
+if (!error) {{
+    capacity = cdma_capacity(&engine, raw_bytes, 4);   /* suffices whatever the values are */
+    error = cdma_offload(&engine, device_address, link_address, raw_bytes, capacity, 4, &packed);
+}}
+if (!error)
+    error = cdma_prefetch(&engine, link_address, device_address, packed.bytes, raw_bytes, 4, packed.crc, &raw);
+if (error)
+    puts(cdma_error_text(error));
+```"""
+
+_RULES = """\
+By hand: write the descriptor to `DESCRIPTOR_0` up to `DESCRIPTOR_15` of the channel, and 1 to `DOORBELL`; wait until
+`COMPLETIONS` is not 0, or for the interrupt; read `COMPLETION_0` up to `COMPLETION_11`; write 1 to `COMPLETION_POP`.
+
+Addresses in device memory are multiples of {block}, addresses at the link multiples of {link}, lengths multiples of the
+element size. Block k of a transfer goes through lane (device address / {block} + k) modulo {lanes}."""
+
+
+def readme(design: Verilog) -> str:
+    """Markdown for one engine: files, configuration, instantiation, programming sequence."""
+    config = design.config
+    if not isinstance(config, EngineConfig):
+        raise TypeError(f"a README is written for engines, not for {config.name!r}")
+    name = design.name
+    parameters = "\n".join(f"| `{key}` | {_value(value)} | {config.fields()[key].metadata['help']} |"
+                           for key, value in config.as_dict().items() if key not in ("name", "about"))
+    sram = _SRAM.format(name=name) if design.sram else ""
+    return "\n\n".join([
+        f"# {name}",
+        config.about or "A compressing DMA engine.",
+        f"## Files\n\n{_FILES.format(name=name, sram=sram)}",
+        f"## Configuration\n\n| parameter | value | what it sets |\n|---|---|---|\n{parameters}",
+        f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
+        f"## Programming\n\n{_PROGRAM.format(name=name)}",
+        _RULES.format(block=config.block_bytes, link=config.link_beat_bytes, lanes=config.lanes),
+    ]) + "\n"
+
+
+def instantiation(design: Verilog) -> str:
+    """The module with every port connected to a net of the same name."""
+    ports = [port["name"] for port in design.ports]
+    width = max(map(len, ports))
+    return f"{design.name} dma (\n" + ",\n".join(f"    .{port:<{width}} ({port})" for port in ports) + "\n);"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

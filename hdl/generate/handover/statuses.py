@@ -1,0 +1,61 @@
+"""What each status means and what a driver does about it: the texts of the C header and of the documentation."""
+
+from __future__ import annotations
+
+from hdl.engine.transfer.records import Status
+
+__all__ = ["ADVICE", "MEANINGS"]
+
+MEANINGS: dict[Status, str] = {
+    Status.OK: "done",
+    Status.BAD_OPERATION: "bad descriptor: the operation is not the one of this queue",
+    Status.BAD_ELEMENT: "bad descriptor: the element size was not built",
+    Status.BAD_FLAGS: "bad descriptor: a flag without meaning here, that contradicts another field, or whose hardware "
+                      "was not built",
+    Status.BAD_SOURCE: "bad descriptor: the source is not aligned, or ends beyond the addresses that were built",
+    Status.BAD_DESTINATION:
+        "bad descriptor: the destination is not aligned, or ends beyond the addresses that were built",
+    Status.BAD_RAW_BYTES: "bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 "
+                          "with narrowing)",
+    Status.BAD_PACKED_BYTES:
+        "bad descriptor: the packed length is zero, too large or no multiple of 4; or not zero for an offload",
+    Status.BAD_RESERVED: "bad descriptor: a reserved word is not zero",
+    Status.DESTINATION_TOO_SMALL: "the destination's capacity does not hold the result",
+    Status.LANE_READ_ERROR: "a memory controller answered a read with an error",
+    Status.LANE_WRITE_ERROR: "a memory controller answered a write with an error",
+    Status.LINK_READ_ERROR: "the link answered a read of the block stream with an error",
+    Status.LINK_WRITE_ERROR: "the link answered a write of the block stream with an error",
+    Status.DESCRIPTOR_READ_ERROR: "the link answered the read of a ring's entry with an error",
+    Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's element size",
+    Status.BAD_SEQUENCE: "malformed stream: a block's sequence number is not the next one",
+    Status.BAD_LENGTH: "malformed stream: a block's payload length cannot be, for its coding and raw length",
+    Status.TRUNCATED: "malformed stream: it ends before its last block does",
+    Status.TRAILING: "malformed stream: there is more behind its last block",
+    Status.BAD_PADDING: "malformed stream: the bytes that pad a block are not zero",
+    Status.BAD_PAYLOAD: "malformed stream: the lines of a block do not expand to its raw length",
+    Status.CRC_MISMATCH: "the CRC-32C of the stream is not the expected one",
+    Status.ABORTED: "stopped by the abort register or by a soft reset",
+}
+"""One sentence for each status, without a full stop."""
+
+_DESCRIPTOR = "A mistake of the driver; nothing was read or written. Correct the field."
+_MEMORY = "`lane`, `resp` and the address of the burst (`place`) say where. Check the mapping, then try again."
+_STREAM = "The block's number is in `place`. Fetch the stream again; if it stays so, the data are lost."
+
+ADVICE: dict[Status, str] = {
+    Status.OK: "`bytes`, `nonzero`, `raw_blocks` and `crc` hold.",
+    **{status: _DESCRIPTOR for status in Status if 0 < status.value < 0x10},
+    Status.DESTINATION_TOO_SMALL:
+        "The number of the first block that did not fit is in `place`. Nothing was written beyond the capacity. Give "
+        "more: the raw length, rounded up to 4, and 4 bytes a block always suffice with the raw fallback.",
+    **{status: _MEMORY for status in Status if 0x20 <= status.value < 0x24},
+    Status.DESCRIPTOR_READ_ERROR:
+        "The ring is disabled and `place` is the entry's address; tag and operation are 0. Mend the mapping, then "
+        "enable the ring again: it goes on at this entry.",
+    **{status: _STREAM for status in Status if 0x30 <= status.value < 0x40},
+    Status.CRC_MISMATCH:
+        "The CRC that was found is in `crc`. The destination was written, and must not be used. Fetch the stream "
+        "again.",
+    Status.ABORTED: "The destination is partly written. The next descriptor goes on by itself.",
+}
+"""What a driver does about each status."""

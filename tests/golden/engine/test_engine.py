@@ -1,0 +1,168 @@
+"""Transfers of the engine's model: there and back, what completions count, and nothing written beside a destination."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from golden.codec import blocks
+from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
+from golden.reference import streams as reference
+from golden.reference.narrowing import narrowed, widened
+from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
+from workload.data import shipped
+from workload.dumps import load
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+@given(elements=st.integers(1, 1500), size=st.sampled_from([1, 2, 4]), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]),
+       seed=st.integers(0, 1000))
+@settings(max_examples=40)
+def test_there_and_back(fallback: bool, elements: int, size: int, density: float, seed: int) -> None:
+    """The stream is the format's, and not a byte beside either destination changes."""
+    model = engine(seed=seed)
+    raw = tensor(elements, size, density, seed)
+    model.device.write(OFFLOAD.source, raw)
+    stream = np.frombuffer(reference.compress_blocks(raw.tobytes(), size, 512, fallback), np.uint8)
+    wanted = model.link.image.copy()
+    device = model.device.image.copy()
+    offload = replace(OFFLOAD, element_bytes=size, raw_bytes=raw.size, capacity=stream.size, fallback=fallback)
+    done = model.run(offload)
+    assert done == Completion(
+        tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
+        nonzero=sum(any(each) for each in reference.elements_of(raw.tobytes(), size)),
+        raw_blocks=sum(block.coding == 0 for block in blocks.headers(stream, 512)))
+    wanted[32:32 + stream.size] = stream
+    assert np.array_equal(model.link.image, wanted)
+    assert np.array_equal(model.device.image, device)
+
+    back = Descriptor(operation=2, element_bytes=size, source=offload.destination, destination=DEVICE + 0x8000,
+                      raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size, check_crc=True, crc=done.crc)
+    for wrong in (1, 1 << 31):
+        assert model.outcomes(replace(back, crc=done.crc ^ wrong)) == [
+            Completion(tag=0, status=Status.CRC_MISMATCH, operation=2, crc=done.crc)]
+    assert np.array_equal(model.device.image, device)
+    assert model.run(back) == Completion(tag=0, status=Status.OK, operation=2, bytes_written=raw.size, crc=done.crc,
+                                         raw_blocks=done.raw_blocks)
+    device[0x8000:0x8000 + raw.size] = raw
+    assert np.array_equal(model.device.image, device)
+    assert np.array_equal(model.link.image, wanted)
+
+
+@pytest.mark.parametrize("form", [1, 2])
+@given(elements=st.integers(1, 700), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]), leave_raw=st.booleans(),
+       seed=st.integers(0, 1000))
+@settings(max_examples=25)
+def test_narrowed_there_and_back(form: int, elements: int, density: float, leave_raw: bool, seed: int) -> None:
+    """The stream is that of the rounded values in blocks of half the length; what comes back is rounded, no more."""
+    model = engine(NARROWING, seed=seed)
+    raw = tensor(elements, 4, density, seed)
+    model.device.write(OFFLOAD.source + 512, raw)
+    codes = [narrowed(int(bits), form) for bits in raw.view("<u4")]
+    coded = np.array(codes, "<u2").tobytes()
+    stream = np.frombuffer(reference.compress_blocks(coded, 2, 512, True, leave_raw), np.uint8)
+    wanted = model.link.image.copy()
+    done = model.run(replace(OFFLOAD, source=OFFLOAD.source + 512, element_bytes=2, narrow=form, raw_bytes=raw.size,
+                             capacity=stream.size, leave_raw=leave_raw))
+    raw_blocks = sum(block.coding == 0 for block in blocks.headers(stream, 512))
+    assert not leave_raw or raw_blocks == -(-raw.size // 1024)
+    assert done == Completion(
+        tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
+        nonzero=sum(code != 0 for code in codes), raw_blocks=raw_blocks)
+    wanted[32:32 + stream.size] = stream
+    assert np.array_equal(model.link.image, wanted)
+
+    device = model.device.image.copy()
+    back = Descriptor(operation=2, element_bytes=2, narrow=form, source=OFFLOAD.destination,
+                      destination=DEVICE + 0x8000, raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size,
+                      check_crc=True, crc=done.crc)
+    assert model.run(back) == Completion(tag=0, status=Status.OK, operation=2, bytes_written=raw.size, crc=done.crc,
+                                         raw_blocks=raw_blocks)
+    device[0x8000:0x8000 + raw.size].view("<u4")[:] = [widened(code, form) for code in codes]
+    assert np.array_equal(model.device.image, device)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_shipped_dump_there_and_back(size: int) -> None:
+    built = replace(BUILT, block_bytes=4096)
+    for name, array in load(shipped()).items():
+        raw = array.reshape(-1).view(np.uint8)
+        room = raw.size + 4 * (raw.size // 4096 + 1)
+        model = Engine(built, Memory(0, raw.copy()), Memory(0, np.zeros(room, np.uint8)))
+        done = model.run(Descriptor(operation=1, element_bytes=size, source=0, destination=0, raw_bytes=raw.size,
+                                    capacity=room))
+        assert done.nonzero == np.count_nonzero(raw.view(f"<u{size}")), name
+        assert done.bytes_written == blocks.compress(array, size).size, name
+        model.device.image[:] = 0
+        back = model.run(Descriptor(operation=2, element_bytes=size, source=0, destination=0, raw_bytes=raw.size,
+                                    capacity=raw.size, packed_bytes=done.bytes_written, check_crc=True, crc=done.crc))
+        assert back == Completion(tag=0, status=Status.OK, operation=2, crc=done.crc, bytes_written=raw.size,
+                                  raw_blocks=done.raw_blocks), name
+        assert np.array_equal(model.device.image, raw), name
+
+
+def test_layers_offloaded_in_order_come_back_in_reverse() -> None:
+    """As a training step moves them: each to where the one before it ended, at the next beat."""
+    model = engine()
+    places = [DEVICE + 4096 * number for number in range(6)]
+    layers = [tensor(1000 - 30 * number, 4, number / 6, number) for number in range(6)]
+    done: list[tuple[int, Completion]] = []
+    at = LINK
+    for place, layer in zip(places, layers, strict=True):
+        model.device.write(place, layer)
+        done.append((at, model.run(replace(OFFLOAD, source=place, destination=at, raw_bytes=layer.size))))
+        at += -(-done[-1][1].bytes_written // 32) * 32
+    model.device.image[:] = 0
+    for place, layer, (source, completion) in reversed(list(zip(places, layers, done, strict=True))):
+        assert model.run(replace(PREFETCH, source=source, destination=place, raw_bytes=layer.size,
+                                 packed_bytes=completion.bytes_written)).status == Status.OK
+        assert np.array_equal(model.device.read(place, layer.size), layer)
+
+
+def test_an_engine_without_crc_or_fallback() -> None:
+    plain = engine(replace(BUILT, crc=False, raw_fallback=False, element_bytes=(4,)))
+    raw = tensor(1000, 4, 1.0)
+    plain.device.write(OFFLOAD.source, raw)
+    stream = blocks.compress(raw, 4, 512, False)
+    for fallback in (True, False):
+        done = plain.run(replace(OFFLOAD, fallback=fallback))
+        assert done == Completion(tag=7, status=Status.OK, operation=1, bytes_written=stream.size, nonzero=1000)
+    # What comes back may have raw blocks all the same.
+    other = blocks.compress(raw, 4, 512)
+    plain.link.write(PREFETCH.source, other)
+    back = plain.run(replace(PREFETCH, packed_bytes=other.size))
+    assert back == Completion(tag=8, status=Status.OK, operation=2, bytes_written=4000, raw_blocks=8)
+    assert np.array_equal(plain.device.read(PREFETCH.destination, 4000), raw)
+
+
+def test_tensors_of_many_blocks() -> None:
+    """More blocks than the model looks at in one go, and sequence numbers that come round."""
+    rng = np.random.default_rng(3)
+    raw = rng.integers(0, 256, 5 << 20, dtype=np.uint8) * (rng.random(5 << 20) < 0.5)
+    model = Engine(BUILT, Memory(0, raw.copy()), Memory(0, np.zeros(8 << 20, np.uint8)))
+    done = model.run(replace(OFFLOAD, element_bytes=1, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20))
+    assert (done.status, done.nonzero) == (Status.OK, np.count_nonzero(raw))
+    model.device.image[:] = 0
+    back = model.run(replace(PREFETCH, element_bytes=1, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20,
+                             packed_bytes=done.bytes_written))
+    assert back.status == Status.OK
+    assert np.array_equal(model.device.image, raw)
+
+
+def test_a_channel_takes_its_own_operation_only() -> None:
+    model = engine()
+    wrong = Completion(tag=8, status=Status.BAD_OPERATION, operation=2)
+    assert model.refusal(PREFETCH, Operation.OFFLOAD) == model.run(PREFETCH, Operation.OFFLOAD) == wrong
+    assert model.refusal(OFFLOAD, Operation.OFFLOAD) is None
+    assert model.run(OFFLOAD, Operation.OFFLOAD).status == Status.OK
+
+
+def test_where_there_is_no_memory() -> None:
+    with pytest.raises(ValueError, match=r"4000 bytes at 0x0 are not within a region: there are 65536 at 0x100000"):
+        engine().run(replace(OFFLOAD, source=0))
+    with pytest.raises(ValueError, match="not within a region"):
+        engine().run(replace(OFFLOAD, destination=LINK - 32))

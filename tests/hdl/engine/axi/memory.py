@@ -1,0 +1,155 @@
+"""A memory behind an AXI4 port, on Amaranth's simulator: it answers late, pauses at will, and watches the rules."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from hdl.engine.axi.bursts import burst_beats
+from tests.hdl.engine.axi.traffic import Pace
+
+__all__ = ["SIZE", "Memory"]
+
+SIZE = 1 << 16
+"""Bytes that the memory has; addresses wrap around."""
+
+
+@dataclass
+class Memory:
+    """Bytes, and the processes that serve them.
+
+    Parameters
+    ----------
+    axi
+        The master's port.
+    beat_bytes
+        Bytes of a beat.
+    rng
+        Source of every pause.
+    latency
+        Cycles from a request to its first beat or its response.
+    pauses, stretch
+        Share of cycles that each channel pauses, and how long a pause may last.
+    early
+        Take written beats before their request.
+    faulty
+        Responses other than OKAY, by the address of a beat that is read, or of a burst that is written.
+    content
+        The bytes.
+    """
+
+    axi: Any
+    beat_bytes: int
+    rng: random.Random
+    latency: int = 0
+    pauses: float = 0.0
+    stretch: int = 1
+    early: bool = False
+    faulty: dict[int, int] = field(default_factory=dict)
+    content: bytearray = field(default_factory=lambda: bytearray(SIZE))
+    bursts: list[tuple[int, int]] = field(default_factory=list)
+    most_open: int = 0
+    open: int = 0
+
+    def _pace(self) -> Pace:
+        return Pace(self.rng, self.pauses, self.stretch)
+
+    def _check(self, address: int, beats: int, size: int, burst: int) -> None:
+        assert address % self.beat_bytes == 0
+        assert 1 << size == self.beat_bytes
+        assert burst == 1
+        assert beats <= burst_beats(self.beat_bytes)
+        assert address // 4096 == (address + beats * self.beat_bytes - 1) // 4096, f"{address:x}+{beats} crosses 4 KiB"
+        self.bursts.append((address, beats))
+
+    def _opens(self, count: int) -> None:
+        self.open += count
+        self.most_open = max(self.most_open, self.open)
+
+    async def read(self, ctx: Any) -> None:
+        """Serves the read channels, for ever."""
+        axi, now, beat = self.axi, 0, 0
+        queue: deque[tuple[int, int, int]] = deque()
+        waiting: tuple[int, int] | None = None
+        pace = {channel: self._pace() for channel in ("ar", "r")}
+        while True:
+            ready = pace["ar"].go()
+            ctx.set(axi.arready, ready)
+            if not ctx.get(axi.rvalid) and queue and queue[0][2] <= now and pace["r"].go():
+                place = queue[0][0] + beat * self.beat_bytes
+                chunk = bytes(self.content[place % SIZE:place % SIZE + self.beat_bytes])
+                ctx.set(axi.rdata, int.from_bytes(chunk, "little"))
+                ctx.set(axi.rresp, self.faulty.get(place, 0))
+                ctx.set(axi.rlast, self.rng.random() < 0.5)     # the masters do not need it
+                ctx.set(axi.rvalid, 1)
+            _, _, arvalid, araddr, arlen, arsize, arburst, rvalid, rready = await ctx.tick().sample(
+                axi.arvalid, axi.araddr, axi.arlen, axi.arsize, axi.arburst, axi.rvalid, axi.rready)
+            now += 1
+            if waiting is None:
+                self._opens(arvalid)
+            else:
+                assert arvalid and (araddr, arlen) == waiting, "a request changed before it was taken"
+            waiting = (araddr, arlen) if arvalid and not ready else None
+            if arvalid and ready:
+                self._check(araddr, arlen + 1, arsize, arburst)
+                queue.append((araddr, arlen + 1, now + self.latency))
+            if rvalid and rready:
+                ctx.set(axi.rvalid, 0)
+                beat += 1
+                if beat == queue[0][1]:
+                    queue.popleft()
+                    self.open -= 1
+                    beat = 0
+
+    async def write(self, ctx: Any) -> None:
+        """Serves the write channels, for ever."""
+        axi, now = self.axi, 0
+        requests: deque[tuple[int, int]] = deque()
+        beats: deque[tuple[int, int, int]] = deque()
+        answers: deque[tuple[int, int]] = deque()
+        waiting: dict[str, tuple[int, ...]] = {}
+        pace = {channel: self._pace() for channel in ("aw", "w", "b")}
+        while True:
+            ready = {"aw": pace["aw"].go(), "w": pace["w"].go()}
+            if not self.early:
+                ready["w"] = ready["w"] and (bool(requests) or (ready["aw"] and bool(ctx.get(axi.awvalid))))
+            ctx.set(axi.awready, ready["aw"])
+            ctx.set(axi.wready, ready["w"])
+            if not ctx.get(axi.bvalid) and answers and answers[0][1] <= now and pace["b"].go():
+                ctx.set(axi.bresp, self.faulty.get(answers[0][0], 0))
+                ctx.set(axi.bvalid, 1)
+            (_, _, awvalid, awaddr, awlen, awsize, awburst, wvalid, wdata, wstrb, wlast, bvalid,
+             bready) = await ctx.tick().sample(axi.awvalid, axi.awaddr, axi.awlen, axi.awsize, axi.awburst, axi.wvalid,
+                                               axi.wdata, axi.wstrb, axi.wlast, axi.bvalid, axi.bready)
+            now += 1
+            self._opens(awvalid and "aw" not in waiting)
+            for channel, valid, payload in (("aw", awvalid, (awaddr, awlen)), ("w", wvalid, (wdata, wstrb, wlast))):
+                if channel in waiting:
+                    assert valid and payload == waiting[channel], f"{channel} changed before it was taken"
+                waiting.pop(channel, None)
+                if valid and not ready[channel]:
+                    waiting[channel] = payload
+            if awvalid and ready["aw"]:
+                self._check(awaddr, awlen + 1, awsize, awburst)
+                requests.append((awaddr, awlen + 1))
+            if wvalid and ready["w"]:
+                beats.append((wdata, wstrb, wlast))
+            while requests and len(beats) >= requests[0][1]:
+                address, count = requests.popleft()
+                self._store(address, [beats.popleft() for _ in range(count)])
+                answers.append((address, now + self.latency))
+            assert not any(last for _, _, last in list(beats)[:-1]), "more beats than requests"
+            if bvalid and bready:
+                ctx.set(axi.bvalid, 0)
+                answers.popleft()
+                self.open -= 1
+
+    def _store(self, address: int, beats: list[tuple[int, int, int]]) -> None:
+        assert [last for _, _, last in beats] == [0] * (len(beats) - 1) + [1], "wlast is wrong"
+        for number, (word, strobe, _) in enumerate(beats):
+            place = (address + number * self.beat_bytes) % SIZE
+            for byte in range(self.beat_bytes):
+                if strobe >> byte & 1:
+                    self.content[place + byte] = word >> 8 * byte & 255

@@ -1,0 +1,184 @@
+"""Checks of descriptors: each against the golden model, on the edges of what is allowed."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from golden.engine import Descriptor, Parameters
+from golden.engine import Operation as GoldenOperation
+from hdl.config.engine import EngineConfig, load_engine
+from hdl.engine.control.checker import Checker
+from hdl.engine.control.descriptor import Operation
+from hdl.engine.transfer.records import Status
+from tests.hdl.bench import clocked
+from tests.hdl.engine.control.bench import good
+
+_MOST = 1 << 40
+_CONFIGS = {
+    "default": load_engine("default"),
+    "tiny": load_engine("tiny"),
+    "paper": load_engine("paper").replace(crc=False),
+    "full": load_engine("wide").replace(address_bits=64, raw_fallback=False),
+    "narrowing": load_engine("default").replace(narrowing=True),
+    "narrowing16": EngineConfig(narrowing=True, element_bits=(16,), block_bytes=1024, raw_fallback=False, crc=False),
+    "odd": EngineConfig(address_bits=33, element_bits=(8, 16), link_beat_bytes=64, block_bytes=32768,
+                        buffer_bytes=65536),
+}
+
+
+def _edges(config: EngineConfig, operation: int) -> Iterator[Descriptor]:
+    """One field or two beside each other's limits."""
+    size, end = config.element_bytes[-1], 1 << config.address_bits
+    link, block = config.link_beat_bytes, config.block_bytes
+    base: dict[str, Any] = {"element_bytes": size}
+    source_grain, target_grain = (block, link) if operation == 1 else (link, block)
+
+    def case(**changes: Any) -> Descriptor:
+        return good(operation, **base | changes)
+
+    yield case(tag=0xDEADBEEF)
+    for other in (0, 1, 2, 3, 4, 129, 255):
+        yield good(operation, **base | {"operation": other})
+    for element in (0, 1, 2, 3, 4, 5, 8, 16, 128, 255):
+        for length in (1, 2, 3, 4, 6, 4095, 4096):
+            yield case(element_bytes=element, raw_bytes=length)
+    for bit in range(6, 16):
+        yield case(other_flags=1 << bit)
+    for flags in range(8):
+        yield case(interrupt=bool(flags & 1), check_crc=bool(flags & 2), fallback=not flags & 4, crc=0x89ABCDEF)
+    for leave_raw in range(4):
+        yield case(leave_raw=bool(leave_raw & 1), fallback=not leave_raw & 2)
+    for narrow in range(4):
+        for element in (1, 2, 4, 3):
+            for length in (1, 2, 4, 6, 8, 4096 + 2, 4096 + 4):
+                yield case(element_bytes=element, narrow=narrow, raw_bytes=length, capacity=8192)
+    for word in range(3):
+        for bit in (0, 17, 31):
+            yield case(reserved=tuple(1 << bit if k == word else 0 for k in range(3)))
+    for length in (0, size, _MOST - size, _MOST, _MOST + size, 1 << 32, 1 << 63, (1 << 64) - size, 1 << 39):
+        yield case(raw_bytes=length, capacity=_MOST)
+    for length in (0, 1, 2, 3, 4, 6, 8, 1 << 32, _MOST - 4, _MOST - 1, _MOST, 1 << 63, (1 << 64) - 4):
+        yield case(packed_bytes=length)
+    # Addresses: alignment, and ends just before, at and behind the last address.
+    for name, grain in (("source", source_grain), ("destination", target_grain)):
+        for bit in range(16):
+            yield case(**{name: 1 << bit})
+        for address in (end - grain, end, end + grain, 1 << 63, (1 << 64) - grain, end // 2):
+            if address < 1 << 64:
+                yield case(**{name: address}, raw_bytes=size, packed_bytes=0 if operation == 1 else 4,
+                           capacity=size)
+    for pages in (1, 3, 1 << 10, 1 << 16):
+        length = pages * 32768
+        for surplus in (-size, 0, size, 32768):
+            yield case(source=end - length, raw_bytes=length + surplus, capacity=length,
+                       packed_bytes=0 if operation == 1 else length + surplus // size * 4)
+            yield case(destination=end - length, raw_bytes=length + (operation == 2) * surplus,
+                       capacity=length + surplus + (operation == 2) * 99999)
+            yield case(destination=end - length, capacity=length + (1 << 32))
+    # Capacities: any value.
+    for capacity in (0, 1, 4095, 4096, 4097, (1 << 32) - 1, 1 << 32, _MOST - 1, _MOST, _MOST + 5, 1 << 63,
+                     (1 << 64) - 1, end - 1, min(end, (1 << 64) - 1)):
+        yield case(capacity=capacity)
+        yield case(capacity=capacity, raw_bytes=4096 if capacity < 1 << 32 else (1 << 32) + 4096 * size)
+        yield case(capacity=capacity, destination=target_grain)
+
+
+def _random(rng: random.Random, config: EngineConfig, operation: int) -> Descriptor:
+    """Several fields wrong at once, or none."""
+    link, block = config.link_beat_bytes, config.block_bytes
+
+    def often(right: Any, *wrong: Any) -> Any:
+        return right if rng.random() < 0.85 else rng.choice(wrong)
+
+    packed = rng.randrange(4, 1 << rng.randrange(3, 42), 4)
+    return Descriptor(
+        operation=often(operation, 0, 3 - operation, 77), element_bytes=often(config.element_bytes[0], 1, 2, 4, 3),
+        source=rng.randrange(1 << rng.randrange(1, 64)) // often(block, link, 1) * often(block, link, 1) % (1 << 64),
+        destination=rng.randrange(1 << rng.randrange(1, 64)) // block * often(block, link) % (1 << 64),
+        raw_bytes=rng.randrange(1 << rng.randrange(1, 42)) // 4 * often(4, 1), capacity=rng.getrandbits(
+            rng.randrange(1, 65)),
+        packed_bytes=often(0 if operation == 1 else packed, packed, packed + 1), crc=rng.getrandbits(32),
+        tag=rng.getrandbits(32), interrupt=rng.random() < 0.5, check_crc=often(False, True),
+        fallback=often(True, False), leave_raw=often(False, True), narrow=often(0, 1, 2, 3), other_flags=often(0, 64),
+        reserved=(often(0, 1), 0, often(0, 1 << 31)))
+
+
+def _parameters(config: EngineConfig) -> Parameters:
+    return Parameters(lanes=config.lanes, block_bytes=config.block_bytes, beat_bytes=config.beat_bytes,
+                      link_beat_bytes=config.link_beat_bytes, address_bits=config.address_bits,
+                      element_bytes=config.element_bytes, raw_fallback=config.raw_fallback, crc=config.crc,
+                      narrowing=config.narrowing)
+
+
+def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descriptor, int]]) -> None:
+    dut = Checker(config, operation)
+
+    async def process(ctx: Any) -> None:
+        for asked, status in cases:
+            words = struct.unpack("<16I", asked.pack())
+            ctx.set(dut.start, 1)
+            cycles = 0
+            while not ctx.get(dut.done):
+                word = ctx.get(dut.word)
+                await ctx.tick()
+                ctx.set(dut.start, 0)
+                ctx.set(dut.data, words[word])
+                cycles += 1
+                assert cycles <= 19
+            assert cycles == 19
+            assert ctx.get(dut.status).value == status, asked
+            assert (ctx.get(dut.tag), ctx.get(dut.operation)) == (asked.tag, asked.operation)
+            assert ctx.get(dut.interrupt) == asked.interrupt
+            if status == 0:
+                got = ctx.get(dut.request)
+                assert (got.source, got.destination, got.element) == (
+                    asked.source, asked.destination, asked.element_bytes)
+                assert (got.raw_bytes, got.capacity) == (asked.raw_bytes, min(asked.capacity, _MOST - 1))
+                assert got.packed_bytes == asked.packed_bytes
+                assert (got.check_crc, got.crc) == (asked.check_crc, asked.crc)
+                assert got.fallback == (asked.fallback and config.raw_fallback)
+                assert (got.leave_raw, got.narrow.value) == (asked.leave_raw, asked.narrow)
+            await ctx.tick()
+
+    clocked(dut, process)
+
+
+@pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
+@pytest.mark.parametrize("name", _CONFIGS)
+def test_edges(name: str, operation: Operation) -> None:
+    config = _CONFIGS[name]
+    parameters = _parameters(config)
+    cases = [(asked, int(parameters.refusal(asked, GoldenOperation(operation.value)) or 0))
+             for asked in _edges(config, operation.value)]
+    expected = {status.value for status in Status if status.name.startswith("BAD_") and status.value < 0x10} | {0}
+    if operation is Operation.PREFETCH:
+        expected.add(Status.DESTINATION_TOO_SMALL.value)
+    assert {status for _, status in cases} == expected, "the edges leave a check out"
+    _run(config, operation, cases)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_failures_at_once(seed: int) -> None:
+    """The first check that fails is the one that is reported."""
+    rng = random.Random(seed)
+    config = rng.choice(list(_CONFIGS.values()))
+    operation = rng.choice(list(Operation))
+    parameters = _parameters(config)
+    descriptors = [_random(rng, config, operation.value) for _ in range(120)]
+    _run(config, operation, [(asked, int(parameters.refusal(asked, GoldenOperation(operation.value)) or 0))
+                             for asked in descriptors])
+
+
+def test_nothing_fits_behind_the_last_address() -> None:
+    """A destination behind all addresses is refused, though nothing is asked of it."""
+    config = _CONFIGS["default"]
+    _run(config, Operation.OFFLOAD, [
+        (good(1, destination=1 << 40, capacity=0), Status.BAD_DESTINATION.value),
+        (good(1, destination=(1 << 40) - 32, capacity=32), Status.OK.value),
+        (good(1, destination=(1 << 40) - 32, capacity=0), Status.OK.value),
+    ])

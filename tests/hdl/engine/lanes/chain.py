@@ -1,0 +1,155 @@
+"""From block stream to memories: a distributor and its lanes, for tests."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.codec.narrowing.rounding import Narrowing
+from hdl.common.beat import beat_stream
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.signature import axi_write
+from hdl.engine.lanes.prefetch import PrefetchLane
+from hdl.engine.link.distributor import Distributor, start_layout
+from hdl.engine.link.verdict import Verdict
+from hdl.engine.transfer.records import Status
+from hdl.engine.transfer.streams import stream_fault_layout
+from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.memory import Memory
+
+__all__ = ["Chain", "Play"]
+
+
+class Chain(wiring.Component):
+    """The distributor, its lanes, and the verdict, wired as in the engine."""
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        self.lanes = [PrefetchLane(config) for _ in range(config.lanes)]
+        super().__init__({
+            "start": In(stream.Signature(start_layout(config))), "i": In(beat_stream(config.link_beat_bytes)),
+            "memories": Out(axi_write(config.address_bits, config.beat_bytes)).array(config.lanes),
+            "narrow": In(Narrowing), "stop": In(1), "idle": Out(1), "done": Out(1), "fault": Out(stream_fault_layout()),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.distributor = distributor = Distributor(self._config)
+        m.submodules.verdict = verdict = Verdict(self._config)
+        wiring.connect(m, wiring.flipped(self.start), distributor.start)
+        wiring.connect(m, wiring.flipped(self.i), distributor.i)
+        for number, lane in enumerate(self.lanes):
+            m.submodules[f"lane{number}"] = lane
+            wiring.connect(m, distributor.lanes[number], lane.i)
+            wiring.connect(m, lane.axi, wiring.flipped(self.memories[number]))
+            m.d.comb += [
+                lane.element.eq(self.start.payload.element), lane.narrow.eq(self.narrow), lane.stop.eq(self.stop),
+                verdict.lanes[number].eq(lane.fault), verdict.settled[number].eq(lane.settled),
+            ]
+        m.d.comb += [
+            verdict.distributor.eq(distributor.fault),
+            distributor.stop.eq(verdict.stop | self.stop),
+            self.fault.eq(verdict.fault),
+            self.idle.eq(Cat(lane.idle for lane in self.lanes).all()),
+            self.done.eq(distributor.done),
+        ]
+        return m
+
+
+class Play:
+    """A run of the chain: a stream in, the memories and the verdict out."""
+
+    def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, element: int, *, narrow: int = 0,
+                 address: int = 0, busy: float = 1.0, pauses: float = 0.0, latency: int = 0, seed: int = 0,
+                 slow: int | None = None, faulty: tuple[int, int] | None = None,
+                 stop_at: int | None = None):
+        self.config, self.stream, self.raw_bytes, self.element = config, stream, raw_bytes, element
+        self.narrow, self.address, self.busy, self.stop_at = narrow, address, busy, stop_at
+        self.rng = random.Random(seed)
+        self.dut = Chain(config)
+        self.memories = [Memory(port, config.beat_bytes, self.rng, latency=latency, pauses=pauses,
+                                content=bytearray(b"\xa5" * (1 << 16))) for port in self.dut.memories]
+        if slow is not None:
+            self.memories[slow].pauses, self.memories[slow].stretch = 0.9, 20
+        if faulty:
+            # This lane's memory answers the burst at this address with an error.
+            self.memories[faulty[0]].faulty[faulty[1]] = 3
+        self.fault: tuple[Status, int] | None = None
+        self.axi_fault: tuple[int, int, int] | None = None
+        self.beats: list[list[int]] = [[] for _ in range(config.lanes)]
+        self.taken: list[int] = []
+        clocked(self.dut, self._process, *(memory.write for memory in self.memories))
+
+    async def _process(self, ctx: Any) -> None:
+        dut, size = self.dut, self.config.link_beat_bytes
+        first = self.address // self.config.block_bytes % self.config.lanes
+        beats = [self.stream[at:at + size] for at in range(0, len(self.stream), size)]
+        ctx.set(dut.start.payload, {"first_lane": first, "address": self.address, "raw_bytes": self.raw_bytes,
+                                    "element": self.element, "halved": self.narrow != 0})
+        ctx.set(dut.narrow, self.narrow)
+        ctx.set(dut.start.valid, 1)
+        sent = cycle = 0
+        offered = False
+        limit = (40 * len(beats) + self.raw_bytes) / self.busy + 4000
+        while True:
+            assert cycle < limit, "hangs"
+            if not offered and sent < len(beats) and self.rng.random() < self.busy:
+                offered = True
+                ctx.set(dut.i.payload, {
+                    "data": int.from_bytes(beats[sent], "little"), "keep": (1 << len(beats[sent])) - 1,
+                    "last": sent == len(beats) - 1})
+                ctx.set(dut.i.valid, 1)
+            took = offered and ctx.get(dut.i.ready)
+            for number, port in enumerate(dut.memories):
+                if ctx.get(port.wvalid) and ctx.get(port.wready):
+                    self.beats[number].append(cycle)
+            await ctx.tick()
+            cycle += 1
+            if cycle == 1:
+                ctx.set(dut.start.valid, 0)
+            if took:
+                self.taken.append(cycle)
+                sent, offered = sent + 1, False
+                ctx.set(dut.i.valid, 0)
+            fault = ctx.get(dut.fault)
+            if fault.valid:
+                self.fault = fault.status, fault.block
+                break
+            for number, lane in enumerate(dut.lanes):
+                if ctx.get(lane.axi_fault.valid):
+                    self.axi_fault = number, ctx.get(lane.axi_fault.resp), ctx.get(lane.axi_fault.address)
+            if self.axi_fault or cycle == self.stop_at:
+                break
+            if ctx.get(dut.done) and ctx.get(dut.idle):
+                break
+        # Stopped, it comes to rest whatever happened.
+        ctx.set(dut.stop, 1)
+        for _ in range(3000):
+            await ctx.tick()
+            if ctx.get(dut.idle):
+                break
+        assert ctx.get(dut.idle)
+        assert not any(memory.open for memory in self.memories)
+
+    def raw(self) -> bytes:
+        """The bytes at the destination, each block from the memory of its lane."""
+        return b"".join(
+            self._memory(at).content[at:at + min(self.config.block_bytes, self.address + self.raw_bytes - at)]
+            for at in range(self.address, self.address + self.raw_bytes, self.config.block_bytes))
+
+    def untouched(self) -> bool:
+        """Whether every byte that is none of the destination's is as it was."""
+        size, end = self.config.block_bytes, self.address + self.raw_bytes
+        for memory in self.memories:
+            for at in range(0, 1 << 16, size):
+                used = max(0, min(size, end - at)) if at >= self.address and memory is self._memory(at) else 0
+                if memory.content[at + used:at + size] != b"\xa5" * (size - used):
+                    return False
+        return True
+
+    def _memory(self, address: int) -> Memory:
+        return self.memories[address // self.config.block_bytes % self.config.lanes]

@@ -1,0 +1,188 @@
+"""Prefetch lanes behind their distributor: what the golden model makes of a stream, or the fault that it names."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from golden.codec import blocks
+from golden.codec.errors import StreamError
+from golden.codec.narrowing import widen
+from hdl.config.engine import EngineConfig
+from tests.hdl.engine.lanes.chain import Play
+from tests.hdl.engine.link.streams import activations, damage, packed, status_of
+
+
+def _random(rng: random.Random) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
+    """A configuration, an element size, raw bytes, their stream, and how it is to be played."""
+    element = rng.choice([1, 2, 4])
+    link = rng.choice([16, 16, 32, 64])
+    beat = rng.choice([size for size in (16, 32, 64) if size <= link])
+    config = EngineConfig(
+        lanes=rng.choice([1, 1, 2, 3]), beat_bytes=beat, link_beat_bytes=link, block_bytes=512,
+        buffer_bytes=rng.choice([1024, 4096]), element_bits=tuple(sorted({8 * element, rng.choice([16, 32])})),
+        pipeline=rng.choice(["small", "fast"]))
+    raw = activations(rng, element * rng.randrange(1, 6 * 512 // element), element)
+    options = {"address": 512 * rng.randrange(20), "busy": rng.choice([1.0, 1.0, 0.4]),
+               "pauses": rng.choice([0.0, 0.1, 0.5]), "latency": rng.choice([0, 5, 60]), "seed": rng.getrandbits(32)}
+    return config, element, raw, packed(raw, element, 512, rng.random() < 0.7), options
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whole_streams(seed: int) -> None:
+    config, element, raw, stream, options = _random(random.Random(f"whole {seed}"))
+    play = Play(config, stream, len(raw), element, **options)
+    assert play.fault is None
+    assert play.raw() == raw
+    assert play.untouched()
+
+
+@pytest.mark.parametrize("seed", range(32))
+def test_damaged_streams(seed: int) -> None:
+    rng = random.Random(f"damaged {seed}")
+    config, element, raw, stream, options = _random(rng)
+    stream = damage(rng, stream, 512)
+    play = Play(config, stream, len(raw), element, **options)
+    assert play.untouched()
+    try:
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(raw), element_bytes=element).tobytes()
+    except StreamError as fault:
+        assert play.fault == status_of(fault)
+    else:
+        assert play.fault is None
+        assert play.raw() == hope
+
+
+def _narrowed(seed: str) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
+    """As above, of rounded values: what they were rounded to instead of an element size."""
+    rng = random.Random(seed)
+    config, _, _, _, options = _random(rng)
+    config = config.replace(element_bits=(16, 32), block_bytes=1024, buffer_bytes=2048, narrowing=True)
+    form = rng.choice([1, 2])
+    coded = activations(rng, 2 * rng.randrange(1, 6 * 256), 2)
+    options["address"] *= 2
+    return config, form, coded, packed(coded, 2, 512, rng.random() < 0.7), options
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whole_streams_of_narrowed_values(seed: int) -> None:
+    config, form, coded, stream, options = _narrowed(f"whole {seed}")
+    play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
+    assert play.fault is None
+    assert play.raw() == widen(coded, form).tobytes()
+    assert play.untouched()
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_damaged_streams_of_narrowed_values(seed: int) -> None:
+    config, form, coded, stream, options = _narrowed(f"damaged {seed}")
+    stream = damage(random.Random(seed), stream, 512)
+    play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
+    assert play.untouched()
+    try:
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), element_bytes=2)
+    except StreamError as fault:
+        assert play.fault == status_of(fault)
+    else:
+        assert play.fault is None
+        assert play.raw() == widen(hope, form).tobytes()
+
+
+@pytest.mark.parametrize("elements", [1, 2, 3, 255, 256, 257, 511, 512])
+def test_narrowed_blocks_of_any_length(elements: int) -> None:
+    config = EngineConfig(lanes=1, block_bytes=1024, buffer_bytes=4096, narrowing=True)
+    coded = np.random.default_rng(elements).integers(0, 1 << 16, elements, dtype=np.uint16).tobytes()
+    for seed in range(3):
+        play = Play(config, packed(coded, 2, 512), 4 * elements, 2, narrow=1 + seed % 2, latency=20 * seed, seed=seed)
+        assert play.fault is None
+        assert play.raw() == widen(coded, 1 + seed % 2).tobytes()
+        assert play.untouched()
+
+
+def _gaps(play: Play) -> list[int]:
+    """Of each lane: cycles from its first beat to its last one in which it wrote nothing."""
+    return [beats[-1] - beats[0] + 1 - len(beats) for beats in play.beats if beats]
+
+
+@pytest.mark.parametrize(("beat", "link", "pipeline"), [
+    (16, 16, "small"), (16, 64, "small"), (32, 32, "fast"), (64, 64, "small")])
+@pytest.mark.parametrize("kind", ["raw", "dense", "half"])
+def test_a_beat_in_every_cycle(beat: int, link: int, pipeline: str, kind: str) -> None:
+    config = EngineConfig(lanes=1, beat_bytes=beat, link_beat_bytes=link, block_bytes=1024, buffer_bytes=4096,
+                          element_bits=(32,), pipeline=pipeline)
+    rng = np.random.default_rng(beat + link)
+    values = rng.integers(1, 1 << 32, 8 * 256, dtype=np.uint32)
+    if kind == "half":
+        values[::2] = 0
+    raw = values.tobytes()
+    stream = packed(raw, 4, 1024, fallback=kind != "dense")
+    play = Play(config, stream, len(raw), 4)
+    assert play.fault is None
+    assert play.raw() == raw
+    # No more than the headers take on the link, or what coding adds to the beats of a block: the lane has as many.
+    coded = sum(-(-block.payload_bytes // beat) for block in blocks.headers(stream, 1024))
+    most = max(-(-len(stream) // link), coded, len(raw) // beat)
+    assert _gaps(play)[0] <= most - len(raw) // beat + 2
+
+
+@pytest.mark.parametrize("form", [1, 2])
+@pytest.mark.parametrize("link", [32, 64])
+def test_a_wide_beat_in_every_cycle(link: int, form: int) -> None:
+    """Narrowed values on a link that carries more than the lane writes."""
+    config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=link, block_bytes=2048, buffer_bytes=8192,
+                          narrowing=True)
+    values = np.random.default_rng(link).integers(1, 1 << 16, 8 * 512, dtype=np.uint16)
+    values[::2] = 0
+    play = Play(config, packed(values.tobytes(), 2, 1024), 4 * values.size, 2, narrow=form)
+    assert play.raw() == widen(values, form).tobytes()
+    assert _gaps(play)[0] <= 2
+
+
+def test_blocks_of_both_kinds_in_turn() -> None:
+    config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096)
+    parts = []
+    for block in range(8):
+        values = np.random.default_rng(block).integers(1, 1 << 32, 256, dtype=np.uint32)
+        if block % 2:
+            values[::2] = 0
+        parts.append(values.tobytes())
+    raw = b"".join(parts)
+    play = Play(config, packed(raw, 4, 1024), len(raw), 4)
+    assert play.fault is None
+    assert play.raw() == raw
+    # A coded block behind a raw one starts late: the decompressor is empty then.
+    assert _gaps(play)[0] <= 4 * 4
+
+
+def test_a_slow_memory_does_not_stop_the_others() -> None:
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=2048)
+    raw = np.random.default_rng(3).integers(1, 255, 6 * 512, dtype=np.uint8).tobytes()
+    play = Play(config, packed(raw, 4, 512), len(raw), 4, slow=1)
+    assert play.raw() == raw
+    # The link has handed out everything while the slow lane was at work on its first blocks.
+    assert play.beats[0][-1] < play.beats[1][32]
+
+
+@pytest.mark.parametrize("lane", [0, 1])
+def test_an_error_response_ends_the_lane(lane: int) -> None:
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024)
+    raw = random.Random(lane).randbytes(8 * 512)
+    address = 512 * (4 + lane)
+    play = Play(config, packed(raw, 4, 512), len(raw), 4, address=1024, faulty=(lane, address))
+    assert play.axi_fault == (lane, 3, address)
+    assert play.fault is None
+    assert play.untouched()
+
+
+@pytest.mark.parametrize("cycle", range(5, 85, 8))
+def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024)
+    raw = activations(random.Random(cycle), 8 * 512, 4)
+    play = Play(config, packed(raw, 4, 512), len(raw), 4, pauses=0.3, latency=20, stop_at=cycle)
+    assert play.fault is None
+    assert play.untouched()
+    written = [(byte, hope) for byte, hope in zip(play.raw(), raw, strict=True) if byte != 0xA5]
+    assert all(byte == hope for byte, hope in written)

@@ -1,0 +1,96 @@
+"""The CRC against the golden one: every length of the last beat, pauses, garbage behind the end, one after another."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from golden.codec.crc32c import crc32c
+from hdl.engine.link.crc32c import Crc32c
+from hdl.engine.link.parity import LinearMap
+from tests.hdl.bench import clocked, settled
+
+
+@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
+@pytest.mark.parametrize("pauses", [0.0, 0.4])
+def test_is_the_golden_crc(beat_bytes: int, pauses: float) -> None:
+    rng = random.Random(f"{beat_bytes} {pauses}")
+    words = beat_bytes // 4
+    lengths = [*range(1, words + 1), 2 * words, 3 * words - 1, 5 * words + 1]
+    rng.shuffle(lengths)
+    dut = Crc32c(beat_bytes)
+
+    async def process(ctx: Any) -> None:
+        assert not ctx.get(dut.done)
+        for length in lengths:
+            content = rng.randbytes(4 * length)
+            for place in range(0, len(content), beat_bytes):
+                while rng.random() < pauses:
+                    ctx.set(dut.i.payload, {"data": rng.getrandbits(8 * beat_bytes), "words": 1, "last": 1})
+                    await ctx.tick()
+                chunk = content[place:place + beat_bytes]
+                last = place + beat_bytes >= len(content)
+                behind = rng.randbytes(beat_bytes - len(chunk))
+                ctx.set(dut.i.payload, {"data": int.from_bytes(chunk + behind, "little"), "last": last,
+                                        "words": len(chunk) // 4 if last else rng.randrange(words)})
+                ctx.set(dut.i.valid, 1)
+                await ctx.tick()
+                assert not ctx.get(dut.done)
+                ctx.set(dut.i.valid, 0)
+            waited = 1
+            while not ctx.get(dut.done) and waited < 100:
+                await ctx.tick()
+                waited += 1
+            assert waited == ((length - 1) % words + 1) + 2
+            for _ in range(rng.randrange(4)):
+                await ctx.tick()
+                assert ctx.get(dut.done)
+            assert ctx.get(dut.value) == crc32c(content)
+
+    clocked(dut, process)
+
+
+def test_known_values() -> None:
+    """RFC 3720, B.4: 32 bytes of zeros, of ones, counting up, counting down."""
+    dut = Crc32c(16)
+    examples = {bytes(32): 0x8A91_36AA, b"\xff" * 32: 0x62A8_AB43, bytes(range(32)): 0x46DD_794E,
+                bytes(range(31, -1, -1)): 0x113F_DB5C}
+
+    async def process(ctx: Any) -> None:
+        for content, expected in examples.items():
+            ctx.set(dut.i.valid, 1)
+            for place in (0, 16):
+                ctx.set(dut.i.payload, {"data": int.from_bytes(content[place:place + 16], "little"), "words": 4,
+                                        "last": place == 16})
+                await ctx.tick()
+            ctx.set(dut.i.valid, 0)
+            for _ in range(20):
+                await ctx.tick()
+            assert ctx.get(dut.done)
+            assert ctx.get(dut.value) == expected
+
+    clocked(dut, process)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_linear_maps_add_up_their_columns(seed: int) -> None:
+    """Any matrix: wide and narrow, with columns and rows that are empty, and columns that are the same."""
+    rng = random.Random(seed)
+    outputs = rng.choice([1, 3, 8, 20])
+    columns = [rng.choice([0, rng.getrandbits(outputs), 1 << rng.randrange(outputs)]) for _ in range(1 + 5 * seed)]
+    columns += columns[:3]
+    dut = LinearMap(tuple(columns), outputs)
+
+    async def process(ctx: Any) -> None:
+        for _ in range(50):
+            bits = rng.getrandbits(len(columns))
+            ctx.set(dut.i, bits)
+            await ctx.delay(1e-6)
+            expected = 0
+            for bit, column in enumerate(columns):
+                expected ^= column if bits >> bit & 1 else 0
+            assert ctx.get(dut.o) == expected
+
+    settled(dut, process)

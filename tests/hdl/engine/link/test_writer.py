@@ -1,0 +1,215 @@
+"""The link writer against a memory: bytes, bursts, speed, errors, and stopping at any time."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.bursts import burst_beats
+from hdl.engine.link.writer import LinkWriter
+from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.memory import Memory
+
+_PAGE = 4096
+_PATIENCE = 5000        # cycles for any step; what takes longer has got stuck
+
+
+def _config(beat_bytes: int, outstanding: int = 4) -> EngineConfig:
+    return EngineConfig(beat_bytes=16, link_beat_bytes=beat_bytes, outstanding_reads=outstanding)
+
+
+def _beats(content: bytes, beat_bytes: int) -> list[dict[str, int]]:
+    """What the aggregator would give: words behind the last one are zero."""
+    return [{"data": int.from_bytes(content[at:at + beat_bytes], "little"),
+             "words": min(beat_bytes, len(content) - at) // 4, "last": at + beat_bytes >= len(content)}
+            for at in range(0, len(content), beat_bytes)]
+
+
+async def _transfer(ctx: Any, dut: LinkWriter, address: int, content: bytes, rng: random.Random, pauses: float) -> int:
+    """Gives a transfer; how many cycles a beat was there and not taken."""
+    ctx.set(dut.start.payload, {"address": address})
+    ctx.set(dut.start.valid, 1)
+    await ctx.tick().until(dut.start.ready)
+    ctx.set(dut.start.valid, 0)
+    refused = 0
+    for beat in _beats(content, 4 * (dut.i.payload.data.shape().width // 32)):
+        while rng.random() < pauses:
+            await ctx.tick()
+        ctx.set(dut.i.payload, beat)
+        ctx.set(dut.i.valid, 1)
+        taken = False
+        while not taken:
+            assert not ctx.get(dut.done)
+            _, _, taken = await ctx.tick().sample(dut.i.ready)
+            refused += not taken
+            assert refused < _PATIENCE
+        ctx.set(dut.i.valid, 0)
+    return refused
+
+
+async def _done(ctx: Any, dut: LinkWriter) -> int:
+    """Waits until the transfer is done; how many cycles that took."""
+    for cycle in range(_PATIENCE):
+        if ctx.get(dut.done):
+            return cycle
+        await ctx.tick()
+    raise AssertionError(f"not done after {_PATIENCE} cycles")
+
+
+def _bursts(address: int, size: int, beat_bytes: int) -> list[tuple[int, int]]:
+    """Bursts that a transfer is to make: pages."""
+    result = []
+    end = address + size
+    while address < end:
+        edge = min(end, address // _PAGE * _PAGE + _PAGE)
+        result.append((address, -(-(edge - address) // beat_bytes)))
+        address = edge
+    return result
+
+
+@pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses"), [
+    (16, 1, 0, 0.0), (16, 4, 20, 0.4), (32, 2, 40, 0.2), (32, 4, 0, 0.6), (64, 8, 100, 0.1), (64, 1, 3, 0.5)])
+def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency: int, pauses: float) -> None:
+    """Lengths around the edges of beats and pages, each from a place of its own."""
+    rng = random.Random(f"{beat_bytes} {latency}")
+    dut = LinkWriter(_config(beat_bytes, outstanding))
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, content=bytearray(rng.randbytes(1 << 16)))
+    expected = bytearray(memory.content)
+    sizes = [4, beat_bytes - 4, beat_bytes, beat_bytes + 4, _PAGE - 4, _PAGE, _PAGE + 4, rng.randrange(4, 3 * _PAGE, 4)]
+    places = [0, _PAGE - beat_bytes, _PAGE - 2 * beat_bytes, beat_bytes, *(
+        rng.randrange(0, _PAGE, beat_bytes) for _ in range(4))]
+    rng.shuffle(places)
+    bursts = []
+
+    async def process(ctx: Any) -> None:
+        for size, place in zip(sizes, places, strict=True):
+            address = place + _PAGE * rng.randrange(12)
+            content = rng.randbytes(size)
+            expected[address:address + size] = content
+            bursts.extend(_bursts(address, size, beat_bytes))
+            await _transfer(ctx, dut, address, content, rng, rng.choice([0, pauses]))
+            await _done(ctx, dut)
+            assert ctx.get(dut.idle)
+            assert memory.content == expected
+
+    clocked(dut, process, memory.write)
+    assert memory.bursts == bursts
+    assert memory.most_open <= outstanding
+
+
+@pytest.mark.parametrize("place", [0, _PAGE - 64, 2048])
+@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
+def test_takes_a_beat_in_every_cycle(beat_bytes: int, place: int) -> None:
+    """No beat waits while the memory takes one in every cycle, however late it answers."""
+    latency = 150
+    dut = LinkWriter(_config(beat_bytes, latency // burst_beats(beat_bytes) + 2))
+    rng = random.Random(place)
+    memory = Memory(dut.axi, beat_bytes, rng, latency)
+    content = rng.randbytes(8 * _PAGE + 20)
+    cycles = []
+
+    async def process(ctx: Any) -> None:
+        assert await _transfer(ctx, dut, place, content, rng, 0) == 0
+        cycles.append(await _done(ctx, dut))
+        assert memory.content[place:place + len(content)] == content
+
+    clocked(dut, process, memory.write)
+    # Behind the last beat: what is left of the burst before it, its own beats, and the answer.
+    assert cycles[0] <= 2 * burst_beats(beat_bytes) + latency + 16
+
+
+def test_a_burst_waits_until_all_of_it_is_there() -> None:
+    """The link's data channel is busy from a burst's first beat to its last, however slow the source."""
+    dut = LinkWriter(_config(32))
+    rng = random.Random(1)
+    memory = Memory(dut.axi, 32, rng)
+    busy = []
+
+    async def watch(ctx: Any) -> None:
+        while True:
+            _, _, valid, ready, last = await ctx.tick().sample(dut.axi.wvalid, dut.axi.wready, dut.axi.wlast)
+            busy.append((valid and ready, valid and ready and last))
+
+    async def process(ctx: Any) -> None:
+        await _transfer(ctx, dut, 4064, rng.randbytes(9000), rng, 0.7)
+        await _done(ctx, dut)
+
+    clocked(dut, process, memory.write, watch)
+    inside = False
+    for beat, last in busy:
+        assert beat or not inside
+        inside = bool((inside or beat) and not last)
+    assert sum(last for _, last in busy) == 4
+
+
+def test_the_first_burst_begins_soon() -> None:
+    """The address is there in the fourth cycle after the only beat, and the beat in the next."""
+    dut = LinkWriter(_config(32))
+
+    async def process(ctx: Any) -> None:
+        await _transfer(ctx, dut, 96, b"word", random.Random(0), 0)
+        shown = []
+        for _ in range(5):
+            shown.append((ctx.get(dut.axi.awvalid), ctx.get(dut.axi.wvalid)))
+            await ctx.tick()
+        assert shown == [(0, 0)] * 3 + [(1, 0), (1, 1)]
+        assert (ctx.get(dut.axi.awaddr), ctx.get(dut.axi.awlen), ctx.get(dut.axi.wstrb)) == (96, 0, 0xF)
+
+    clocked(dut, process)
+
+
+@pytest.mark.parametrize("resp", [2, 3])
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_an_error_ends_the_transfer(number: int, resp: int) -> None:
+    """Also when it answers the last burst: all that comes is taken, and the transfer is never done."""
+    rng = random.Random(number)
+    dut = LinkWriter(_config(32))
+    memory = Memory(dut.axi, 32, rng, 20, 0.2)
+    address = 2048 if number == 0 else _PAGE * number
+    memory.faulty[address] = resp
+
+    async def process(ctx: Any) -> None:
+        await _transfer(ctx, dut, 2048, rng.randbytes(2048 + 2 * _PAGE + 100), rng, 0.1)
+        for _ in range(600):
+            await ctx.tick()
+            assert not ctx.get(dut.done)
+        assert (ctx.get(dut.fault.valid), ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (1, resp, address)
+        assert ctx.get(dut.idle)
+        assert ctx.get(dut.i.ready)
+        assert memory.open == 0
+
+    clocked(dut, process, memory.write)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stopping_leaves_nothing_open(seed: int) -> None:
+    """Whenever the stop comes: bursts that were begun are finished, and nothing is written that was not given."""
+    rng = random.Random(seed)
+    dut = LinkWriter(_config(rng.choice([16, 32])))
+    memory = Memory(dut.axi, dut.i.payload.data.shape().width // 8, rng, rng.choice([0, 40]), rng.choice([0, 0.4]))
+    content = rng.randbytes(3 * _PAGE)
+    place = rng.choice([0, 2048, _PAGE - 32])
+
+    async def feed(ctx: Any) -> None:
+        await _transfer(ctx, dut, place, content, rng, 0.1)
+
+    async def stop(ctx: Any) -> None:
+        for _ in range(rng.randint(1, 700)):
+            await ctx.tick()
+        ctx.set(dut.stop, 1)
+        await ctx.tick()
+        begun = len(memory.bursts)
+        for _ in range(1000):
+            await ctx.tick()
+        assert ctx.get(dut.idle) and not ctx.get(dut.done)
+        assert ctx.get(dut.i.ready)
+        assert memory.open == 0
+        assert len(memory.bursts) <= begun + 1      # one may have been offered already
+
+    clocked(dut, stop, feed, memory.write)
+    written = memory.content[place:place + len(content)]
+    assert all(new in (0, old) for new, old in zip(written, content, strict=True))
+    assert not any(memory.content[:place]) and not any(memory.content[place + len(content):])

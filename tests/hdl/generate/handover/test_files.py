@@ -1,0 +1,103 @@
+"""What is handed over works in the tools that it is for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hdl.config.core import load
+from hdl.config.engine import load_engine
+from hdl.generate.handover.files import DRIVER, files
+from hdl.generate.verilog import emit
+from verif.common import tools
+
+_STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything for the smallest engine."""
+    folder = tmp_path_factory.mktemp("engine")
+    for name, text in files(emit(load_engine("tiny"))).items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_names(engine: Path) -> None:
+    own = {f"cdma_tiny_engine{end}" for end in (".v", ".json", ".vlt", ".core", ".f", ".sdc", "_regs.h", ".rdl",
+                                          "_README.md")}
+    assert {file.name for file in engine.iterdir()} == own | {DRIVER}
+    assert set(files(emit(load("paper_compressor")))) == {
+        f"cdma_paper_compressor.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc")}
+
+
+def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
+    config = load_engine("tiny").replace(name="own", memories="wrapped")
+    for name, text in files(emit(config)).items():
+        (tmp_path / name).write_text(text)
+    assert (tmp_path / "own.f").read_text() == "own.v\nown_sram.v\n"
+    assert "[own.v, own_sram.v]" in (tmp_path / "own.core").read_text()
+    assert "| `own_sram.v` |" in (tmp_path / "own_README.md").read_text()
+    with tools.environment():
+        subprocess.run(["verilator", "--lint-only", "-Wall", "own.vlt", "-f", "own.f"], cwd=tmp_path, check=True)
+
+
+def test_lint_with_fusesoc(engine: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(engine), "run", "--target", "lint",
+               "cdma-rtl:ip:cdma_tiny_engine"]
+    with tools.environment():
+        run = subprocess.run(command, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True,
+                             text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "%Warning" not in run.stdout + run.stderr
+
+
+def test_file_list_is_for_simulators(engine: Path) -> None:
+    with tools.environment():
+        subprocess.run(["verilator", "--lint-only", "-Wall", "cdma_tiny_engine.vlt", "-f", "cdma_tiny_engine.f"],
+                       cwd=engine, check=True)
+
+
+@pytest.mark.parametrize("language", [["-x", "c", "-std=c99"], ["-x", "c", "-std=c11"], ["-x", "c++", "-std=c++17"]])
+def test_the_driver_compiles(engine: Path, tmp_path: Path, language: list[str]) -> None:
+    source = tmp_path / "driver.c"
+    source.write_text(f'#include "cdma_tiny_engine_regs.h"\n#include "{DRIVER}"\nint main(void) {{ return 0; }}\n')
+    subprocess.run(["gcc", *language, *_STRICT, f"-I{engine}", str(source)], check=True)
+
+
+def test_the_driver_needs_the_registers(engine: Path, tmp_path: Path) -> None:
+    source = tmp_path / "driver.c"
+    source.write_text(f'#include "{DRIVER}"\n')
+    run = subprocess.run(["gcc", "-fsyntax-only", f"-I{engine}", str(source)], capture_output=True, text=True,
+                         check=False)
+    assert run.returncode and "NAME_regs.h" in run.stderr
+
+
+def test_the_program_of_the_readme_compiles(engine: Path, tmp_path: Path) -> None:
+    text = (engine / "cdma_tiny_engine_README.md").read_text()
+    includes, functions, body = re.findall(r"```c\n(.*?)\n\n(static.*?)\n\n(struct.*?)```", text, re.DOTALL)[0]
+    source = tmp_path / "program.c"
+    source.write_text(
+        f"#include <stdio.h>\n{includes}\n{functions}\n#define BASE 0x40000000ul\n"
+        f"int main(void)\n{{\nuint64_t device_address = 0, link_address = 0, raw_bytes = 4;\n{body}\nreturn 0;\n}}\n")
+    subprocess.run(["gcc", "-std=c99", *_STRICT, f"-I{engine}", str(source)], check=True)
+
+
+def test_the_readme_connects_every_port(engine: Path) -> None:
+    facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
+    text = (engine / "cdma_tiny_engine_README.md").read_text()
+    for port in facts["ports"]:
+        assert re.search(rf"\.{port['name']} +\({port['name']}\)", text)
+    assert {"engine", "offload", "prefetch"} == {page["name"] for page in facts["registers"]}
+
+
+def test_constraints_name_the_clock(engine: Path) -> None:
+    facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
+    assert "aclk" in {port["name"] for port in facts["ports"]}
+    assert re.search(r"create_clock -name aclk .*\[get_ports aclk\]", (engine / "cdma_tiny_engine.sdc").read_text())

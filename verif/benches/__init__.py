@@ -1,1 +1,0 @@
-"""cocotb tests, one module per kind of bench; they run inside a simulator that :mod:`verif.runner` starts."""

@@ -1,0 +1,290 @@
+"""AXI4-Stream: a source that drives packets, and a sink that takes and checks them.
+
+Both wake on every rising edge. What they read there are the values from before the edge, the ones that the design's
+registers take; what they write is applied after the edge. Per-cycle work is kept to reading and writing texts of bits:
+a million beats are simulated in about ten seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from verif.common.base import Driver, Monitor
+from verif.common.stream import Beat, Bytes, Packet, Received, beats, from_texts
+
+__all__ = ["Pin", "Sink", "Source"]
+
+_CHUNK = 4096
+_AS_ZERO = str.maketrans("XxZzUu", "000000")
+
+
+class Pin:
+    """A signal that is read and written as text, most significant bit first.
+
+    Where cocotb trusts the simulator to apply writes after the edge (Verilator), it goes straight to the handle, three
+    times as fast as cocotb's value objects; elsewhere cocotb schedules the write.
+
+    Members
+    -------
+    read
+        Reads the signal.
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self.read: Callable[[], str] = handle._handle.get_signal_val_binstr
+        self._set: Callable[[int, str], None] = handle._handle.set_signal_val_binstr
+        self._direct = os.environ.get("COCOTB_TRUST_INERTIAL_WRITES") == "1"
+
+    def write(self, text: str) -> None:
+        """Write the signal, to be seen after this edge."""
+        if self._direct:
+            self._set(0, text)
+        else:
+            self._handle.value = text
+
+
+class Source(Driver[Packet]):
+    """Drives packets into a stream, back to back but for the pauses of its pattern.
+
+    Parameters
+    ----------
+    dut
+        The top module.
+    prefix
+        Of the ports: ``s_axis``.
+    beat_bytes
+        Bytes of a beat.
+    sent
+        Called with every packet when its first beat is put on the pins.
+
+    Members
+    -------
+    stalls
+        The pattern of pauses; may be replaced between packets.
+    """
+
+    def __init__(self, dut: Any, prefix: str, beat_bytes: int, sent: Callable[[Packet], None]) -> None:
+        super().__init__()
+        self.stalls: Iterator[int] = repeat(0)
+        self.beat_bytes = beat_bytes
+        self._sent = sent
+        self._queue: deque[Packet] = deque()
+        self._clock = dut.aclk
+        self._pins = tuple(Pin(getattr(dut, f"{prefix}_{name}")) for name in ("tdata", "tkeep", "tlast", "tuser"))
+        self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
+        self._ready = Pin(getattr(dut, f"{prefix}_tready"))
+        # What lies on the pins while tvalid is low must not matter, so it is the worst there is.
+        self._rest: Beat = ("1" * 8 * beat_bytes, "01" * (beat_bytes // 2), "1", "111")
+
+    def send(self, item: Packet) -> None:
+        """Queue a packet."""
+        self._queue.append(item)
+
+    def stop(self) -> None:
+        """Stop, and forget the queue."""
+        super().stop()
+        self._queue.clear()
+
+    def idle(self) -> None:
+        """Put the pins to rest."""
+        self._valid.write("0")
+        for pin, text in zip(self._pins, self._rest, strict=True):
+            pin.write(text)
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self._clock)
+        valid, ready = self._valid.write, self._ready.read
+        data, keep, last, user = (pin.write for pin in self._pins)
+        old_keep, old_last, old_user = self._rest[1:]
+        stream: Iterator[Beat] = iter(())
+        taken = array("q")
+        cycle, offered = 0, False
+        while True:
+            await edge
+            cycle += 1
+            if offered:
+                answer = ready()
+                if answer == "0":
+                    continue
+                if answer != "1":
+                    raise AssertionError(f"tready is {answer!r} in cycle {cycle}")
+                taken.append(cycle)
+            beat = None
+            if not next(self.stalls):
+                beat = next(stream, None)
+                if beat is None and self._queue:
+                    packet = self._queue.popleft()
+                    self._sent(packet)
+                    stream, taken = beats(packet, self.beat_bytes), packet.cycles
+                    beat = next(stream)
+            if beat is None:
+                if offered:
+                    self.idle()
+                    old_keep, old_last, old_user = self._rest[1:]
+                    offered = False
+                continue
+            text, new_keep, new_last, new_user = beat
+            data(text)
+            if new_keep != old_keep:
+                keep(new_keep)
+                old_keep = new_keep
+            if new_last != old_last:
+                last(new_last)
+                old_last = new_last
+            if new_user != old_user:
+                user(new_user)
+                old_user = new_user
+            if not offered:
+                valid("1")
+                offered = True
+
+
+class Sink(Monitor[Received]):
+    """Takes packets from a stream, with the pauses of its pattern, and checks the protocol.
+
+    Checked are: valid is known, and once high stays so with everything beside it held until ready; kept bytes are all
+    bytes before the last beat, and the first ones there; nothing that counts is unknown.
+
+    Parameters
+    ----------
+    dut
+        The top module.
+    prefix
+        Of the ports: ``m_axis``.
+    beat_bytes
+        Bytes of a beat.
+    notify
+        Called with every packet.
+    fault
+        Called with a sentence for everything that breaks the protocol.
+    progress
+        Called now and then with the number of beats taken so far.
+
+    Members
+    -------
+    stalls
+        The pattern of pauses.
+    """
+
+    def __init__(self, dut: Any, prefix: str, beat_bytes: int, notify: Callable[[Received], None],
+                 fault: Callable[[str], None], progress: Callable[[int], None] | None = None) -> None:
+        super().__init__(notify)
+        self.stalls: Iterator[int] = repeat(0)
+        self.beat_bytes = beat_bytes
+        self._fault = fault
+        self._progress = progress
+        self._clock = dut.aclk
+        self._names = [f"{prefix}_{name}" for name in ("tdata", "tkeep", "tlast")]
+        self._names += [name for name in ("error_code", "error_line") if hasattr(dut, name)]
+        self._pins = [Pin(getattr(dut, name)) for name in self._names]
+        self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
+        self._ready = Pin(getattr(dut, f"{prefix}_tready"))
+
+    def idle(self) -> None:
+        """Put the pins to rest."""
+        self._ready.write("0")
+
+    def quiet(self) -> bool:
+        """Whether valid is low, as it must be in reset."""
+        return self._valid.read() == "0"
+
+    async def _run(self) -> None:
+        edge = RisingEdge(self._clock)
+        valid, ready = self._valid.read, self._ready.write
+        data, keep, last = (pin.read for pin in self._pins[:3])
+        ones = "1" * self.beat_bytes
+        texts: list[str] = []
+        parts: list[Bytes] = []
+        taken = array("q")
+        held: list[str] | None = None
+        cycle, total, open_ = 0, 0, False
+        while True:
+            await edge
+            cycle += 1
+            offered = valid()
+            if offered == "1":
+                if held is not None:
+                    self._compare(cycle, held, self._payload())
+                    held = None
+                if open_:
+                    taken.append(cycle)
+                    texts.append(data())
+                    ended = last()
+                    if ended == "1":
+                        total += len(texts)
+                        self._finish(texts, parts, taken)
+                        texts, parts, taken = [], [], array("q")
+                        if self._progress is not None:
+                            self._progress(total)
+                    elif ended != "0":
+                        self._fault(f"tlast is {ended!r} in cycle {cycle}")
+                    elif keep() != ones:
+                        self._fault(f"tkeep before a last beat is not all ones in cycle {cycle}: {_shown(keep())}")
+                    elif len(texts) == _CHUNK:
+                        total += _CHUNK
+                        parts.append(self._bytes(texts))
+                        texts = []
+                        if self._progress is not None:
+                            self._progress(total)
+                else:
+                    held = self._payload()
+            elif offered != "0":
+                self._fault(f"tvalid is {offered!r} in cycle {cycle}")
+            elif held is not None:
+                self._fault(f"tvalid fell in cycle {cycle} before tready took the beat")
+                held = None
+            if next(self.stalls):
+                if open_:
+                    ready("0")
+                    open_ = False
+            elif not open_:
+                ready("1")
+                open_ = True
+
+    def _payload(self) -> list[str]:
+        # The error pins belong to the last beat.
+        count = len(self._pins) if self._pins[2].read() == "1" else 3
+        return [pin.read() for pin in self._pins[:count]]
+
+    def _compare(self, cycle: int, held: list[str], now: list[str]) -> None:
+        for name, before, after in zip(self._names, held, now, strict=False):
+            if before != after:
+                self._fault(f"{name} changed in cycle {cycle} before tready took the beat: "
+                            f"{_shown(before)} to {_shown(after)}")
+
+    def _bytes(self, texts: list[str], kept: int | None = None) -> Bytes:
+        try:
+            return from_texts(texts, self.beat_bytes, kept)
+        except ValueError as error:
+            self._fault(str(error))
+            known = [text.translate(_AS_ZERO) for text in texts]
+            return from_texts(known, self.beat_bytes, kept)
+
+    def _finish(self, texts: list[str], parts: list[Bytes], taken: array[int]) -> None:
+        keep = self._pins[1].read()
+        kept = keep.count("1")
+        if keep != ("1" * kept).rjust(self.beat_bytes, "0"):
+            self._fault(f"tkeep of a last beat does not keep the first bytes: {_shown(keep)}")
+        values = [self._number(name, pin.read()) for name, pin in zip(self._names[3:], self._pins[3:], strict=True)]
+        error, line = (*values, 0, 0)[:2]
+        self.notify(Received(np.concatenate([*parts, self._bytes(texts, kept)]), error, line, taken))
+
+    def _number(self, name: str, text: str) -> int:
+        if set(text) <= {"0", "1"}:
+            return int(text, 2)
+        self._fault(f"{name} is {text} beside a last beat")
+        return 0
+
+
+def _shown(text: str) -> str:
+    """Bits for a message: in hexadecimal when all are known."""
+    return f"0x{int(text, 2):0{-(-len(text) // 4)}x}" if set(text) <= {"0", "1"} else text

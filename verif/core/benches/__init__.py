@@ -1,0 +1,1 @@
+"""cocotb tests, one module per kind of bench; they run inside a simulator that :mod:`verif.common.runner` starts."""

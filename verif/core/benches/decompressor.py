@@ -1,0 +1,105 @@
+"""Stimuli for the decompressor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from hdl.codec.packets import ErrorCode
+from verif.common.stream import Packet
+from verif.core import stimulus
+from verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
+
+
+@cocotb.test()
+async def corner_cases(dut: Any) -> None:
+    """Streams of the directed corners of every element size, under every condition."""
+    bench = await ready(dut)
+    seed = int(generator().integers(1 << 30))
+    await across_stalls(bench, [stimulus.packed(packet) for size in bench.config.element_bytes
+                                for packet in stimulus.corners(size, bench.config.beat_bytes, seed)])
+
+
+@cocotb.test()
+async def every_partial_line(dut: Any) -> None:
+    """Last lines of every length."""
+    bench = await ready(dut)
+    rng = generator()
+    for size in bench.config.element_bytes:
+        for idle, backpressure, burst in CONDITIONS[:share(3)]:
+            bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
+            packets = stimulus.partial_lines(size, int(rng.integers(1 << 30)))
+            await bench.play([stimulus.packed(packet) for packet in packets])
+
+
+@cocotb.test()
+async def sizes_back_to_back(dut: Any) -> None:
+    """Short packets of different element sizes without a cycle between them."""
+    bench = await ready(dut)
+    raw = stimulus.random_packets(generator(), bench.config.element_bytes, share(150), 1)
+    await across_stalls(bench, [stimulus.packed(packet) for packet in raw])
+
+
+@cocotb.test()
+async def random_packets(dut: Any) -> None:
+    """Streams of random lengths, densities and element sizes, under random conditions."""
+    bench = await ready(dut)
+    rng = generator()
+    for _ in range(share(12)):
+        idle, backpressure = rng.choice([0, 0, 0.1, 0.5, 0.8], 2).tolist()
+        bench.stall(idle, backpressure, int(rng.integers(1 << 30)), float(rng.choice([1, 4, 20])))
+        raw = stimulus.random_packets(rng, bench.config.element_bytes, share(40))
+        await bench.play([stimulus.packed(packet) for packet in raw])
+
+
+@cocotb.test()
+async def damaged_streams(dut: Any) -> None:
+    """Faults of every kind: the right code and line, no wrong byte, and the next packet right."""
+    bench = await ready(dut)
+    rng = generator()
+    for size in bench.config.element_bytes:
+        for idle, backpressure, burst in CONDITIONS[:share(4)]:
+            bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
+            await bench.play(stimulus.damaged(rng, size, 7 * share(30)))
+
+
+@cocotb.test()
+async def every_error_code(dut: Any) -> None:
+    """One stream for each error code, made by hand, in the first line and in a later one."""
+    bench = await ready(dut)
+    for size in bench.config.element_bytes:
+        for lines in (0, 1, 3):
+            before = stimulus.random_raw(np.random.default_rng(lines), lines * 128 // size, size, 0.4)
+            good = stimulus.packed(Packet(before, size)).data
+            tag_bytes = 16 // size
+            tag, element = np.full(tag_bytes, 0xFF, np.uint8), np.ones(size, np.uint8)
+            # A partial last line has ones for the elements that are missing; a zero there means that data is missing.
+            holed = tag.copy()
+            holed[0] = 0xDF
+            tails = [(ErrorCode.OK, tag[:0]),
+                     (ErrorCode.TRUNCATED_TAG, tag[:-1]),
+                     (ErrorCode.TRUNCATED_TAG, tag[:(tag_bytes + 1) // 2]),
+                     (ErrorCode.TRUNCATED_DATA, tag),
+                     (ErrorCode.TRUNCATED_DATA, np.concatenate([holed, element])),
+                     (ErrorCode.OK, np.concatenate([tag, element]))]
+            if size > 1:
+                tails.append((ErrorCode.TRAILING_BYTES, np.concatenate([tag, element, element[:1]])))
+            packets = [Packet(np.concatenate([good, tail]), size, f"{lines} lines, then {code.name}")
+                       for code, tail in tails]
+            for (code, _), seen in zip(tails, await bench.play(packets), strict=True):
+                line = lines if code is not ErrorCode.OK else seen.line
+                assert (seen.error, seen.line) == (code.value, line), f"{code}: {seen}, line {seen.line}, not {line}"
+
+
+@cocotb.test()
+async def reset_in_mid_packet(dut: Any) -> None:
+    """Nothing of a packet that a reset cuts off shows up later; right and damaged streams."""
+
+    def make(rng: np.random.Generator, size: int) -> Packet:
+        if rng.random() < 0.3:
+            return stimulus.damaged(rng, size, int(rng.integers(1, 8)))[-1]
+        return stimulus.packed(stimulus.random_packets(rng, [size], 1)[0])
+
+    await reset_in_packets(await ready(dut), make)

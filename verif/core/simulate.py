@@ -1,0 +1,200 @@
+"""Arrays through the simulated cores, both ways, byte for byte against the golden model."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hdl.config.core import CoreConfig
+from hdl.config.settings import BEAT_BYTES
+from verif.common import tools
+from verif.core.streaming import Passage, Tensor, build_core, limit, stream
+
+__all__ = ["ArrayResult", "simulate"]
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class ArrayResult:
+    """How an array passed both cores.
+
+    Parameters
+    ----------
+    name
+        Of the array.
+    raw_bytes, packed_bytes
+        Its size, and that of its line stream.
+    density
+        Share of its elements that are non-zero.
+    ratio
+        Raw bytes per packed byte.
+    compress_in_beats_per_cycle, compress_out_beats_per_cycle, decompress_in_beats_per_cycle, \
+decompress_out_beats_per_cycle
+        Beats that passed each port per cycle, from the first to the last one of this array.
+    limit
+        The raw beats per cycle that the packed side lets through, 1 at most.
+    passed
+        Whether every byte was right in both directions.
+    difference
+        Where the first wrong byte is, or what else was wrong; None when it passed.
+    """
+
+    name: str
+    raw_bytes: int
+    packed_bytes: int
+    density: float
+    ratio: float
+    compress_in_beats_per_cycle: float
+    compress_out_beats_per_cycle: float
+    decompress_in_beats_per_cycle: float
+    decompress_out_beats_per_cycle: float
+    limit: float
+    passed: bool
+    difference: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: int, *, stalls: float = 0.0,
+             simulator: str = "verilator", waves: Path | None = None, build_dir: Path, seed: int = 1,
+             progress: Progress | None = None) -> list[ArrayResult]:
+    """Send arrays through a compressor, and their packed streams through a decompressor, in a simulator.
+
+    The arrays follow each other without a pause but for the stalls; both cores run at the same time in simulations of
+    their own.
+
+    Parameters
+    ----------
+    arrays
+        Any shapes and dtypes; their bits are taken as they are.
+    element_bytes
+        1, 2 or 4.
+    beat_bytes
+        16, 32 or 64.
+    stalls
+        Share of the cycles that either side of a core pauses, from 0 to below 1.
+    simulator
+        One of :data:`verif.common.tools.SIMULATORS`.
+    waves
+        Folder for the waves of both cores, ``compressor.fst`` and ``decompressor.fst``; ``.vcd`` where the simulator
+        cannot write FST (a warning is logged).
+    build_dir
+        Folder for compiled designs; what is there is used again.
+    seed
+        Of the stalls.
+    progress
+        Called with what is under way, and beats done and in all.
+
+    Returns
+    -------
+    list
+        A result for every array, in their order.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not allowed, or an array's length is no multiple of the element size.
+    RuntimeError
+        If a tool is missing, or the design does not compile or ends before the bench.
+    """
+    _check(arrays, element_bytes, beat_bytes, stalls, simulator)
+    tensors: dict[str, Tensor] = {}
+    for name, array in arrays.items():
+        try:
+            tensors[name] = Tensor.of(array, element_bytes)
+        except ValueError as error:
+            raise ValueError(f"array {name}: {error}") from error
+    meter = _Meter(tensors, beat_bytes, progress)
+    configs = [CoreConfig(core=core, beat_bytes=beat_bytes) for core in ("compressor", "decompressor")]
+    builds = []
+    for config in configs:
+        meter.say(f"compiling the {config.core}")
+        builds.append(build_core(config, simulator=simulator, build_dir=build_dir, waves=waves is not None))
+    with tempfile.TemporaryDirectory(prefix="cdma-") as place, ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(stream, built, config, list(tensors.values()), folder=Path(place) / config.core,
+                            stalls=stalls, seed=seed, progress=meter.of(config.core))
+                for built, config in zip(builds, configs, strict=True)]
+        compressed, decompressed = (run.result() for run in runs)
+        if waves is not None:
+            _keep_waves(Path(place), waves, simulator)
+    return [_result(name, tensor, beat_bytes, compressed[number], decompressed[number])
+            for number, (name, tensor) in enumerate(tensors.items())]
+
+
+def _check(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: int, stalls: float,
+           simulator: str) -> None:
+    if element_bytes not in (1, 2, 4):
+        raise ValueError(f"element_bytes must be 1, 2 or 4, not {element_bytes!r}")
+    if beat_bytes not in BEAT_BYTES:
+        raise ValueError(f"beat_bytes must be one of {', '.join(map(str, BEAT_BYTES))}, not {beat_bytes!r}")
+    if not 0 <= stalls < 1:
+        raise ValueError(f"stalls must be at least 0 and below 1, not {stalls}")
+    if not arrays:
+        raise ValueError("there is no array to simulate")
+    tools.require(simulator)
+
+
+class _Meter:
+    """Beats of both cores in one figure, with the name of the array that is under way."""
+
+    def __init__(self, tensors: Mapping[str, Tensor], beat_bytes: int, progress: Progress | None) -> None:
+        self._progress = progress
+        self._names = list(tensors)
+        self._ends = {core: np.cumsum([-(-data.size // beat_bytes) or 1 for data in sides]) for core, sides in (
+            ("compressor", [tensor.packed for tensor in tensors.values()]),
+            ("decompressor", [tensor.raw for tensor in tensors.values()]))}
+        self._total = sum(int(ends[-1]) for ends in self._ends.values())
+        self._done = dict.fromkeys(self._ends, 0)
+
+    def say(self, what: str) -> None:
+        """Report what is under way before any beat passed."""
+        if self._progress is not None:
+            self._progress(what, 0, self._total)
+
+    def of(self, core: str) -> Callable[[int], None]:
+        """What a core's run calls with the number of beats that came out."""
+
+        def update(beats: int) -> None:
+            if self._progress is not None:
+                self._done[core] = beats
+                at = int(np.searchsorted(self._ends[core], beats, side="right"))
+                self._progress(self._names[min(at, len(self._names) - 1)], sum(self._done.values()), self._total)
+
+        return update
+
+
+def _keep_waves(place: Path, waves: Path, simulator: str) -> None:
+    waves.mkdir(parents=True, exist_ok=True)
+    form = tools.wave_format(simulator)
+    if form == "vcd":
+        logging.getLogger(__name__).warning(
+            "waves are VCD files, ten times as large as FST: for FST, install the headers of lz4 and zlib "
+            "(Debian and Ubuntu: apt install liblz4-dev zlib1g-dev)")
+    for core in ("compressor", "decompressor"):
+        shutil.move(place / core / f"dump.{form}", waves / f"{core}.{form}")
+
+
+def _rate(ends: list[int]) -> float:
+    return ends[2] / (ends[1] - ends[0] + 1) if ends else 0.0
+
+
+def _result(name: str, tensor: Tensor, beat_bytes: int, compressed: Passage, decompressed: Passage) -> ArrayResult:
+    raw, packed = tensor.raw.size, tensor.packed.size
+    elements = tensor.raw.view(f"<u{tensor.element_bytes}")
+    faults = [f"{direction}: {passage.difference}" for direction, passage in
+              (("compressing", compressed), ("decompressing", decompressed)) if passage.difference]
+    return ArrayResult(
+        name, raw, packed, float(np.count_nonzero(elements) / max(1, elements.size)), raw / packed if packed else 1.0,
+        _rate(compressed.taken), _rate(compressed.given), _rate(decompressed.taken), _rate(decompressed.given),
+        limit(raw, packed, beat_bytes), not faults, "; ".join(faults) or None)

@@ -1,0 +1,133 @@
+"""Long data through one core: writes the files of a run, starts it, and reads back when every beat was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from golden.codec import lines as zvc
+from hdl.codec.coding import LINE_BYTES
+from hdl.config.core import CoreConfig
+from hdl.generate.verilog import emit
+from verif.common import runner
+from verif.common.progress import watch
+from verif.common.stream import Bytes
+
+__all__ = ["Passage", "Tensor", "build_core", "limit", "stream"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Raw bytes to send as one packet, and what they pack to.
+
+    Parameters
+    ----------
+    raw
+        A multiple of ``element_bytes`` bytes.
+    """
+
+    raw: Bytes
+    packed: Bytes
+    element_bytes: int
+
+    @classmethod
+    def of(cls, array: np.ndarray, element_bytes: int) -> Tensor:
+        """The tensor of any array's bits.
+
+        Raises
+        ------
+        ValueError
+            If its length is no multiple of the element size.
+        """
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        if raw.size % element_bytes:
+            raise ValueError(f"{raw.size} bytes are no multiple of the element size of {element_bytes} bytes")
+        return cls(raw, zvc.compress(raw, element_bytes), element_bytes)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How a packet passed a core.
+
+    Parameters
+    ----------
+    taken, given
+        Cycles of the first and the last beat and the number of beats, of what went in and what came out; or the
+        cycles of all beats of a tensor that was sent alone. Empty when none did.
+    difference
+        The first difference in a sentence, or None.
+    """
+
+    taken: list[int]
+    given: list[int]
+    difference: str | None
+
+
+def limit(raw_bytes: int, packed_bytes: int, beat_bytes: int) -> float:
+    """Raw beats per cycle that a core can carry: one, or as many as the packed side lets through."""
+    raw_beats = raw_bytes / beat_bytes
+    return min(1.0, beat_bytes * raw_beats / packed_bytes) if packed_bytes else 1.0
+
+
+def build_core(config: CoreConfig, *, simulator: str, build_dir: Path, waves: bool = False) -> runner.Build:
+    """Generate and compile a core."""
+    verilog = emit(config)
+    return runner.build(verilog.text, verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)
+
+
+def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *, folder: Path, stalls: float = 0.0,
+           burst: float = 1.0, seed: int = 1, alone: bool = False,
+           progress: Callable[[int], None] | None = None) -> list[Passage]:
+    """Send tensors through a core, back to back or one by one.
+
+    Parameters
+    ----------
+    built
+        The core, compiled from ``config``.
+    folder
+        Where the run keeps its files.
+    stalls, burst
+        Share of the cycles that either side pauses, and mean length of a pause.
+    alone
+        Send each only when the one before has come out, and report the cycles of all beats.
+    progress
+        Called now and then with the number of beats that came out.
+
+    Returns
+    -------
+    list
+        A passage for every tensor.
+
+    Raises
+    ------
+    BenchError
+        If the simulation ended before its bench.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    packets: list[dict[str, Any]] = []
+    for number, tensor in enumerate(tensors):
+        files = {name: str(folder.resolve() / f"{number}.{name}.npy") for name in ("raw", "packed", "starts")}
+        sizes = zvc.line_packed_bytes(tensor.raw, tensor.element_bytes)
+        compressing = config.core == "compressor"
+        np.save(files["raw"], tensor.raw)
+        np.save(files["packed"], tensor.packed)
+        np.save(files["starts"], np.cumsum(sizes) - sizes if compressing else np.arange(0, tensor.raw.size, LINE_BYTES))
+        data, expected = ("raw", "packed") if compressing else ("packed", "raw")
+        packets.append({"data": files[data], "expected": files[expected], "starts": files["starts"],
+                        "element_bytes": tensor.element_bytes})
+    job = {"config": config.as_dict(), "packets": packets, "stalls": stalls, "burst": burst, "alone": alone}
+    with watch(folder / "progress", progress):
+        report = runner.run(built, "verif.core.benches.stream", job=job, folder=folder, seed=seed)
+    return [_passage(report, number) for number in range(len(tensors))]
+
+
+def _passage(report: dict[str, Any], number: int) -> Passage:
+    judged, came = report["judged"], report["out"]
+    difference = judged[number] if number < len(judged) else report["failed"]
+    if difference is None and report["failed"] and not any(judged):
+        difference = report["failed"]
+    return Passage(report["in"][number], came[number] if number < len(came) else [], difference)
