@@ -18,6 +18,7 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
+from cdma.console.pictures import picture_file
 from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.plan_text import plan_text
@@ -91,7 +92,7 @@ def add(commands: Any) -> None:
                         "itself")
     parser.add_argument("--iterations", type=whole_number, metavar="N", help="--tune: iterations from the dump's first "
                         "step to its last (default: 200)")
-    parser.add_argument("--picture", metavar="FILE.svg", help="--tune: write the run as a picture")
+    parser.add_argument("--picture", type=picture_file, metavar="FILE.svg", help="--tune: write the run as a picture")
     json_option(parser)
 
 

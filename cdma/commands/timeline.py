@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
+from cdma.console.pictures import picture_file
 from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
@@ -75,7 +76,7 @@ def add(commands: Any) -> None:
                         "reach (default: 0.5)")
     parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline: "
                         '{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}')
-    parser.add_argument("--gantt", metavar="FILE.svg", help="write the timelines as a picture")
+    parser.add_argument("--gantt", type=picture_file, metavar="FILE.svg", help="write the timelines as a picture")
     json_option(parser)
 
 

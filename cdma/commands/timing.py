@@ -17,6 +17,7 @@ from cdma.console.options import (
     whole_number,
 )
 from cdma.console.output import print_json
+from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
@@ -71,7 +72,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--units", action="store_true",
                         help="with --engine and --target ecp5: each unit by itself instead of the whole engine")
     parser.add_argument("--sweep", action="store_true", help="beats, lanes and pipelines instead of one configuration")
-    parser.add_argument("--plot", metavar="FILE.svg", help="with --sweep: plot area and throughput")
+    parser.add_argument("--plot", type=picture_file, metavar="FILE.svg", help="with --sweep: plot area and throughput")
     json_option(parser)
 
 

@@ -83,6 +83,14 @@ def test_the_device_of_a_profile_is_told(cdma: Callable[..., Any], tmp_path: Pat
                                                                       "times.json").out
 
 
+@pytest.mark.parametrize("call", [("timeline", "alexnet", "--gantt"), ("plan", "--tune", "--picture"),
+                                  ("timing", "--sweep", "--liberty", "cells.lib", "--plot")], ids=" ".join)
+def test_the_suffix_of_a_picture_says_its_format(call: tuple[str, ...], fails: Callable[..., str]) -> None:
+    for name in ("x.png", "x", "x.svg.gz"):
+        assert f"must end in .svg, the format that is written, not '{name}'" in fails(*call, name)
+    assert "gone is no folder: the picture goes into a folder that is there" in fails(*call, "gone/x.svg")
+
+
 def test_densities_of_a_dump(cdma: Callable[..., Any]) -> None:
     found = cdma("timeline", "squeezenet", "--densities", shipped(), "--json").json
     fillings = {name: values for layer in found["layers"] for name, values in layer["fillings"].items()}
