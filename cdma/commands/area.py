@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
-Synthesise cores with Yosys and print what they take, submodule by submodule and in all: cells, flip-flops and kGE
-(thousands of two-input NAND gates), with a cell library also um2 and the clock that the slowest paths allow, on an FPGA
-LUTs and flip-flops. Without a library a small table of gate sizes stands in for one. Modules are mapped one by one and
-the whole flattened, as it would be built, so the rows do not add up to the total; the total is what counts.
+Synthesise cores with Yosys and print their area, by submodule and in total: cells, flip-flops and kGE (thousands of
+two-input NAND gates), with a cell library also um2 and, where OpenSTA is installed, the clock; on an FPGA LUTs and
+flip-flops. Without a library, gate sizes come from a small table. Submodules are mapped one by one, and the total is
+that of the flattened design, so the rows do not add up to it. The total is the area to quote.
 
-An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, all of it scaled to
-28 nm beside the paper's figures. On an FPGA it is mapped as a whole: LUTs, flip-flops, RAMs, and what became of every
-buffer; those of 2048 bits or more that are not in block RAM are named in a warning. That takes some minutes."""
+An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, scaled to 28 nm beside
+the paper's figures. On an FPGA the engine is mapped as a whole: LUTs, flip-flops, RAMs, and how every buffer is built.
+A warning names the buffers of 2048 bits or more that are not in block RAM. That takes some minutes."""
 
 _EXAMPLES = """\
   cdma area                                               both cores, technology-independent
@@ -42,8 +42,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7"),
                         help="what to map to (default: liberty with --liberty, generic without)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library to map to")
-    parser.add_argument("--recipe", choices=("fast", "small"), default="fast",
-                        help="what logic is mapped for: short paths, or few gates (default: fast)")
+    parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",
+                        help="map for short paths or few gates, or with Yosys' own scripts and without clock gates, as "
+                        "peers are measured (default: fast)")
     engine_option(parser, "an engine instead of cores: preset (default, paper, tiny, wide) or TOML file")
     json_option(parser)
 
@@ -104,7 +105,9 @@ def _verilog(config: EngineConfig, progress: Progress) -> str:
 
 
 def _timing_text(report: dict[str, Any]) -> str:
-    """The clock that the slowest path of each kind allows; nothing if the report has no timing."""
+    """The clock that the slowest path of each kind allows; for a library without OpenSTA, that it is needed."""
+    if report["library"] and report["timed_with"] is None:
+        return "\n\nNo clock: OpenSTA calculates it, and its program sta is not on PATH (Debian: apt install opensta)."
     if not report["paths"]:
         return ""
     rows = [[path["kind"], fixed(path["ps"], 0), fixed(path["mhz"], 0), path["start"], path["end"]]

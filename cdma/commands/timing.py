@@ -27,17 +27,16 @@ if TYPE_CHECKING:
     from hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
-Tell how fast cores and engines are, and by which path they are limited. In the cells of a library a netlist is mapped
-by Yosys and timed by OpenSTA where it is installed, by the library's own tables where not: a core flattened, an engine
-unit by unit and then all units together, one lane standing for all. Units are mapped with those inside them cut out.
-Memories are macros that end and start paths: their set-up time and their time from the clock to what was read are those
-of 32 kbit at 45 nm (50 and 310 ps) unless you give yours.
+Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
+design and OpenSTA, which must be installed, calculates its clock. A core is flattened. An engine is measured unit by
+unit, each without the units inside it, and then as a whole with one of its lanes. Memories are macros, where paths
+start and end: their set-up and clock-to-output times are those of 32 kbit at 45 nm (50 and 310 ps) unless you give
+yours.
 
-With --target ecp5 the design is really placed and routed on a Lattice ECP5, between registers that stand for its pins;
-that takes minutes for a core, and up to an hour for an engine of several lanes; with --units each unit of the engine is
-placed by itself, between such registers as well. It needs the extra 'boards' of this package. With --sweep both cores
-are measured over beats and pipelines, and the default engine over lanes and pipelines: area, clock and throughput, and
-which of them no other beats."""
+With --target ecp5 the design is placed and routed on a Lattice ECP5, with registers at its ports. That takes minutes
+for a core, and up to an hour for an engine of several lanes. With --units each unit of the engine is placed by itself.
+Place and route needs the extra 'boards' of this package. --sweep measures area, clock and throughput of both cores over
+beats and pipelines and of the default engine over lanes and pipelines, and marks the Pareto front."""
 
 _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        both cores in your own cell library (.lib or .lib.gz)
@@ -57,18 +56,17 @@ def add(commands: Any) -> None:
     parser.add_argument("--target", choices=("cells", "ecp5"), default="cells",
                         help="cells of a library, or place and route on a Lattice ECP5 (default: cells)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library")
-    parser.add_argument("--recipe", choices=("fast", "small"), default="fast",
-                        help="what logic is mapped for in cells: short paths, or few gates (default: fast)")
-    parser.add_argument("--tool", choices=("opensta", "tables"),
-                        help="what times cells (default: opensta where it is installed)")
+    parser.add_argument("--recipe", choices=("fast", "small", "plain"), default="fast",
+                        help="in cells, map for short paths or few gates, or with Yosys' own scripts and without clock "
+                        "gates (default: fast)")
     parser.add_argument("--memory-output", type=_ps, metavar="PS",
-                        help="memory macros: from the clock to what was read (default: 310)")
+                        help="memory macros: clock-to-output time (default: 310)")
     parser.add_argument("--memory-setup", type=_ps, metavar="PS", help="memory macros: set-up time (default: 50)")
     parser.add_argument("--device", choices=("LFE5U-25F", "LFE5U-45F", "LFE5U-85F"), default="LFE5U-85F",
                         help="which ECP5 (default: LFE5U-85F)")
     parser.add_argument("--speed", type=int, choices=(6, 7, 8), default=8, help="its speed grade (default: 8)")
     parser.add_argument("--seeds", type=_positive, default=1, metavar="N",
-                        help="place and route so often, and tell the best and the median (default: 1)")
+                        help="place and route N times, print the best and the median (default: 1)")
     parser.add_argument("--units", action="store_true",
                         help="with --engine and --target ecp5: each unit by itself instead of the whole engine")
     parser.add_argument("--sweep", action="store_true", help="beats, lanes and pipelines instead of one configuration")
@@ -98,7 +96,7 @@ def run(call: argparse.Namespace) -> int:
     _check(call)
     if call.sweep:
         with Progress() as progress:
-            sweep = swept(call.liberty, call.recipe, call.tool, progress)
+            sweep = swept(call.liberty, call.recipe, progress)
         if call.plot:
             Path(call.plot).write_text(sweep_plot(sweep["points"]), encoding="utf-8")
         print_json(sweep) if call.json else print(sweep_text(sweep))
@@ -141,12 +139,12 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
     if call.target == "ecp5":
         return placed(config, call.device, call.speed, call.seeds, progress)
     if isinstance(config, EngineConfig):
-        return timed_engine(config, call.liberty, call.recipe, progress, tool=call.tool, output=call.memory_output,
+        return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
                             setup=call.memory_setup)
-    return timing(config, liberty=call.liberty, recipe=call.recipe, tool=call.tool, progress=progress).as_dict()
+    return timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress).as_dict()
 
 
-def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress, tool: str | None = None,
+def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress,
                  output: float | None = None, setup: float | None = None) -> dict[str, Any]:
     """The timing of an engine in cells as ``--json`` prints it."""
     from hdl.generate.verilog import emit
@@ -155,7 +153,7 @@ def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Prog
 
     changes = {name: value for name, value in (("output_ps", output), ("setup_ps", setup)) if value is not None}
     progress(f"generating {config.name}", 0, 0)
-    return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, tool=tool,
+    return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe,
                          macros=MacroTiming(**(asdict(DEFAULT) | changes)), progress=progress).as_dict()
 
 
@@ -180,16 +178,16 @@ def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, prog
     return place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress).as_dict()
 
 
-def swept(liberty: str, recipe: str, tool: str | None, progress: Progress) -> dict[str, Any]:
+def swept(liberty: str, recipe: str, progress: Progress) -> dict[str, Any]:
     """The sweep as ``--json`` prints it."""
     from synth.cells.library import load
-    from synth.timing.cores import chosen_tool, tool_name
     from synth.timing.sweep import front, sweep_cores, sweep_engines
+    from synth.tools import opensta
 
-    name = tool_name(chosen_tool(tool))
-    points = [*sweep_cores(liberty=liberty, recipe=recipe, tool=tool, progress=progress),
-              *sweep_engines(liberty=liberty, recipe=recipe, tool=tool, progress=progress)]
+    opensta.require()
+    points = [*sweep_cores(liberty=liberty, recipe=recipe, progress=progress),
+              *sweep_engines(liberty=liberty, recipe=recipe, progress=progress)]
     best = [point for design in dict.fromkeys(point.design for point in points)
             for point in front([other for other in points if other.design == design])]
-    return {"library": load(liberty).name, "recipe": recipe, "tool": name,
+    return {"library": load(liberty).name, "recipe": recipe, "tool": opensta.version(),
             "points": [point.as_dict() | {"front": point in best} for point in points]}

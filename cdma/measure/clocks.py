@@ -76,4 +76,4 @@ def sweep(liberty: str, progress: Progress) -> dict[str, Any]:
     """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.cores.timing`."""
     from synth.tools.scripts import DEFAULT_RECIPE
 
-    return {"sweep": swept(liberty, DEFAULT_RECIPE, None, progress)}
+    return {"sweep": swept(liberty, DEFAULT_RECIPE, progress)}

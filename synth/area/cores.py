@@ -17,7 +17,7 @@ from synth.cells.fpga import FPGA
 from synth.cells.library import Library
 from synth.timing import cores as timings
 from synth.timing.cores import TimingPath
-from synth.tools import scripts
+from synth.tools import opensta, scripts
 from synth.tools.yosys import Progress, find, report
 
 __all__ = ["AreaReport", "area", "measure", "target_library"]
@@ -84,7 +84,7 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
     recipe : str
         How logic is mapped to gates or cells: ``fast`` or ``small``.
     timed : bool
-        Whether to time the same netlist as well; only in the cells of a library.
+        Whether to time the same netlist as well: in the cells of a library, where OpenSTA is installed.
     modules : bool
         Whether to map the modules one by one as well; without, the report has the row of the whole design alone.
     progress : callable, optional
@@ -99,7 +99,8 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
     library = target_library(target, liberty)
     report(progress, f"generating {config.name}")
     return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe,
-                   clock=timings.CLOCK if timed and library else None, modules=modules, progress=progress)
+                   clock=timings.CLOCK if timed and library and opensta.available() else None, modules=modules,
+                   progress=progress)
 
 
 def target_library(target: str, liberty: str | Path | None) -> Library | None:
@@ -149,8 +150,7 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
     paths: tuple[TimingPath, ...] = ()
     if library is not None and clock is not None:
         report(progress, f"timing of {top}")
-        tool = timings.chosen_tool(None)
-        timed_with, paths = timings.tool_name(tool), timings.of_netlist(whole, top, library, clock=clock, tool=tool)
+        timed_with, paths = opensta.version(), timings.of_netlist(whole, top, library, clock=clock)
     return AreaReport(name=top, target=target, library=library.name if library else None,
                       recipe=None if target in FPGA else recipe, yosys=yosys.version,
                       rows=(*rows, total), timed_with=timed_with, paths=paths)

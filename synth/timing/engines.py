@@ -19,22 +19,18 @@ from hdl.common.sram import LEAST_BITS
 from hdl.config.engine import EngineConfig
 from synth.cells import library as libraries
 from synth.cells.library import Library
-from synth.timing import cores as timing
-from synth.timing.cores import TimingPath
+from synth.timing.cores import CLOCK, NETLIST, REGISTERS, TimingPath, of_netlist
 from synth.timing.macros import DEFAULT, MacroTiming, cells, techmap, with_macros
-from synth.tools import scripts
+from synth.tools import opensta, scripts
 from synth.tools.netlist import read
 from synth.tools.yosys import Progress, Yosys, find, report
 from synth.units.division import division, lane_roots, of_lane
 from synth.units.hierarchy import Design
 
-__all__ = ["REGISTERS", "WHOLE", "EngineTiming", "Means", "PartTiming", "engine_timing", "part_timing"]
+__all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "engine_timing", "part_timing"]
 
 WHOLE = "all units together"
 """What the engine mapped as a whole is called among its units."""
-
-REGISTERS = "register to register"
-"""The kind of path that decides about a unit's clock."""
 
 
 _NUMBERS = re.compile(r"dump_module\$\d+")
@@ -122,7 +118,7 @@ class EngineTiming:
 
 
 def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,
-                  tool: str | None = None, macros: MacroTiming = DEFAULT, whole: bool = True,
+                  macros: MacroTiming = DEFAULT, whole: bool = True,
                   known: dict[str, PartTiming] | None = None, progress: Progress | None = None) -> EngineTiming:
     """Worst paths of each unit of an engine, in the cells of a library.
 
@@ -132,14 +128,14 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
         What was built.
     verilog : str
         Its Verilog.
-    liberty, recipe, tool, progress
+    liberty, recipe, progress
         As for :func:`synth.timing.cores.timing`.
     macros : MacroTiming
         What memory macros are taken to need.
     whole : bool
         Whether to map the whole engine as well.
     known : dict, optional
-        Parts that were timed already, with the same library, recipe, tool and macros; those of this engine are added.
+        Parts that were timed already, with the same library, recipe and macros; those of this engine are added.
         Engines of different lanes have many parts in common.
 
     Raises
@@ -148,7 +144,8 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
         As for :func:`synth.timing.cores.timing`, or if a memory that is too large for registers is read
         without a clock.
     """
-    means = Means(find(progress), libraries.load(liberty), macros, recipe, timing.chosen_tool(tool))
+    opensta.require()
+    means = Means(find(progress), libraries.load(liberty), macros, recipe)
     design = Design(verilog, config.name)
     parts, cut = division(design, config.lanes)
     others = {design.paths()[root] for root in lane_roots(range(1, config.lanes))}
@@ -169,19 +166,18 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
     report(progress, f"timing of {config.name}", 0, len(jobs))
     with ThreadPoolExecutor(2) as pool:
         results = tuple(pool.map(run, jobs))
-    return EngineTiming(config.name, config.lanes, means.library.name, recipe, timing.tool_name(means.tool),
+    return EngineTiming(config.name, config.lanes, means.library.name, recipe, opensta.version(),
                         means.yosys.version, macros, results)
 
 
 @dataclass(frozen=True)
 class Means:
-    """What maps and times: a Yosys, a library, what is taken of memory macros, a recipe and a timing tool."""
+    """What maps and times: a Yosys, a library, the timing of memory macros, and a recipe."""
 
     yosys: Yosys
     library: Library
     macros: MacroTiming
     recipe: str
-    tool: str
 
     @cached_property
     def timed_library(self) -> Library:
@@ -215,7 +211,7 @@ def part_timing(means: Means, design: Design, part: str, cut: Collection[str]) -
                                     outside=design.outside(root, cut))
     files = scripts.inputs(design.part(root, cut), means.recipe, means.library) | {
         "macros.v": cells(), "macros_map.v": techmap(cell for cell, *_ in sizes)}
-    result = means.yosys.run(script, files, list(timing.NETLIST), f"synthesis of {root}")
+    result = means.yosys.run(script, files, list(NETLIST), f"synthesis of {root}")
     netlist = read(result["net.json"], root)
     library = means.timed_library
     kinds = [kind for kind, _ in netlist.cells.values()]
@@ -223,9 +219,9 @@ def part_timing(means: Means, design: Design, part: str, cut: Collection[str]) -
         raise ValueError(f"{root} reads a memory ({kind}) without a clock, which no macro does"
                          if kind in {cell for cell, *_ in sizes} else
                          f"cell library {library.path} has no cell for {kind}")
-    clock = timing.CLOCK if root == design.top else "clk"
+    clock = CLOCK if root == design.top else "clk"
     # A part without a clock has no registers, and its paths are parts of paths elsewhere.
-    paths = timing.of_netlist(result, root, library, clock=clock, tool=means.tool) if clock in netlist.inputs else ()
+    paths = of_netlist(result, root, library, clock=clock) if clock in netlist.inputs else ()
     um2 = sum(library.cells[kind].area for kind in kinds)
     return PartTiming(unit=part, part=part, instances=1, um2=round(um2, 3),
                       kge=round(um2 / library.nand2.area / 1000, 4),

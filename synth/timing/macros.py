@@ -1,7 +1,7 @@
-"""How memory macros stand in a netlist that is timed: each pin as a cell of its own, with the timing of a real macro.
+"""Memory macros in a netlist that is timed: each pin is a cell of its own, with the timing of a real macro.
 
-A memory takes its inputs on a rising clock edge and gives what it reads after the next, so it starts and ends paths as
-registers do. What is known of it before a memory compiler is run is a clock-to-output and a set-up time.
+A memory samples its inputs on a rising clock edge and its outputs change after the edge, so it starts and ends paths as
+registers do. Before a memory compiler is run, only its clock-to-output and its set-up time are known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from synth.cells.library import Library
 
 __all__ = ["DEFAULT", "MacroTiming", "cells", "techmap", "with_macros"]
 
-_OUTPUT, _INPUT, _REPEATED = "memory_output_pin", "memory_input_pin", "memory_repeated_pin"
+_OUTPUT, _INPUT = "memory_output_pin", "memory_input_pin"
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class MacroTiming:
     Parameters
     ----------
     output_ps : float
-        From the clock edge to what was read.
+        From the clock edge to the data that is read.
     setup_ps : float
-        How long address, data and enables are there before the clock edge.
+        Set-up time of address, data and enables.
     pin_ff : float
-        What an input loads its net with.
+        Capacitance of an input.
     slew_ps, slew_ps_per_ff : float
-        Transition of an output without load, and what each fF adds.
+        Transition time of an output without load, and what each fF of load adds.
     """
 
     output_ps: float = 310.0
@@ -41,12 +41,12 @@ class MacroTiming:
 
 
 DEFAULT = MacroTiming()
-"""45 nm, typical: the figures that FakeRAM gives for single-port macros of 32 kbit, the size of a lane's buffers (512 x
+"""45 nm, typical: the figures of FakeRAM for single-port macros of 32 kbit, the size of a lane's buffers (512 x
 64: 305 ps, 1024 x 32: 309 ps; from 164 ps for 64 x 7 to 435 ps for 2048 x 39), with a set-up time of 50 ps."""
 
 
 def with_macros(library: Library, timing: MacroTiming = DEFAULT) -> Library:
-    """A library that has the pins of memory macros as cells besides its own."""
+    """The library with two cells more, for input and output pins of memory macros."""
     body = library.text.rstrip()
     return Library(Path(library.path), f"{body[:body.rindex('}')]}\n{_liberty(library, timing)}}}\n")
 
@@ -62,14 +62,6 @@ def _liberty(library: Library, timing: MacroTiming) -> str:
         f'{kind} (memory_slew) {{ values ("{slews}"); }} ' for kind in ("rise_transition", "fall_transition"))
     setup = scalar(("rise_constraint", "fall_constraint"), timing.setup_ps)
     clock = "pin (C) { direction : input; clock : true; capacitance : 0; }"
-    inputs = "".join(f"""\
-cell ({name}) {{
-  area : 0; memory () {{ type : ram; }}
-  {clock}
-  pin (D) {{ direction : input; capacitance : {load / library.load_unit:.6g};
-    timing () {{ related_pin : "C"; timing_type : setup_rising; {setup}}} }}
-}}
-""" for name, load in ((_INPUT, timing.pin_ff), (_REPEATED, 0.0)))
     return f"""\
 lu_table_template (memory_slew) {{ variable_1 : total_output_net_capacitance; index_1 ("{points}"); }}
 cell ({_OUTPUT}) {{
@@ -78,13 +70,19 @@ cell ({_OUTPUT}) {{
   pin (Q) {{ direction : output;
     timing () {{ related_pin : "C"; timing_type : rising_edge; timing_sense : non_unate; {output}}} }}
 }}
-{inputs}"""
+cell ({_INPUT}) {{
+  area : 0; memory () {{ type : ram; }}
+  {clock}
+  pin (D) {{ direction : input; capacitance : {timing.pin_ff / library.load_unit:.6g};
+    timing () {{ related_pin : "C"; timing_type : setup_rising; {setup}}} }}
+}}
+"""
 
 
 def cells() -> str:
     """Verilog that declares the pins' cells to Yosys."""
     return "".join(f"(* blackbox, keep *) module {name} (input C, {port}); endmodule\n" for name, port in (
-        (_OUTPUT, "output Q"), (_INPUT, "input D"), (_REPEATED, "input D")))
+        (_OUTPUT, "output Q"), (_INPUT, "input D")))
 
 
 _PARAMETERS = ("MEMID", "SIZE", "OFFSET", "ABITS", "WIDTH", "INIT", "RD_PORTS", "RD_CLK_ENABLE", "RD_CLK_POLARITY",
@@ -94,9 +92,10 @@ _PARAMETERS = ("MEMID", "SIZE", "OFFSET", "ABITS", "WIDTH", "INIT", "RD_PORTS", 
 
 
 def techmap(memories: Iterable[str]) -> str:
-    """Verilog for Yosys' ``techmap`` that takes memories apart into their pins.
+    """Verilog for Yosys' ``techmap`` that replaces memories by cells for their pins.
 
-    A write enable that has a bit for each bit of data is one pin of a macro, so only its first bit loads its net.
+    Bits of the write enable that share a signal are one pin: a memory that writes whole rows has one write enable, a
+    memory with byte enables has one for each byte. Yosys' model of a memory has one for each bit.
 
     Parameters
     ----------
@@ -107,15 +106,20 @@ def techmap(memories: Iterable[str]) -> str:
 
 
 def _memory(name: str) -> str:
-    def pins(label: str, cell: str, port: str, width: str, step: str = "1", first: str = "0") -> str:
+    def pins(label: str, cell: str, port: str, width: str, condition: str = "1") -> str:
         clock = port.partition("_")[0]
         pin = "Q" if cell == _OUTPUT else "D"
-        return (f"  for (i = {first}; i < {clock}_PORTS * {width}; i = i + {step}) begin : {label}\n"
-                f"    {cell} pin (.C({clock}_CLK[i / {width}]), .{pin}({port}[i]));\n  end\n")
+        return (f"  for (i = 0; i < {clock}_PORTS * {width}; i = i + 1) begin : {label}\n"
+                f"    if ({condition}) {cell} pin (.C({clock}_CLK[i / {width}]), .{pin}({port}[i]));\n  end\n")
 
+    # techmap sets these to a number for each bit of WR_EN, the same for bits of the same signal.
+    signal = "_TECHMAP_CONNMAP_WR_EN_[{} * _TECHMAP_BITS_CONNMAP_ +: _TECHMAP_BITS_CONNMAP_]"
+    first = f"i % WIDTH == 0 || {signal.format('i')} != {signal.format('(i - 1)')}"
     return f"""\
 module {name} (RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN, WR_ADDR, WR_DATA);
 {"".join(f"  parameter {parameter} = 1;" + chr(10) for parameter in _PARAMETERS)}\
+  parameter _TECHMAP_BITS_CONNMAP_ = 0;
+  parameter [WR_PORTS*WIDTH*_TECHMAP_BITS_CONNMAP_-1:0] _TECHMAP_CONNMAP_WR_EN_ = 0;
   input [RD_PORTS-1:0] RD_CLK, RD_EN, RD_ARST, RD_SRST;
   input [RD_PORTS*ABITS-1:0] RD_ADDR;
   output [RD_PORTS*WIDTH-1:0] RD_DATA;
@@ -129,7 +133,6 @@ module {name} (RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN,
 {pins("read_enable", _INPUT, "RD_EN", "1")}\
 {pins("write_data", _INPUT, "WR_DATA", "WIDTH")}\
 {pins("write_address", _INPUT, "WR_ADDR", "ABITS")}\
-{pins("write_enable", _INPUT, "WR_EN", "WIDTH", step="WIDTH")}\
-{pins("write_mask", _REPEATED, "WR_EN", "WIDTH", first="1")}\
+{pins("write_enable", _INPUT, "WR_EN", "WIDTH", first)}\
 endmodule
 """

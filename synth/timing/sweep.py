@@ -13,8 +13,8 @@ from hdl.config.settings import BEAT_BYTES, PIPELINES
 from hdl.generate.verilog import emit
 from synth.cells.generic import BIT_UM2
 from synth.cells.library import load
-from synth.timing.cores import chosen_tool, timing
-from synth.timing.engines import REGISTERS, PartTiming, engine_timing
+from synth.timing.cores import REGISTERS, timing
+from synth.timing.engines import PartTiming, engine_timing
 from synth.tools import scripts
 from synth.tools.yosys import Progress, report
 
@@ -75,7 +75,7 @@ def front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def sweep_cores(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, cores: Iterable[str] = CORES,
-                beat_bytes: Iterable[int] = BEAT_BYTES, pipelines: Iterable[str] = PIPELINES, tool: str | None = None,
+                beat_bytes: Iterable[int] = BEAT_BYTES, pipelines: Iterable[str] = PIPELINES,
                 progress: Progress | None = None) -> list[SweepPoint]:
     """Both cores over beats and pipelines, all element sizes; errors as :func:`synth.timing.cores.timing`."""
     configs = [CoreConfig(core=core, beat_bytes=beat, pipeline=pipeline)
@@ -83,7 +83,7 @@ def sweep_cores(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, co
     points = []
     for number, config in enumerate(configs):
         report(progress, "cores over beats and pipelines", number, len(configs))
-        timed = timing(config, liberty=liberty, recipe=recipe, tool=tool)
+        timed = timing(config, liberty=liberty, recipe=recipe)
         path = next(path for path in timed.paths if path.kind == REGISTERS)
         points.append(SweepPoint(config.core, 1, config.beat_bytes, config.pipeline, timed.kge, path.mhz, path.start,
                                  path.end))
@@ -91,11 +91,10 @@ def sweep_cores(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, co
 
 
 def sweep_engines(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, lanes: Iterable[int] = LANES,
-                  pipelines: Iterable[str] = PIPELINES, tool: str | None = None,
+                  pipelines: Iterable[str] = PIPELINES,
                   progress: Progress | None = None) -> list[SweepPoint]:
     """The default engine over lanes and pipelines, its clock that of its slowest unit; errors as
     :func:`synth.timing.engines.engine_timing`."""
-    chosen_tool(tool)
     nand2 = load(liberty).nand2.area
     configs = [load_engine("default").replace(lanes=number, pipeline=pipeline)
                for pipeline in pipelines for number in lanes]
@@ -103,7 +102,7 @@ def sweep_engines(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, 
     known: dict[str, PartTiming] = {}
     for number, config in enumerate(configs):
         report(progress, "engines over lanes and pipelines", number, len(configs))
-        timed = engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, tool=tool, whole=False,
+        timed = engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, whole=False,
                               known=known)
         slowest, path = min(((part, part.worst) for part in timed.units if part.worst), key=lambda pair: pair[1].mhz)
         kge = sum(part.instances * (part.kge + part.memory_bits * BIT_UM2 / nand2 / 1000) for part in timed.parts)

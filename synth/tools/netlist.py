@@ -44,7 +44,8 @@ class Netlist:
         kind, pins = self.cells[instance]
         cell = library.cells[kind]
         if cell.kind == "memory":
-            return instance.rpartition(".")[0]
+            # The cell of a pin is inside the generate loop over the pin's bits.
+            return instance[:instance.rindex("]") + 1]
         nets = [pins[pin.name] for pin in cell.outputs if pin.name in pins]
         if cell.kind == "clock gate":
             gated = sorted(self.register(other, library) for other, (_, theirs) in self.cells.items()

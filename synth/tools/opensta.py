@@ -1,4 +1,7 @@
-"""OpenSTA: whether it is there, and the worst paths it finds in a mapped netlist."""
+"""OpenSTA: whether it is installed, and the slowest paths it finds in a mapped netlist.
+
+It is the only static timing here: clocks in the cells of a library need it, areas do not.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,48 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from synth.cells.library import Library
-from synth.timing.static import Step
 from synth.tools.netlist import Netlist
 
-__all__ = ["OpenStaError", "available", "script", "steps", "version", "worst_paths"]
+__all__ = ["OpenStaError", "Step", "available", "require", "script", "steps", "version", "worst_paths"]
 
 _GROUPS = {"clock": ("register", "register"), "from_inputs": ("input", "register"),
            "to_outputs": ("register", "output"), "across": ("input", "output")}
 
 
 class OpenStaError(ValueError):
-    """OpenSTA did not give a report; the message is one line."""
+    """OpenSTA is not installed, or did not give a report; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a path: the delay in ps to ``net``, which ``instance`` drives; or the set-up time of ``instance``."""
+
+    instance: str
+    net: int | None
+    ps: float
 
 
 def available() -> bool:
     """Whether ``sta`` is on PATH."""
     return shutil.which("sta") is not None
+
+
+def require() -> None:
+    """Check that OpenSTA is installed, before work that is lost without it.
+
+    Raises
+    ------
+    OpenStaError
+        If it is not.
+    """
+    if not available():
+        raise OpenStaError("clocks in the cells of a library are calculated by OpenSTA, and its program sta is not on "
+                           "PATH: install it (Debian and Ubuntu: apt install opensta), or use --target ecp5")
 
 
 @lru_cache
@@ -63,14 +88,27 @@ def worst_paths(verilog: str, netlist: Netlist, library: Library, clock: str,
     ----------
     verilog : str
         The netlist; cells have the same names as in ``netlist``.
-    netlist, library, clock, load
-        As for :func:`synth.timing.static.worst_paths`; the result is the same as well.
+    netlist : Netlist
+        The mapped design.
+    library : Library
+        Its cells.
+    clock : str
+        The clock's port.
+    load : float
+        Load of each output port, fF.
+
+    Returns
+    -------
+    dict of (str, str) to list of Step
+        By start (``register`` or ``input``) and end (``register`` or ``output``) of the path. The first step names the
+        port or the register it starts from, the last step of a path to a register is the set-up time.
 
     Raises
     ------
     OpenStaError
-        If OpenSTA fails.
+        If OpenSTA is not installed, or fails.
     """
+    require()
     with tempfile.TemporaryDirectory(prefix="cdma_timing_") as name:
         folder = Path(name)
         folder.joinpath("cells.lib").write_text(library.text, encoding="utf-8")

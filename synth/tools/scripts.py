@@ -1,7 +1,7 @@
 """Yosys scripts: from Verilog to gates of the generic table, cells of a library, or primitives of an FPGA.
 
-The order is the same for the generic table and for libraries: optimise, put registers that share an enable behind a
-clock gate, map registers, then map logic with abc. Two recipes for the last step differ in what they favour.
+The steps are the same for the generic table and for libraries: optimise, replace enables that registers share by clock
+gates, map registers, map logic with abc. Recipes differ in what abc optimises; ``plain`` has no clock gates.
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ class Recipe:
     about : str
         What it is for.
     logic : str
-        What abc does before it buffers and sizes.
+        Commands of abc before it buffers and sizes; empty for Yosys' own script for abc.
     sizes : str
-        How it buffers and sizes the cells of a library.
+        Commands of abc that buffer nets and size the cells of a library.
     synth : str
         Options of Yosys' ``synth``.
+    gated : bool
+        Whether registers that share an enable get a clock gate.
     """
 
     about: str
     logic: str
     sizes: str
     synth: str = ""
+    gated: bool = True
 
 
 _STRUCTURE = "strash\nifraig\nscorr\n&get -n\n&syn4\n&put\n"
@@ -50,14 +53,15 @@ RECIPES: dict[str, Recipe] = {
                    # Sums that share a chain of full adders wait for each other.
                    synth=" -noalumacc"),
     "small": Recipe("few gates", _STRUCTURE + "dc2\ndch -f\namap -m\n", "topo\nbuffer -c\ntopo\nupsize\ndnsize\n"),
+    "plain": Recipe("comparison: Yosys' own scripts, no clock gates", "", "", gated=False),
 }
-"""How logic can be mapped, by name; the first is what is done if nothing else is asked for. ``small`` takes about a
-tenth less area than ``fast``, whose paths are a quarter to a third shorter; structures that start from abc's own
-defaults are larger than either and no faster. ``fast`` splits nets at eight readers: at six the buffers cost more than
-they gain, at ten the long paths of a decompressor wait for their loads."""
+"""How logic can be mapped, by name. ``small`` takes about a tenth less area than ``fast``; the paths of ``fast`` are a
+quarter to a third shorter. ``fast`` splits nets at eight readers: with six the buffers cost more than they gain, with
+ten the long paths of a decompressor have too large loads. ``plain`` is what ``synth``, ``dfflibmap`` and ``abc
+-liberty`` do without further options, as designs of others are usually measured: it is there to compare with them."""
 
 DEFAULT_RECIPE = next(iter(RECIPES))
-"""The recipe if nothing else is asked for."""
+"""The recipe if none is named."""
 
 GATED_AT_LEAST = 4
 """Registers that a clock gate stands for at least: below, the multiplexers it saves are smaller than it is."""
@@ -88,7 +92,11 @@ def _front(top: str, flat: bool, recipe: str, memories: Memories) -> str:
     return f"{read}{command} -run begin:fine\n{macros}{command} -run fine:check\n"
 
 
-def _gated(gate: ClockGate) -> str:
+def _gated(recipe: str, gate: ClockGate | None) -> str:
+    if not _recipe(recipe).gated:
+        return "opt\n"
+    if gate is None:
+        return "opt -full\n"
     ties = "".join(f" -tie_lo {pin}" for pin in gate.test)
     return (f"{_ENABLES}opt -full\nclockgate -pos {gate.name} {gate.enable}:{gate.clock}:{gate.out}{ties} "
             # Optimisation may leave multiplexers of words where a register was found to hold its value.
@@ -114,11 +122,11 @@ def gates_script(top: str, flat: bool, recipe: str, memories: Memories = ()) -> 
     ValueError
         If there is no such recipe.
     """
-    return (_front(top, flat, recipe, memories) + _gated(ClockGate(CLOCK_GATE, "CE", "CLK", "GCLK", ()))
+    return (_front(top, flat, recipe, memories) + _gated(recipe, ClockGate(CLOCK_GATE, "CE", "CLK", "GCLK", ()))
             + "dfflegalize -cell $_DFF_P_ 01 -cell $_DLATCH_P_ 01\nopt -nodffe -nosdff\n"
             # abc would map the logic of every gated clock alone if it knew what these are.
             + f"chtype -set {FLIP_FLOP} t:$_DFF_P_\nchtype -set {LATCH} t:$_DLATCH_P_\n"
-            + "abc -genlib gates.genlib -script abc.script\n" + _STAT)
+            + f"abc -genlib gates.genlib{_abc_script(recipe)}\n" + _STAT)
 
 
 def library_script(top: str, flat: bool, recipe: str, library: Library, netlist: bool = False,
@@ -150,9 +158,9 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
     """
     avoided = "".join(f" -dont_use {name}" for name in library.dont_use)
     ties = library.ties
-    script = _front(top, flat, recipe, memories) + (_gated(library.clock_gate) if library.clock_gate else "opt -full\n")
+    script = _front(top, flat, recipe, memories) + _gated(recipe, library.clock_gate)
     script += f"opt_clean -purge\ndfflibmap -liberty cells.lib{avoided}\nopt\n"
-    script += f"abc -liberty cells.lib -constr constraints -script abc.script{avoided}\n"
+    script += f"abc -liberty cells.lib -constr constraints{_abc_script(recipe)}{avoided}\n"
     if ties:
         (high, high_pin), (low, low_pin) = ties
         script += f"hilomap -singleton -hicell {high} {high_pin} -locell {low} {low_pin}\n"
@@ -208,6 +216,10 @@ def inputs(verilog: str, recipe: str, library: Library | None) -> dict[str, str]
         "cells.lib": library.text,
         "constraints": f"set_driving_cell {library.driver.name}\nset_load {output_load(library):.4f}\n",
     }
+
+
+def _abc_script(recipe: str) -> str:
+    return " -script abc.script" if _recipe(recipe).logic else ""
 
 
 def _recipe(name: str) -> Recipe:

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from synth.cells.library import Library
+from synth.tools import opensta
 
 TINY = Path(__file__).parent / "tiny.lib"
+
+needs_opensta = pytest.mark.skipif(not opensta.available(), reason="needs OpenSTA (apt install opensta)")
+"""For tests that calculate clocks in cells."""
 
 
 @pytest.fixture(scope="session")

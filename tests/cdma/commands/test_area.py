@@ -7,6 +7,7 @@ import pytest
 import cdma.commands.area as cdma_area
 from cdma.report.engine_text import engine_fpga_text
 from tests.synth.area.test_fpga import MEMORIES
+from tests.synth.conftest import needs_opensta
 
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16"]
@@ -55,6 +56,14 @@ def test_an_engine_on_an_fpga_says_what_its_buffers_became(cdma, monkeypatch: py
     assert engine_fpga_text(report).splitlines()[-1] == "Every one is block RAM."
 
 
+def test_a_library_without_opensta_gives_area_and_says_what_is_missing(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    outcome = cdma("area", *_SMALL, "--liberty", _LIBRARY, "--recipe", "plain")
+    assert outcome.code == 0 and "um2" in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("No clock: OpenSTA calculates it, and its program sta")
+
+
+@needs_opensta
 @pytest.mark.parametrize("recipe", ["fast", "small"])
 def test_a_library_gives_area_and_clock_of_the_same_netlist(cdma, recipe: str) -> None:
     call = [*_SMALL, "--liberty", _LIBRARY, "--recipe", recipe]
@@ -75,7 +84,7 @@ def test_a_library_gives_area_and_clock_of_the_same_netlist(cdma, recipe: str) -
     (["--target", "ecp5", "--liberty", "x.lib"], "ecp5"),
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
     (["--target", "asic"], "asic"),
-    (["--recipe", "balanced"], "'fast', 'small'"),
+    (["--recipe", "balanced"], "'fast', 'small', 'plain'"),
 ])
 def test_mistakes(fails, arguments: list[str], words: str) -> None:
     assert words in fails("area", *arguments)

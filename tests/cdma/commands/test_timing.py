@@ -17,23 +17,26 @@ from cdma.report.plots.sweep import sweep_plot, ticks
 from cdma.report.timing_text import cells_text
 from hdl.config.engine import EngineConfig
 from synth.units.hierarchy import Design
+from tests.synth.conftest import needs_opensta
 
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
-_SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small", "--tool", "tables"]
+_SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small"]
 
 
+@needs_opensta
 def test_a_core_in_cells(cdma) -> None:
     (report,) = cdma("timing", *_SMALL, "--liberty", _LIBRARY, "--json").json
     path = next(path for path in report["paths"] if path["kind"] == "register to register")
     assert path["ps"] == pytest.approx(sum(stage["ps"] for stage in path["stages"]), abs=0.2)
     text = cells_text([report])
-    assert text.startswith("tiny (recipe small), timed with the library's delay tables:")
+    assert text.startswith("tiny (recipe small), timed with OpenSTA")
     line = next(line for line in text.splitlines() if line.startswith(report["name"]))
     gates = str(len(path["stages"]) - 2)
     assert line.split() == [report["name"], f"{path['mhz']:.0f}", f"{path['ps']:.0f}", gates, path["start"],
                             path["end"]]
 
 
+@needs_opensta
 def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = synth.timing.engines.division
 
@@ -42,7 +45,7 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         return [(unit, root) for unit, root in parts if root in ("prefetch.lane0.buffer", "offload.walker0")], cut
 
     monkeypatch.setattr(synth.timing.engines, "division", division)
-    call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--tool", "tables", "--memory-setup", "75"]
+    call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
     made = synth.timing.engines.engine_timing
     monkeypatch.setattr(synth.timing.engines, "engine_timing", lambda *given, **named: made(
         *given, **named | {"whole": False}))
@@ -128,10 +131,11 @@ def test_the_front_has_what_no_other_beats() -> None:
     assert synth.timing.sweep.front(_ENGINES) == _ENGINES
 
 
+@needs_opensta
 def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(synth.timing.sweep, "sweep_cores", lambda **given: _CORES)
     monkeypatch.setattr(synth.timing.sweep, "sweep_engines", lambda **given: _ENGINES)
-    call = ["timing", "--sweep", "--liberty", _LIBRARY, "--tool", "tables"]
+    call = ["timing", "--sweep", "--liberty", _LIBRARY]
     sweep = cdma(*call, "--json").json
     assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
     outcome = cdma(*call, "--plot", "sweep.svg")
@@ -143,9 +147,10 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
     assert (tmp_path / "sweep.svg").read_text() == sweep_plot(sweep["points"])
 
 
+@needs_opensta
 def test_cores_are_swept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     (point,) = synth.timing.sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
-                                       pipelines=["fast"], tool="tables")
+                                       pipelines=["fast"])
     assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
     assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000)
     assert point.kge > 5 and point.start.startswith("core.")
@@ -179,6 +184,7 @@ def test_ticks_are_round(top: float, values: list[float]) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     ([], "timing in cells needs a cell library: give --liberty FILE, or --target ecp5"),
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
+    (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
     (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
     (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
@@ -192,6 +198,13 @@ def test_ticks_are_round(top: float, values: list[float]) -> None:
 ])
 def test_mistakes(fails, arguments: list[Any], words: str) -> None:
     assert words in fails("timing", *arguments)
+
+
+@pytest.mark.parametrize("what", [["compressor"], ["--engine", "tiny"], ["--sweep"]])
+def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]) -> None:
+    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    words = fails("timing", *what, "--liberty", _LIBRARY)
+    assert "calculated by OpenSTA, and its program sta is not on PATH: install it" in words
 
 
 def test_without_nextpnr(fails, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hdl.generate.verilog import emit
 from synth.area.cores import AreaReport, area, measure
 from synth.cells.library import Library
 from synth.tools.yosys import YosysError
-from tests.synth.conftest import TINY
+from tests.synth.conftest import TINY, needs_opensta
 
 _REGISTERS = """
 module top(input aclk, input en, input [3:0] d, output reg [3:0] q, output k, output z);
@@ -95,10 +95,10 @@ def test_carry_cells_of_an_ecp5_are_two_luts() -> None:
     assert measure(verilog, "top", target="ecp5", modules=False).total.luts == 16
 
 
-def test_timing_is_of_the_netlist_that_is_counted(tiny: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+@needs_opensta
+def test_timing_is_of_the_netlist_that_is_counted(tiny: Library) -> None:
     report = measure(_REGISTERS, "top", target="liberty", library=tiny, clock="aclk")
-    assert report.timed_with == "the library's delay tables"
+    assert report.timed_with is not None and report.timed_with.startswith("OpenSTA")
     # The enable falls through 2 fF, 1 ps each, and has to be there 75 ps before the gated clock; a register rises in
     # 50 ps and 6 for the load of its port; a port's two loads, 5 fF at 2 ps, and a NAND gate: 14 + 6 + 0.1 x 13.
     # Both inputs of the NAND gate are as slow: either may be told.
@@ -107,6 +107,13 @@ def test_timing_is_of_the_netlist_that_is_counted(tiny: Library, monkeypatch: py
         "input to output": (31.3, "d", "z")}
     assert [path.mhz for path in report.paths if path.kind == "register to output"] == [round(1e6 / 56, 1)]
     assert report.as_dict()["paths"][0]["stages"]
+
+
+def test_without_opensta_there_are_areas_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    report = area(load("paper_compressor").replace(beat_bytes=16), target="liberty", liberty=TINY, recipe="small",
+                  timed=True, modules=False)
+    assert report.total.um2 and (report.timed_with, report.paths) == (None, ())
 
 
 def test_a_core_by_its_configuration() -> None:
@@ -122,7 +129,7 @@ def test_a_core_by_its_configuration() -> None:
     ({"target": "ecp5", "liberty": TINY}, "a cell library is for the target liberty, not ecp5"),
     ({"target": "liberty", "liberty": Path("missing.lib")},
      "cannot read cell library missing.lib: No such file or directory"),
-    ({"recipe": "tiny"}, "recipe must be one of fast, small, not 'tiny'"),
+    ({"recipe": "tiny"}, "recipe must be one of fast, small, plain, not 'tiny'"),
 ])
 def test_mistakes(given: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError) as caught:

@@ -14,7 +14,7 @@ from synth.timing.engines import WHOLE, Means, engine_timing, part_timing
 from synth.timing.macros import DEFAULT, MacroTiming
 from synth.tools.yosys import find
 from synth.units.hierarchy import Design
-from tests.synth.conftest import TINY
+from tests.synth.conftest import TINY, needs_opensta
 from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
@@ -69,10 +69,11 @@ endmodule
 """
 
 
-def _part(library: Library, text: str = _VERILOG, macros: MacroTiming = DEFAULT, tool: str = "tables"):
-    return part_timing(Means(find(), library, macros, "small", tool), Design(text, "top"), "store", {"top.store.unit"})
+def _part(library: Library, text: str = _VERILOG, macros: MacroTiming = DEFAULT):
+    return part_timing(Means(find(), library, macros, "small"), Design(text, "top"), "store", {"top.store.unit"})
 
 
+@needs_opensta
 def test_a_memory_starts_paths(tiny: Library) -> None:
     # 900 ps is longer than all gates on any path take: the slowest path starts at what was read.
     part = _part(tiny, macros=MacroTiming(output_ps=900.0, setup_ps=70.0))
@@ -84,6 +85,7 @@ def test_a_memory_starts_paths(tiny: Library) -> None:
     assert part.worst.end.startswith("q[")
 
 
+@needs_opensta
 def test_a_memory_ends_paths(tiny: Library) -> None:
     part = _part(tiny, macros=MacroTiming(output_ps=1.0, setup_ps=5000.0))
     assert part.worst is not None
@@ -94,12 +96,14 @@ def test_a_memory_ends_paths(tiny: Library) -> None:
     assert part.worst.ps == 5060.0
 
 
+@needs_opensta
 def test_what_is_cut_out_counts_as_ports(tiny: Library) -> None:
     part = _part(tiny)
     inputs = next(path for path in part.paths if path.kind == "input to register")
     assert inputs.start.startswith("turned[")
 
 
+@needs_opensta
 def test_a_memory_that_is_read_without_a_clock_is_refused(tiny: Library) -> None:
     text = _VERILOG.replace("    read <= rows[place];\n", "").replace(
         "  reg [15:0] read;\n", "  wire [15:0] read = rows[d[6:0]];\n")
@@ -111,6 +115,7 @@ _CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_byte
                        buffer_bytes=2048, element_bits=(16,), crc=False)
 
 
+@needs_opensta
 def test_units_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     whole_division = synth.timing.engines.division
     few = {"prefetch.lane0.buffer", "offload.walker0", "offload.lane0.rows"}
@@ -121,8 +126,8 @@ def test_units_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(synth.timing.engines, "division", division)
     seen: list[tuple[str, int, int]] = []
-    report = engine_timing(_CONFIG, engine_text(_CONFIG, _ROOT / "build/sim"), liberty=TINY, tool="tables",
-                           whole=False, progress=lambda *step: seen.append(step))
+    report = engine_timing(_CONFIG, engine_text(_CONFIG, _ROOT / "build/sim"), liberty=TINY, whole=False,
+                           progress=lambda *step: seen.append(step))
     assert {part.part: (part.unit, part.instances, part.memory_bits) for part in report.parts} == {
         "offload.lane0.rows": ("buffers, offload", 2, 8 * _CONFIG.buffer_bytes),
         "prefetch.lane0.buffer": ("buffers, prefetch", 2, 8 * _CONFIG.buffer_bytes),

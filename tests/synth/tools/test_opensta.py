@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from synth.cells.library import Library
-from synth.timing.static import Step
+from synth.cells.library import Library, load
 from synth.tools import opensta
+from synth.tools.opensta import Step
+from tests.synth.conftest import TINY
 from tests.synth.designs import CHAIN
 
 _REPORT = r"""
@@ -107,6 +108,8 @@ def test_times_are_in_the_units_of_the_library(changed) -> None:
 def test_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not opensta.available()
+    with pytest.raises(opensta.OpenStaError, match=r"its program sta is not on PATH: install it \("):
+        opensta.worst_paths("", CHAIN, load(TINY), "clk", 5.0)
 
 
 def test_a_run(tiny: Library, plays) -> None:

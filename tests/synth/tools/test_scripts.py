@@ -5,7 +5,7 @@ import pytest
 from synth.cells.library import Library
 from synth.tools import scripts
 
-_UNKNOWN = "^recipe must be one of fast, small, not 'tiny'$"
+_UNKNOWN = "^recipe must be one of fast, small, plain, not 'tiny'$"
 
 
 def test_unknown_recipes(tiny: Library) -> None:
@@ -19,7 +19,7 @@ def test_the_first_recipe_is_taken_if_none_is_named() -> None:
     assert scripts.DEFAULT_RECIPE == next(iter(scripts.RECIPES)) == "fast"
 
 
-@pytest.mark.parametrize("recipe", scripts.RECIPES)
+@pytest.mark.parametrize("recipe", ["fast", "small"])
 def test_only_cells_of_a_library_are_sized(tiny: Library, recipe: str) -> None:
     assert "size" not in scripts.inputs("", recipe, None)["abc.script"]
     sized = scripts.inputs("", recipe, tiny)["abc.script"]
@@ -44,6 +44,13 @@ def test_what_the_library_has_is_used(tiny: Library, changed) -> None:
     poor = scripts.library_script("top", True, "fast", changed(
         ("latch_posedge_precontrol", "latch_negedge_precontrol"), ('function : "0"', 'function : "1"')))
     assert "clockgate" not in poor and "hilomap" not in poor
+
+
+def test_the_plain_recipe_is_yosys_own(tiny: Library) -> None:
+    script = scripts.library_script("top", True, "plain", tiny)
+    assert "synth -top top -flatten\n" in script and "clockgate" not in script and "-mince" not in script
+    assert "abc -liberty cells.lib -constr constraints -dont_use GATE\n" in script
+    assert "clockgate" not in scripts.gates_script("top", True, "plain")
 
 
 @pytest.mark.parametrize("flat", [True, False])
