@@ -16,7 +16,7 @@ from cocotb.triggers import Lock, ReadOnly, RisingEdge
 
 from verif.common.stream import Bytes
 
-__all__ = ["COUNTS", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory", "Traffic"]
+__all__ = ["COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory", "Traffic"]
 
 SOURCE = Path(__file__).with_name("memory.v").read_text(encoding="utf-8")
 """Verilog of the memory."""
@@ -35,6 +35,9 @@ KNOBS = _numbers("KNOB")
 COUNTS = _numbers("COUNT")
 """Numbers of the counters by name."""
 
+FULL_BANDWIDTH = int(re.findall(r"\bFULL = (\d+);", SOURCE)[0])
+"""The bandwidth knob of a port that carries a beat in every cycle."""
+
 RULES = tuple(re.findall(r"\bRULE_\w+ = \d+; +// (.*)", SOURCE))
 """What each bit of the counter of broken rules says."""
 
@@ -52,7 +55,7 @@ class Behaviour:
     longest
         Cycles of a pause at most; a power of two up to 256.
     bandwidth
-        Share of the cycles that carry a beat at most, in each direction.
+        Share of the cycles that carry a beat at most, in each direction, from above 0 to 1; in steps of 1/65536.
     address_after_data
         Whether the address of a write is taken only when its data waits.
     """
@@ -187,7 +190,8 @@ class Memory:
         often = {f"stall_{channel}": how.often for channel in ("ar", "r", "aw", "w", "b")}
         await self._knobs.set(self._number, port, {
             "read_latency": how.latency, "write_latency": how.latency, "seed": seed, "stall_mask": how.longest - 1,
-            "bandwidth": max(1, round(256 * how.bandwidth)), "address_after_data": how.address_after_data, **often})
+            "bandwidth": max(1, round(FULL_BANDWIDTH * how.bandwidth)),
+            "address_after_data": how.address_after_data, **often})
 
     async def fail(self, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True,
                    port: int = ALL_PORTS) -> None:

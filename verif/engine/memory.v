@@ -228,11 +228,12 @@ module cdma_memory_port #(
     localparam SLOTS = 64;              // bursts that may be open, each way
     localparam BEAT_BITS = $clog2(BEAT_BYTES);
     localparam [1:0] OKAY = 0, DECERR = 3;
+    localparam FULL = 65536;            // credit that a beat costs; every cycle adds the bandwidth to it
 
     // Knobs.
     localparam [7:0] KNOB_READ_LATENCY = 0;     // cycles from a read request to its first beat, at least
     localparam [7:0] KNOB_WRITE_LATENCY = 1;    // cycles from the last beat of a write to its response, at least
-    localparam [7:0] KNOB_BANDWIDTH = 2;        // beats in 256 cycles, each way, at most
+    localparam [7:0] KNOB_BANDWIDTH = 2;        // beats in FULL cycles, each way, at most
     localparam [7:0] KNOB_STALL_AR = 3;         // how often each channel begins to pause, in 256 cycles
     localparam [7:0] KNOB_STALL_R = 4;
     localparam [7:0] KNOB_STALL_AW = 5;
@@ -289,7 +290,7 @@ module cdma_memory_port #(
     initial begin
         read_latency = 0;
         write_latency = 0;
-        bandwidth = 256;
+        bandwidth = FULL;
         stall_mask = 0;
         fail_first = 0;
         fail_last = 0;
@@ -354,13 +355,14 @@ module cdma_memory_port #(
     reg read_id [0:SLOTS-1];
     reg [6:0] read_head, read_tail;
     reg [7:0] read_beat;
-    reg [9:0] read_credit;
+    reg [17:0] read_credit;             // what is left, in parts of a beat: spent first, then at most two beats are kept
     wire [5:0] read_slot = read_head[5:0];
     wire [63:0] read_at = ((64'd0 | read_address[read_slot]) >> BEAT_BITS << BEAT_BITS) + read_beat * BEAT_BYTES;
     wire read_outside = outside(read_at);
     wire read_failing = fail[2] && failing(read_at);
     wire read_ripe = read_head != read_tail && cycle - read_time[read_slot] >= read_latency;
-    wire read_go = (!rvalid || rready) && read_ripe && !pause_r && read_credit >= 256;
+    wire read_go = (!rvalid || rready) && read_ripe && !pause_r && read_credit >= FULL;
+    wire [63:0] read_saved = read_credit + bandwidth - (read_go ? FULL : 0);
     wire [63:0] read_offset = (read_at - base) >> BEAT_BITS;
     assign read_index = read_outside ? 0 : read_offset[31:0];
     assign arready = aresetn && !pause_ar && read_tail - read_head != SLOTS;
@@ -373,7 +375,7 @@ module cdma_memory_port #(
             read_id[read_tail[5:0]] <= arid;
             read_tail <= read_tail + 1;
         end
-        read_credit <= (read_credit + bandwidth > 512 ? 512 : read_credit + bandwidth) - (read_go ? 256 : 0);
+        read_credit <= read_saved > 2 * FULL ? 2 * FULL : read_saved;
         if (read_go) begin
             rvalid <= 1;
             rid <= read_id[read_slot];
@@ -397,7 +399,7 @@ module cdma_memory_port #(
             read_head <= 0;
             read_tail <= 0;
             read_beat <= 0;
-            read_credit <= 256;
+            read_credit <= FULL;
             rvalid <= 0;
         end
     end
@@ -408,7 +410,7 @@ module cdma_memory_port #(
     reg write_id [0:SLOTS-1];
     reg [6:0] write_head, write_tail;
     reg [7:0] write_beat;
-    reg [9:0] write_credit;
+    reg [17:0] write_credit;
     reg [1:0] write_worst;
     reg data_waits;
     wire [5:0] write_slot = write_head[5:0];
@@ -418,6 +420,7 @@ module cdma_memory_port #(
     wire [1:0] write_resp = write_outside ? DECERR : write_failing ? fail[1:0] : write_worst;
     wire write_go = wvalid && wready;
     wire write_ends = write_beat == write_length[write_slot];
+    wire [63:0] write_saved = write_credit + bandwidth - (write_go ? FULL : 0);
     wire [63:0] write_offset = (write_at - base) >> BEAT_BITS;
     assign write_index = write_offset[31:0];
     assign write_enable = write_go && !write_outside && !write_failing;
@@ -425,7 +428,7 @@ module cdma_memory_port #(
     reg [6:0] answer_head, answer_tail;
     assign awready = aresetn && !pause_aw && write_tail - answer_head != SLOTS
                      && (data_waits || !address_after_data);
-    assign wready = aresetn && !pause_w && write_head != write_tail && write_credit >= 256;
+    assign wready = aresetn && !pause_w && write_head != write_tail && write_credit >= FULL;
 
     reg [1:0] answer_resp [0:SLOTS-1];
     reg answer_id [0:SLOTS-1];
@@ -442,7 +445,7 @@ module cdma_memory_port #(
             write_id[write_tail[5:0]] <= awid;
             write_tail <= write_tail + 1;
         end
-        write_credit <= (write_credit + bandwidth > 512 ? 512 : write_credit + bandwidth) - (write_go ? 256 : 0);
+        write_credit <= write_saved > 2 * FULL ? 2 * FULL : write_saved;
         if (write_go) begin
             write_beat <= write_beat + 1;
             write_worst <= write_resp;
@@ -470,7 +473,7 @@ module cdma_memory_port #(
             write_head <= 0;
             write_tail <= 0;
             write_beat <= 0;
-            write_credit <= 256;
+            write_credit <= FULL;
             write_worst <= OKAY;
             answer_head <= 0;
             answer_tail <= 0;

@@ -99,8 +99,9 @@ async def figures_hold(dut: Any) -> None:
     await link.behave(Behaviour(latency=350))
     later, cycles, _ = await read(4)
     assert (later - first, cycles) == (350 - 1, 1024)
-    await link.behave(Behaviour(bandwidth=0.25))
-    assert abs((await read(4))[2] - 0.25) < 0.005
+    for share in (0.05, 0.25, 0.5, 0.66, 0.7, 0.8, 0.9, 0.97, 1.0):
+        await link.behave(Behaviour(bandwidth=share))
+        assert abs((await read(4))[2] - share) < 0.0025, share
     for longest in (1, 8):
         await link.behave(Behaviour(stalls=0.3, longest=longest), seed=cocotb.RANDOM_SEED % 2**31)
         assert abs((await read(16))[2] - 0.7) < 0.05
