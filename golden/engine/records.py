@@ -137,7 +137,8 @@ class Completion:
     nonzero
         Non-zero elements (offload).
     place
-        AXI errors: first address of the burst. Malformed streams and small destinations: number of the block.
+        AXI errors: first address of the burst. Malformed streams and small destinations: number of the block, from 0;
+        TRAILING: number of blocks.
     cycles
         From taking the descriptor to the completion; left out of comparisons.
     """

@@ -2,11 +2,15 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from amaranth.lib import data
 
+from golden.codec import blocks
+from golden.engine import Engine, Memory, Status
 from hdl.common.sram import wrapper
 from hdl.config.engine import load_engine
 from hdl.engine.control.descriptor import completion_layout, descriptor_layout
@@ -14,9 +18,11 @@ from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import DRIVER, driver, files
 from hdl.generate.verilog import Verilog
 from tests.docs.pages import ROOT, all_blocks, table
+from tests.golden.engines import BUILT, DEVICE, LINK, PREFETCH, tensor
 from verif.common import tools
 
 _INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
+_ERRORS = ROOT / "docs/errors.md"
 _NAMES = {"raw bytes": "raw_bytes", "packed bytes": "packed_bytes", "CRC": "crc", "raw blocks": "raw_blocks",
           "non-zero": "nonzero", "response": "resp"}
 
@@ -40,6 +46,29 @@ def test_words_are_those_of_the_layout(section: str, layout: data.StructLayout) 
     assert set(documented) == named
     for name, (word, bit) in documented.items():
         assert layout[name].offset == 32 * word + (bit or 0), name
+
+
+def test_place_of_malformed_streams() -> None:
+    """What errors.md says of the place of a malformed stream is what the model says of a stream of eight blocks, whose
+    last one is the fault's; benches hold the engine to the model."""
+    stream = blocks.compress(tensor(1000, 4, 0.4), 4, 512)
+    last = list(blocks.headers(stream, 512))[7]
+
+    def flipped(offset: int, bits: int) -> np.ndarray:
+        return np.where(np.arange(stream.size) == offset, stream ^ bits, stream).astype(np.uint8)
+
+    malformed = {
+        Status.BAD_CODING: flipped(last.offset + 2, 1), Status.BAD_SEQUENCE: flipped(last.offset + 3, 128),
+        Status.BAD_LENGTH: flipped(last.offset + 1, 128), Status.BAD_PAYLOAD: flipped(last.payload_offset, 255),
+        Status.TRUNCATED: stream[:-4], Status.TRAILING: np.append(stream, np.zeros(4, np.uint8))}
+    advice = {row[1].strip(" `"): row[3] for row in table(_ERRORS, "code")}
+    for status, data_ in malformed.items():
+        model = Engine(BUILT, Memory(DEVICE, np.zeros(4096, np.uint8)), Memory(LINK, data_))
+        (found,) = model.outcomes(replace(PREFETCH, source=LINK, destination=DEVICE, packed_bytes=data_.size))
+        assert found.status is status
+        meanings = {"is the block's number.": 7, "is the number of blocks": 8}
+        (said,) = (place for meaning, place in meanings.items() if meaning in advice[status.name])
+        assert found.place == said, status
 
 
 def test_ports_are_named_as_in_the_table() -> None:

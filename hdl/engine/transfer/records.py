@@ -96,10 +96,10 @@ def result_layout(config: EngineConfig) -> data.StructLayout:
     """What became of a transfer.
 
     ``lane`` and ``resp`` belong to AXI errors. ``place`` is the address of the failing burst for AXI errors, the
-    block's number for malformed streams and too small destinations, otherwise 0. ``bytes`` is what was written: the
-    stream (offload) or the raw bytes (prefetch); 0 on an error. ``nonzero`` counts non-zero elements (offload; 0 for
-    prefetch), ``raw_blocks`` blocks that were left raw; ``crc`` is the CRC-32C of the stream. All are 0 on an error,
-    but ``crc`` for CRC_MISMATCH.
+    block's number for malformed streams and too small destinations, the number of blocks for TRAILING, otherwise 0.
+    ``bytes`` is what was written: the stream (offload) or the raw bytes (prefetch); 0 on an error. ``nonzero`` counts
+    non-zero elements (offload; 0 for prefetch), ``raw_blocks`` blocks that were left raw; ``crc`` is the CRC-32C of
+    the stream. All are 0 on an error, but ``crc`` for CRC_MISMATCH.
     """
     return data.StructLayout({
         "status": Status, "lane": 4, "resp": 2, "place": max(config.address_bits, BLOCK_BITS),

@@ -91,7 +91,8 @@ struct cdma_result {
     uint64_t bytes;         /* written to the destination */
     uint64_t nonzero;       /* non-zero elements (offload) */
     uint64_t cycles;
-    uint64_t place;         /* block number or address of what went wrong */
+    uint64_t place;         /* where it went wrong: a block's number from 0, for TRAILING the number of blocks, or an
+                               address */
 };
 
 /* A ring of descriptors in memory that the engine reads by itself over the link. */

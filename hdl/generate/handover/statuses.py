@@ -40,19 +40,22 @@ MEANINGS: dict[Status, str] = {
 
 _DESCRIPTOR = "A mistake of the driver; nothing was read or written. Correct the field."
 _MEMORY = "`lane`, `resp` and the address of the burst (`place`) say where. Check the mapping, then try again."
-_STREAM = "The block's number is in `place`. Fetch the stream again; if it stays so, the data are lost."
+_STREAM = "`place` is the block's number. Fetch the stream again; if it stays so, the data are lost."
 
 ADVICE: dict[Status, str] = {
     Status.OK: "`bytes`, `nonzero`, `raw_blocks` and `crc` hold.",
     **{status: _DESCRIPTOR for status in Status if 0 < status.value < 0x10},
     Status.DESTINATION_TOO_SMALL:
-        "The number of the first block that did not fit is in `place`. Nothing was written beyond the capacity. Give "
+        "`place` is the number of the first block that did not fit. Nothing was written beyond the capacity. Give "
         "more: the raw length, rounded up to 4, and 4 bytes a block always suffice with the raw fallback.",
     **{status: _MEMORY for status in Status if 0x20 <= status.value < 0x24},
     Status.DESCRIPTOR_READ_ERROR:
         "The ring is disabled and `place` is the entry's address; tag and operation are 0. Mend the mapping, then "
         "enable the ring again: it goes on at this entry.",
     **{status: _STREAM for status in Status if 0x30 <= status.value < 0x40},
+    Status.TRAILING:
+        "`place` is the number of blocks that the transfer has; what is too much comes behind the last of them. Check "
+        "the packed length, then fetch the stream again; if it stays so, the data are lost.",
     Status.CRC_MISMATCH:
         "The CRC that was found is in `crc`. The destination was written, and must not be used. Fetch the stream "
         "again.",
