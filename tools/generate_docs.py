@@ -155,12 +155,19 @@ def _filled(text: str, begin: str, end: str, body: str) -> str:
     return f"{before}{begin}\n{body}\n{end}{after}"
 
 
+def _totals(table: str) -> str:
+    """A table of areas cut down to its title, its head and its last row."""
+    title, _, head, rule, *rows = table.rstrip().splitlines()
+    return "\n".join([title, "", head, rule, rows[-1]])
+
+
 def readme(figures: dict[str, Any], gains: dict[str, Any]) -> str:
     """The first page, with what `make` prints and what the engine gains between comments."""
     areas = [area_text(report) for report in figures["area"]
              if report["preset"] in DEFAULT_CORES and report["target"] == "generic"]
     engine = next(outcome for outcome in figures["engine_shipped"] if outcome["engine"] == load_engine("default").name)
-    printed = "\n\n".join([engine_simulation_text(engine), simulation_text(figures["shipped"]), *areas])
+    cores = simulation_text(figures["shipped"]).rstrip().rpartition("\n\n")[2]
+    printed = "\n\n".join([engine_simulation_text(engine), cores, *map(_totals, areas)])
     old, new = (line["here"] for line in gains["headlines"])
     gained = (
         f"Training steps of six networks that swap their activations over PCIe 3 gain {old['average_gain']:.0f} % on "

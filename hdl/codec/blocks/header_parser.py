@@ -1,4 +1,4 @@
-"""Hops through the block stream from header to header, one link beat per cycle."""
+"""Finds the headers of the block stream, one link beat per cycle."""
 
 from __future__ import annotations
 

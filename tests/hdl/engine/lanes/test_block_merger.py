@@ -1,4 +1,4 @@
-"""The fitter against a model: packets of every length and fate, held to the raw length of their blocks."""
+"""The block merger against a model: packets of every length and fate, held to the raw length of their blocks."""
 
 from __future__ import annotations
 
