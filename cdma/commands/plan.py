@@ -25,8 +25,9 @@ from cdma.report.plan_text import plan_text
 from cdma.report.tuning_text import tuning_text
 
 if TYPE_CHECKING:
-    from workload.plan.choice import Hidden, Plan, Tensor
+    from workload.plan.choice import Hidden, Plan
     from workload.plan.cycles import Timing
+    from workload.plan.options import Tensor
 
 _DESCRIPTION = """\
 Choose for every tensor of a dump or a network how the engine moves it: left raw, zero-value coding in elements of 8, 16
@@ -97,7 +98,7 @@ def add(commands: Any) -> None:
 
 
 def run(call: argparse.Namespace) -> int:
-    """Plan, and print a row per tensor and the totals."""
+    """Plan, and print a row per layer and the totals."""
     from workload.plan.cycles import Timing
     from workload.plan.file import plan_file
     from workload.plan.treatments import check_narrowing
@@ -190,10 +191,12 @@ def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple
             if getattr(call, option):
                 raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
         return _network(call, timing, progress), call.sources[0]
+    from workload.dumps.steps import titled_step
     from workload.plan.choice import plan_dump
 
     tensors = _tensors(call, call.sources, timing, progress)
-    plan = plan_dump(tensors, hidden(call.hide, [tensor.name for tensor in tensors]), call.clock)
+    names = list(dict.fromkeys(titled_step(tensor.name)[0] for tensor in tensors))
+    plan = plan_dump(tensors, hidden(call.hide, names), call.clock)
     return plan, _source(call, "the shipped dump")
 
 

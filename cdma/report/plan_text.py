@@ -31,6 +31,9 @@ def plan_text(outcome: dict[str, Any]) -> str:
              f"{outcome['clock_mhz']:g} MHz, a link of {outcome['link_gb_per_s']:g} GB/s")
     if outcome["latency"]:
         about += f", memories answer after {outcome['latency']} cycles"
+    steps = max(len(row["arrays"]) for row in outcome["tensors"])
+    if steps > 1:
+        about += f"; per layer, the mean of {steps} steps of training"
     parts = [f"{about}:", table(head, rows, left=(0, 3)),
              table(["all tensors", "link bytes", "ratio", f"transfers {unit}", f"exposed {unit}"], totals)]
     if lossy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["training_step"]
+__all__ = ["titled_step", "training_step"]
 
 _STEP = re.compile(r"(?P<unit>p|step|epoch)(?P<step>\d+)(?:/(?P<layer>.+))?")
 _UNITS = {"p": "% of training", "step": "step", "epoch": "epoch"}
@@ -28,3 +28,9 @@ def training_step(name: str, prefix: str = "") -> tuple[str, int | None, str | N
         step = _STEP.fullmatch(prefix)
         layer = name if step else f"{prefix}:{name}" if prefix else name
     return (layer, int(step["step"]), _UNITS[step["unit"]]) if step else (layer, None, None)
+
+
+def titled_step(title: str) -> tuple[str, int | None, str | None]:
+    """The same of a name that may have the dump's before it: ``run:p020/conv1``, ``epoch3:conv1``."""
+    prefix, colon, name = title.rpartition(":")
+    return training_step(name if colon else title, prefix)

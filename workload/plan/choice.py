@@ -1,4 +1,7 @@
-"""Which treatment each tensor gets: the one with which its transfers stand in the way of computing least.
+"""Which treatment each tensor gets: the one whose transfers leave the least time that computing does not hide.
+
+A dump of a training has a layer's tensor at several steps. They are planned as one, with the least time on average:
+the next step, which is not in the dump, gets the same treatment.
 
 Of those that are equal, the one that changes the tensor least: raw, then zero-value coding in elements of its own size,
 then in other elements, then rounded, the smaller error first, and of equal errors raw first. What is lossy needs leave,
@@ -17,11 +20,13 @@ import numpy as np
 from golden.codec.narrowing import WIDE_BYTES, Narrowing
 from workload.dumps import own_element_bytes
 from workload.plan.cycles import Blocks, Timing
-from workload.plan.rounding import BOUNDS, Rounding, rounding
-from workload.plan.treatments import Treatment, expected, packed, treatments
+from workload.plan.layers import Layer, layers
+from workload.plan.options import Option, Tensor
+from workload.plan.rounding import BOUNDS, rounding
+from workload.plan.treatments import expected, packed, treatments
 
-__all__ = ["EQUAL", "Choice", "Hidden", "Option", "Plan", "Tensor", "Totals", "always", "dump_tensor", "least",
-           "network_tensor", "never", "never_of", "plan_dump"]
+__all__ = ["EQUAL", "Choice", "Hidden", "Plan", "Totals", "always", "dump_tensor", "least", "network_tensor",
+           "never", "never_of", "plan_dump"]
 
 Hidden = Callable[[str], float]
 """Seconds that computing hides of a tensor's transfer, each way."""
@@ -34,82 +39,32 @@ _ALIKE = 512
 
 
 @dataclass(frozen=True)
-class Option:
-    """What a treatment would make of a tensor.
-
-    Parameters
-    ----------
-    how
-        The treatment.
-    packed_bytes, raw_blocks, nonzero
-        Of the block stream: its bytes, blocks that are left raw, elements that are not zero.
-    offload_cycles, prefetch_cycles
-        From taking a descriptor to its completion.
-    error
-        Largest error by the largest magnitude; of a tensor that is not at hand, the format's bound for normal values.
-    rounding
-        All that rounding changes; None where nothing is rounded, or the tensor is not at hand.
-    """
-
-    how: Treatment
-    packed_bytes: int
-    raw_blocks: int
-    nonzero: int
-    offload_cycles: float
-    prefetch_cycles: float
-    error: float = 0.0
-    rounding: Rounding | None = None
-
-    @property
-    def cycles(self) -> float:
-        """There and back."""
-        return self.offload_cycles + self.prefetch_cycles
-
-    def as_dict(self, raw_bytes: int, clock_mhz: float) -> dict[str, Any]:
-        """Plain values, times in microseconds."""
-        return {"treatment": self.how.name, "lossy": self.how.lossy, **self.how.fields(),
-                "packed_bytes": self.packed_bytes, "ratio": raw_bytes / self.packed_bytes,
-                "raw_blocks": self.raw_blocks, "nonzero": self.nonzero,
-                "offload_us": self.offload_cycles / clock_mhz, "prefetch_us": self.prefetch_cycles / clock_mhz,
-                "error": self.error, "rounding": self.rounding.as_dict() if self.rounding else None}
-
-    def exposed(self, hidden_cycles: float) -> float:
-        """Cycles, there and back, beyond those that computing hides of each."""
-        return max(0.0, self.offload_cycles - hidden_cycles) + max(0.0, self.prefetch_cycles - hidden_cycles)
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor, and all that could be done with it.
-
-    Parameters
-    ----------
-    name, raw_bytes
-        Of the tensor.
-    density
-        Share of its values that are not zero.
-    options
-        All treatments, what changes least first.
-    """
-
-    name: str
-    raw_bytes: int
-    density: float
-    options: tuple[Option, ...]
-
-
-@dataclass(frozen=True)
 class Choice:
-    """A tensor, what is done with it, and the seconds, there and back, that computing does not hide then."""
+    """A tensor, what is done with it, and the seconds, there and back, that computing does not hide then.
+
+    Parameters
+    ----------
+    tensor, chosen, exposed
+        Those of a tensor, or the means of a layer over the steps of a training.
+    arrays
+        The tensors of the steps, each with the same treatment; none where there is one tensor alone.
+    """
 
     tensor: Tensor
     chosen: Option
     exposed: float
+    arrays: tuple[Choice, ...] = ()
+
+    @property
+    def alone(self) -> tuple[Choice, ...]:
+        """The choices for single tensors: those of the steps, or this one."""
+        return self.arrays or (self,)
 
     def as_dict(self, clock_mhz: float) -> dict[str, Any]:
         """Plain values, times in microseconds."""
         size = self.tensor.raw_bytes
-        return {"name": self.tensor.name, "raw_bytes": size, "density": self.tensor.density,
+        return {"name": self.tensor.name, "arrays": [each.tensor.name for each in self.alone],
+                "raw_bytes": size, "density": self.tensor.density,
                 **self.chosen.as_dict(size, clock_mhz), "exposed_us": self.exposed * 1e6,
                 "options": [option.as_dict(size, clock_mhz) for option in self.tensor.options]}
 
@@ -125,7 +80,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices, and what they come to beside compressing always and never.
+    """The choices, and what they come to beside compressing always and never; of a training, in a step of it.
 
     ``always`` is zero-value coding in elements of each tensor's own size; ``never`` is raw, None where the engine
     leaves nothing raw.
@@ -212,7 +167,7 @@ def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, ti
     return Tensor(name, raw_bytes, density, tuple(found))
 
 
-def plan_dump(tensors: Sequence[Tensor], hidden: Hidden, clock_mhz: float) -> Plan:
+def plan_dump(tensors: Iterable[Tensor], hidden: Hidden, clock_mhz: float) -> Plan:
     """Choose for tensors whose transfers are each on their own.
 
     Parameters
@@ -220,26 +175,36 @@ def plan_dump(tensors: Sequence[Tensor], hidden: Hidden, clock_mhz: float) -> Pl
     tensors
         Each with all that could be done with it.
     hidden
-        What computing hides of each.
+        What computing hides of each layer's transfers.
     clock_mhz
         Of the engine.
+
+    Raises
+    ------
+    ValueError
+        If a layer has no treatment that is allowed at all steps.
     """
     second = clock_mhz * 1e6
+    found = layers(tensors)
+    means = [layer.tensor for layer in found]
 
-    def cost(tensor: Tensor) -> Callable[[Option], float]:
-        cycles = hidden(tensor.name) * second
-        return lambda option: option.exposed(cycles)
+    def cost(layer: Layer) -> Callable[[Option], float]:
+        cycles = hidden(layer.name) * second
+        return lambda option: layer.mean(option.how, lambda own: own.exposed(cycles))
 
     def totals(picked: Sequence[Option]) -> Totals:
-        exposed = sum(cost(tensor)(option) for tensor, option in zip(tensors, picked, strict=True))
+        exposed = sum(cost(layer)(option) for layer, option in zip(found, picked, strict=True))
         return Totals(sum(option.packed_bytes for option in picked), sum(option.cycles for option in picked) / second,
                       exposed / second)
 
-    chosen = [least(tensor.options, cost(tensor)) for tensor in tensors]
-    choices = tuple(Choice(tensor, option, cost(tensor)(option) / second)
-                    for tensor, option in zip(tensors, chosen, strict=True))
-    return Plan(choices, totals(chosen), totals([always(tensor.options) for tensor in tensors]),
-                totals(raw) if (raw := never_of(tensors)) else None)
+    def choice(layer: Layer, option: Option) -> Choice:
+        cycles = hidden(layer.name) * second
+        each = tuple(Choice(tensor, own, own.exposed(cycles) / second) for tensor, own in layer.under(option.how))
+        return Choice(layer.tensor, option, cost(layer)(option) / second, each)
+
+    chosen = [least(mean.options, cost(layer)) for layer, mean in zip(found, means, strict=True)]
+    return Plan(tuple(map(choice, found, chosen)), totals(chosen), totals([always(mean.options) for mean in means]),
+                totals(raw) if (raw := never_of(means)) else None)
 
 
 def never_of(tensors: Sequence[Tensor]) -> list[Option] | None:

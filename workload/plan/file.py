@@ -113,7 +113,7 @@ def plan_file(plan: Plan, source: str, timing: Timing, clock_mhz: float) -> Plan
     """
     tensors = {choice.tensor.name: Entry(
         choice.tensor.raw_bytes, choice.chosen.how, choice.chosen.packed_bytes, choice.chosen.offload_cycles,
-        choice.chosen.prefetch_cycles, choice.exposed * 1e6) for choice in plan.choices}
+        choice.chosen.prefetch_cycles, choice.exposed * 1e6) for layer in plan.choices for choice in layer.alone}
     return PlanFile(source, timing.config, clock_mhz, timing.link * clock_mhz / 1e3, timing.latency, tensors)
 
 

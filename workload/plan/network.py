@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from workload.networks.tensors import Tensors
-from workload.plan.choice import EQUAL, Choice, Option, Plan, Tensor, Totals, always, least, network_tensor, never_of
+from workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never_of
 from workload.plan.cycles import Timing
+from workload.plan.options import Option, Tensor
 from workload.timeline.compute import Compute
 from workload.timeline.schedule import Timeline, run
 

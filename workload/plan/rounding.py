@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from golden.codec.narrowing import Narrowing, narrow, widen
 
-__all__ = ["BOUNDS", "Rounding", "rounding"]
+__all__ = ["BOUNDS", "Rounding", "of_all", "rounding"]
 
 BOUNDS = {Narrowing.BFLOAT16: 2.0 ** -8, Narrowing.FLOAT16: 2.0 ** -11}
 """Largest error of a value by its magnitude, as long as it is within the format's normal values."""
@@ -92,3 +93,11 @@ def rounding(values: np.ndarray, form: Narrowing | int) -> Rounding:
     relative = np.inf if overflows else worst / largest if largest else 0.0
     return Rounding(worst, float(relative), total / counted if counted else 0.0, overflows, underflows, nans,
                     infinities)
+
+
+def of_all(several: Sequence[Rounding]) -> Rounding:
+    """The largest errors, the mean of the mean errors, and the sums of the counts."""
+    return Rounding(max(each.max_abs for each in several), max(each.max_relative for each in several),
+                    sum(each.mean_relative for each in several) / len(several),
+                    *(sum(getattr(each, name) for each in several)
+                      for name in ("overflows", "underflows", "nans", "infinities")))

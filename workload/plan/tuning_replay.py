@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workload.dumps.steps import training_step
-from workload.plan.choice import EQUAL, Hidden, Option, Tensor
+from workload.dumps.steps import titled_step
+from workload.plan.choice import EQUAL, Hidden
 from workload.plan.cycles import Timing
+from workload.plan.options import Option, Tensor
 from workload.plan.treatments import Treatment
 from workload.plan.tuning import Controller, Counts, Settings
 
@@ -135,8 +136,7 @@ def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
         raise ValueError(f"a training run has 2 iterations or more, not {iterations}")
     layers: dict[str, dict[int, Tensor]] = {}
     for tensor in tensors:
-        prefix, colon, name = tensor.name.rpartition(":")
-        layer, step, _ = training_step(name if colon else tensor.name, prefix)
+        layer, step, _ = titled_step(tensor.name)
         if step is None:
             raise ValueError(f"{tensor.name} tells no step of training: arrays must be named p020/conv1, step100/conv1 "
                              f"or epoch3/conv1")

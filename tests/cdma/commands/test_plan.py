@@ -88,6 +88,20 @@ def test_a_training_run(cdma: Callable[..., Any], tmp_path: Path) -> None:
     assert (tmp_path / "run.svg").read_text().startswith("<svg")
 
 
+def test_a_dump_of_a_training_is_planned_by_layer(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    arrays: dict[str, Any] = {f"p{percent:03}/conv": np.maximum(rng.standard_normal(5000) - percent / 50, 0).astype(
+        np.float32) for percent in (0, 50, 100)}
+    np.savez(tmp_path / "run.npz", **arrays)
+    done = cdma("plan", "run.npz", "--hide", "conv=1.2", "--json")
+    assert done.code == 0, done.err
+    assert [(row["name"], row["arrays"]) for row in done.json["tensors"]] == [("conv", list(arrays))]
+    assert done.json["totals"]["plan"]["packed_bytes"] == done.json["tensors"][0]["packed_bytes"]
+    text = cdma("plan", "run.npz", "-o", "plan.json").out
+    assert "per layer, the mean of 3 steps of training" in text and "p050" not in text
+    assert list(json.loads((tmp_path / "plan.json").read_text())["tensors"]) == list(arrays)
+
+
 def test_a_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: dict[str, np.ndarray],
                                         build_dir: Path) -> None:
     call = ["--array", "sparse", "--array", "dense"]

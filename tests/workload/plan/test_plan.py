@@ -20,10 +20,11 @@ from workload.data import shipped
 from workload.dumps import load
 from workload.networks.builder import Builder
 from workload.networks.tensors import tensors
-from workload.plan.choice import Option, Plan, Tensor, dump_tensor, network_tensor, plan_dump
+from workload.plan.choice import Plan, dump_tensor, network_tensor, plan_dump
 from workload.plan.cycles import Timing
 from workload.plan.file import load_plan, plan_file
 from workload.plan.network import plan_network
+from workload.plan.options import Option, Tensor
 from workload.plan.rounding import rounding
 from workload.plan.treatments import Treatment, expected, packed, treatments
 from workload.timeline.compute import Compute
@@ -195,6 +196,36 @@ def test_what_is_hidden_is_changed_least(hidden: int, chosen: Treatment, exposed
 def test_equal_times_change_least() -> None:
     equal = Tensor("t", 4096, 1.0, (option(RAW, 60), option(ZVC, 60), option(LOSSY, 60, 0.001)))
     assert plan_dump([equal], lambda name: 0.0, 1.0).choices[0].chosen.how == RAW
+
+
+def test_steps_of_training_are_planned_as_one_layer(tmp_path: Path) -> None:
+    """At one step coding is hidden and raw is not, at the other rounding alone is: one treatment is for both."""
+    early = Tensor("p000/conv", 4096, 0.2, (option(RAW, 100), option(ZVC, 20), option(LOSSY, 19, 0.001)))
+    late = Tensor("p050/conv", 4096, 0.9, (option(RAW, 100), option(ZVC, 90), option(LOSSY, 30, 0.002)))
+    other = Tensor("p050/fc", 4096, 0.9, (option(RAW, 10), option(ZVC, 10)))
+    met: list[str] = []
+
+    def hidden(name: str) -> float:
+        met.append(name)
+        return 30e-6
+
+    plan = plan_dump([early, late, other], hidden, 1.0)
+    assert set(met) == {"conv", "fc"}
+    conv, fc = plan.choices
+    assert (conv.tensor.name, conv.chosen.how, fc.tensor.name, fc.chosen.how) == ("conv", LOSSY, "fc", RAW)
+    assert conv.chosen.offload_cycles == (19 + 30) / 2
+    assert (conv.chosen.error, conv.tensor.density) == (0.002, pytest.approx(0.55))
+    # Totals are those of a step: what always coding exposes is that of the late step, by half.
+    assert plan.always.exposed * 1e6 == pytest.approx(2 * (90 - 30) / 2)
+    assert plan.always.packed_bytes == 200 and plan.always.transfer * 1e6 == pytest.approx(20 + 90 + 2 * 10)
+    rows = plan.as_dict(1.0)["tensors"]
+    assert [(row["name"], row["arrays"]) for row in rows] == [("conv", ["p000/conv", "p050/conv"]),
+                                                              ("fc", ["p050/fc"])]
+    # The file has every array, with what is predicted of it alone.
+    plan_file(plan, "run.npz", Timing(NARROWING, 12.8), 1.0).write(tmp_path / "plan.json")
+    entries = load_plan(tmp_path / "plan.json").tensors
+    assert {name: (entry.how, entry.offload_cycles) for name, entry in entries.items()} == {
+        "p000/conv": (LOSSY, 19), "p050/conv": (LOSSY, 30), "p050/fc": (RAW, 10)}
 
 
 def test_elements_of_other_sizes_are_lossless_too() -> None:

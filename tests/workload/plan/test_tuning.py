@@ -15,8 +15,9 @@ from hdl.config.engine import EngineConfig
 from workload.data import DIGITS
 from workload.dumps import load
 from workload.dumps.steps import training_step
-from workload.plan.choice import Tensor, dump_tensor, network_tensor
+from workload.plan.choice import dump_tensor, network_tensor
 from workload.plan.cycles import Timing
+from workload.plan.options import Tensor
 from workload.plan.treatments import Treatment
 from workload.plan.tuning import Controller, Counts, Settings
 from workload.plan.tuning_replay import Replay, Row, replay, tracks
