@@ -27,6 +27,9 @@ LAYERS = {
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "bench"],
     "verif": ["common", ["core", "engine"]],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "capturing", "plan", "results"],
+    "cdma": ["console", "report", "measure", "commands"],
+    "cdma/commands": [["area", "bench", "board", "capture", "characterise", "compress", "decompress", "generate",
+                       "info", "plan", "results", "simulate", "timeline", "timing"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

@@ -74,6 +74,7 @@ def _text(report: dict[str, Any]) -> str:
 
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.measure.synthesis import measured_engine, measured_on_fpga
     from hdl.config.core import CoreConfig
     from synth.area.cores import area
 
@@ -83,25 +84,7 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
                     progress=progress).as_dict()
     if target in ("generic", "liberty"):
         return measured_engine(config, call.liberty, call.recipe, progress)
-    from synth.area.fpga import fpga_area
-
-    return {"lanes": config.lanes} | fpga_area(_verilog(config, progress), config.name, target, progress).as_dict()
-
-
-def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> dict[str, Any]:
-    """The area of an engine as ``--json`` prints it."""
-    from synth.area.engines import engine_area
-
-    return engine_area(config, _verilog(config, progress), liberty=liberty, recipe=recipe,
-                       progress=progress).as_dict()
-
-
-def _verilog(config: EngineConfig, progress: Progress) -> str:
-    from hdl.generate.verilog import emit
-
-    progress(f"generating {config.name}", 0, 0)
-    # Memories count as macros in either case, and are told from the logic where they are inferred.
-    return emit(config.replace(memories="inferred")).text
+    return measured_on_fpga(config, target, progress)
 
 
 def _timing_text(report: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.options import add_command, json_option, one_array, whole_number
+from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import count, fixed, print_json, table
 from cdma.console.progress import Progress
 
@@ -29,11 +29,7 @@ _EXAMPLES = """\
   cdma board versa-ecp5 --set beat_bytes=32 --build       wider beats
   cdma board ulx3s-12f --set element_bits=32 --dump my_dump.npz --array conv1"""
 
-_ARRAY = "fire4/concat"
 _LINES = 128
-_MOST_LINES = 1024
-
-
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "board", "write and build the self-test image of an FPGA board", _DESCRIPTION,
@@ -44,7 +40,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter, for instance beat_bytes=32; may be repeated")
     parser.add_argument("--dump", metavar="FILE",
-                        help=f"dump whose lines go into the image (default: {_ARRAY} of the shipped one)")
+                        help="dump whose lines go into the image (default: fire4/concat of the shipped one)")
     parser.add_argument("--array", metavar="NAME", help="which array of the dump")
     parser.add_argument("--lines", type=whole_number, default=_LINES, metavar="N",
                         help=f"lines of 128 bytes, evenly spread over the array (default: {_LINES})")
@@ -58,6 +54,7 @@ def run(call: argparse.Namespace) -> int:
         return _list(call.json)
     if call.board is None:
         raise ValueError("which board? give one of those that 'cdma board --list' shows")
+    from cdma.measure.arrays import dump_lines
     from hdl.selftest.config import SelftestConfig
     from synth.boards.build import build
     from synth.boards.catalog import board
@@ -84,30 +81,6 @@ def run(call: argparse.Namespace) -> int:
         print(f"wrote {entry['file']} ({count(entry['bytes'])} bytes)")
     print(f"\n{_built_text(built)}" if built else f"\n{folder / 'README.md'} says how to build and load it")
     return 0
-
-
-def dump_lines(path: str | None, array: str | None, number: int) -> bytes:
-    """Lines of a dump, evenly spread over an array.
-
-    Raises
-    ------
-    ValueError
-        If the dump cannot be read, the array is shorter than a line, or the number is not allowed.
-    """
-    import numpy as np
-
-    from hdl.codec.coding import LINE_BYTES
-    from workload.data import shipped
-
-    if not 1 <= number <= _MOST_LINES:
-        raise ValueError(f"--lines must be 1 to {_MOST_LINES}, not {number}")
-    name = array if path or array else _ARRAY
-    data = np.ascontiguousarray(one_array(path or str(shipped()), name, None)).view(np.uint8).reshape(-1)
-    if data.size < LINE_BYTES:
-        raise ValueError(f"{path} has {data.size} bytes, less than a line of {LINE_BYTES}: choose a larger array")
-    lines = data[:data.size // LINE_BYTES * LINE_BYTES].reshape(-1, LINE_BYTES)
-    chosen = np.linspace(0, len(lines) - 1, min(number, len(lines))).astype(int)
-    return lines[chosen].tobytes()
 
 
 def _built_text(built: Built) -> str:

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.commands.simulate import named_arrays
 from cdma.console.numbers import amount, positive, share
 from cdma.console.options import (
     add_command,
@@ -171,6 +170,7 @@ def _source(call: argparse.Namespace, default: str) -> str:
 
 def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progress: Progress) -> list[Tensor]:
     """The tensors of dumps, each with all that could be done with it."""
+    from cdma.measure.arrays import named_arrays
     from workload.plan.choice import dump_tensor
 
     for option in _NETWORK:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.errors import CheckError, simulation_errors
+from cdma.console.errors import CheckError
 from cdma.console.options import (
     add_command,
     dtype_option,
@@ -19,13 +19,11 @@ from cdma.console.options import (
 )
 from cdma.console.output import print_json, simulation_text
 from cdma.console.progress import Progress
-from cdma.measure.planned import planned
 from cdma.report.engine_text import engine_simulation_text, planned_simulation_text
 
 if TYPE_CHECKING:
-    import numpy as np
 
-    from hdl.config.engine import EngineConfig
+    pass
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
@@ -90,6 +88,10 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row per array."""
+    from cdma.measure.arrays import arrays_by_element, named_arrays
+    from cdma.measure.planned import planned
+    from cdma.measure.simulation import simulated, simulated_engine
+
     _check(call)
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
@@ -140,64 +142,6 @@ def _check(call: argparse.Namespace) -> None:
             raise ValueError("--set is for --engine: a plan has its engine already")
 
 
-def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path,
-                     progress: Progress, latency: int = 0, stalls: float = 0.0, seed: int = 1,
-                     waves: Path | None = None) -> dict[str, Any]:
-    """The outcome that ``--engine --json`` prints; parameters and errors as for :func:`simulated`."""
-    from verif.engine.memory import Behaviour
-    from verif.engine.simulate import Handling, simulate
-
-    how = Behaviour(latency=latency, stalls=stalls, longest=8)
-    handling = {name: Handling(element_bytes) for element_bytes, group in arrays.items() for name in group}
-    with simulation_errors():
-        results = simulate({name: array for group in arrays.values() for name, array in group.items()}, handling,
-                           config, how=how, waves=waves, build_dir=build_dir, seed=seed, progress=progress)
-    rows = [{"element_bits": 8 * handling[result.name].element_bytes} | result.as_dict() for result in results]
-    raw, packed = sum(row["raw_bytes"] for row in rows), sum(row["packed_bytes"] for row in rows)
-    moved = {direction: raw / max(1, sum(row[f"{direction}_cycles"] for row in rows))
-             for direction in ("offload", "prefetch")}
-    plain = rows[0]["plain_bytes_per_cycle"]
-    return {"engine": config.name, "lanes": config.lanes, "beat_bytes": config.beat_bytes,
-            "link_beat_bytes": config.link_beat_bytes, "latency": latency, "stalls": stalls, "seed": seed,
-            "arrays": rows, "raw_bytes": raw, "packed_bytes": packed, "ratio": raw / packed,
-            **{f"{direction}_bytes_per_cycle": value for direction, value in moved.items()},
-            "gain": 2 / sum(1 / value for value in moved.values()) / plain, "toggles": _toggles(rows, raw, packed),
-            "passed": all(row["passed"] for row in rows)}
-
-
-def _toggles(rows: list[dict[str, Any]], raw_bytes: int, packed_bytes: int) -> dict[str, float]:
-    """Toggles of the link's data wires by bytes, moved plainly and packed, and how many times as many packed has."""
-    raw, packed = (sum(row[f"{kind}_toggles"] for row in rows) for kind in ("raw", "packed"))
-    return {"raw_per_raw_byte": raw / raw_bytes, "packed_per_raw_byte": packed / raw_bytes,
-            "packed_per_packed_byte": packed / packed_bytes, "packed_by_raw": packed / raw if raw else 0.0}
-
-
-def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,
-              stalls: float = 0.0, simulator: str = "verilator", seed: int = 1,
-              waves: Path | None = None) -> dict[str, Any]:
-    """The outcome that ``--json`` prints, of arrays by element size in bytes and by name.
-
-    Raises
-    ------
-    ValueError
-        If a program that the simulator needs is not installed.
-    CheckError
-        If the Verilog does not compile, or a simulation ends early.
-    """
-    from verif.core.simulate import simulate
-
-    rows: list[dict[str, Any]] = []
-    with simulation_errors():
-        for element_bytes, group in arrays.items():
-            results = simulate(group, element_bytes, beat_bytes, stalls=stalls, simulator=simulator, waves=waves,
-                               build_dir=build_dir, seed=seed, progress=progress)
-            rows += [{"element_bits": 8 * element_bytes} | result.as_dict() for result in results]
-    raw, packed = sum(row["raw_bytes"] for row in rows), sum(row["packed_bytes"] for row in rows)
-    return {"simulator": simulator, "beat_bytes": beat_bytes, "stalls": stalls, "seed": seed, "arrays": rows,
-            "raw_bytes": raw, "packed_bytes": packed, "ratio": raw / packed if packed else None,
-            "passed": all(row["passed"] for row in rows)}
-
-
 def _probability(text: str) -> float:
     try:
         value = float(text)
@@ -206,54 +150,3 @@ def _probability(text: str) -> float:
     if not 0 <= value <= 0.95:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 0.95, not {text!r}")
     return value
-
-
-def arrays_by_element(paths: list[Path], names: list[str] | None, element: int | None,
-                      form: str | None, dtype: str | None = None) -> dict[int, dict[str, np.ndarray]]:
-    """The arrays to send, narrowed where asked, by element size in bytes; of the shipped dump when no path is given."""
-    from workload.dumps import own_element_bytes
-
-    groups: dict[int, dict[str, np.ndarray]] = {}
-    for title, array in named_arrays(paths, names, element, dtype).items():
-        element_bytes = element // 8 if element else own_element_bytes(array)
-        groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
-    return groups
-
-
-def named_arrays(paths: list[Path], names: list[str] | None, element: int | None,
-                 dtype: str | None = None) -> dict[str, np.ndarray]:
-    """The arrays of dumps by name, behind the file's where there are several; of the shipped dump without paths.
-
-    Raises
-    ------
-    ValueError
-        If one cannot be read or is given twice, or two would have the same name.
-    """
-    from workload.data import shipped
-    from workload.dumps import check_once, load
-
-    check_once(paths)
-    found: dict[str, np.ndarray] = {}
-    for path in paths or [shipped()]:
-        for name, array in load(path, names, dtype, element and element // 8).items():
-            title = name if len(paths) < 2 else f"{path.stem}:{name}"
-            if title in found:
-                raise ValueError(f"two arrays would be called {title}: take {path} alone")
-            found[title] = array
-    return found
-
-
-def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | None) -> np.ndarray:
-    from workload.dumps import is_floating, type_name, values
-    from workload.dumps.narrow import narrow
-
-    if array.size == 0:
-        raise ValueError(f"{title} is empty: there is nothing to simulate")
-    if is_floating(array.dtype) and array.dtype.itemsize > element_bytes and element_bytes < 4 and form != "none":
-        return narrow(values(array), element_bytes, form)
-    if form not in (None, "none"):
-        raise ValueError(f"{title} holds {type_name(array.dtype)}, which {8 * element_bytes}-bit elements do not "
-                         "narrow: leave --narrow out, or give --element")
-    if array.nbytes % element_bytes:
-        raise ValueError(f"{title} has {array.nbytes} bytes, no multiple of the {element_bytes} bytes of an element")
-    return array

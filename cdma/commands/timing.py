@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +92,8 @@ def _ps(text: str) -> float:
 
 def run(call: argparse.Namespace) -> int:
     """Measure and print a table."""
+    from cdma.measure.synthesis import placed_units, swept
+
     _check(call)
     if call.sweep:
         with Progress() as progress:
@@ -133,6 +134,7 @@ def _check(call: argparse.Namespace) -> None:
 
 
 def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    from cdma.measure.synthesis import placed, timed_engine
     from hdl.config.engine import EngineConfig
     from synth.timing.cores import timing
 
@@ -142,52 +144,3 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
         return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
                             setup=call.memory_setup)
     return timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress).as_dict()
-
-
-def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress,
-                 output: float | None = None, setup: float | None = None) -> dict[str, Any]:
-    """The timing of an engine in cells as ``--json`` prints it."""
-    from hdl.generate.verilog import emit
-    from synth.timing.engines import engine_timing
-    from synth.timing.macros import DEFAULT, MacroTiming
-
-    changes = {name: value for name, value in (("output_ps", output), ("setup_ps", setup)) if value is not None}
-    progress(f"generating {config.name}", 0, 0)
-    return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe,
-                         macros=MacroTiming(**(asdict(DEFAULT) | changes)), progress=progress).as_dict()
-
-
-def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: int,
-           progress: Progress) -> dict[str, Any]:
-    """A design placed and routed, as ``--json`` prints it."""
-    from hdl.generate.verilog import emit
-    from synth.pnr.place import place_and_route
-
-    progress(f"generating {config.name}", 0, 0)
-    made = emit(config)
-    return place_and_route(made.text, config.name, made.ports, device=device, speed=speed, seeds=seeds,
-                           progress=progress).as_dict()
-
-
-def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
-    """The units of an engine placed and routed, as ``--json`` prints them."""
-    from hdl.generate.verilog import emit
-    from synth.pnr.engines import place_units
-
-    progress(f"generating {config.name}", 0, 0)
-    return place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress).as_dict()
-
-
-def swept(liberty: str, recipe: str, progress: Progress) -> dict[str, Any]:
-    """The sweep as ``--json`` prints it."""
-    from synth.cells.library import load
-    from synth.timing.sweep import front, sweep_cores, sweep_engines
-    from synth.tools import opensta
-
-    opensta.require()
-    points = [*sweep_cores(liberty=liberty, recipe=recipe, progress=progress),
-              *sweep_engines(liberty=liberty, recipe=recipe, progress=progress)]
-    best = [point for design in dict.fromkeys(point.design for point in points)
-            for point in front([other for other in points if other.design == design])]
-    return {"library": load(liberty).name, "recipe": recipe, "tool": opensta.version(),
-            "points": [point.as_dict() | {"front": point in best} for point in points]}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdma.commands.timing import placed, placed_units, swept, timed_engine
 from cdma.console.progress import Progress
+from cdma.measure.synthesis import placed, placed_units, swept, timed_engine
 from cdma.report.timing_text import unit_facts
+from hdl.config.core import load, preset_names
+from hdl.config.engine import load_engine
+from hdl.config.settings import BEAT_BYTES
+from synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "pnr_units", "sweep", "timing_units"]
 
@@ -25,9 +29,6 @@ _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 
 def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
     """Clock and slowest path of each unit of engines; errors as :func:`synth.timing.engines.engine_timing`."""
-    from hdl.config.engine import load_engine
-    from synth.tools.scripts import DEFAULT_RECIPE
-
     rows = []
     for name in TIMED_ENGINES:
         report = timed_engine(load_engine(name), liberty, DEFAULT_RECIPE, progress)
@@ -38,10 +39,6 @@ def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
 
 def pnr(progress: Progress) -> dict[str, Any]:
     """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    from hdl.config.core import load, preset_names
-    from hdl.config.engine import load_engine
-    from hdl.config.settings import BEAT_BYTES
-
     jobs = [(name, load(name)) for name in preset_names()] + [(name, load_engine(name)) for name in PLACED_ENGINES]
     rows = []
     for speed in PLACED_SPEEDS:
@@ -57,8 +54,6 @@ def pnr(progress: Progress) -> dict[str, Any]:
 
 def pnr_units(progress: Progress) -> dict[str, Any]:
     """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    from hdl.config.engine import load_engine
-
     rows = []
     for name in PLACED_ENGINES:
         report = placed_units(load_engine(name), _DEVICE, PLACED_SPEEDS[0], 1, progress)
@@ -74,6 +69,4 @@ def _short(best: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def sweep(liberty: str, progress: Progress) -> dict[str, Any]:
     """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.cores.timing`."""
-    from synth.tools.scripts import DEFAULT_RECIPE
-
     return {"sweep": swept(liberty, DEFAULT_RECIPE, progress)}

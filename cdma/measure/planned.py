@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from hdl.config.engine import EngineConfig
-    from workload.plan.file import Entry
+from hdl.config.engine import EngineConfig
+from verif.engine.memory import Behaviour
+from verif.engine.simulate import Handling, simulate
+from workload.plan.file import Entry, load_plan
 
 __all__ = ["planned"]
 
@@ -38,10 +38,6 @@ def planned(path: str, config: EngineConfig | None, arrays: dict[str, np.ndarray
     CheckError
         If the Verilog does not compile, or the simulation ends early.
     """
-    from verif.engine.memory import Behaviour
-    from verif.engine.simulate import Handling, simulate
-    from workload.plan.file import load_plan
-
     plan = load_plan(path)
     config = config or plan.engine
     plan.check(config, {name: array.nbytes for name, array in arrays.items()})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import cdma.commands.area as cdma_area
+from cdma.measure import synthesis
 from cdma.report.engine_text import engine_fpga_text
 from tests.synth.area.test_fpga import MEMORIES
 from tests.synth.conftest import needs_opensta
@@ -37,7 +37,8 @@ def test_fpga_targets_count_luts(cdma) -> None:
 
 def test_an_engine_on_an_fpga_says_what_its_buffers_became(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     # In the engine's place, a design with one buffer of each kind: one in block RAM, one in LUTs, one in flip-flops.
-    monkeypatch.setattr(cdma_area, "_verilog", lambda config, progress: MEMORIES.replace("memories", config.name))
+    monkeypatch.setattr(synthesis, "_verilog",
+                        lambda config, progress: MEMORIES.replace("memories", config.name))
     (report,) = cdma("area", "--engine", "tiny", "--target", "ecp5", "--json").json
     assert (report["name"], report["lanes"], report["target"]) == ("cdma_tiny_engine", 1, "ecp5")
     # The table of constants is another, and no buffer.

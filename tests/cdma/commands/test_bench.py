@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cdma.commands import bench as bench_command
+from cdma.commands.bench import SECTION_NAMES
+from cdma.measure import bench as measured
 from cdma.report.performance import performance_page
 from golden import bench
 from tests.docs.pages import ROOT
@@ -44,14 +45,14 @@ def test_what_was_measured_stays_when_a_later_section_fails(
     def fail(*given: object) -> dict[str, object]:
         raise ValueError("there is no such tool")
 
-    monkeypatch.setattr(bench_command, "_SECTIONS", {"toggles": lambda *given: {"toggles": [1]}, "golden": fail})
+    monkeypatch.setattr(measured, "SECTIONS", {"toggles": lambda *given: {"toggles": [1]}, "golden": fail})
     path = tmp_path / "figures.json"
     path.write_text('{"area": [], "golden": {}, "toggles": []}')
     for only in ([], ["--only", "toggles", "--only", "golden"]):
         assert "there is no such tool" in fails("bench", *only, "--output", "figures.json")
         assert json.loads(path.read_text()) == {"area": [], "golden": {}, "toggles": [1]}
     # A whole run leaves nothing of the run before, and an empty file is none.
-    monkeypatch.setattr(bench_command, "_SECTIONS", {"toggles": lambda *given: {"toggles": [2]}})
+    monkeypatch.setattr(measured, "SECTIONS", {"toggles": lambda *given: {"toggles": [2]}})
     for before in (path.read_text(), ""):
         path.write_text(before)
         assert cdma("bench", "--json", "--output", "figures.json").code == 0
@@ -98,3 +99,7 @@ def test_mistakes(fails) -> None:
     Path("damaged.json").write_text("{")
     assert "damaged.json is no JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
     assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
+
+
+def test_the_sections_that_can_be_asked_for_are_those_that_are_measured() -> None:
+    assert tuple(measured.SECTIONS) == SECTION_NAMES

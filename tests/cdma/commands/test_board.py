@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdma.commands.board import dump_lines
+from cdma.measure.arrays import dump_lines
 from synth.boards import build as builds
 from synth.boards.build import BoardError, Built, Use
 from synth.boards.catalog import BOARDS

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import verif.core.simulate
+from cdma.measure import simulation
 from golden.codec import lines as zvc
 from workload.dumps.narrow import narrow
 
@@ -87,7 +88,7 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
         first, *rest = whole(*arguments, **options)
         return [replace(first, passed=False, difference="compressor: byte 4 (line 0) is 00, expected 01"), *rest]
 
-    monkeypatch.setattr(verif.core.simulate, "simulate", one_wrong)
+    monkeypatch.setattr(simulation, "simulate", one_wrong)
     outcome = cdma("simulate", "dump.npz", "--array", "f32", "--build-dir", build_dir)
     assert outcome.code == 1
     assert "FAIL: compressor: byte 4 (line 0)" in outcome.out

@@ -13,6 +13,7 @@ import synth.pnr.engines
 import synth.pnr.place
 import synth.timing.engines
 import synth.timing.sweep
+from cdma.measure import synthesis
 from cdma.report.plots.sweep import sweep_plot, ticks
 from cdma.report.timing_text import cells_text
 from hdl.config.engine import EngineConfig
@@ -47,7 +48,7 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synth.timing.engines, "division", division)
     call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
     made = synth.timing.engines.engine_timing
-    monkeypatch.setattr(synth.timing.engines, "engine_timing", lambda *given, **named: made(
+    monkeypatch.setattr(synthesis, "engine_timing", lambda *given, **named: made(
         *given, **named | {"whole": False}))
     (report,) = cdma(*call, "--json").json
     assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
@@ -76,7 +77,7 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         given.update(named, ports=len(ports), module=f"module {name}(" in text)
         return _report(name, 151.0)
 
-    monkeypatch.setattr(synth.pnr.place, "place_and_route", place_and_route)
+    monkeypatch.setattr(synthesis, "place_and_route", place_and_route)
     outcome = cdma("timing", "narrow_compressor", "--target", "ecp5", "--device", "LFE5U-45F", "--speed", 6,
                    "--seeds", 3)
     assert (outcome.code, outcome.err) == (0, "")
@@ -99,7 +100,7 @@ def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None
         return synth.pnr.engines.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
                                            report.available, units)
 
-    monkeypatch.setattr(synth.pnr.engines, "place_units", place_units)
+    monkeypatch.setattr(synthesis, "place_units", place_units)
     call = ["timing", "--engine", "tiny", "--target", "ecp5", "--units", "--seeds", 3]
     outcome = cdma(*call)
     assert (outcome.code, outcome.err) == (0, "")
@@ -133,8 +134,8 @@ def test_the_front_has_what_no_other_beats() -> None:
 
 @needs_opensta
 def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(synth.timing.sweep, "sweep_cores", lambda **given: _CORES)
-    monkeypatch.setattr(synth.timing.sweep, "sweep_engines", lambda **given: _ENGINES)
+    monkeypatch.setattr(synthesis, "sweep_cores", lambda **given: _CORES)
+    monkeypatch.setattr(synthesis, "sweep_engines", lambda **given: _ENGINES)
     call = ["timing", "--sweep", "--liberty", _LIBRARY]
     sweep = cdma(*call, "--json").json
     assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
@@ -184,7 +185,7 @@ def test_ticks_are_round(top: float, values: list[float]) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     ([], "timing in cells needs a cell library: give --liberty FILE, or --target ecp5"),
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
-    (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
+    (["compressor", "--liberty", _LIBRARY], "unrecognized arguments: --tool tables"),
     (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
     (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdma.commands.board import dump_lines
+from cdma.measure.arrays import dump_lines
 from golden.codec import lines as zvc
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.verilog import selftest_verilog

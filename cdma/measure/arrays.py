@@ -1,0 +1,83 @@
+"""The arrays of dumps that commands simulate or plan, narrowed where asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from cdma.console.options import one_array
+from hdl.codec.coding import LINE_BYTES
+from workload.data import shipped
+from workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
+from workload.dumps.narrow import narrow
+
+__all__ = ["MOST_LINES", "arrays_by_element", "dump_lines", "named_arrays"]
+
+MOST_LINES = 1024
+"""Lines of a dump that :func:`dump_lines` takes at most."""
+
+_ARRAY = "fire4/concat"
+
+
+def arrays_by_element(paths: list[Path], names: list[str] | None, element: int | None,
+                      form: str | None, dtype: str | None = None) -> dict[int, dict[str, np.ndarray]]:
+    """The arrays to send, narrowed where asked, by element size in bytes; of the shipped dump when no path is given."""
+    groups: dict[int, dict[str, np.ndarray]] = {}
+    for title, array in named_arrays(paths, names, element, dtype).items():
+        element_bytes = element // 8 if element else own_element_bytes(array)
+        groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
+    return groups
+
+
+def named_arrays(paths: list[Path], names: list[str] | None, element: int | None,
+                 dtype: str | None = None) -> dict[str, np.ndarray]:
+    """The arrays of dumps by name, behind the file's where there are several; of the shipped dump without paths.
+
+    Raises
+    ------
+    ValueError
+        If one cannot be read or is given twice, or two would have the same name.
+    """
+    check_once(paths)
+    found: dict[str, np.ndarray] = {}
+    for path in paths or [shipped()]:
+        for name, array in load(path, names, dtype, element and element // 8).items():
+            title = name if len(paths) < 2 else f"{path.stem}:{name}"
+            if title in found:
+                raise ValueError(f"two arrays would be called {title}: take {path} alone")
+            found[title] = array
+    return found
+
+
+def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | None) -> np.ndarray:
+    if array.size == 0:
+        raise ValueError(f"{title} is empty: there is nothing to simulate")
+    if is_floating(array.dtype) and array.dtype.itemsize > element_bytes and element_bytes < 4 and form != "none":
+        return narrow(values(array), element_bytes, form)
+    if form not in (None, "none"):
+        raise ValueError(f"{title} holds {type_name(array.dtype)}, which {8 * element_bytes}-bit elements do not "
+                         "narrow: leave --narrow out, or give --element")
+    if array.nbytes % element_bytes:
+        raise ValueError(f"{title} has {array.nbytes} bytes, no multiple of the {element_bytes} bytes of an element")
+    return array
+
+
+def dump_lines(path: str | None, array: str | None, number: int) -> bytes:
+    """Lines of a dump, evenly spread over an array.
+
+    Raises
+    ------
+    ValueError
+        If the dump cannot be read, the array is shorter than a line, or the number is not allowed.
+    """
+
+    if not 1 <= number <= MOST_LINES:
+        raise ValueError(f"--lines must be 1 to {MOST_LINES}, not {number}")
+    name = array if path or array else _ARRAY
+    data = np.ascontiguousarray(one_array(path or str(shipped()), name, None)).view(np.uint8).reshape(-1)
+    if data.size < LINE_BYTES:
+        raise ValueError(f"{path} has {data.size} bytes, less than a line of {LINE_BYTES}: choose a larger array")
+    lines = data[:data.size // LINE_BYTES * LINE_BYTES].reshape(-1, LINE_BYTES)
+    chosen = np.linspace(0, len(lines) - 1, min(number, len(lines))).astype(int)
+    return lines[chosen].tobytes()

@@ -1,0 +1,158 @@
+"""What ``cdma bench`` measures, section by section of its file of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cdma.console.errors import CheckError, simulation_errors
+from cdma.console.progress import Progress
+from cdma.measure import clocks
+from cdma.measure.arrays import arrays_by_element
+from cdma.measure.simulation import simulated, simulated_engine
+from cdma.measure.synthesis import measured_engine
+from golden import bench
+from hdl.codec.coding import ELEMENT_BITS
+from hdl.config.core import load, preset_names
+from hdl.config.engine import engine_preset_names, load_engine
+from synth.area.cores import area
+from synth.timing.cores import timing
+from synth.tools.scripts import DEFAULT_RECIPE
+from verif.core import throughput as cores
+from verif.engine import throughput as engines
+from workload.data import shipped_dumps
+
+__all__ = ["SECTIONS", "Section", "Setup"]
+
+_TARGETS = ("generic", "ecp5", "xilinx7")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What measurements are made with.
+
+    Parameters
+    ----------
+    build_dir
+        Folder for simulator builds.
+    liberty
+        Cell library; sections that need one are left out without it.
+    """
+
+    build_dir: Path
+    liberty: str | None = None
+
+
+Section = Callable[[Setup, Progress], dict[str, Any]]
+"""Measures one or several sections of the file."""
+
+
+def _throughput(setup: Setup, progress: Progress) -> dict[str, Any]:
+    rows: dict[str, list[dict[str, Any]]] = {"throughput": [], "latency": []}
+    names = preset_names()
+    with simulation_errors():
+        for number, name in enumerate(names):
+            progress(f"simulating {name}", number, len(names))
+            config, build_dir = load(name), setup.build_dir
+            rows["throughput"] += map(asdict, cores.measure(config, build_dir=build_dir))
+            rows["latency"] += map(asdict, cores.latency(config, build_dir=build_dir))
+    return rows
+
+
+def _engine(setup: Setup, progress: Progress) -> dict[str, Any]:
+    rows: dict[str, list[dict[str, Any]]] = {"engine": [], "engine_scaling": []}
+    build_dir = setup.build_dir
+    names = engine_preset_names()
+    with simulation_errors():
+        for number, name in enumerate(names):
+            progress(f"measuring engine {name}", number, len(names) + 1)
+            for how in (engines.QUICK, engines.SLOW):
+                rows["engine"] += map(asdict, engines.measure(load_engine(name), how=how, build_dir=build_dir))
+        progress("measuring engines of 1 to 16 lanes", len(names), len(names) + 1)
+        for how in (engines.QUICK, engines.SLOW):
+            rows["engine_scaling"] += map(asdict, engines.scaling(load_engine("default"), how=how, build_dir=build_dir))
+    return rows
+
+
+def _engine_area(setup: Setup, progress: Progress) -> dict[str, Any]:
+    return {"engine_area": [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
+                            for name in engine_preset_names()]}
+
+
+def _engine_shipped(setup: Setup, progress: Progress) -> dict[str, Any]:
+    arrays = arrays_by_element([], None, None, None)
+    return {"engine_shipped": [simulated_engine(load_engine(name), arrays, build_dir=setup.build_dir,
+                                                progress=progress) for name in engine_preset_names()]}
+
+
+def _area(setup: Setup, progress: Progress) -> dict[str, Any]:
+    jobs = [(name, target) for name in preset_names() for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
+    reports = []
+    for number, (name, target) in enumerate(jobs):
+        progress(f"synthesising {name} for {target}", number, len(jobs))
+        liberty = setup.liberty if target == "liberty" else None
+        # By submodule where README shows it; elsewhere the total says it, in half the time.
+        reports.append({"preset": name} | area(load(name), target=target, liberty=liberty,
+                                               modules=target == "generic").as_dict())
+    return {"area": reports}
+
+
+def _timing(setup: Setup, progress: Progress) -> dict[str, Any]:
+    if setup.liberty is None:
+        return {}
+    reports = []
+    names = preset_names()
+    for number, name in enumerate(names):
+        progress(f"timing {name}", number, len(names))
+        reports.append({"preset": name} | timing(load(name), liberty=setup.liberty).as_dict())
+    return {"timing": reports}
+
+
+def _golden(setup: Setup, progress: Progress) -> dict[str, Any]:
+    rows = bench.measure(progress=progress)
+    return {"golden": {"machine": bench.machine(), "crc32c": bench.crc_speed(),
+                       "rows": [bench.as_dict(row) for row in rows]}}
+
+
+def _shipped(setup: Setup, progress: Progress) -> dict[str, Any]:
+    arrays = arrays_by_element([], None, None, None)
+    return {"shipped": simulated(arrays, build_dir=setup.build_dir, progress=progress)}
+
+
+def _toggles(setup: Setup, progress: Progress) -> dict[str, Any]:
+    config = load_engine("default")
+    rows = []
+    for dump, path in shipped_dumps().items():
+        for bits in ELEMENT_BITS:
+            outcome = simulated_engine(config, arrays_by_element([path], None, bits, None),
+                                       build_dir=setup.build_dir, progress=progress)
+            if not outcome["passed"]:
+                raise CheckError(next(row["difference"] for row in outcome["arrays"] if row["difference"]))
+            rows.append({"dump": dump, "element_bits": bits, "link_beat_bytes": config.link_beat_bytes,
+                         "ratio": outcome["ratio"], **outcome["toggles"]})
+    return {"toggles": rows}
+
+
+def _timing_units(setup: Setup, progress: Progress) -> dict[str, Any]:
+    return {} if setup.liberty is None else clocks.timing_units(setup.liberty, progress)
+
+
+def _pnr(setup: Setup, progress: Progress) -> dict[str, Any]:
+    return clocks.pnr(progress)
+
+
+def _pnr_units(setup: Setup, progress: Progress) -> dict[str, Any]:
+    return clocks.pnr_units(progress)
+
+
+def _sweep(setup: Setup, progress: Progress) -> dict[str, Any]:
+    return {} if setup.liberty is None else clocks.sweep(setup.liberty, progress)
+
+
+SECTIONS: dict[str, Section] = {
+    "engine_shipped": _engine_shipped, "toggles": _toggles, "engine": _engine, "engine_area": _engine_area,
+    "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing, "timing_units": _timing_units,
+    "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
+"""What measures each section, in the order of the file."""
