@@ -207,9 +207,15 @@ class Ring:
         await self._channel.write("RING_SIZE", self.entries)
         await self._channel.write("RING_CONTROL", 1)
 
-    async def disable(self) -> None:
-        """Let the engine read no more."""
+    async def disable(self, cycles: int = 100_000) -> None:
+        """Let the engine read no more, and wait until the entry that is being read has come."""
         await self._channel.write("RING_CONTROL", 0)
+
+        async def at_rest() -> bool:
+            return not await self._channel.read("RING_CONTROL")
+
+        if not await self._control.until(at_rest, cycles):
+            raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
 
     async def feed(self, descriptors: Sequence[Descriptor]) -> None:
         """Write descriptors behind the tail as entries get free, several at a time, and move the tail."""

@@ -31,6 +31,7 @@ def c_header(config: EngineConfig) -> str:
         "#ifndef CDMA_REGS_H", "#define CDMA_REGS_H", "",
         _define("CDMA_MAGIC", f"0x{MAGIC:08x}u"),
         _define("CDMA_VERSION_MAJOR", f"{VERSION[0]}u"),
+        _define("CDMA_VERSION_MINOR", f"{VERSION[1]}u"),
         _define("CDMA_RECORD_BYTES", f"{RECORD_BYTES}u", "of a descriptor, and of a completion"),
         "",
         *(_define(f"CDMA_OPERATION_{each.name}", f"{each.value}u") for each in Operation),

@@ -1,9 +1,9 @@
 /*
- * cdma_driver.h: reference driver of the compressing DMA engine, C99, header only.
+ * cdma_driver.h: reference driver of the compressing DMA engine. C99, also valid C++; header only.
  *
- * No operating system, no allocation, no global state: a struct for each engine, and two functions that read and write
- * its registers. Include the engine's NAME_regs.h first. Functions return 0 when all is well, the status of a
- * completion (1 to 255), or a negative CDMA_E_ code; cdma_error_text() has a sentence for each.
+ * It needs no operating system, allocates nothing and has no global state: a struct holds the state of one engine, and
+ * two functions of yours write and read its registers. Include the engine's NAME_regs.h first. Functions return 0 for
+ * success, the status of a completion (1 to 255), or a negative CDMA_E_ code; cdma_error_text() explains each.
  *
  *     struct cdma engine;
  *     struct cdma_result packed, raw;
@@ -14,6 +14,9 @@
  *         error = cdma_prefetch(&engine, host, activation, packed.bytes, raw_bytes, 4, packed.crc, &raw);
  *     if (error)
  *         puts(cdma_error_text(error));
+ *
+ * Threads: the two directions are independent. Calls for the same direction must not overlap, and cdma_init and
+ * cdma_reset must not overlap with any other call.
  */
 #ifndef CDMA_DRIVER_H
 #define CDMA_DRIVER_H
@@ -22,30 +25,46 @@
 #error "include the NAME_regs.h of your engine before cdma_driver.h"
 #endif
 
-#include <stddef.h>
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
 #include <stdint.h>
+#endif
 
-/* What orders writes to memory before writes to registers; the default suffices where both are coherent. */
+/*
+ * Define CDMA_BARRIER() before this file if the default is not right for you: writes to memory that come before it must
+ * be visible to the engine before register writes that come after it.
+ */
 #ifndef CDMA_BARRIER
 #if defined(__GNUC__)
 #define CDMA_BARRIER() __sync_synchronize()
 #else
-#error "define CDMA_BARRIER() for your compiler: stores before it are seen before stores behind it"
+#error "define CDMA_BARRIER() for your compiler"
 #endif
+#endif
+
+/* Define CDMA_RELAX() to do something between two reads of a register that is polled, for example to sleep. */
+#ifndef CDMA_RELAX
+#define CDMA_RELAX() ((void)0)
 #endif
 
 enum {
-    CDMA_E_NO_ENGINE = -1, /* the MAGIC register is not there */
-    CDMA_E_VERSION = -2,   /* a register map that this driver does not know */
-    CDMA_E_FULL = -3,      /* no free place for a descriptor */
-    CDMA_E_PENDING = -4,   /* no completion yet */
-    CDMA_E_TIMEOUT = -5,   /* still none after cdma.polls reads */
-    CDMA_E_RING_SIZE = -6  /* ring entries are no power of two from 2 to 65536, or its address no multiple of 64 */
+    CDMA_E_NO_ENGINE = -1,      /* the MAGIC register is not there */
+    CDMA_E_VERSION = -2,        /* the engine's register map does not fit NAME_regs.h */
+    CDMA_E_FULL = -3,           /* no free place for a descriptor */
+    CDMA_E_PENDING = -4,        /* no completion yet */
+    CDMA_E_TIMEOUT = -5,        /* gave up after cdma.polls reads of a register */
+    CDMA_E_RING_SIZE = -6,      /* number of entries or address of a ring are not allowed */
+    CDMA_E_ARGUMENT = -7,       /* a null pointer, or an operation that does not exist */
+    CDMA_E_BUSY = -8,           /* a blocking call while completions of submitted descriptors are outstanding */
+    CDMA_E_TAG = -9,            /* a tag that is reserved for blocking calls */
+    CDMA_E_REFUSED = -10,       /* the engine did not take what was written to the ring's registers */
+    CDMA_E_RING_DISABLED = -11  /* the ring is disabled */
 };
 
 /*
- * Flags of a descriptor. With CDMA_NARROW_... float32 values are rounded to 16 bits on their way out and restored on
- * their way back, by an offload and a prefetch with the same flag and 2 as their element size.
+ * Flags of a descriptor. With CDMA_NARROW_... float32 values are rounded to 16 bits by an offload and converted back by
+ * a prefetch; both need the same flag, and 2 as element size.
  */
 enum {
     CDMA_INTERRUPT = 1,
@@ -56,6 +75,12 @@ enum {
     CDMA_NARROW_FLOAT16 = 32
 };
 
+/*
+ * Tags from here on are the driver's own: cdma_offload and cdma_prefetch give every call a new one. A completion with
+ * such a tag that no call waits for belongs to a call that gave up, and is dropped.
+ */
+#define CDMA_OWN_TAGS 0x80000000u
+
 typedef void (*cdma_write_fn)(void *bus, uint32_t offset, uint32_t value);
 typedef uint32_t (*cdma_read_fn)(void *bus, uint32_t offset);
 
@@ -63,23 +88,27 @@ struct cdma {
     void *bus;
     cdma_write_fn write;
     cdma_read_fn read;
-    unsigned long polls; /* reads of a register until a blocking call gives up; 0: never */
-    /* As the engine tells them. */
+    unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
+    /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
     int raw_fallback, crc, narrowing;
+    /* By direction, 0 for offload and 1 for prefetch. */
+    uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
+    uint32_t late[2];    /* blocking calls whose completion has not come: also if they gave up, buffers are in use */
+    uint32_t pending[2]; /* submitted descriptors whose completion cdma_poll has not returned */
 };
 
 struct cdma_descriptor {
     unsigned operation;     /* CDMA_OPERATION_OFFLOAD or CDMA_OPERATION_PREFETCH */
     unsigned element_bytes; /* 1, 2 or 4; 2 with CDMA_NARROW_... */
     unsigned flags;
-    uint32_t tag;           /* your own; comes back in the completion */
+    uint32_t tag;           /* your own, below CDMA_OWN_TAGS; the completion has the same */
     uint64_t source;        /* offload: device address; prefetch: link address */
     uint64_t destination;   /* offload: link address; prefetch: device address */
     uint64_t raw_bytes;
-    uint64_t capacity;      /* bytes that the destination holds */
+    uint64_t capacity;      /* size of the destination in bytes */
     uint64_t packed_bytes;  /* prefetch: length of the block stream; offload: 0 */
-    uint32_t crc;           /* expected, with CDMA_CHECK_CRC */
+    uint32_t crc;           /* expected CRC of the block stream, with CDMA_CHECK_CRC */
 };
 
 struct cdma_result {
@@ -91,16 +120,18 @@ struct cdma_result {
     uint64_t bytes;         /* written to the destination */
     uint64_t nonzero;       /* non-zero elements (offload) */
     uint64_t cycles;
-    uint64_t place;         /* where it went wrong: a block's number from 0, for TRAILING the number of blocks, or an
+    uint64_t place;         /* where it failed: a block's number from 0, for TRAILING the number of blocks, or an
                                address */
 };
 
-/* A ring of descriptors in memory that the engine reads by itself over the link. */
+/* A ring of descriptors in memory, which the engine reads over the link. */
 struct cdma_ring {
     struct cdma *engine;
-    uint32_t page;             /* CDMA_OFFLOAD_PAGE or CDMA_PREFETCH_PAGE */
-    volatile uint32_t *memory; /* as the processor sees it */
-    uint32_t entries, tail;
+    unsigned operation;
+    volatile uint32_t *memory; /* the ring's address for the processor */
+    uint32_t entries;
+    uint32_t tail;             /* the entry that is written next */
+    uint32_t head;             /* RING_HEAD when it was last read: entries before it are free */
 };
 
 #define CDMA_FIELD(value, name) (((value) & name##_MASK) >> name##_SHIFT)
@@ -113,46 +144,86 @@ static inline const char *cdma_error_text(int error)
     CDMA_STATUSES(CDMA_TEXT)
 #undef CDMA_TEXT
     case CDMA_E_NO_ENGINE: return "there is no engine at this address";
-    case CDMA_E_VERSION: return "the engine's register map has another major version than this driver";
+    case CDMA_E_VERSION: return "the engine's register map is of another version than NAME_regs.h";
     case CDMA_E_FULL: return "no free place for a descriptor: take completions first";
     case CDMA_E_PENDING: return "no completion yet";
-    case CDMA_E_TIMEOUT: return "gave up waiting: abort or reset, or raise cdma.polls";
-    case CDMA_E_RING_SIZE: return "a ring has a power of two of entries, 2 to 65536, at a multiple of 64";
+    case CDMA_E_TIMEOUT: return "gave up waiting, but the engine goes on: drain or reset it, or raise cdma.polls";
+    case CDMA_E_RING_SIZE:
+        return "a ring has 2 to 65536 entries (a power of two), is aligned to 64 bytes, and ends within the addresses";
+    case CDMA_E_ARGUMENT: return "a pointer is null, or the operation is neither offload nor prefetch";
+    case CDMA_E_BUSY: return "take the completions of submitted descriptors before a blocking call";
+    case CDMA_E_TAG: return "tags from 0x80000000 on are the driver's own";
+    case CDMA_E_REFUSED: return "the engine refused to set up the ring";
+    case CDMA_E_RING_DISABLED: return "the ring is disabled: a descriptor could not be read, or the engine was reset";
     default: return "unknown error";
     }
 }
 
-/* The page of an operation's channel. */
+/* The index of an operation's direction in arrays of struct cdma. */
+static inline unsigned cdma_direction(unsigned operation)
+{
+    return operation == CDMA_OPERATION_PREFETCH;
+}
+
+/* The offset of the registers of an operation's direction. */
 static inline uint32_t cdma_page(unsigned operation)
 {
     return operation == CDMA_OPERATION_PREFETCH ? CDMA_PREFETCH_PAGE : CDMA_OFFLOAD_PAGE;
 }
 
-/* Abort all, and put every register, queue and ring back to reset. */
+/* Read a register of an operation's direction. */
+static inline uint32_t cdma_read_channel(const struct cdma *engine, unsigned operation, uint32_t offset)
+{
+    return engine->read(engine->bus, cdma_page(operation) + offset);
+}
+
+/* Write a register of an operation's direction. */
+static inline void cdma_write_channel(const struct cdma *engine, unsigned operation, uint32_t offset, uint32_t value)
+{
+    engine->write(engine->bus, cdma_page(operation) + offset, value);
+}
+
+/* Whether a call that has polled so many times gives up; counts the polls. */
+static inline int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
+{
+    CDMA_RELAX();
+    return ++*polls == engine->polls;
+}
+
+/*
+ * Abort all transfers and put every register and queue back to its reset value. Completions that were not taken are
+ * lost, and rings must be initialised again.
+ */
 static inline int cdma_reset(struct cdma *engine)
 {
     unsigned long polls = 0;
+    unsigned direction;
 
     engine->write(engine->bus, CDMA_REG_CONTROL, CDMA_REG_CONTROL_SOFT_RESET_MASK);
     while (engine->read(engine->bus, CDMA_REG_CONTROL) & CDMA_REG_CONTROL_SOFT_RESET_MASK)
-        if (++polls == engine->polls)
+        if (cdma_gives_up(engine, &polls))
             return CDMA_E_TIMEOUT;
+    for (direction = 0; direction < 2; direction++)
+        engine->late[direction] = engine->pending[direction] = 0;
     return 0;
 }
 
-/* Find an engine, reset it, and learn what was built. */
+/* Find an engine, reset it, and read what was built. */
 static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write, cdma_read_fn read)
 {
-    uint32_t geometry, sizes, features;
+    uint32_t version, geometry, sizes, features;
     int error;
 
     engine->bus = bus;
     engine->write = write;
     engine->read = read;
     engine->polls = 100000000ul;
+    engine->calls[0] = engine->calls[1] = 0;
     if (read(bus, CDMA_REG_MAGIC) != CDMA_MAGIC)
         return CDMA_E_NO_ENGINE;
-    if (CDMA_FIELD(read(bus, CDMA_REG_VERSION), CDMA_REG_VERSION_MAJOR) != CDMA_VERSION_MAJOR)
+    version = read(bus, CDMA_REG_VERSION);
+    if (CDMA_FIELD(version, CDMA_REG_VERSION_MAJOR) != CDMA_VERSION_MAJOR
+        || CDMA_FIELD(version, CDMA_REG_VERSION_MINOR) < CDMA_VERSION_MINOR)
         return CDMA_E_VERSION;
     error = cdma_reset(engine);
     if (error)
@@ -172,12 +243,17 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     return 0;
 }
 
-/* Capacity that always holds the block stream of a tensor, whatever its values. */
+/* A capacity that holds the block stream of a tensor of this length, whatever its values. */
 static inline uint64_t cdma_capacity(const struct cdma *engine, uint64_t raw_bytes, unsigned element_bytes)
 {
-    uint64_t blocks = (raw_bytes + engine->block_bytes - 1) / engine->block_bytes;
-    uint64_t tags = engine->raw_fallback ? 0 : (raw_bytes + 127) / 128 * (16 / element_bytes);
+    uint64_t blocks = raw_bytes, tags = 0;
+    uint32_t size;
 
+    /* Blocks have a power of two of bytes; some processors have no division of 64 bits. */
+    for (size = engine->block_bytes; size > 1; size >>= 1)
+        blocks = (blocks + 1) >> 1;
+    if (!engine->raw_fallback)
+        tags = (raw_bytes + 127) / 128 * (element_bytes == 4 ? 4 : element_bytes == 2 ? 8 : 16);
     return (raw_bytes + tags + 3) / 4 * 4 + 4 * blocks;
 }
 
@@ -205,33 +281,37 @@ static inline void cdma_pack(const struct cdma_descriptor *given, uint32_t words
     words[12] = given->crc;
 }
 
-/* Queue a descriptor through the registers, without waiting. */
-static inline int cdma_submit(struct cdma *engine, const struct cdma_descriptor *given)
+/* Push a descriptor through the window, whatever its tag: used by the functions below. */
+static inline int cdma_push(struct cdma *engine, const struct cdma_descriptor *given)
 {
-    uint32_t page = cdma_page(given->operation), words[16];
-    unsigned word;
+    unsigned operation = given->operation, word;
+    uint32_t words[16];
 
-    if (!CDMA_FIELD(engine->read(engine->bus, page + CDMA_CHANNEL_QUEUE), CDMA_CHANNEL_QUEUE_FREE))
+    if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_QUEUE), CDMA_CHANNEL_QUEUE_FREE))
         return CDMA_E_FULL;
     cdma_pack(given, words);
     for (word = 0; word < 16; word++)
-        engine->write(engine->bus, page + CDMA_CHANNEL_DESCRIPTOR_0 + 4 * word, words[word]);
+        cdma_write_channel(engine, operation, CDMA_CHANNEL_DESCRIPTOR_0 + 4 * word, words[word]);
+    /* An entry of the ring can take the free place before the doorbell gets to it, so ask whether it was refused. */
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_REFUSED, CDMA_CHANNEL_REFUSED_DOORBELL_MASK);
     CDMA_BARRIER();
-    engine->write(engine->bus, page + CDMA_CHANNEL_DOORBELL, CDMA_CHANNEL_DOORBELL_PUSH_MASK);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_DOORBELL, CDMA_CHANNEL_DOORBELL_PUSH_MASK);
+    if (CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_REFUSED), CDMA_CHANNEL_REFUSED_DOORBELL))
+        return CDMA_E_FULL;
     return 0;
 }
 
-/* Take the oldest completion of a direction: CDMA_E_PENDING if there is none, else its status. */
-static inline int cdma_poll(struct cdma *engine, unsigned operation, struct cdma_result *result)
+/* Take the oldest completion of a direction, whatever its tag; CDMA_E_PENDING if there is none, else its status. */
+static inline int cdma_take(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
-    uint32_t page = cdma_page(operation), words[16];
-    unsigned word;
+    unsigned direction = cdma_direction(operation), word;
+    uint32_t words[12];
 
-    if (!CDMA_FIELD(engine->read(engine->bus, page + CDMA_CHANNEL_COMPLETIONS), CDMA_CHANNEL_COMPLETIONS_COUNT))
+    if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETIONS), CDMA_CHANNEL_COMPLETIONS_COUNT))
         return CDMA_E_PENDING;
     for (word = 0; word < 12; word++)
-        words[word] = engine->read(engine->bus, page + CDMA_CHANNEL_COMPLETION_0 + 4 * word);
-    engine->write(engine->bus, page + CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
+        words[word] = cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETION_0 + 4 * word);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
     CDMA_BARRIER();
     result->tag = words[0];
     result->status = CDMA_FIELD(words[1], CDMA_CHANNEL_COMPLETION_1_STATUS);
@@ -244,98 +324,281 @@ static inline int cdma_poll(struct cdma *engine, unsigned operation, struct cdma
     result->nonzero = words[6] | (uint64_t)words[7] << 32;
     result->cycles = words[8] | (uint64_t)words[9] << 32;
     result->place = words[10] | (uint64_t)words[11] << 32;
+    if (result->tag >= CDMA_OWN_TAGS) {
+        if (engine->late[direction])
+            engine->late[direction]--;
+    } else if (result->status != CDMA_STATUS_DESCRIPTOR_READ_ERROR) {
+        /* An entry that could not be read stays in its ring, and is completed when it is read again. */
+        if (engine->pending[direction])
+            engine->pending[direction]--;
+    }
     return (int)result->status;
 }
 
-/* Wait for the oldest completion of a direction; its status. */
+/* Queue a descriptor through the registers, without waiting. */
+static inline int cdma_submit(struct cdma *engine, const struct cdma_descriptor *given)
+{
+    int error;
+
+    if (given->tag >= CDMA_OWN_TAGS)
+        return CDMA_E_TAG;
+    error = cdma_push(engine, given);
+    if (!error)
+        engine->pending[cdma_direction(given->operation)]++;
+    return error;
+}
+
+/*
+ * Take the oldest completion of submitted descriptors of a direction: CDMA_E_PENDING if there is none, else its status.
+ * Completions of blocking calls that gave up are dropped.
+ */
+static inline int cdma_poll(struct cdma *engine, unsigned operation, struct cdma_result *result)
+{
+    struct cdma_result found;
+    uint32_t taken;
+    int status;
+
+    /* There are never more completions than places for them, unless the bus itself has failed. */
+    for (taken = 0; taken <= engine->queue_depth; taken++) {
+        status = cdma_take(engine, operation, &found);
+        if (status == CDMA_E_PENDING)
+            return status;
+        if (found.tag < CDMA_OWN_TAGS) {
+            *result = found;
+            return status;
+        }
+    }
+    return CDMA_E_PENDING;
+}
+
+/* Wait for the oldest completion of submitted descriptors; after CDMA_E_TIMEOUT it can be called again. */
 static inline int cdma_wait(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
     unsigned long polls = 0;
     int status;
 
     while ((status = cdma_poll(engine, operation, result)) == CDMA_E_PENDING)
-        if (++polls == engine->polls)
+        if (cdma_gives_up(engine, &polls))
             return CDMA_E_TIMEOUT;
     return status;
 }
 
-/* Compress a tensor from device memory to the link, and wait. */
+/*
+ * Queue a descriptor with a tag of the driver's own and wait for its completion: used by cdma_offload and
+ * cdma_prefetch. The result is written only when that completion came.
+ */
+static inline int cdma_run(struct cdma *engine, struct cdma_descriptor *given, struct cdma_result *result)
+{
+    unsigned direction = cdma_direction(given->operation);
+    struct cdma_result found;
+    unsigned long polls = 0;
+    int status;
+
+    if (engine->pending[direction])
+        return CDMA_E_BUSY;
+    given->tag = CDMA_OWN_TAGS | engine->calls[direction];
+    status = cdma_push(engine, given);
+    if (status)
+        return status;
+    engine->calls[direction] = (engine->calls[direction] + 1) & (CDMA_OWN_TAGS - 1);
+    engine->late[direction]++;
+    for (;;) {
+        status = cdma_take(engine, given->operation, &found);
+        if (status != CDMA_E_PENDING && found.tag == given->tag) {
+            *result = found;
+            return status;
+        }
+        if (cdma_gives_up(engine, &polls))
+            return CDMA_E_TIMEOUT;
+    }
+}
+
+/*
+ * Compress a tensor from device memory to the link, and wait. After CDMA_E_TIMEOUT the transfer goes on, and both
+ * buffers are still in use: call cdma_drain before they are used for anything else.
+ */
 static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t raw_bytes,
                                uint64_t capacity, unsigned element_bytes, struct cdma_result *result)
 {
     struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    int error;
 
     given.element_bytes = element_bytes;
     given.source = source;
     given.destination = destination;
     given.raw_bytes = raw_bytes;
     given.capacity = capacity;
-    error = cdma_submit(engine, &given);
-    return error ? error : cdma_wait(engine, CDMA_OPERATION_OFFLOAD, result);
+    return cdma_run(engine, &given, result);
 }
 
-/* Expand a block stream from the link into device memory, its CRC checked if the engine can, and wait. */
+/*
+ * Expand a block stream from the link into device memory, check its CRC if the engine can, and wait. CDMA_E_TIMEOUT: as
+ * for cdma_offload.
+ */
 static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t packed_bytes,
                                 uint64_t raw_bytes, unsigned element_bytes, uint32_t crc, struct cdma_result *result)
 {
     struct cdma_descriptor given = {CDMA_OPERATION_PREFETCH, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    int error;
 
     given.element_bytes = element_bytes;
-    given.flags = engine->crc ? CDMA_CHECK_CRC : 0;
+    if (engine->crc)
+        given.flags = CDMA_CHECK_CRC;
     given.source = source;
     given.destination = destination;
     given.raw_bytes = raw_bytes;
     given.capacity = raw_bytes;
     given.packed_bytes = packed_bytes;
     given.crc = crc;
-    error = cdma_submit(engine, &given);
-    return error ? error : cdma_wait(engine, CDMA_OPERATION_PREFETCH, result);
+    return cdma_run(engine, &given, result);
 }
 
-/* End the transfer of a direction that is at work; its completion says CDMA_STATUS_ABORTED, unless it was done. */
+/* End the running transfer of a direction; its completion has the status CDMA_STATUS_ABORTED unless it was done. */
 static inline void cdma_abort(struct cdma *engine, unsigned operation)
 {
-    engine->write(engine->bus, cdma_page(operation) + CDMA_CHANNEL_ABORT, CDMA_CHANNEL_ABORT_ABORT_MASK);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_ABORT, CDMA_CHANNEL_ABORT_ABORT_MASK);
 }
 
-/* Let the engine read descriptors of a direction from a ring: `memory` for the processor, `address` on the link. */
-static inline int cdma_ring_init(struct cdma_ring *ring, struct cdma *engine, unsigned operation,
-                                 volatile uint32_t *memory, uint64_t address, uint32_t entries)
+/* Disable the ring of a direction, and wait until no entry is being read: used by the functions below. */
+static inline int cdma_stop_ring(struct cdma *engine, unsigned operation)
 {
-    uint32_t page = cdma_page(operation);
+    unsigned long polls = 0;
 
-    if (entries < 2 || entries > 65536 || entries & (entries - 1) || address % 64)
-        return CDMA_E_RING_SIZE;
-    ring->engine = engine;
-    ring->page = page;
-    ring->memory = memory;
-    ring->entries = entries;
-    ring->tail = 0;
-    engine->write(engine->bus, page + CDMA_CHANNEL_RING_CONTROL, 0);
-    engine->write(engine->bus, page + CDMA_CHANNEL_RING_BASE_LO, (uint32_t)address);
-    engine->write(engine->bus, page + CDMA_CHANNEL_RING_BASE_HI, (uint32_t)(address >> 32));
-    engine->write(engine->bus, page + CDMA_CHANNEL_RING_SIZE, entries);
-    engine->write(engine->bus, page + CDMA_CHANNEL_RING_CONTROL, CDMA_CHANNEL_RING_CONTROL_ENABLE_MASK);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_CONTROL, 0);
+    while (CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_CONTROL),
+                      CDMA_CHANNEL_RING_CONTROL_ENABLE))
+        if (cdma_gives_up(engine, &polls))
+            return CDMA_E_TIMEOUT;
     return 0;
 }
 
-/* Put a descriptor into the ring, and tell the engine; completions come as always. */
+/* Entries of the ring of a direction that the engine has not read; the ring is disabled. */
+static inline uint32_t cdma_unread(struct cdma *engine, unsigned operation)
+{
+    uint32_t tail = cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_TAIL);
+    uint32_t head = cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_HEAD);
+
+    return (tail - head) & (cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_SIZE) - 1);
+}
+
+/*
+ * End all transfers of a direction, and wait until the engine uses no buffer of it any more: for a caller that gives up
+ * after CDMA_E_TIMEOUT, or wants to stop. Aborts what runs and drops all completions that were not taken. Disables the
+ * ring; entries that were not read stay in it until cdma_ring_enable or cdma_ring_init. CDMA_E_TIMEOUT: a memory does
+ * not answer, and only cdma_reset helps.
+ */
+static inline int cdma_drain(struct cdma *engine, unsigned operation)
+{
+    uint32_t busy = operation == CDMA_OPERATION_PREFETCH ? CDMA_REG_STATUS_PREFETCH_BUSY_MASK
+                                                         : CDMA_REG_STATUS_OFFLOAD_BUSY_MASK;
+    unsigned direction = cdma_direction(operation);
+    uint32_t waiting, running, completions;
+    unsigned long polls = 0;
+    int error = cdma_stop_ring(engine, operation);
+
+    if (error)
+        return error;
+    for (;;) {
+        /* In the order in which a descriptor passes them, so that none is missed. */
+        waiting = CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_QUEUE), CDMA_CHANNEL_QUEUE_LEVEL);
+        running = engine->read(engine->bus, CDMA_REG_STATUS) & busy;
+        completions = CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETIONS),
+                                 CDMA_CHANNEL_COMPLETIONS_COUNT);
+        if (running)
+            cdma_abort(engine, operation);
+        if (completions)
+            cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
+        else if (!waiting && !running)
+            break;
+        if (cdma_gives_up(engine, &polls))
+            return CDMA_E_TIMEOUT;
+    }
+    CDMA_BARRIER();
+    engine->late[direction] = 0;
+    engine->pending[direction] = cdma_unread(engine, operation);
+    return 0;
+}
+
+/* Let the engine read the ring, again after a descriptor could not be read or the ring was disabled. */
+static inline int cdma_ring_enable(struct cdma_ring *ring)
+{
+    struct cdma *engine = ring->engine;
+
+    cdma_write_channel(engine, ring->operation, CDMA_CHANNEL_REFUSED, CDMA_CHANNEL_REFUSED_RING_MASK);
+    cdma_write_channel(engine, ring->operation, CDMA_CHANNEL_RING_CONTROL, CDMA_CHANNEL_RING_CONTROL_ENABLE_MASK);
+    if (CDMA_FIELD(cdma_read_channel(engine, ring->operation, CDMA_CHANNEL_REFUSED), CDMA_CHANNEL_REFUSED_RING))
+        return CDMA_E_REFUSED;
+    return 0;
+}
+
+/* Let the engine read no more of the ring, and wait until it has stopped; descriptors that were read are still done. */
+static inline int cdma_ring_disable(struct cdma_ring *ring)
+{
+    return cdma_stop_ring(ring->engine, ring->operation);
+}
+
+/*
+ * Let the engine read descriptors of a direction from a new, empty ring: `memory` is its address for the processor,
+ * `address` the one on the link. The ring that was there before is disabled, and entries of it that were not read are
+ * lost.
+ */
+static inline int cdma_ring_init(struct cdma_ring *ring, struct cdma *engine, unsigned operation,
+                                 volatile uint32_t *memory, uint64_t address, uint32_t entries)
+{
+    uint64_t last = ~(uint64_t)0, bytes = (uint64_t)entries * CDMA_RECORD_BYTES;
+    unsigned direction = cdma_direction(operation);
+    uint32_t unread;
+    int error;
+
+    if (!ring || !engine || !memory || (operation != CDMA_OPERATION_OFFLOAD && operation != CDMA_OPERATION_PREFETCH))
+        return CDMA_E_ARGUMENT;
+    if (engine->address_bits < 64)
+        last = ((uint64_t)1 << engine->address_bits) - 1;
+    if (entries < 2 || entries > 65536 || entries & (entries - 1) || address % CDMA_RECORD_BYTES || address > last
+        || last - address < bytes - 1)
+        return CDMA_E_RING_SIZE;
+    ring->engine = engine;
+    ring->operation = operation;
+    ring->memory = memory;
+    ring->entries = entries;
+    ring->tail = ring->head = 0;
+    error = cdma_stop_ring(engine, operation);
+    if (error)
+        return error;
+    unread = cdma_unread(engine, operation);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_BASE_LO, (uint32_t)address);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_BASE_HI, (uint32_t)(address >> 32));
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_SIZE, entries);
+    if (cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_BASE_LO) != (uint32_t)address
+        || cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_BASE_HI) != (uint32_t)(address >> 32)
+        || cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_SIZE) != entries)
+        return CDMA_E_REFUSED;
+    engine->pending[direction] -= unread < engine->pending[direction] ? unread : engine->pending[direction];
+    return cdma_ring_enable(ring);
+}
+
+/* Put a descriptor into the ring, and tell the engine; its completion comes as after cdma_submit. */
 static inline int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_descriptor *given)
 {
     struct cdma *engine = ring->engine;
+    unsigned operation = ring->operation, word;
     uint32_t next = (ring->tail + 1) & (ring->entries - 1), words[16];
-    unsigned word;
 
-    if (next == engine->read(engine->bus, ring->page + CDMA_CHANNEL_RING_HEAD))
-        return CDMA_E_FULL;
+    if (given->tag >= CDMA_OWN_TAGS)
+        return CDMA_E_TAG;
+    if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_CONTROL),
+                    CDMA_CHANNEL_RING_CONTROL_ENABLE))
+        return CDMA_E_RING_DISABLED;
+    if (next == ring->head) {
+        ring->head = cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_HEAD);
+        if (next == ring->head)
+            return CDMA_E_FULL;
+    }
     cdma_pack(given, words);
     for (word = 0; word < 16; word++)
         ring->memory[16 * ring->tail + word] = words[word];
-    ring->tail = next;
     CDMA_BARRIER();
-    engine->write(engine->bus, ring->page + CDMA_CHANNEL_RING_TAIL, next);
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_TAIL, next);
+    ring->tail = next;
+    engine->pending[cdma_direction(operation)]++;
     return 0;
 }
 

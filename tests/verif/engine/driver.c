@@ -30,7 +30,7 @@ static void copy(const struct cdma_result *found, uint64_t *out)
 
 int init(cdma_write_fn write, cdma_read_fn read)
 {
-    int error = cdma_init(&engine, NULL, write, read);
+    int error = cdma_init(&engine, 0, write, read);
 
     engine.polls = 20000;
     return error;
@@ -93,27 +93,71 @@ int wait(unsigned operation, uint64_t *out)
     return status;
 }
 
-int submit_bad(uint32_t tag)
+void set_polls(uint32_t polls)
 {
-    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 7, 0, 0, 0, 0, 4, 4, 0, 0};
+    engine.polls = polls;
+}
 
+void set_address_bits(uint32_t bits)
+{
+    engine.address_bits = bits;
+}
+
+uint32_t late(unsigned operation)
+{
+    return engine.late[cdma_direction(operation)];
+}
+
+int submit(unsigned operation, uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
+           uint64_t packed_bytes, unsigned element_bytes)
+{
+    struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+    given.operation = operation;
+    given.element_bytes = element_bytes;
     given.tag = tag;
+    given.source = source;
+    given.destination = destination;
+    given.raw_bytes = raw_bytes;
+    given.capacity = room;
+    given.packed_bytes = packed_bytes;
     return cdma_submit(&engine, &given);
 }
 
-int ring_init(volatile uint32_t *memory, uint64_t address, uint32_t entries)
+int drain(unsigned operation)
 {
-    return cdma_ring_init(&ring, &engine, CDMA_OPERATION_OFFLOAD, memory, address, entries);
+    return cdma_drain(&engine, operation);
+}
+
+int reset(void)
+{
+    return cdma_reset(&engine);
+}
+
+int ring_init(unsigned operation, volatile uint32_t *memory, uint64_t address, uint32_t entries)
+{
+    return cdma_ring_init(&ring, &engine, operation, memory, address, entries);
+}
+
+int ring_enable(void)
+{
+    return cdma_ring_enable(&ring);
+}
+
+int ring_disable(void)
+{
+    return cdma_ring_disable(&ring);
 }
 
 /* The bench copies the memory between the descriptor and the tail: the tail is held back for it. */
 int ring_fill(uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
               unsigned element_bytes)
 {
-    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     cdma_write_fn write = engine.write;
     int error;
 
+    given.operation = ring.operation;
     given.element_bytes = element_bytes;
     given.tag = tag;
     given.source = source;
@@ -128,6 +172,6 @@ int ring_fill(uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_
 
 int ring_publish(void)
 {
-    engine.write(engine.bus, ring.page + CDMA_CHANNEL_RING_TAIL, published);
+    cdma_write_channel(&engine, ring.operation, CDMA_CHANNEL_RING_TAIL, published);
     return 0;
 }
