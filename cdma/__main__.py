@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (CheckError, StreamError) as error:
         return _fail(error, 1)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
         # A design that is half built would complain, part by part.

@@ -17,12 +17,14 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     ValueError
-        With one sentence, if it cannot be read or is no JSON.
+        With one sentence, if it cannot be read, is no JSON, or is nested too deeply.
     """
     file = refuse_pipe(path)
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply to be read") from error
     except ValueError as error:
         raise ValueError(f"{path} is no JSON: {error}") from error

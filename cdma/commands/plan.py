@@ -51,6 +51,7 @@ _EXAMPLES = """\
   cdma plan --tune --hide 2                               the training run that ships with the project
   cdma plan --tune run.npz --iterations 500 --picture run.svg"""
 
+_MOST_ITERATIONS = 1_000_000
 _NETWORK = ("gpu", "batch", "policy", "density", "densities", "efficiency", "profile")
 
 
@@ -90,7 +91,7 @@ def add(commands: Any) -> None:
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the plan")
     parser.add_argument("--tune", action="store_true", help="replay a training run with a controller that decides by "
                         "itself")
-    parser.add_argument("--iterations", type=whole_number, metavar="N", help="--tune: iterations from the dump's first "
+    parser.add_argument("--iterations", type=_iterations, metavar="N", help="--tune: iterations from the dump's first "
                         "step to its last (default: 200)")
     parser.add_argument("--picture", type=picture_file, metavar="FILE.svg", help="--tune: write the run as a picture")
     json_option(parser)
@@ -247,6 +248,13 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
                         {name: filling.density for name, filling in fillings.items()}, timing, call.clock,
                         device.bandwidth * 1e9, lossy=tuple(dict.fromkeys(call.lossy)), max_error=call.max_error,
                         progress=progress)
+
+
+def _iterations(text: str) -> int:
+    count = whole_number(text)
+    if not 2 <= count <= _MOST_ITERATIONS:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 2 to {_MOST_ITERATIONS}, not {text}")
+    return count
 
 
 def _hidden(text: str) -> tuple[str | None, float]:

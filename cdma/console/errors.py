@@ -15,6 +15,12 @@ class CheckError(Exception):
 
 def one_line(error: BaseException) -> str:
     """The message of an error on one line, with the file it is about; its type's name where it has none."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory: give less data, or smaller numbers{f' ({error})' if str(error) else ''}"
+    if isinstance(error, FileExistsError) and error.filename:
+        return f"{error.filename} is a file: give the name of a folder"
+    if isinstance(error, IsADirectoryError) and error.filename:
+        return f"{error.filename} is a folder: give the name of a file"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__

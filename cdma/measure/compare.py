@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cdma.console.output import table
+from workload.json_file import read_json
 
 __all__ = ["Change", "Comparison", "compare", "comparison_text", "read_figures"]
 
@@ -94,12 +94,9 @@ def read_figures(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is no JSON, or holds no object with figures.
+        If it cannot be read, is no JSON, or holds no object with figures.
     """
-    try:
-        figures = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON ({error}): give a file that cdma bench --output wrote") from error
+    figures = read_json(path)
     if not isinstance(figures, dict) or not figures:
         raise ValueError(f"{path} holds no sections of figures: give a file that cdma bench --output wrote")
     return figures

@@ -123,8 +123,8 @@ def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = 
         found = dict.fromkeys(training_step(name)[0] for _, name in entries(path))
         known = _from_dump(path, plan)
     if not known:
-        raise ValueError(f"{path} has none of {plan.network.name}'s tensors: it has {_some(found)}; the network has "
-                         f"{_some(plan.tensors)}")
+        raise ValueError(f"{path} has none of {plan.network.name}'s tensors: it has {_some(found) or 'no names'}; "
+                         f"the network has {_some(plan.tensors)}")
     return default_fillings(plan, density) | known
 
 

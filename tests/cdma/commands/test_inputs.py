@@ -53,3 +53,33 @@ def test_a_dump_is_not_counted_twice(command: str, paths: tuple[str, ...], messa
     (tmp_path / "b.npz").symlink_to(tmp_path / "a.npz")
     (tmp_path / "folder").mkdir()
     assert message in fails(command, *paths)
+
+
+@pytest.mark.parametrize("call", [
+    ("timeline", "deep.json"), ("timeline", "vgg16", "--profile", "deep.json"), ("plan", "deep.json"),
+    ("timeline", "vgg16", "--densities", "deep.json"), ("simulate", "--plan", "deep.json"),
+    ("bench", "--compare", "deep.json", "deep.json"),
+], ids=" ".join)
+def test_json_that_is_nested_too_deeply(call: tuple[str, ...], fails: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    assert "deep.json is nested too deeply to be read" in fails(*call)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (("generate", "compressor", "-o", "raw.bin"), "raw.bin is a file: give the name of a folder"),
+    (("compress", "raw.bin", "folder", "--element", "8"), "folder is a folder: give the name of a file"),
+    (("decompress", "folder", "out.bin"), "folder is a folder: give the name of a file"),
+], ids=["file", "folder", "input"])
+def test_files_and_folders_that_are_mixed_up(call: tuple[str, ...], message: str, fails: Callable[..., str],
+                                             tmp_path: Path) -> None:
+    (tmp_path / "raw.bin").write_bytes(bytes(128))
+    (tmp_path / "folder").mkdir()
+    assert message in fails(*call)
+
+
+def test_too_little_memory_is_one_line(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr("workload.plan.choice.dump_tensor", full)
+    assert "not enough memory: give less data, or smaller numbers (Unable to allocate 9 TiB)" in fails("plan")

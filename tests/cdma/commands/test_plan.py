@@ -154,7 +154,8 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["dump.npz", "--tune"], "sparse tells no step of training"),
     (["vgg16", "--tune"], "vgg16 is one"),
     (["--tune", "-o", "plan.json"], "leave --tune or --output out"),
-    (["--tune", "--iterations", "1"], "2 iterations or more"),
+    (["--tune", "--iterations", "1"], "must be a whole number from 2 to 1000000, not 1"),
+    (["--tune", "--iterations", "99999999999999999999"], "must be a whole number from 2 to 1000000"),
     (["vgg16", "--profile", "gone.json", "--efficiency", "0.5"], "leave --efficiency out"),
 ])
 def test_mistakes(fails: Callable[..., str], dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:

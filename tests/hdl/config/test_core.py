@@ -22,6 +22,8 @@ def test_presets_load_and_say_what_they_are_for(name: str) -> None:
     ({"core": "engin"}, ValueError, ("core", "compressor, decompressor", "'engin'")),
     ({"core": 3}, TypeError, ("core", "3")),
     ({"name": "1st"}, ValueError, ("name", "identifier", "'1st'")),
+    ({"name": "module"}, ValueError, ("name must not be a keyword of SystemVerilog", "'module'")),
+    ({"name": "logic"}, ValueError, ("name must not be a keyword of SystemVerilog", "'logic'")),
     ({"beat_bytes": 24}, ValueError, ("beat_bytes", "16, 32, 64", "24")),
     ({"beat_bytes": "32"}, TypeError, ("beat_bytes", "'32'")),
     ({"beat_bytes": True}, TypeError, ("beat_bytes", "True")),
