@@ -11,8 +11,8 @@ from hdl.codec.narrowing.rounding import Narrowing
 from hdl.engine.transfer.records import Status
 
 __all__ = [
-    "RECORD_BYTES", "RECORD_WORDS", "Operation", "completion_layout", "descriptor_layout", "flags_layout",
-    "record_fields"]
+    "COMPLETION_FIELDS", "DESCRIPTOR_FIELDS", "RECORD_BYTES", "RECORD_WORDS", "Operation", "completion_layout",
+    "descriptor_layout", "flags_layout", "record_fields"]
 
 RECORD_WORDS = 16
 """32-bit words of a descriptor, and of a completion."""
@@ -66,6 +66,44 @@ def completion_layout() -> data.StructLayout:
         "tag": 32, "status": Status, "lane": 8, "resp": 2, "unused": 6, "operation": 8, "crc": 32, "raw_blocks": 32,
         "bytes": 64, "nonzero": 64, "cycles": 64, "place": 64, "reserved": 128,
     })
+
+
+DESCRIPTOR_FIELDS = {
+    "operation": "1 offload, 2 prefetch; must be that of the channel",
+    "element": "Element size in bytes: 1, 2 or 4",
+    "interrupt": "Flag: set the direction's COMPLETION bit of IRQ_STATUS when the descriptor is completed",
+    "check_crc": "Flag (prefetch): compare the CRC-32C of the block stream with CRC",
+    "no_fallback": "Flag (offload): code every block, even where that does not shrink it",
+    "leave_raw": "Flag (offload): code no block",
+    "narrow": "What float32 values are rounded to: 0 not at all, 1 bfloat16, 2 float16",
+    "undefined": "Zero",
+    "tag": "Any number; the completion has the same",
+    "source": "Byte address: device memory (offload) or link (prefetch)",
+    "destination": "Byte address: link (offload) or device memory (prefetch)",
+    "raw_bytes": "Raw length in bytes",
+    "capacity": "Size of the destination in bytes",
+    "packed_bytes": "Length of the block stream in bytes (prefetch); zero for offload",
+    "crc": "Expected CRC-32C of the block stream, for CHECK_CRC",
+    "reserved": "Zero",
+}
+"""What each field of a descriptor is."""
+
+COMPLETION_FIELDS = {
+    "tag": "The descriptor's",
+    "status": "What became of the descriptor",
+    "lane": "AXI errors: the lane, 0 for the link",
+    "resp": "AXI errors: the response, 2 SLVERR or 3 DECERR",
+    "unused": "Zero",
+    "operation": "The descriptor's",
+    "crc": "CRC-32C of the block stream",
+    "raw_blocks": "Blocks that were left raw",
+    "bytes": "Bytes written: the stream (offload) or the tensor (prefetch)",
+    "nonzero": "Non-zero elements (offload)",
+    "cycles": "Cycles from the start of the descriptor to its completion",
+    "place": "Where it failed: see the status",
+    "reserved": "Zero",
+}
+"""What each field of a completion is."""
 
 
 def record_fields(layout: data.StructLayout) -> Iterator[tuple[str, int, int]]:

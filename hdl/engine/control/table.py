@@ -9,7 +9,14 @@ from enum import Enum
 from amaranth.lib import data
 
 from hdl.config.engine import EngineConfig
-from hdl.engine.control.descriptor import RECORD_WORDS, completion_layout, descriptor_layout, record_fields
+from hdl.engine.control.descriptor import (
+    COMPLETION_FIELDS,
+    DESCRIPTOR_FIELDS,
+    RECORD_WORDS,
+    completion_layout,
+    descriptor_layout,
+    record_fields,
+)
 from hdl.engine.transfer.records import Status
 
 __all__ = [
@@ -41,7 +48,7 @@ class Access(Enum):
     RW = "read and write"
     WO = "write only: the write starts something; reads as 0"
     W1C = "write 1 to clear"
-    W1S = "write 1 to start; reads 1 until that is done"
+    W1S = "write 1 to start; reads 1 until it is done"
 
 
 class Home(Enum):
@@ -74,7 +81,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Register:
-    """32 bits at an offset (in bytes). Bits that belong to no field read as 0, and are not kept."""
+    """32 bits at an offset (in bytes). Bits that belong to no field read as 0; writes do not change them."""
 
     name: str
     offset: int
@@ -110,8 +117,8 @@ def _whole(name: str, offset: int, access: Access, description: str, reset: int 
     return _register(name, offset, access, description, Field("VALUE", 0, 32, access, reset, description), home=home)
 
 
-def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout, about: str,
-            home: Home) -> Iterator[Register]:
+def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout,
+            meanings: dict[str, str], about: str, home: Home) -> Iterator[Register]:
     """A record as registers, one for each word."""
     fields = list(record_fields(layout))
     for word in range(RECORD_WORDS):
@@ -121,7 +128,8 @@ def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout,
             if low < high:
                 part = {64: ("_LO", "_HI")}.get(width, ("",) * RECORD_WORDS)[(low - first) // 32]
                 inside.append(Field(f"{name.upper()}{part}", low - 32 * word, high - low, access, 0,
-                                    f"{about}: {name}{f', bits {low - first} up' if width > 32 else ''}",
+                                    meanings[name] + (f"; bits {high - first - 1} to {low - first}." if width > 32
+                                                      else "."),
                                     Status if name == "status" else None))
         yield _register(f"{prefix}_{word}", offset + 4 * word, access, f"Word {word} of {about}.", *inside, home=home)
 
@@ -129,98 +137,101 @@ def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout,
 COUNTERS = {
     "RAW_BYTES": "Raw bytes of the transfers that succeeded",
     "PACKED_BYTES": "Bytes of their block streams",
-    "BUSY_CYCLES": "Cycles with a descriptor at work",
+    "BUSY_CYCLES": "Cycles in which a descriptor was being processed",
     "LINK_BUSY_CYCLES": "Cycles with a beat of a block stream on the link",
-    "MEMORY_STALLS": "Cycles that lanes waited for their memory controller; all lanes are added up",
-    "BUFFER_STALLS": "Cycles that lanes waited for their buffer (offload: full; prefetch: empty); all lanes are added "
-                     "up",
+    "MEMORY_STALLS": "Cycles in which a lane waited for its memory controller, summed over all lanes",
+    "BUFFER_STALLS": "Cycles in which a lane waited for its buffer (offload: full; prefetch: empty), summed over all "
+                     "lanes",
 }
 """Counters of a direction, in the order of their registers: name and meaning."""
 
 
 def _engine(config: EngineConfig) -> Iterator[Register]:
     ro, rw = Access.RO, Access.RW
-    yield _whole("MAGIC", 0x00, ro, "The bytes 'cDMA' in memory order: this is the engine.", MAGIC)
+    yield _whole("MAGIC", 0x00, ro, "The bytes 'cDMA' in memory order, by which a driver recognises the engine.", MAGIC)
     yield _register(
         "VERSION", 0x04, ro, "Version of register map and descriptors.",
-        Field("MINOR", 0, 16, ro, VERSION[1], "Counts what was added."),
-        Field("MAJOR", 16, 16, ro, VERSION[0], "Counts what breaks drivers."), home=Home.CONSTANT)
+        Field("MINOR", 0, 16, ro, VERSION[1], "Counted up when something is added."),
+        Field("MAJOR", 16, 16, ro, VERSION[0], "Counted up when older drivers no longer work."), home=Home.CONSTANT)
     yield _register(
         "GEOMETRY", 0x08, ro, "What was built.",
-        Field("LANES", 0, 8, ro, config.lanes, "Memory controllers, each with a lane."),
-        Field("BEAT_BYTES", 8, 8, ro, config.beat_bytes, "Bytes of a transfer at a memory controller."),
+        Field("LANES", 0, 8, ro, config.lanes, "Lanes: one for each memory controller."),
+        Field("BEAT_BYTES", 8, 8, ro, config.beat_bytes, "Bytes of a beat at a memory controller."),
         Field("LINK_BEAT_BYTES", 16, 8, ro, config.link_beat_bytes,
-              "Bytes of a transfer at the link; addresses there are multiples of it."),
+              "Bytes of a beat at the link; link addresses are multiples of it."),
         Field("ADDRESS_BITS", 24, 8, ro, config.address_bits, "Bits of an address."), home=Home.CONSTANT)
     yield _register(
         "SIZES", 0x0C, ro, "What was built.",
         Field("BLOCK_BYTES", 0, 16, ro, config.block_bytes,
               "Raw bytes of a block; addresses in device memory are multiples of it."),
         Field("QUEUE_DEPTH", 16, 8, ro, config.queue_depth,
-              "Descriptors that a queue holds, and completions as well."),
+              "Descriptors that a queue holds; also completions that a queue holds."),
         home=Home.CONSTANT)
-    yield _whole("BUFFER", 0x10, ro, "Packed bytes that a lane holds, for each direction.", config.buffer_bytes)
+    yield _whole("BUFFER", 0x10, ro, "Packed bytes that a lane's buffer holds, in each direction.", config.buffer_bytes)
     yield _register(
         "FEATURES", 0x14, ro, "What was built.",
         *(Field(f"ELEMENT_{8 * size}", k, 1, ro, size in config.element_bytes, f"Elements of {8 * size} bits.")
           for k, size in enumerate((1, 2, 4))),
-        Field("RAW_FALLBACK", 8, 1, ro, config.raw_fallback, "Blocks that coding would not shrink stay raw."),
+        Field("RAW_FALLBACK", 8, 1, ro, config.raw_fallback, "Blocks that coding would not shrink are left raw."),
         Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
         Field("NARROWING", 10, 1, ro, config.narrowing, "float32 can be rounded to 16 bits."),
         home=Home.CONSTANT)
     yield _register(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
         Field("SOFT_RESET", 0, 1, Access.W1S, 0,
-              "Aborts what runs, waits until no AXI transaction is open, and puts all registers, queues, rings and "
-              "counters back to reset."))
+              "1: abort the running transfers, wait until no AXI transaction is open, then put all registers, queues, "
+              "rings and counters back to their reset values."))
     yield _register(
-        "STATUS", 0x24, ro, "What the engine does.",
-        *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is at work.")
+        "STATUS", 0x24, ro, "What the engine is doing.",
+        *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed.")
           for k, name in enumerate(DIRECTIONS)),
         *(Field(f"{name.upper()}_BLOCKED", 8 + k, 1, ro, 0,
                 "Descriptors wait because the completion queue is full.") for k, name in enumerate(DIRECTIONS)))
     for name, offset, access, about in (
-            ("IRQ_ENABLE", 0x30, rw, "The interrupt is raised while a bit is set both here and in IRQ_STATUS."),
-            ("IRQ_STATUS", 0x34, Access.W1C, "What happened since the bits were cleared.")):
+            ("IRQ_ENABLE", 0x30, rw, "The interrupt is high while any bit is set both here and in IRQ_STATUS."),
+            ("IRQ_STATUS", 0x34, Access.W1C, "Events since the bits were cleared.")):
         yield _register(name, offset, access, about, *(
             Field(f"{direction.upper()}_{cause}", 4 * k + bit, 1, access, 0, meaning)
             for k, direction in enumerate(DIRECTIONS) for bit, (cause, meaning) in enumerate((
-                ("COMPLETION", "A descriptor with the flag 'interrupt' was completed, well or not."),
+                ("COMPLETION", "A descriptor with the flag 'interrupt' was completed, with any status."),
                 ("ERROR", "A descriptor was completed with a status other than OK."),
                 ("RING_ERROR", "A descriptor could not be read from the ring; the ring is disabled.")))))
 
 
 def _channel(config: EngineConfig) -> Iterator[Register]:
     ro, rw, wo = Access.RO, Access.RW, Access.WO
-    yield from _window("DESCRIPTOR", 0x00, rw, descriptor_layout(), "the descriptor that DOORBELL pushes",
-                       Home.WINDOW)
-    yield from _window("COMPLETION", 0x40, ro, completion_layout(), "the oldest completion (all zero without one)",
-                       Home.COMPLETION)
+    yield from _window("DESCRIPTOR", 0x00, rw, descriptor_layout(), DESCRIPTOR_FIELDS,
+                       "the descriptor that DOORBELL pushes", Home.WINDOW)
+    yield from _window("COMPLETION", 0x40, ro, completion_layout(), COMPLETION_FIELDS,
+                       "the oldest completion; 0 while there is none", Home.COMPLETION)
     yield _register(
-        "DOORBELL", 0x80, wo, "Pushes the descriptor window into the queue. SLVERR when there is no free place.",
+        "DOORBELL", 0x80, wo, "Pushes the descriptor window into the queue. Refused while no place is free.",
         Field("PUSH", 0, 1, wo, 0, "1: push. The window keeps its content."))
     yield _register(
         "QUEUE", 0x84, ro, "Descriptors that wait.",
-        Field("LEVEL", 0, 8, ro, 0, "Descriptors in the queue; each leaves it when it was checked."),
-        Field("FREE", 8, 8, ro, config.queue_depth, "Descriptors that can be pushed; the ring takes places too."))
+        Field("LEVEL", 0, 8, ro, 0, "Descriptors in the queue; each leaves it after it was checked."),
+        Field("FREE", 8, 8, ro, config.queue_depth,
+              "Places that are free. An entry of the ring that is being read has its place already."))
     yield _register(
         "COMPLETIONS", 0x88, ro, "Completions that wait.",
         Field("COUNT", 0, 8, ro, 0, "Completions in the queue. No descriptor is started while it is full."))
     yield _register(
-        "COMPLETION_POP", 0x8C, wo, "Removes the oldest completion. SLVERR when there is none.",
+        "COMPLETION_POP", 0x8C, wo, "Removes the oldest completion. Refused while there is none.",
         Field("POP", 0, 1, wo, 0, "1: remove."))
     yield _register(
-        "ABORT", 0x90, Access.W1S, "Ends the transfer that runs; without one it does nothing.",
+        "ABORT", 0x90, Access.W1S, "Ends the running transfer; does nothing while none runs.",
         Field("ABORT", 0, 1, Access.W1S, 0,
-              "Its completion has the status ABORTED, unless it ended before. Descriptors that wait go on."))
+              "1: abort. The completion has the status ABORTED, unless the transfer was already done. Descriptors that "
+              "wait in the queue are not affected."))
     yield _register(
-        "COUNTER_CONTROL", 0x94, wo, "The counters below show their last snapshot.",
-        Field("SNAPSHOT", 0, 1, wo, 0, "1: take a snapshot of this direction's counters, all in the same moment."),
-        Field("CLEAR", 1, 1, wo, 0, "1: count from zero on; a snapshot taken with it is taken before."))
+        "COUNTER_CONTROL", 0x94, wo, "Commands to the counters below, whose registers show the last snapshot.",
+        Field("SNAPSHOT", 0, 1, wo, 0, "1: take a snapshot of this direction's counters."),
+        Field("CLEAR", 1, 1, wo, 0,
+              "1: set the counters to zero, after the snapshot if one is taken with the same write."))
     yield _register(
         "REFUSED", 0x98, Access.W1C,
         "Writes that were refused since the bits were cleared: each was answered with SLVERR and changed nothing. For "
-        "buses that report no errors of writes.",
+        "buses that do not report errors of writes.",
         Field("DOORBELL", 0, 1, Access.W1C, 0,
               "A doorbell while no place was free: its descriptor was not taken."),
         Field("COMPLETION_POP", 1, 1, Access.W1C, 0, "A removal while there was no completion."),
@@ -235,27 +246,27 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         "RING_BASE_HI", 0xA4, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
         Field("ADDRESS", 0, config.address_bits - 32, rw, 0, "Bits from 32 on.") if config.address_bits > 32 else
-        Field("ADDRESS", 0, 32, ro, 0, "Bits from 32 on: none was built, what is written is lost."))
+        Field("ADDRESS", 0, 32, ro, 0, "Bits from 32 on: none was built, so writes change nothing."))
     yield _register(
         "RING_SIZE", 0xA8, rw,
         "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
         "and for a size that is not allowed.",
         Field("ENTRIES", 0, RING_INDEX_BITS + 1, rw, 2, "Descriptors of 64 bytes: a power of two from 2 to 65536."))
     yield _register(
-        "RING_TAIL", 0xAC, rw, "Written by the driver. A write is refused when it is not below the size.",
+        "RING_TAIL", 0xAC, rw, "Written by the driver. An index that is not below the size is refused.",
         Field("INDEX", 0, RING_INDEX_BITS, rw, 0,
-              "First entry that is not yet written. The ring is empty when it equals RING_HEAD."))
+              "The entry that the driver writes next. The ring is empty when it equals RING_HEAD."))
     yield _register(
         "RING_HEAD", 0xB0, ro, "Counted by the engine.",
         Field("INDEX", 0, RING_INDEX_BITS, ro, 0,
-              "Next entry that the engine reads; those before it are free to be written again."))
+              "The entry that the engine reads next. The driver may write the entries before it again."))
     yield _register(
         "RING_CONTROL", 0xB4, rw,
         "Lets the engine read the ring. Enabling is refused when the ring ends beyond the last address.",
         Field("ENABLE", 0, 1, rw, 0,
-              "1: entries from head to tail are read whenever the queue has a free place. After 0 was written it still "
-              "reads 1 until the entry that is being read has come; wait for that before base or size are written. It "
-              "becomes 0 when a read fails; when it is set again, that entry is read again."))
+              "1: entries from head to tail are read whenever the queue has a free place. After a write of 0 it still "
+              "reads 1 while an entry is being read; wait until it reads 0 before base or size are written. It becomes "
+              "0 when a read fails; when it is set again, that entry is read again."))
     for number, (name, about) in enumerate(COUNTERS.items()):
         for half, part in enumerate(("LO", "HI")):
             yield _whole(f"{name}_{part}", 0xC0 + 8 * number + 4 * half, ro,

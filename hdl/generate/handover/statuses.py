@@ -8,10 +8,10 @@ __all__ = ["ADVICE", "MEANINGS"]
 
 MEANINGS: dict[Status, str] = {
     Status.OK: "done",
-    Status.BAD_OPERATION: "bad descriptor: the operation is not the one of this queue",
+    Status.BAD_OPERATION: "bad descriptor: the operation is not that of this channel",
     Status.BAD_ELEMENT: "bad descriptor: the element size was not built",
-    Status.BAD_FLAGS: "bad descriptor: a flag without meaning here, that contradicts another field, or whose hardware "
-                      "was not built",
+    Status.BAD_FLAGS: "bad descriptor: a flag is undefined or not for this operation, contradicts another field, or "
+                      "needs hardware that was not built",
     Status.BAD_SOURCE: "bad descriptor: the source is not aligned, or ends beyond the addresses that were built",
     Status.BAD_DESTINATION:
         "bad descriptor: the destination is not aligned, or ends beyond the addresses that were built",
@@ -28,9 +28,9 @@ MEANINGS: dict[Status, str] = {
     Status.DESCRIPTOR_READ_ERROR: "the link answered the read of a ring's entry with an error",
     Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's element size",
     Status.BAD_SEQUENCE: "malformed stream: a block's sequence number is not the next one",
-    Status.BAD_LENGTH: "malformed stream: a block's payload length cannot be, for its coding and raw length",
+    Status.BAD_LENGTH: "malformed stream: a block's payload length is impossible for its coding and raw length",
     Status.TRUNCATED: "malformed stream: it ends before its last block does",
-    Status.TRAILING: "malformed stream: there is more behind its last block",
+    Status.TRAILING: "malformed stream: bytes follow its last block",
     Status.BAD_PADDING: "malformed stream: the bytes that pad a block are not zero",
     Status.BAD_PAYLOAD: "malformed stream: the lines of a block do not expand to its raw length",
     Status.CRC_MISMATCH: "the CRC-32C of the stream is not the expected one",
@@ -40,25 +40,25 @@ MEANINGS: dict[Status, str] = {
 
 _DESCRIPTOR = "A mistake of the driver; nothing was read or written. Correct the field."
 _MEMORY = "`lane`, `resp` and the address of the burst (`place`) say where. Check the mapping, then try again."
-_STREAM = "`place` is the block's number. Fetch the stream again; if it stays so, the data are lost."
+_STREAM = "`place` is the block's number. Fetch the stream again; if it fails again, the data are lost."
 
 ADVICE: dict[Status, str] = {
-    Status.OK: "`bytes`, `nonzero`, `raw_blocks` and `crc` hold.",
+    Status.OK: "`bytes`, `nonzero`, `raw_blocks` and `crc` are valid.",
     **{status: _DESCRIPTOR for status in Status if 0 < status.value < 0x10},
     Status.DESTINATION_TOO_SMALL:
-        "`place` is the number of the first block that did not fit. Nothing was written beyond the capacity. Give "
-        "more: the raw length, rounded up to 4, and 4 bytes a block always suffice with the raw fallback.",
+        "`place` is the number of the first block that did not fit. Nothing was written beyond the capacity. Use a "
+        "larger one: with the raw fallback, the raw length rounded up to 4, plus 4 bytes per block, always suffices.",
     **{status: _MEMORY for status in Status if 0x20 <= status.value < 0x24},
     Status.DESCRIPTOR_READ_ERROR:
-        "The ring is disabled and `place` is the entry's address; tag and operation are 0. Mend the mapping, then "
-        "enable the ring again: it goes on at this entry.",
+        "The ring is disabled and `place` is the entry's address; tag and operation are 0. Correct the mapping, then "
+        "enable the ring again: the engine reads this entry again.",
     **{status: _STREAM for status in Status if 0x30 <= status.value < 0x40},
     Status.TRAILING:
-        "`place` is the number of blocks that the transfer has; what is too much comes behind the last of them. Check "
-        "the packed length, then fetch the stream again; if it stays so, the data are lost.",
+        "`place` is the number of blocks of the transfer; the excess bytes follow the last of them. Check the packed "
+        "length, then fetch the stream again; if it fails again, the data are lost.",
     Status.CRC_MISMATCH:
-        "The CRC that was found is in `crc`. The destination was written, and must not be used. Fetch the stream "
-        "again.",
-    Status.ABORTED: "The destination is partly written. The next descriptor goes on by itself.",
+        "`crc` is the CRC of the stream. The destination was written, but its content is not to be trusted. Fetch the "
+        "stream again.",
+    Status.ABORTED: "The destination is partly written. The next descriptor starts by itself.",
 }
 """What a driver does about each status."""
