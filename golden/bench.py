@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,8 +25,9 @@ from golden.codec import blocks
 from golden.codec.buffers import Bytes
 from golden.codec.crc32c import crc32c
 from golden.kernels.choice import KERNELS, numba_installed, use
+from golden.results import derived, to_json
 
-__all__ = ["DENSITIES", "Speed", "as_dict", "crc_speed", "machine", "main", "measure", "sample", "table"]
+__all__ = ["DENSITIES", "Bench", "Speed", "crc_speed", "machine", "main", "measure", "sample", "table"]
 
 DENSITIES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Densities of the table."""
@@ -66,10 +67,19 @@ class Speed:
     decompress: float | None = None
     note: str = ""
 
-    @property
+    @derived
     def ratio(self) -> float | None:
         """Raw bytes by packed bytes."""
         return None if self.packed_bytes is None else self.raw_bytes / self.packed_bytes
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What was measured: on which machine, the CRC's GB a second, and the codecs."""
+
+    machine: dict[str, str]
+    crc32c: float
+    rows: tuple[Speed, ...]
 
 
 def sample(density: float, element_bytes: int, raw_bytes: int, seed: int = 0) -> Bytes:
@@ -126,11 +136,6 @@ def machine() -> dict[str, str]:
     """What the figures were measured on: processor, Python, NumPy, Numba."""
     return {"processor": _processor(), "python": platform.python_version(), "numpy": np.__version__,
             "numba": importlib.import_module("numba").__version__ if numba_installed() else "not installed"}
-
-
-def as_dict(row: Speed) -> dict[str, Any]:
-    """A row as JSON has it."""
-    return asdict(row) | {"ratio": row.ratio}
 
 
 def table(rows: Sequence[Speed]) -> str:
@@ -217,13 +222,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raw_bytes = call.megabytes << 20
     with _progress() as progress:
         rows = measure(call.density, raw_bytes=raw_bytes, progress=progress)
-    crc = crc_speed(raw_bytes)
+    outcome = Bench(machine(), crc_speed(raw_bytes), tuple(rows))
     if call.json:
-        print(json.dumps({"machine": machine(), "crc32c": crc, "rows": [as_dict(row) for row in rows]}, indent=1))
+        print(json.dumps(to_json(outcome), indent=1))
         return 0
     print(table(rows))
-    print(f"\nCRC-32C: {crc:.2f} GB/s. {call.megabytes} MiB of raw data; "
-          + ", ".join(f"{name} {value}" for name, value in machine().items()))
+    print(f"\nCRC-32C: {outcome.crc32c:.2f} GB/s. {call.megabytes} MiB of raw data; "
+          + ", ".join(f"{name} {value}" for name, value in outcome.machine.items()))
     return 0
 
 

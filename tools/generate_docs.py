@@ -29,6 +29,7 @@ from cdma.report.performance import performance_page
 from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
+from golden.results import to_json
 from hdl.config.catalog import kinds
 from hdl.config.engine import engine_preset_names, load_engine
 from hdl.generate.handover.register_map import register_page
@@ -210,7 +211,7 @@ def shares() -> dict[Path, str]:
 
 def results_figures() -> dict[str, Any]:
     """The figures of docs/results.json, or new ones where the difference is more than a library's version."""
-    path, new = ROOT / "docs/results.json", results()
+    path, new = ROOT / "docs/results.json", to_json(results())
     old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return old if alike(old, new) else new
 

@@ -92,7 +92,7 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json({"dumps": [str(path) for path in paths], "layout": call.layout,
                     "narrow": None if call.narrow == "none" else call.narrow,
-                    "arrays": [array.as_dict() for array in arrays], "in_all": [total.as_dict() for total in totals]})
+                    "arrays": arrays, "in_all": totals})
         return 0
     print(characterise_text(arrays, totals))
     if call.report is not None:

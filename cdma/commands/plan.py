@@ -22,6 +22,7 @@ from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.plan_text import plan_text
 from cdma.report.tuning_text import tuning_text
+from golden.results import to_json
 
 if TYPE_CHECKING:
     from workload.plan.choice import Hidden, Plan
@@ -101,6 +102,7 @@ def run(call: argparse.Namespace) -> int:
     """Plan, and print a row per layer and the totals."""
     from workload.plan.cycles import Timing
     from workload.plan.file import plan_file
+    from workload.plan.summary import summary
     from workload.plan.treatments import check_narrowing
 
     config = engine(call.engine or "default", call.settings)
@@ -117,7 +119,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         plan, source = _plan(call, timing, progress)
     written = plan_file(plan, source, timing, call.clock)
-    outcome = _about(call, source, timing) | plan.as_dict(call.clock)
+    outcome = _about(call, source, timing) | to_json(summary(plan, call.clock))
     if call.output:
         written.write(call.output)
     if call.json:
@@ -145,7 +147,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         several = tracks(tensors, 200 if call.iterations is None else call.iterations)
         done = replay(several, timing, hidden(call.hide, [track.name for track in several]), call.clock,
                       progress=progress)
-    outcome = _about(call, source, timing) | done.as_dict()
+    outcome = _about(call, source, timing) | to_json(done.summary())
     if call.picture:
         Path(call.picture).write_text(picture(done, f"Self-tuning: {source} on {timing.config.name}"),
                                       encoding="utf-8")

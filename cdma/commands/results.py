@@ -10,6 +10,7 @@ from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.report.results_page import results_page
+from golden.results import to_json
 
 _DESCRIPTION = """\
 Say what the engine gains, beside the figures of Rhu et al.: densities and ratios of the shipped dumps, training steps
@@ -45,7 +46,7 @@ def run(call: argparse.Namespace) -> int:
         if not path.absolute().parent.is_dir():
             raise ValueError(f"{path.parent} is no folder: the page goes into a folder that is there")
     with Progress() as progress:
-        figures = results(progress)
+        figures = to_json(results(progress))
     page = results_page(figures)
     if call.output is not None:
         Path(call.output).write_text(page.markdown(), encoding="utf-8")

@@ -13,6 +13,7 @@ from cdma.console.pictures import picture_file
 from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
+from golden.results import to_json
 
 if TYPE_CHECKING:
     from workload.timeline.gpus import Gpu
@@ -130,7 +131,7 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[d
                    "link_beat_bytes": engine.link_beat_bytes, "clock_mhz": call.clock,
                    "lane_gb_per_s": engine.lane_bandwidth / 1e9,
                    "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "share": _share_text(call.share)},
-        **done.as_dict()}, done
+        **to_json(done.summary())}, done
 
 
 def _times(call: argparse.Namespace, scenario: Scenario) -> str:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from golden.results import to_json
+
 __all__ = ["area_text", "count", "fixed", "markdown", "print_json", "simulation_text", "table"]
 
 
@@ -28,8 +30,8 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON on standard output."""
-    print(json.dumps(value, indent=2))
+    """Print a value, results in it too, as indented JSON on standard output."""
+    print(json.dumps(to_json(value), indent=2))
 
 
 def count(number: int | None) -> str:

@@ -14,6 +14,7 @@ from cdma.measure.arrays import arrays_by_element
 from cdma.measure.simulation import simulated, simulated_engine
 from cdma.measure.synthesis import measured_engine
 from golden import bench
+from golden.results import to_json
 from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.core import load, preset_names
 from hdl.config.engine import engine_preset_names, load_engine
@@ -112,8 +113,7 @@ def _timing(setup: Setup, progress: Progress) -> dict[str, Any]:
 
 def _golden(setup: Setup, progress: Progress) -> dict[str, Any]:
     rows = bench.measure(progress=progress)
-    return {"golden": {"machine": bench.machine(), "crc32c": bench.crc_speed(),
-                       "rows": [bench.as_dict(row) for row in rows]}}
+    return {"golden": to_json(bench.Bench(bench.machine(), bench.crc_speed(), tuple(rows)))}
 
 
 def _shipped(setup: Setup, progress: Progress) -> dict[str, Any]:

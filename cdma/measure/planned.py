@@ -9,6 +9,7 @@ import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
+from golden.results import to_json
 from hdl.config.engine import EngineConfig
 from verif.engine.memory import Behaviour
 from verif.engine.simulate import Handling, simulate
@@ -44,7 +45,7 @@ def planned(path: str, config: EngineConfig | None, arrays: dict[str, np.ndarray
     how = Behaviour(latency=plan.latency if latency is None else latency, stalls=stalls, longest=8)
     entries = {name: plan.tensors[name] for name in arrays}
     with Progress() as progress, simulation_errors():
-        results = simulate(arrays, {name: Handling(**entry.how.fields()) for name, entry in entries.items()}, config,
+        results = simulate(arrays, {name: Handling(**to_json(entry.how)) for name, entry in entries.items()}, config,
                            how=how, link_share=plan.link_share, waves=waves, build_dir=build_dir, seed=seed,
                            progress=progress)
     rows = [_beside(entries[result.name], result.as_dict()) for result in results]
@@ -59,8 +60,8 @@ def planned(path: str, config: EngineConfig | None, arrays: dict[str, np.ndarray
 
 def _beside(entry: Entry, row: dict[str, Any]) -> dict[str, Any]:
     """What was measured of an array beside what was predicted."""
-    predicted = entry.as_dict()["predicted"]
-    return row | {"treatment": entry.how.name, "predicted": predicted, "error": _error(predicted, row)}
+    predicted = to_json(entry.predicted)
+    return row | {"treatment": entry.treatment, "predicted": predicted, "error": _error(predicted, row)}
 
 
 def _error(predicted: dict[str, Any], measured: dict[str, Any]) -> dict[str, float | None]:

@@ -54,7 +54,7 @@ def _head(dumps: Sequence[str], arrays: Sequence[Array], whole: Coded) -> Iterat
              "density": fixed(whole.density.density, 3), "ratio, block stream": fixed(whole.ratio("blocks"), 2),
              "ratio, zlib": fixed(whole.ratio("zlib"), 2), "bound of mask coding": fixed(whole.bound("blocks"), 2)}
     yield "<h1>What compression would gain</h1>"
-    yield f"<p>{escape(', '.join(dumps))}: {escape(whole.form)} values, stored as {whole.layout}.</p>"
+    yield f"<p>{escape(', '.join(dumps))}: {escape(whole.format)} values, stored as {whole.layout}.</p>"
     yield f'<dl class="tiles">{"".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles.items())}'
     yield "</dl>"
 
@@ -154,12 +154,12 @@ def _totals(totals: Sequence[Coded]) -> Iterator[str]:
 
     yield ("<h2>Ratio by coding and layout</h2><p>Raw bytes over packed bytes, all arrays together. Zero-value "
            "coding of the values' own element size does not depend on the layout; run-length coding and zlib do.</p>")
-    forms = list(dict.fromkeys((total.narrowed, total.form) for total in totals))
-    first = [total.layout for total in totals if (total.narrowed, total.form) == forms[0]]
+    forms = list(dict.fromkeys((total.narrowed, total.format) for total in totals))
+    first = [total.layout for total in totals if (total.narrowed, total.format) == forms[0]]
     yield legend(first, "bound of mask coding")
     out = []
     for narrowed, form in forms:
-        group = [total for total in totals if (total.narrowed, total.form) == (narrowed, form)]
+        group = [total for total in totals if (total.narrowed, total.format) == (narrowed, form)]
         chart = {label: [total.ratio(coding) for total in group] for coding, label in CODINGS.items()}
         marks = {label: group[0].bound(coding) for coding, label in CODINGS.items()}
         out.append(f"<figcaption>{escape(form)}{', narrowed' if narrowed else ', as stored'}</figcaption>"

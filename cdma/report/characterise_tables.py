@@ -39,7 +39,7 @@ def array_table(arrays: Sequence[Array], totals: Sequence[Coded]) -> tuple[list[
 def total_table(totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
     """Head and rows: the sums by format and layout."""
     head = ["format", "layout", "raw bytes", "density", *CODINGS.values(), "bound"]
-    return head, [[total.form, total.layout, count(total.raw_bytes), fixed(total.density.density, 3), *_ratios(total)]
+    return head, [[total.format, total.layout, count(total.raw_bytes), fixed(total.density.density, 3), *_ratios(total)]
                   for total in totals]
 
 

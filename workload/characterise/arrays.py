@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from golden.codec import blocks
 from golden.codec import lines as zvc
+from golden.results import HIDDEN, INLINED, derived
 from workload.characterise import deflate, rle
 from workload.characterise.density import Density, measure
 from workload.characterise.entropy import bound_bytes
@@ -25,7 +25,7 @@ from workload.dumps.layouts import LAYOUTS, reorder
 from workload.dumps.narrow import narrow
 from workload.dumps.steps import training_step
 
-__all__ = ["CODINGS", "Array", "Coded", "characterise", "characterise_array", "in_all"]
+__all__ = ["CODINGS", "Array", "Coded", "Packed", "characterise", "characterise_array", "in_all"]
 
 CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks")
 """Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows, our block stream."""
@@ -38,20 +38,29 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
+class Packed:
+    """What a coding makes of an array: its bytes, the ratio, and the ratio at the bound of mask coding."""
+
+    packed_bytes: int
+    ratio: float | None
+    bound: float | None
+
+
+@dataclass(frozen=True)
 class Coded:
     """An array, or many, in one layout and format: where its zeros are, and its bytes under every coding.
 
-    ``form`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
+    ``format`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
     of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`.
     """
 
     layout: str
-    form: str
+    format: str
     narrowed: bool
     raw_bytes: int
-    density: Density
-    packed: dict[str, int]
-    bounds: dict[str, float]
+    density: Density = field(metadata=INLINED)
+    packed: dict[str, int] = field(metadata=HIDDEN)
+    bounds: dict[str, float] = field(metadata=HIDDEN)
 
     def ratio(self, coding: str) -> float | None:
         """Raw bytes over packed bytes; None without bytes."""
@@ -62,24 +71,22 @@ class Coded:
         return self.raw_bytes / self.bounds[coding] if self.bounds[coding] else None
 
     def __add__(self, other: Coded) -> Coded:
-        return Coded(self.layout, self.form if self.form == other.form else "mixed", self.narrowed,
+        return Coded(self.layout, self.format if self.format == other.format else "mixed", self.narrowed,
                      self.raw_bytes + other.raw_bytes, self.density + other.density,
                      {name: self.packed[name] + other.packed[name] for name in CODINGS},
                      {name: self.bounds[name] + other.bounds[name] for name in CODINGS})
 
-    def as_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        return {"layout": self.layout, "format": self.form, "narrowed": self.narrowed, "raw_bytes": self.raw_bytes,
-                **self.density.as_dict(),
-                "codings": {name: {"packed_bytes": self.packed[name], "ratio": self.ratio(name),
-                                   "bound": self.bound(name)} for name in CODINGS}}
+    @derived
+    def codings(self) -> dict[str, Packed]:
+        """Bytes, ratio and bound by coding."""
+        return {name: Packed(self.packed[name], self.ratio(name), self.bound(name)) for name in CODINGS}
 
 
 @dataclass(frozen=True)
 class Array:
     """An array of a dump: its name, the layer and step of training that the name tells, and its figures.
 
-    Arrays of one layer differ in their steps. ``coded[0]`` is the array as it is stored.
+    Arrays of one layer differ in their steps. ``variants[0]`` is the array as it is stored.
     """
 
     name: str
@@ -88,17 +95,12 @@ class Array:
     step_unit: str | None
     shape: tuple[int, ...]
     dtype: str
-    coded: tuple[Coded, ...] = field(repr=False)
+    variants: tuple[Coded, ...] = field(repr=False)
 
     @property
     def stored(self) -> Coded:
         """The array in the layout and format in which it is stored."""
-        return self.coded[0]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        return {"name": self.name, "layer": self.layer, "step": self.step, "step_unit": self.step_unit,
-                "shape": list(self.shape), "dtype": self.dtype, "variants": [coded.as_dict() for coded in self.coded]}
+        return self.variants[0]
 
 
 def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None, *, layout: str = "NCHW",
@@ -184,7 +186,7 @@ def in_all(arrays: Iterable[Array]) -> list[Coded]:
     the latter."""
     sums: dict[tuple[bool, str], Coded] = {}
     for array in arrays:
-        for coded in array.coded:
+        for coded in array.variants:
             key = coded.narrowed, coded.layout
             sums[key] = sums[key] + coded if key in sums else coded
     return [sums[key] for key in sorted(sums, key=lambda key: key[0])]

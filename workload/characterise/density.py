@@ -5,12 +5,13 @@ Every measure is a sum, so that arrays are measured one at a time, in any proces
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from golden.codec.buffers import as_bytes, check_element_bytes, check_raw_bytes
+from golden.results import HIDDEN, derived
 from workload.dumps import own_element_bytes
 
 __all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs", "strewn"]
@@ -161,26 +162,62 @@ class Density:
 
     elements: int = 0
     nonzero: int = 0
-    runs: ZeroRuns = ZeroRuns()
-    spread: Spread = Spread()
+    runs: ZeroRuns = field(default=ZeroRuns(), metadata=HIDDEN)
+    spread: Spread = field(default=Spread(), metadata=HIDDEN)
 
-    @property
+    @derived
     def density(self) -> float | None:
         """Non-zero elements over elements; None without elements."""
         return self.nonzero / self.elements if self.elements else None
 
+    @derived
+    def zero_runs(self) -> int:
+        """Runs of zeros in all."""
+        return self.runs.number
+
+    @derived
+    def zero_run_mean(self) -> float | None:
+        """Mean length of the runs."""
+        return self.runs.mean
+
+    @derived
+    def zero_run_p50(self) -> int | None:
+        """The length that half of the runs do not exceed."""
+        return self.runs.percentile(50)
+
+    @derived
+    def zero_run_p90(self) -> int | None:
+        """The length that nine in ten do not exceed."""
+        return self.runs.percentile(90)
+
+    @derived
+    def zero_run_p99(self) -> int | None:
+        """The length that 99 in a hundred do not exceed."""
+        return self.runs.percentile(99)
+
+    @derived
+    def zero_run_longest(self) -> int:
+        """Longest run, 0 without one."""
+        return self.runs.longest
+
+    @derived
+    def zero_runs_by_length(self) -> list[dict[str, int]]:
+        """The runs in classes of lengths, see :meth:`ZeroRuns.by_powers`."""
+        return self.runs.by_powers()
+
+    @derived
+    def block_density_variance(self) -> float | None:
+        """Variance of the density across blocks."""
+        return self.spread.variance
+
+    @derived
+    def clustering(self) -> float | None:
+        """See :attr:`Spread.clustering`."""
+        return self.spread.clustering
+
     def __add__(self, other: Density) -> Density:
         return Density(self.elements + other.elements, self.nonzero + other.nonzero, self.runs + other.runs,
                        self.spread + other.spread)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        return {"elements": self.elements, "nonzero": self.nonzero, "density": self.density,
-                "zero_runs": self.runs.number, "zero_run_mean": self.runs.mean,
-                "zero_run_p50": self.runs.percentile(50), "zero_run_p90": self.runs.percentile(90),
-                "zero_run_p99": self.runs.percentile(99), "zero_run_longest": self.runs.longest,
-                "zero_runs_by_length": self.runs.by_powers(),
-                "block_density_variance": self.spread.variance, "clustering": self.spread.clustering}
 
 
 def measure(array: Any, element_bytes: int | None = None, block_bytes: int = BLOCK_BYTES) -> Density:

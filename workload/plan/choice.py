@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -60,14 +59,6 @@ class Choice:
         """The choices for single tensors: those of the steps, or this one."""
         return self.arrays or (self,)
 
-    def as_dict(self, clock_mhz: float) -> dict[str, Any]:
-        """Plain values, times in microseconds."""
-        size = self.tensor.raw_bytes
-        return {"name": self.tensor.name, "arrays": [each.tensor.name for each in self.alone],
-                "raw_bytes": size, "density": self.tensor.density,
-                **self.chosen.as_dict(size, clock_mhz), "exposed_us": self.exposed * 1e6,
-                "options": [option.as_dict(size, clock_mhz) for option in self.tensor.options]}
-
 
 @dataclass(frozen=True)
 class Totals:
@@ -90,15 +81,6 @@ class Plan:
     planned: Totals
     always: Totals
     never: Totals | None
-
-    def as_dict(self, clock_mhz: float) -> dict[str, Any]:
-        """Plain values, times in microseconds."""
-        raw = sum(choice.tensor.raw_bytes for choice in self.choices)
-        totals = {"plan": self.planned, "always": self.always} | ({"never": self.never} if self.never else {})
-        return {"tensors": [choice.as_dict(clock_mhz) for choice in self.choices], "raw_bytes": raw, "totals": {
-            rule: {"packed_bytes": each.packed_bytes, "ratio": raw / each.packed_bytes,
-                   "transfer_us": each.transfer * 1e6, "exposed_us": each.exposed * 1e6}
-            for rule, each in totals.items()}}
 
 
 def always(options: Sequence[Option]) -> Option:

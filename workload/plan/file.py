@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from golden.results import INLINED, to_json
 from hdl.config.engine import EngineConfig
 from workload.json_file import read_json
 from workload.plan.choice import Plan
 from workload.plan.cycles import Timing
 from workload.plan.treatments import LOSSY, Treatment, check_narrowing
 
-__all__ = ["VERSION", "Entry", "PlanFile", "load_plan", "plan_file"]
+__all__ = ["VERSION", "Entry", "PlanFile", "Predicted", "load_plan", "plan_file"]
 
 VERSION = 1
 _KIND = "cdma plan"
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What is planned for a tensor: its size, its treatment, and what is predicted of it."""
+class Predicted:
+    """What is predicted of a tensor: its bytes on the link, cycles, and the time that computing does not hide."""
 
-    raw_bytes: int
-    how: Treatment
     packed_bytes: int
-    offload_cycles: float
-    prefetch_cycles: float
+    offload_cycles: int
+    prefetch_cycles: int
     exposed_us: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {"raw_bytes": self.raw_bytes, "treatment": self.how.name, **self.how.fields(),
-                "predicted": {"packed_bytes": self.packed_bytes, "offload_cycles": round(self.offload_cycles),
-                              "prefetch_cycles": round(self.prefetch_cycles), "exposed_us": self.exposed_us}}
+
+@dataclass(frozen=True)
+class Entry:
+    """What is planned for a tensor: its size, its treatment by name and fields, and what is predicted of it."""
+
+    raw_bytes: int
+    treatment: str
+    how: Treatment = field(metadata=INLINED)
+    predicted: Predicted
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,10 @@ class PlanFile:
         """What of the engine's port to the link the link carries."""
         return min(1.0, self.link_gb_per_s * 1e3 / self.clock_mhz / self.engine.link_beat_bytes)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {"kind": _KIND, "version": VERSION, "source": self.source, "engine": self.engine.as_dict(),
-                "clock_mhz": self.clock_mhz, "link_gb_per_s": self.link_gb_per_s, "latency": self.latency,
-                "tensors": {name: entry.as_dict() for name, entry in self.tensors.items()}}
-
     def write(self, path: str | Path) -> None:
         """Write the file."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+        content = {"kind": _KIND, "version": VERSION} | to_json(self)
+        Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     def check(self, engine: EngineConfig, raw_bytes: Mapping[str, int]) -> None:
         """Check that the plan is for this engine and has these tensors, whose bytes are given by name.
@@ -112,8 +110,9 @@ def plan_file(plan: Plan, source: str, timing: Timing, clock_mhz: float) -> Plan
         The engine, and its clock.
     """
     tensors = {choice.tensor.name: Entry(
-        choice.tensor.raw_bytes, choice.chosen.how, choice.chosen.packed_bytes, choice.chosen.offload_cycles,
-        choice.chosen.prefetch_cycles, choice.exposed * 1e6) for layer in plan.choices for choice in layer.alone}
+        choice.tensor.raw_bytes, choice.chosen.how.name, choice.chosen.how, Predicted(
+            choice.chosen.packed_bytes, round(choice.chosen.offload_cycles), round(choice.chosen.prefetch_cycles),
+            choice.exposed * 1e6)) for layer in plan.choices for choice in layer.alone}
     return PlanFile(source, timing.config, clock_mhz, timing.link * clock_mhz / 1e3, timing.latency, tensors)
 
 
@@ -147,8 +146,9 @@ def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:
         how = Treatment(_whole(content, "element_bytes"), _flag(content, "fallback"),
                         _flag(content, "leave_raw"), _whole(content, "narrow"))
         predicted = _object(content, "predicted")
-        entry = Entry(_whole(content, "raw_bytes"), how, _whole(predicted, "packed_bytes"), *(
-            _number(predicted, key) for key in ("offload_cycles", "prefetch_cycles", "exposed_us")))
+        entry = Entry(_whole(content, "raw_bytes"), how.name, how, Predicted(
+            *(_whole(predicted, key) for key in ("packed_bytes", "offload_cycles", "prefetch_cycles")),
+            _number(predicted, "exposed_us")))
     except ValueError as error:
         raise ValueError(f"tensor {name}: {error}") from error
     if how.element_bytes not in engine.element_bytes or entry.raw_bytes % how.element_bytes:

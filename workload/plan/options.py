@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from workload.plan.rounding import Rounding
 from workload.plan.treatments import Treatment
@@ -42,14 +41,6 @@ class Option:
     def cycles(self) -> float:
         """There and back."""
         return self.offload_cycles + self.prefetch_cycles
-
-    def as_dict(self, raw_bytes: int, clock_mhz: float) -> dict[str, Any]:
-        """Plain values, times in microseconds."""
-        return {"treatment": self.how.name, "lossy": self.how.lossy, **self.how.fields(),
-                "packed_bytes": self.packed_bytes, "ratio": raw_bytes / self.packed_bytes,
-                "raw_blocks": self.raw_blocks, "nonzero": self.nonzero,
-                "offload_us": self.offload_cycles / clock_mhz, "prefetch_us": self.prefetch_cycles / clock_mhz,
-                "error": self.error, "rounding": self.rounding.as_dict() if self.rounding else None}
 
     def exposed(self, hidden_cycles: float) -> float:
         """Cycles, there and back, beyond those that computing hides of each."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,10 +43,6 @@ class Rounding:
     underflows: int
     nans: int
     infinities: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
 
 
 def rounding(values: np.ndarray, form: Narrowing | int) -> Rounding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -60,11 +59,6 @@ class Treatment:
     def part(self) -> int:
         """Raw bytes for each byte that is coded."""
         return WIDE_BYTES // NARROWED_BYTES if self.narrow else 1
-
-    def fields(self) -> dict[str, Any]:
-        """The descriptor's fields, ready for JSON."""
-        return {"element_bytes": self.element_bytes, "fallback": self.fallback, "leave_raw": self.leave_raw,
-                "narrow": int(self.narrow)}
 
 
 def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, *, float32: bool = False,

@@ -58,6 +58,49 @@ class Track:
         return Counts(**{name: float(values[iteration]) for name, values in self.counts[number].items()})
 
 
+@dataclass(frozen=True)
+class RuleSummary:
+    """What is shown of a rule: see :class:`Row`, times in microseconds."""
+
+    rule: str
+    exposed_us: float
+    link_bytes: int
+    lossy: float
+    switches: int
+    trials: int
+    trial_cost_us: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A treatment, and the first and last iteration of a row of iterations that have it."""
+
+    treatment: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class TrackSummary:
+    """What is shown of a tensor: its density at both ends, and the controller's treatments."""
+
+    name: str
+    raw_bytes: int
+    first_density: float
+    last_density: float
+    options: tuple[str, ...]
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class ReplaySummary:
+    """What is shown of a training run."""
+
+    iterations: int
+    rows: tuple[RuleSummary, ...]
+    tensors: tuple[TrackSummary, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """All tensors under one rule.
@@ -89,11 +132,10 @@ class Row:
     trials: int = 0
     trial_cost: float = 0.0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, times in microseconds."""
-        return {"rule": self.name, "exposed_us": float(self.exposed.sum()) * 1e6, "link_bytes": round(self.link_bytes),
-                "lossy": self.lossy, "switches": self.switches, "trials": self.trials,
-                "trial_cost_us": self.trial_cost * 1e6}
+    def summary(self) -> RuleSummary:
+        """What is shown of it."""
+        return RuleSummary(self.name, float(self.exposed.sum()) * 1e6, round(self.link_bytes), self.lossy,
+                           self.switches, self.trials, self.trial_cost * 1e6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +150,12 @@ class Replay:
         """The controller's row."""
         return next(row for row in self.rows if row.name == "tuned")
 
-    def as_dict(self) -> dict[str, Any]:
+    def summary(self) -> ReplaySummary:
         """Rows, and for each tensor its density and the controller's treatments in runs."""
-        return {"iterations": int(self.tuned.exposed.size), "rows": [row.as_dict() for row in self.rows], "tensors": [{
-            "name": track.name, "raw_bytes": track.raw_bytes, "first_density": float(track.density[0]),
-            "last_density": float(track.density[-1]), "options": [how.name for how in track.options],
-            "runs": _runs(track, self.tuned.chosen[track.name])} for track in self.tracks]}
+        return ReplaySummary(int(self.tuned.exposed.size), tuple(row.summary() for row in self.rows), tuple(
+            TrackSummary(track.name, track.raw_bytes, float(track.density[0]), float(track.density[-1]),
+                         tuple(how.name for how in track.options), _runs(track, self.tuned.chosen[track.name]))
+            for track in self.tracks))
 
 
 def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
@@ -245,8 +287,6 @@ def _first_least(costs: NDArray[np.float64]) -> int:
     return int(np.flatnonzero(costs <= costs.min() * (1 + EQUAL))[0])
 
 
-def _runs(track: Track, chosen: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Treatments with their first and last iteration."""
+def _runs(track: Track, chosen: NDArray[np.int64]) -> tuple[Run, ...]:
     edges = [0, *(np.flatnonzero(np.diff(chosen)) + 1).tolist(), chosen.size]
-    return [{"treatment": track.options[chosen[first]].name, "first": first, "last": end - 1}
-            for first, end in pairwise(edges)]
+    return tuple(Run(track.options[chosen[first]].name, first, end - 1) for first, end in pairwise(edges))

@@ -2,26 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from golden.results import INLINED
 from workload.characterise.arrays import Array, Coded, characterise, in_all
 from workload.data import shipped_dumps
 
-__all__ = ["dump_figures", "dumps"]
+__all__ = ["ArrayFigures", "DumpFigures", "Figures", "LayoutFigures", "StepFigures", "dump_figures", "dumps"]
 
 _CODINGS = {"zvc": "blocks", "rle": "rle", "zlib": "zlib"}
 """The engine's stream and the paper's baselines, by the names that characterise has."""
 
 
-def dumps() -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Figures:
+    """An array, or many: its density, the ratio at the bound of mask coding, and the ratio of each coding."""
+
+    raw_bytes: int
+    density: float | None
+    bound: float | None
+    ratio: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class ArrayFigures:
+    """An array of a dump, and its step of training in words."""
+
+    array: str
+    step: str | None
+    figures: Figures = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class LayoutFigures:
+    """All arrays of a dump in one layout."""
+
+    layout: str
+    figures: Figures = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """A step of training: density by layer, and all that is stored of the step."""
+
+    label: str | None
+    density: Mapping[str, float | None]
+    in_all: Figures
+
+
+@dataclass(frozen=True)
+class DumpFigures:
+    """A dump; ``training`` is empty where its arrays tell no step."""
+
+    dump: str
+    arrays: tuple[ArrayFigures, ...]
+    in_all: Figures
+    layouts: tuple[LayoutFigures, ...]
+    training: tuple[StepFigures, ...]
+
+
+def dumps() -> tuple[DumpFigures, ...]:
     """The figures of every dump that ships."""
-    return [dump_figures(path) for path in shipped_dumps().values()]
+    return tuple(dump_figures(path) for path in shipped_dumps().values())
 
 
-def dump_figures(path: Path) -> dict[str, Any]:
-    """Densities and ratios of a dump as plain values.
+def dump_figures(path: Path) -> DumpFigures:
+    """Densities and ratios of a dump.
 
     Parameters
     ----------
@@ -30,26 +78,24 @@ def dump_figures(path: Path) -> dict[str, Any]:
     """
     arrays = characterise([path], form=None, jobs=1)
     totals = in_all(arrays)
-    rows = [{"array": array.layer, "step": _label(array), **_figures(array.stored)} for array in arrays]
-    return {"dump": path.stem, "arrays": rows,
-            "in_all": _figures(totals[0]), "layouts": [{"layout": total.layout, **_figures(total)} for total in totals],
-            "training": _training(arrays)}
+    rows = tuple(ArrayFigures(array.layer, _label(array), _figures(array.stored)) for array in arrays)
+    return DumpFigures(path.stem, rows, _figures(totals[0]),
+                       tuple(LayoutFigures(total.layout, _figures(total)) for total in totals),
+                       tuple(_training(arrays)))
 
 
-def _figures(coded: Coded) -> dict[str, Any]:
-    return {"raw_bytes": coded.raw_bytes, "density": coded.density.density, "bound": coded.bound("blocks"),
-            "ratio": {name: coded.ratio(coding) for name, coding in _CODINGS.items()}}
+def _figures(coded: Coded) -> Figures:
+    return Figures(coded.raw_bytes, coded.density.density, coded.bound("blocks"),
+                   {name: coded.ratio(coding) for name, coding in _CODINGS.items()})
 
 
-def _training(arrays: Sequence[Array]) -> list[dict[str, Any]]:
-    """The steps of training in order, each with its layers' densities and all that is stored of it; empty without."""
+def _training(arrays: Sequence[Array]) -> Iterator[StepFigures]:
+    """The steps of training in order."""
     stepped = sorted((array for array in arrays if array.step is not None), key=lambda array: array.step or 0)
-    found = []
     for label in dict.fromkeys(map(_label, stepped)):
         own = [array for array in stepped if _label(array) == label]
-        found.append({"label": label, "density": {array.layer: array.stored.density.density for array in own},
-                      "in_all": _figures(in_all(own)[0])})
-    return found
+        yield StepFigures(label, {array.layer: array.stored.density.density for array in own},
+                          _figures(in_all(own)[0]))
 
 
 def _label(array: Array) -> str | None:

@@ -7,7 +7,7 @@ engine, and the assumptions that docs/timeline.md lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from math import floor, isclose, log10
 from typing import Any
@@ -16,6 +16,23 @@ from workload.networks.catalog import NETWORKS, PAPER, load_network
 from workload.networks.published import PUBLISHED, counts
 from workload.results.dumps import dumps
 from workload.results.paper import HIGHEST_RATIO, RATIO, SPEEDUPS, VDNN_LOSS, VDNN_MEMORY, headline
+from workload.results.records import (
+    CountsRow,
+    DensityRow,
+    EfficiencyRow,
+    EngineShares,
+    GpuHeadline,
+    GpuNetworks,
+    Link,
+    LinkRow,
+    NetworkRow,
+    PaperHeadline,
+    PolicyRow,
+    Results,
+    ShareRow,
+    VdnnCase,
+    VdnnFigures,
+)
 from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, uniform
 from workload.timeline.engine_share import DIRECTIONS
 from workload.timeline.gpus import EFFICIENCY, gpu
@@ -24,7 +41,7 @@ from workload.timeline.schedule import Engine
 from workload.timeline.study import Study
 from workload.timeline.swapping import POLICIES
 
-__all__ = ["DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "Link", "alike", "results"]
+__all__ = ["DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "alike", "results"]
 
 _DIGITS = 6  # of every figure: more would differ from one machine to the next
 
@@ -38,15 +55,6 @@ ENGINES = ("paper", "wide")
 """Engines that are asked about on other links."""
 
 
-@dataclass(frozen=True)
-class Link:
-    """A link between GPU and host, one direction, and a GPU that has it."""
-
-    name: str
-    gb_per_s: float
-    gpu: str
-
-
 LINKS = (Link("PCIe 3 x16", 12.8, "titan-xp"), Link("PCIe 3 x16", 12.8, "v100"), Link("PCIe 4 x16", 25.6, "a100"),
          Link("PCIe 5 x16", 51.2, "h100"), Link("NVLink 2 to POWER9", 75.0, "v100"),
          Link("NVLink-C2C", 450.0, "h100"))
@@ -55,8 +63,8 @@ LINKS = (Link("PCIe 3 x16", 12.8, "titan-xp"), Link("PCIe 3 x16", 12.8, "v100"),
 Progress = Callable[[str, int, int], None]
 
 
-def results(progress: Progress | None = None) -> dict[str, Any]:
-    """All figures as plain values, times in milliseconds.
+def results(progress: Progress | None = None) -> Results:
+    """All figures, times in milliseconds, each number rounded to the digits that are the same on every machine.
 
     Parameters
     ----------
@@ -72,7 +80,7 @@ def results(progress: Progress | None = None) -> dict[str, Any]:
         if progress is not None:
             progress("results", number, len(parts))
         found[name] = part()
-    return _rounded(found)
+    return _rounded(Results(**found))
 
 
 @cache
@@ -94,102 +102,92 @@ def _six(on: str, **changes: Any) -> list[Study]:
     return [_study(_scenario(name, on, **changes)) for name in PAPER]
 
 
-def _networks() -> list[dict[str, Any]]:
-    return [{"gpu": name, "gpu_name": gpu(name).about,
-             "rows": [_row(_study(_scenario(network, name)), network in PAPER) for network in NETWORKS]}
-            for name in GPUS]
+def _networks() -> tuple[GpuNetworks, ...]:
+    return tuple(GpuNetworks(name, gpu(name).about, tuple(
+        _row(_study(_scenario(network, name)), network in PAPER) for network in NETWORKS)) for name in GPUS)
 
 
-def _row(study: Study, paper: bool) -> dict[str, Any]:
+def _row(study: Study, paper: bool) -> NetworkRow:
     network = study.plan.network
-    return {"network": network.name, "batch": network.batch, "paper": paper, "density": study.density(),
-            "ratio": {name: study.ratio(name) for name in ALGORITHMS},
-            "highest_ratio": study.highest_ratio("zvc"),
-            "step_ms": {name: line.seconds * 1e3 for name, line in study.rows.items()},
-            "speedup": {name: study.speedup(name) for name in study.rows},
-            "swapped_gb": study.rows["vdnn"].moved / 2e9,
-            "memory_gb": {name: study.rows[name].memory / 1e9 for name in ("oracle", "vdnn")}}
+    return NetworkRow(network.name, network.batch, paper, study.density(),
+                      {name: study.ratio(name) for name in ALGORITHMS}, study.highest_ratio("zvc"),
+                      {name: line.seconds * 1e3 for name, line in study.rows.items()},
+                      {name: study.speedup(name) for name in study.rows}, study.rows["vdnn"].moved / 2e9,
+                      _memory_gb(study))
 
 
-def _headlines() -> list[dict[str, Any]]:
-    """By GPU: ours, the paper's, and how much longer a step is than without swapping."""
+def _headlines() -> tuple[GpuHeadline, ...]:
     found = []
     for name, published in SPEEDUPS.items():
         studies = _six(name)
-        found.append({
-            "gpu": name, "gpu_name": gpu(name).about, "here": asdict(headline(studies)),
-            "paper": {"average_ratio": RATIO, "highest_ratio": HIGHEST_RATIO, "average_gain": published.average,
-                      "highest_gain": published.highest, "where": published.where},
-            "slowdown": {row: _mean([study.slowdown(row) for study in studies]) for row in ("vdnn", "zvc")}})
-    return found
+        paper = PaperHeadline(RATIO, HIGHEST_RATIO, published.average, published.highest, published.where)
+        found.append(GpuHeadline(name, gpu(name).about, headline(studies), paper, _slowdown(studies)))
+    return tuple(found)
 
 
-def _vdnn() -> dict[str, Any]:
-    """The case of the abstract of vDNN: VGG-16 with a batch of 256 on a Titan X."""
+def _vdnn() -> VdnnCase:
     study = _study(_scenario("vgg16", "titan-x", batch=256))
-    return {"network": "vgg16", "batch": 256, "gpu": "titan-x",
-            "here": {"loss": 100 * (1 - 1 / study.slowdown("vdnn")), "memory_gb": study.rows["oracle"].memory / 1e9},
-            "paper": {"loss": VDNN_LOSS, "memory_gb": VDNN_MEMORY}}
+    return VdnnCase("vgg16", 256, "titan-x",
+                    VdnnFigures(100 * (1 - 1 / study.slowdown("vdnn")), study.rows["oracle"].memory / 1e9),
+                    VdnnFigures(VDNN_LOSS, VDNN_MEMORY))
 
 
-def _policies() -> list[dict[str, Any]]:
-    """Batches that the device does not hold without swapping."""
+def _policies() -> tuple[PolicyRow, ...]:
     found = []
     for network, batch in (("vgg16", 192), ("googlenet", 640), ("squeezenet", 768)):
         for policy in POLICIES:
             study = _study(_scenario(network, GPUS[0], batch=batch, policy=policy))
-            found.append({"network": network, "batch": batch, "gpu": GPUS[0], "policy": policy,
-                          "tensors": len(study.chosen), "swapped_gb": study.rows["vdnn"].moved / 2e9,
-                          "memory_gb": {row: study.rows[row].memory / 1e9 for row in ("oracle", "vdnn")},
-                          "device_gb": gpu(GPUS[0]).memory, "ratio": study.ratio("zvc"),
-                          "step_ms": {row: study.rows[row].seconds * 1e3 for row in ("oracle", "vdnn", "zvc")},
-                          "speedup": study.speedup("zvc")})
-    return found
+            found.append(PolicyRow(
+                network, batch, GPUS[0], policy, len(study.chosen), study.rows["vdnn"].moved / 2e9, _memory_gb(study),
+                gpu(GPUS[0]).memory, study.ratio("zvc"),
+                {row: study.rows[row].seconds * 1e3 for row in ("oracle", "vdnn", "zvc")}, study.speedup("zvc")))
+    return tuple(found)
 
 
-def _links() -> list[dict[str, Any]]:
+def _links() -> tuple[LinkRow, ...]:
     found = []
     for link in LINKS:
         for preset in ENGINES:
             engine = _engine(preset)
             studies = _six(link.gpu, link=link.gb_per_s, engine=engine)
             gains = [100 * (study.speedup("zvc") - 1) for study in studies]
-            found.append({**asdict(link), "gpu_name": gpu(link.gpu).about, "engine": preset,
-                          "lane_gb_per_s": engine.lane_bandwidth / 1e9,
-                          "link_port_gb_per_s": engine.link_port_bandwidth / 1e9,
-                          "slowdown": {row: _mean([study.slowdown(row) for study in studies])
-                                       for row in ("vdnn", "zvc")},
-                          "average_gain": _mean(gains), "highest_gain": max(gains), "lowest_gain": min(gains)})
-    return found
+            found.append(LinkRow(link, gpu(link.gpu).about, preset, engine.lane_bandwidth / 1e9,
+                                 engine.link_port_bandwidth / 1e9, _slowdown(studies), _mean(gains), max(gains),
+                                 min(gains)))
+    return tuple(found)
 
 
-def _engines() -> dict[str, Any]:
-    """What the engines reach with a tensor of the paper's average density over the paper's link."""
+def _engines() -> EngineShares:
     ratio = uniform(PAPER_AVERAGE).ratios["zvc"]
     rows = []
     for preset in ENGINES:
         engine = _engine(preset)
         balance = engine.lane_bandwidth / (ratio * LINK * 1e9)
-        rows += [{"engine": preset, "lanes": engine.lanes, "direction": direction, "balance": balance,
-                  **asdict(engine.reach(direction, balance))} for direction in DIRECTIONS]
-    return {"density": PAPER_AVERAGE, "rows": rows}
+        rows += [ShareRow(preset, engine.lanes, direction, balance, engine.reach(direction, balance))
+                 for direction in DIRECTIONS]
+    return EngineShares(PAPER_AVERAGE, tuple(rows))
 
 
-def _densities() -> list[dict[str, Any]]:
-    return [{"density": density, "ratio": uniform(density).ratios["zvc"],
-             "headlines": {name: asdict(headline(_six(name, density=density))) for name in GPUS}}
-            for density in DENSITIES]
+def _densities() -> tuple[DensityRow, ...]:
+    return tuple(DensityRow(density, uniform(density).ratios["zvc"],
+                            {name: headline(_six(name, density=density)) for name in GPUS}) for density in DENSITIES)
 
 
-def _efficiencies() -> list[dict[str, Any]]:
-    return [{"efficiency": efficiency,
-             "headlines": {name: asdict(headline(_six(name, efficiency=efficiency))) for name in GPUS}}
-            for efficiency in EFFICIENCIES]
+def _efficiencies() -> tuple[EfficiencyRow, ...]:
+    return tuple(EfficiencyRow(efficiency, {name: headline(_six(name, efficiency=efficiency)) for name in GPUS})
+                 for efficiency in EFFICIENCIES)
 
 
-def _published() -> list[dict[str, Any]]:
-    return [{"network": name, "here": asdict(counts(load_network(name))),
-             "published": asdict(PUBLISHED[name]) if name in PUBLISHED else None} for name in NETWORKS]
+def _published() -> tuple[CountsRow, ...]:
+    return tuple(CountsRow(name, counts(load_network(name)), PUBLISHED.get(name)) for name in NETWORKS)
+
+
+def _memory_gb(study: Study) -> dict[str, float]:
+    return {row: study.rows[row].memory / 1e9 for row in ("oracle", "vdnn")}
+
+
+def _slowdown(studies: Sequence[Study]) -> dict[str, float]:
+    return {row: _mean([study.slowdown(row) for study in studies]) for row in ("vdnn", "zvc")}
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -197,18 +195,20 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _rounded(value: Any) -> Any:
-    """All numbers with a point rounded, in lists and dictionaries too."""
+    """All numbers with a point rounded, in results, tuples and dictionaries too."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{entry.name: _rounded(getattr(value, entry.name)) for entry in fields(value)})
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(one) for one in value]
+    if isinstance(value, tuple):
+        return tuple(map(_rounded, value))
     if isinstance(value, float) and value:
         return round(value, _DIGITS - 1 - floor(log10(abs(value))))
     return value
 
 
 def alike(one: Any, other: Any, codings: Sequence[str] = ("zlib",)) -> bool:
-    """Whether two outcomes of :func:`results` are the same.
+    """Whether two outcomes of :func:`results`, as JSON has them, are the same.
 
     Parameters
     ----------

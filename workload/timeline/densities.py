@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from golden.codec import blocks
+from golden.results import INLINED
 from workload.characterise import deflate, rle
 from workload.dumps import entries, load, own_element_bytes
 from workload.dumps.steps import training_step
@@ -43,7 +44,7 @@ class Filling:
     """A tensor's density and its ratio under each algorithm."""
 
     density: float
-    ratios: Mapping[str, float]
+    ratios: Mapping[str, float] = field(metadata=INLINED)
 
 
 def uniform(density: float) -> Filling:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from workload.networks.tensors import Tensors
 from workload.timeline.compute import Compute
@@ -12,7 +11,49 @@ from workload.timeline.densities import ALGORITHMS, Filling
 from workload.timeline.gpus import Gpu
 from workload.timeline.schedule import Engine, Timeline, plain_dma, run
 
-__all__ = ["Study", "study"]
+__all__ = ["LayerSummary", "RowSummary", "Study", "Summary", "study"]
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """A training step under one row; see :class:`Study` for speed-up and ratios."""
+
+    row: str
+    step_ms: float
+    forward_ms: float
+    backward_ms: float
+    stall_ms: float
+    speedup: float
+    ratio: float
+    highest_ratio: float
+    moved_bytes: int
+    transfer_ms: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class LayerSummary:
+    """A layer: its compute times, the tensors that are moved beside it, and its stalls by row and direction."""
+
+    layer: str
+    forward_ms: float
+    backward_ms: float
+    offloads: tuple[str, ...]
+    prefetches: tuple[str, ...]
+    offload_bytes: int
+    prefetch_bytes: int
+    fillings: Mapping[str, Filling]
+    stall_ms: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is shown of a study."""
+
+    swapped_density: float
+    swapped_tensors: int
+    rows: tuple[RowSummary, ...]
+    layers: tuple[LayerSummary, ...]
 
 
 @dataclass(frozen=True)
@@ -26,7 +67,7 @@ class Study:
 
     def ratio(self, row: str) -> float:
         """Raw bytes of all swapped tensors by what they have on the link, 1 where nothing is coded."""
-        sizes = {name: self.plan.tensors[name].size for name in self.chosen}
+        sizes = {name: self.plan.tensors[name].size for name in sorted(self.chosen)}
         if row not in ALGORITHMS or not sizes:
             return 1.0
         return sum(sizes.values()) / sum(size / self.fillings[name].ratios[row] for name, size in sizes.items())
@@ -45,35 +86,30 @@ class Study:
 
     def density(self) -> float:
         """Share of the values of all swapped tensors that is not zero; 1 where nothing is swapped."""
-        values = {name: self.plan.tensors[name].elements for name in self.chosen}
+        values = {name: self.plan.tensors[name].elements for name in sorted(self.chosen)}
         filled = sum(self.fillings[name].density * count for name, count in values.items())
         return filled / sum(values.values()) if values else 1.0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Rows and layers as plain values, times in milliseconds."""
-        return {"swapped_density": self.density(), "swapped_tensors": len(self.chosen), "rows": [{
-            "row": name, "step_ms": line.seconds * 1e3, "forward_ms": _pass(line, "forward"),
-            "backward_ms": _pass(line, "backward"), "stall_ms": line.stall * 1e3, "speedup": self.speedup(name),
-            "ratio": self.ratio(name), "highest_ratio": self.highest_ratio(name), "moved_bytes": line.moved,
-            "transfer_ms": line.transfer * 1e3, "memory_bytes": line.memory,
-        } for name, line in self.rows.items()], "layers": self._layers()}
+    def summary(self) -> Summary:
+        """What is shown of the rows and layers, times in milliseconds."""
+        return Summary(self.density(), len(self.chosen), tuple(map(self._row, self.rows)), tuple(self._layers()))
 
-    def _layers(self) -> list[dict[str, Any]]:
-        found = []
+    def _row(self, name: str) -> RowSummary:
+        line = self.rows[name]
+        return RowSummary(name, line.seconds * 1e3, _pass(line, "forward"), _pass(line, "backward"), line.stall * 1e3,
+                          self.speedup(name), self.ratio(name), self.highest_ratio(name), line.moved,
+                          line.transfer * 1e3, line.memory)
+
+    def _layers(self) -> Iterator[LayerSummary]:
         for step in self.plan.steps:
             slots = {name: {slot.direction: slot for slot in line.slots if slot.step == step.name}
                      for name, line in self.rows.items()}
-            base = slots["vdnn"]
-            sent, fetched = base["forward"].tensors, base["backward"].tensors
-            found.append({
-                "layer": step.name, "forward_ms": base["forward"].alone * 1e3,
-                "backward_ms": base["backward"].alone * 1e3, "offloads": list(sent), "prefetches": list(fetched),
-                "offload_bytes": base["forward"].moved, "prefetch_bytes": base["backward"].moved,
-                "fillings": {name: {"density": self.fillings[name].density, **self.fillings[name].ratios}
-                             for name in sent},
-                "stall_ms": {name: {direction: slot.stall * 1e3 for direction, slot in pair.items()}
-                             for name, pair in slots.items()}})
-        return found
+            forward, backward = slots["vdnn"]["forward"], slots["vdnn"]["backward"]
+            yield LayerSummary(
+                step.name, forward.alone * 1e3, backward.alone * 1e3, forward.tensors, backward.tensors, forward.moved,
+                backward.moved, {name: self.fillings[name] for name in forward.tensors},
+                {name: {direction: slot.stall * 1e3 for direction, slot in pair.items()}
+                 for name, pair in slots.items()})
 
 
 def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset[str],

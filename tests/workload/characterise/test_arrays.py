@@ -24,7 +24,7 @@ def maps(seed: int = 0, shape: tuple[int, ...] = (2, 6, 5, 7)) -> np.ndarray:
 
 
 def variant(array: Array, layout: str, narrowed: bool = False) -> Coded:
-    (found,) = [coded for coded in array.coded if coded.layout == layout and coded.narrowed == narrowed]
+    (found,) = [coded for coded in array.variants if coded.layout == layout and coded.narrowed == narrowed]
     return found
 
 
@@ -53,7 +53,7 @@ def test_stored_comes_first_in_the_layout_that_it_has() -> None:
     there = characterise_array(array, layout="NCHW")
     moved = characterise_array(np.ascontiguousarray(array.transpose(0, 2, 3, 1)), layout="NHWC")
     assert moved.stored.layout == "NHWC"
-    assert moved.stored.form == "float32"
+    assert moved.stored.format == "float32"
     assert not moved.stored.narrowed
     assert moved.stored == variant(there, "NHWC")
     assert variant(moved, "CHWN", True) == variant(there, "CHWN", True)
@@ -61,8 +61,8 @@ def test_stored_comes_first_in_the_layout_that_it_has() -> None:
 
 def test_arrays_without_channels_are_the_same_in_all_layouts() -> None:
     found = characterise_array(maps(shape=(4, 33)))
-    assert {coded.layout for coded in found.coded} == {"NCHW", "NHWC", "CHWN"}
-    assert len({tuple(coded.packed.items()) for coded in found.coded if not coded.narrowed}) == 1
+    assert {coded.layout for coded in found.variants} == {"NCHW", "NHWC", "CHWN"}
+    assert len({tuple(coded.packed.items()) for coded in found.variants if not coded.narrowed}) == 1
 
 
 def test_large_arrays_are_narrowed_as_small_ones() -> None:
@@ -74,7 +74,7 @@ def test_large_arrays_are_narrowed_as_small_ones() -> None:
 
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.uint16])
 def test_short_values_are_not_narrowed(kind: type) -> None:
-    assert not any(coded.narrowed for coded in characterise_array(np.ones((4, 5), kind)).coded)
+    assert not any(coded.narrowed for coded in characterise_array(np.ones((4, 5), kind)).variants)
 
 
 def test_missing_bytes_of_the_last_element_are_zeros() -> None:
@@ -108,9 +108,9 @@ def test_sums_over_arrays() -> None:
     assert [(total.narrowed, total.layout) for total in totals] == [
         (narrowed, layout) for narrowed in (False, True) for layout in ("NCHW", "NHWC", "CHWN")]
     assert totals[0].raw_bytes == sum(part.nbytes for part in parts) + 10
-    assert totals[0].form == "mixed"
+    assert totals[0].format == "mixed"
     assert totals[3].raw_bytes == sum(part.nbytes for part in parts) // 2
-    assert totals[3].form == "float16"
+    assert totals[3].format == "float16"
     assert totals[3].density.nonzero == sum(np.count_nonzero(part) for part in parts)
     for coding in CODINGS:
         assert totals[4].packed[coding] == sum(variant(array, "NHWC", True).packed[coding] for array in found)
@@ -128,7 +128,7 @@ def test_dumps_are_measured_in_order(tmp_path: Path) -> None:
     found = characterise(save(tmp_path), progress=lambda *said: done.append(said))
     assert [array.name for array in found] == ["epoch1:conv1", "epoch1:fc", "epoch2:conv1"]
     assert [array.step for array in found] == [1, 1, 2]
-    assert found[1].coded == characterise_array(maps(2, (4, 33))).coded
+    assert found[1].variants == characterise_array(maps(2, (4, 33))).variants
     assert done == [("characterise", number, 3) for number in (0, 1, 2, 3)]
 
 
@@ -147,11 +147,11 @@ def test_chosen_arrays_and_other_files(tmp_path: Path) -> None:
     paths = save(tmp_path)
     assert [array.name for array in characterise(paths[:1], ["fc"])] == ["fc"]
     np.save(tmp_path / "one.npy", maps())
-    assert characterise([tmp_path / "one.npy"])[0].coded == characterise_array(maps()).coded
+    assert characterise([tmp_path / "one.npy"])[0].variants == characterise_array(maps()).variants
     (tmp_path / "raw.bin").write_bytes(maps().tobytes())
     (raw,) = characterise([tmp_path / "raw.bin"], dtype="<f4", form="bfloat16")
     assert raw.stored.packed == characterise_array(maps()).stored.packed
-    assert raw.coded[3].form == "bfloat16"
+    assert raw.variants[3].format == "bfloat16"
 
 
 def test_dumps_of_one_name_are_told_apart(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from golden.results import to_json
 from workload.characterise.density import Density, Spread, ZeroRuns, elements, measure, strewn
 
 
@@ -85,13 +86,13 @@ def test_no_clustering_without_both(value: int) -> None:
 
 
 def test_as_dict_has_every_figure() -> None:
-    facts = measure(np.array([0, 0, 0, 1, 0], np.uint8)).as_dict()
+    facts = to_json(measure(np.array([0, 0, 0, 1, 0], np.uint8)))
     assert facts == {"elements": 5, "nonzero": 1, "density": 0.2, "zero_runs": 2, "zero_run_mean": 2.0,
                      "zero_run_p50": 1, "zero_run_p90": 3, "zero_run_p99": 3, "zero_run_longest": 3,
                      "zero_runs_by_length": [{"from": 1, "to": 1, "runs": 1, "zeros": 1},
                                              {"from": 2, "to": 3, "runs": 1, "zeros": 3}],
                      "block_density_variance": None, "clustering": None}
-    assert measure(np.zeros(0, np.float32)).as_dict()["density"] is None
+    assert to_json(measure(np.zeros(0, np.float32)))["density"] is None
 
 
 def test_runs_by_powers_of_two() -> None:

@@ -63,7 +63,7 @@ def test_the_cluster_finds_the_same(cluster: str, dumps: list[Path], monkeypatch
     assert done == [("characterise", number, 4) for number in range(5)]
     # Names that are meant from this folder are understood in the workers' as well.
     monkeypatch.chdir(dumps[0].parent)
-    assert characterise(["epoch1.npz"], ["fc"], scheduler=cluster)[0].coded == found[1].coded
+    assert characterise(["epoch1.npz"], ["fc"], scheduler=cluster)[0].variants == found[1].variants
 
 
 def test_a_worker_that_cannot_read_a_dump(cluster: str, dumps: list[Path]) -> None:

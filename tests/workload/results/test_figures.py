@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from golden.results import to_json
 from workload.networks.builder import Builder
 from workload.networks.catalog import PAPER, load_network
 from workload.networks.published import PUBLISHED, counts
@@ -22,7 +23,7 @@ from workload.timeline.study import Study
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, Any]:
-    return results()
+    return to_json(results())
 
 
 def step(seconds: float) -> Timeline:
@@ -60,7 +61,7 @@ def test_dump_by_hand(tmp_path: Path) -> None:
     more[256:512] = 2.5
     arrays: dict[str, Any] = {"p000/conv": more, "p100/conv": values}
     np.savez(tmp_path / "mine.npz", **arrays)
-    found = dump_figures(tmp_path / "mine.npz")
+    found = to_json(dump_figures(tmp_path / "mine.npz"))
     assert found["dump"] == "mine"
     assert [(row["array"], row["step"], row["density"]) for row in found["arrays"]] == [
         ("conv", "0 %", 0.5), ("conv", "100 %", 0.25)]

@@ -1,0 +1,183 @@
+"""The figures of docs/results.md as records, part by part. Times are in milliseconds, gains in per cent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from golden.results import INLINED
+from workload.networks.published import Counts
+from workload.results.dumps import DumpFigures
+from workload.results.paper import Headline
+from workload.timeline.engine_share import Reached
+
+__all__ = ["CountsRow", "DensityRow", "EfficiencyRow", "EngineShares", "GpuHeadline", "GpuNetworks", "Link", "LinkRow",
+           "NetworkRow", "PaperHeadline", "PolicyRow", "Results", "ShareRow", "VdnnCase", "VdnnFigures"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between GPU and host, one direction, and a GPU that has it."""
+
+    name: str
+    gb_per_s: float
+    gpu: str
+
+
+@dataclass(frozen=True)
+class NetworkRow:
+    """A network on a GPU: ratios by algorithm; step times, speed-ups over vDNN and memory by row of the study."""
+
+    network: str
+    batch: int
+    paper: bool
+    density: float
+    ratio: Mapping[str, float]
+    highest_ratio: float
+    step_ms: Mapping[str, float]
+    speedup: Mapping[str, float]
+    swapped_gb: float
+    memory_gb: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class GpuNetworks:
+    """All networks on a GPU."""
+
+    gpu: str
+    gpu_name: str
+    rows: tuple[NetworkRow, ...]
+
+
+@dataclass(frozen=True)
+class PaperHeadline:
+    """What the paper's abstract says of a GPU, and which version of the paper says it."""
+
+    average_ratio: float
+    highest_ratio: float
+    average_gain: int
+    highest_gain: int
+    where: str
+
+
+@dataclass(frozen=True)
+class GpuHeadline:
+    """A GPU: our figures, the paper's, and step times over those without swapping, by row."""
+
+    gpu: str
+    gpu_name: str
+    here: Headline
+    paper: PaperHeadline
+    slowdown: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class VdnnFigures:
+    """Per cent of performance that vDNN loses, and GB that a step takes without swapping."""
+
+    loss: float
+    memory_gb: float
+
+
+@dataclass(frozen=True)
+class VdnnCase:
+    """The case of the abstract of vDNN: VGG-16 with a batch of 256 on a Titan X."""
+
+    network: str
+    batch: int
+    gpu: str
+    here: VdnnFigures
+    paper: VdnnFigures
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """A batch that the device does not hold without swapping, under one policy."""
+
+    network: str
+    batch: int
+    gpu: str
+    policy: str
+    tensors: int
+    swapped_gb: float
+    memory_gb: Mapping[str, float]
+    device_gb: float
+    ratio: float
+    step_ms: Mapping[str, float]
+    speedup: float
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """A link with an engine: step times over those without swapping, and what the engine gains over vDNN."""
+
+    link: Link = field(metadata=INLINED)
+    gpu_name: str
+    engine: str
+    lane_gb_per_s: float
+    link_port_gb_per_s: float
+    slowdown: Mapping[str, float]
+    average_gain: float
+    highest_gain: float
+    lowest_gain: float
+
+
+@dataclass(frozen=True)
+class ShareRow:
+    """What an engine reaches of its limit with tensors of one balance of lanes and link."""
+
+    engine: str
+    lanes: int
+    direction: str
+    balance: float
+    reached: Reached = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class EngineShares:
+    """What the engines reach with a tensor of the paper's average density over the paper's link."""
+
+    density: float
+    rows: tuple[ShareRow, ...]
+
+
+@dataclass(frozen=True)
+class DensityRow:
+    """The headline figures by GPU, were all tensors of one density."""
+
+    density: float
+    ratio: float
+    headlines: Mapping[str, Headline]
+
+
+@dataclass(frozen=True)
+class EfficiencyRow:
+    """The headline figures by GPU, were convolutions to reach another share of the GPU's peak."""
+
+    efficiency: float
+    headlines: Mapping[str, Headline]
+
+
+@dataclass(frozen=True)
+class CountsRow:
+    """A network's table, and what is published of the network."""
+
+    network: str
+    here: Counts
+    published: Counts | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """All figures of docs/results.md."""
+
+    dumps: tuple[DumpFigures, ...]
+    networks: tuple[GpuNetworks, ...]
+    headlines: tuple[GpuHeadline, ...]
+    vdnn: VdnnCase
+    policies: tuple[PolicyRow, ...]
+    links: tuple[LinkRow, ...]
+    engines: EngineShares
+    densities: tuple[DensityRow, ...]
+    efficiencies: tuple[EfficiencyRow, ...]
+    published: tuple[CountsRow, ...]
