@@ -195,7 +195,7 @@ def engine_shares(figures: dict[str, Any]) -> str:
                if load_engine(preset).name in engines}
     about = ("Made by `make docs` from docs/performance.json. By direction: balance, share of the limit, cycles of "
              "start; see workload/timeline/engine_share.py.")
-    text = json.dumps({"about": about, "presets": presets}, indent=1)
+    text = json.dumps(to_json({"about": about, "presets": presets}), indent=1)
     return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
 

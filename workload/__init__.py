@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["capture", "profile"]
 
+# The room is called capturing because a module of the name capture would hide the function.
 _HOMES = {"capture": "workload.capturing", "profile": "workload.capturing.profiling"}
 
 

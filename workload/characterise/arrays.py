@@ -34,7 +34,7 @@ CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks")
 _ALONE_BYTES = 4 << 20
 
 # Values that are rounded at once.
-_PIECE = 1 << 20
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -229,11 +229,11 @@ def _title(path: Path, dumps: list[Path]) -> str:
 
 
 def _narrowed(array: np.ndarray, form: str) -> np.ndarray:
-    """An array rounded to a format of two bytes, in pieces: on the way each value takes many times its bytes."""
+    """An array rounded to a format of two bytes, chunk by chunk: rounding takes many times the bytes of its values."""
     flat = array.reshape(-1)
     out = np.empty(flat.size, np.uint16)
-    for start in range(0, flat.size, _PIECE):
-        out[start:start + _PIECE] = narrow(flat[start:start + _PIECE], 2, form)
+    for start in range(0, flat.size, _CHUNK):
+        out[start:start + _CHUNK] = narrow(flat[start:start + _CHUNK], 2, form)
     return out.reshape(array.shape)
 
 

@@ -53,10 +53,10 @@ def compress(raw: Any, element_bytes: int) -> np.ndarray:
     """
     values = elements(raw, element_bytes)
     literal, lengths = runs(values)
-    pieces = -(-lengths // LONGEST)
-    literal = np.repeat(literal, pieces)
+    parts = -(-lengths // LONGEST)
+    literal = np.repeat(literal, parts)
     cut = np.full(literal.size, LONGEST)
-    cut[np.cumsum(pieces) - 1] = lengths - (pieces - 1) * LONGEST
+    cut[np.cumsum(parts) - 1] = lengths - (parts - 1) * LONGEST
     # Every run is its count byte and, if they are literals, its elements; what is no count byte is an element's.
     sizes = 1 + np.where(literal, cut * element_bytes, 0)
     places = np.cumsum(sizes) - sizes

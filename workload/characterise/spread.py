@@ -1,4 +1,4 @@
-"""Work in pieces: on the cores of this machine, or on a Dask cluster that is there already."""
+"""Work split into tasks: on the cores of this machine, or on a Dask cluster that is there already."""
 
 from __future__ import annotations
 

@@ -147,8 +147,8 @@ def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:
                         _flag(content, "leave_raw"), _whole(content, "narrow"))
         predicted = _object(content, "predicted")
         entry = Entry(_whole(content, "raw_bytes"), how.name, how, Predicted(
-            *(_whole(predicted, key) for key in ("packed_bytes", "offload_cycles", "prefetch_cycles")),
-            _number(predicted, "exposed_us")))
+            _whole(predicted, "packed_bytes"), _whole(predicted, "offload_cycles"),
+            _whole(predicted, "prefetch_cycles"), _number(predicted, "exposed_us")))
     except ValueError as error:
         raise ValueError(f"tensor {name}: {error}") from error
     if how.element_bytes not in engine.element_bytes or entry.raw_bytes % how.element_bytes:

@@ -15,7 +15,7 @@ BOUNDS = {Narrowing.BFLOAT16: 2.0 ** -8, Narrowing.FLOAT16: 2.0 ** -11}
 """Largest error of a value by its magnitude, as long as it is within the format's normal values."""
 
 # Values that are compared at once.
-_PIECE = 1 << 20
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,17 @@ def rounding(values: np.ndarray, form: Narrowing | int) -> Rounding:
     flat = values.reshape(-1)
     worst = largest = total = 0.0
     counted = overflows = underflows = nans = infinities = 0
-    for start in range(0, flat.size, _PIECE):
-        piece = np.ascontiguousarray(flat[start:start + _PIECE])
-        back = widen(narrow(piece, form), form).view(np.float32)
-        finite = np.isfinite(piece)
-        before = piece[finite].astype(np.float64)
+    for start in range(0, flat.size, _CHUNK):
+        chunk = np.ascontiguousarray(flat[start:start + _CHUNK])
+        back = widen(narrow(chunk, form), form).view(np.float32)
+        finite = np.isfinite(chunk)
+        before = chunk[finite].astype(np.float64)
         after = back[finite].astype(np.float64)
         filled = before != 0
         kept = np.isfinite(after)
         error = np.abs(after - before)
-        nans += int(np.count_nonzero(np.isnan(piece)))
-        infinities += int(np.count_nonzero(np.isinf(piece)))
+        nans += int(np.count_nonzero(np.isnan(chunk)))
+        infinities += int(np.count_nonzero(np.isinf(chunk)))
         overflows += int(np.count_nonzero(~kept))
         underflows += int(np.count_nonzero(filled & (after == 0)))
         worst = max(worst, float(error[kept].max(initial=0.0)))

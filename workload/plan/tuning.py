@@ -1,14 +1,15 @@
 """Self-tuning: what to do with a tensor in the next iteration, from the counts of its last completions.
 
-The counts tell the share of the elements that are not zero, in whatever way the tensor was moved, and with it about
-what any treatment would take; a treatment that ran tells by how much that was wrong. So a tensor that is left raw shows
-by itself that it has become sparse, and only what the share does not tell has to be tried.
+The counts give the density of the tensor, however it was moved. From the density follows a rough estimate of the cycles
+of every treatment; each time a treatment runs, its measured cycles correct the estimate by a factor. So the controller
+sees from the counts alone that a raw tensor has become sparse, and tries only what the density cannot predict.
 
-Decisions. A treatment that changes the tensor less is taken when its transfers are hidden as well, with a reserve, or
-are no longer; one that changes it more when it saves enough. Either has to be so in several iterations in a row, which
-keeps noise from flapping. As long as transfers are exposed, other zero-value codings are tried now and then, for one
-iteration; one that does not pay is tried half as often the next time, and one that is known to be far worse not again.
-Raw is known without, and what is lossy is never only tried.
+Decisions. The controller changes to a treatment that alters the tensor less if the transfers are then hidden with a
+reserve, or take no longer than now. It changes to one that alters the tensor more if that saves enough time. The
+condition must hold for several iterations in a row, so that noise does not cause changes back and forth. While
+transfers are exposed, the controller sometimes tries another zero-value coding for one iteration. After a trial without
+gain it waits twice as long until the next trial; a treatment known to be far worse is not tried again. Raw needs no
+trial, because its cycles are known, and lossy treatments are never tried.
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ from workload.plan.treatments import Treatment, expected
 
 __all__ = ["Controller", "Counts", "Settings"]
 
-_RAREST = 16    # times as long as at first, at most, until a treatment is tried again
-_NEAR = 10      # times the gain: what is known to lose more is not tried again
-_EQUAL = 0.1    # times the gain: times that differ by less are equal
+_RAREST = 16    # the wait until the next trial grows to at most this many times the period
+_NEAR = 10      # a treatment known to lose more than this many times the gain is not tried again
+_EQUAL = 0.1    # times that differ by less than this share of the gain count as equal
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How willing a controller is.
+    """When a controller changes the treatment.
 
     Parameters
     ----------
     gain
-        What a treatment that changes more has to save, as a share of the transfers' time when left raw.
+        Time that a treatment which alters the tensor more must save, as a share of the time of the raw transfers.
     reserve
-        What of the hidden time has to be left over by one that changes less.
+        Share of the hidden time that must stay unused by a treatment which alters the tensor less.
     patience
-        Iterations in a row in which that is so before it is done.
+        Iterations in a row for which the condition must hold before the controller changes the treatment.
     period
-        Iterations from a change or a trial to the next trial of the same treatment, at first.
+        Iterations from a change or a trial to the next trial of the same treatment, before any doubling.
     """
 
     gain: float = 0.01
@@ -72,8 +73,8 @@ class Counts:
 
 @dataclass
 class _Known:
-    """What is known of a treatment: when to try it the next time, whether it ran, and the factors, there and back, by
-    which its times differed from the rough ones."""
+    """What is known of a treatment: when it is tried next, whether it ran, and its measured cycles over the estimated
+    ones in each direction."""
 
     wait: int
     due: int
@@ -96,7 +97,7 @@ class Controller:
     hidden
         Cycles that computing hides of each transfer.
     settings
-        How willing it is.
+        When it changes the treatment.
 
     Members
     -------

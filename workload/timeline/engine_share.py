@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from golden.results import INLINED
 from workload.json_file import read_json
 
 __all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file", "measured", "presets", "summary"]
@@ -57,7 +58,7 @@ class Measured:
     lanes: int
     beat_bytes: int
     link_beat_bytes: int
-    points: Mapping[str, tuple[tuple[float, float, float], ...]]
+    points: Mapping[str, tuple[tuple[float, float, float], ...]] = field(metadata=INLINED)
 
     def __call__(self, direction: str, balance: float) -> Reached:
         """What it reaches: between two points on the line through them, beyond all as at the last."""
@@ -124,7 +125,7 @@ def from_file(path: str | Path, lanes: int | None = None) -> Measured:
     """
     content = read_json(path)
     try:
-        engines = [_loaded(entry) for entry in summary(content["engine"]).values()]
+        engines = list(summary(content["engine"]).values())
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise ValueError(f"{path} must have a list 'engine' of measured transfers, as cdma bench writes it") from error
     for direction in DIRECTIONS:
@@ -134,7 +135,7 @@ def from_file(path: str | Path, lanes: int | None = None) -> Measured:
     return next((engine for engine in whole if engine.lanes == lanes), whole[0])
 
 
-def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Measured]:
     """Measured transfers as the table has them: by engine, its dimensions and points.
 
     Parameters
@@ -143,18 +144,20 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         As ``cdma bench`` measures them: name, lanes, beat_bytes, link_beat_bytes, direction, raw_bytes, packed_bytes,
         cycles, limit in raw bytes per cycle, and share of the limit that the side which limits was busy.
     """
-    engines: dict[str, dict[str, Any]] = {}
+    sizes: dict[str, tuple[int, int, int]] = {}
     found: dict[tuple[str, str, float], list[Reached]] = defaultdict(list)
     for row in rows:
         name, direction = str(row["name"]), str(row["direction"])
-        engines.setdefault(name, {key: int(row[key]) for key in ("lanes", "beat_bytes", "link_beat_bytes")}
-                           | {way: [] for way in DIRECTIONS})
+        sizes.setdefault(name, (int(row["lanes"]), int(row["beat_bytes"]), int(row["link_beat_bytes"])))
         balance = (row["lanes"] * row["beat_bytes"] * row["packed_bytes"]
                    / (row["link_beat_bytes"] * row["raw_bytes"]))
         start = row["cycles"] - row["raw_bytes"] / (row["limit"] * row["share"])
         # Where memories pause at random, a run may be lucky and pause less than was asked for.
         found[name, direction, balance].append(Reached(min(row["share"], 1.0), max(start, 0.0)))
+    points: dict[str, dict[str, list[tuple[float, float, float]]]] = {
+        name: {way: [] for way in DIRECTIONS} for name in sizes}
     for (name, direction, balance), several in sorted(found.items()):
-        engines[name][direction].append([round(balance, 6), round(min(one.share for one in several), 6),
-                                         round(max(one.start_cycles for one in several), 1)])
-    return engines
+        points[name][direction].append((round(balance, 6), round(min(one.share for one in several), 6),
+                                        round(max(one.start_cycles for one in several), 1)))
+    return {name: Measured(*size, {way: tuple(own) for way, own in points[name].items()})
+            for name, size in sizes.items()}

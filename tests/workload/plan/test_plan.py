@@ -26,6 +26,7 @@ from workload.plan.file import load_plan, plan_file
 from workload.plan.network import plan_network
 from workload.plan.options import Option, Tensor
 from workload.plan.rounding import rounding
+from workload.plan.summary import summary
 from workload.plan.treatments import Treatment, expected, packed, treatments
 from workload.timeline.compute import Compute
 
@@ -218,13 +219,12 @@ def test_steps_of_training_are_planned_as_one_layer(tmp_path: Path) -> None:
     # Totals are those of a step: what always coding exposes is that of the late step, by half.
     assert plan.always.exposed * 1e6 == pytest.approx(2 * (90 - 30) / 2)
     assert plan.always.packed_bytes == 200 and plan.always.transfer * 1e6 == pytest.approx(20 + 90 + 2 * 10)
-    rows = plan.as_dict(1.0)["tensors"]
-    assert [(row["name"], row["arrays"]) for row in rows] == [("conv", ["p000/conv", "p050/conv"]),
-                                                              ("fc", ["p050/fc"])]
+    rows = summary(plan, 1.0).tensors
+    assert [(row.name, row.arrays) for row in rows] == [("conv", ("p000/conv", "p050/conv")), ("fc", ("p050/fc",))]
     # The file has every array, with what is predicted of it alone.
     plan_file(plan, "run.npz", Timing(NARROWING, 12.8), 1.0).write(tmp_path / "plan.json")
     entries = load_plan(tmp_path / "plan.json").tensors
-    assert {name: (entry.how, entry.offload_cycles) for name, entry in entries.items()} == {
+    assert {name: (entry.how, entry.predicted.offload_cycles) for name, entry in entries.items()} == {
         "p000/conv": (LOSSY, 19), "p050/conv": (LOSSY, 30), "p050/fc": (RAW, 10)}
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from golden.results import to_json
 from hdl.config.engine import load_engine
 from workload.timeline.engine_share import DIRECTIONS, constant, from_file, measured, presets, summary
 
@@ -35,7 +36,7 @@ ROWS = [
 
 
 def test_points_by_hand() -> None:
-    assert summary(ROWS) == {"mine": {
+    assert to_json(summary(ROWS)) == {"mine": {
         "lanes": 2, "beat_bytes": 10, "link_beat_bytes": 5,
         "offload": [[0.5, 0.8, 20.0], [2.0, 0.4, 50.0]], "prefetch": [[2.0, 1.0, 10.0]]}}
 
