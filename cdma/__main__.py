@@ -40,7 +40,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes are told in one line, in the form that all errors have."""
+    """Prints mistakes in the call as one line, in the form of all other errors."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         self.exit(2, f"{self.prog.split()[0]}: error: {message} (see '{self.prog} --help')\n")

@@ -28,7 +28,7 @@ With --profile the times of the model's layers are measured instead, by torch.pr
 
 With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is captured
 at five points of its training; --narrow rounds the activations that it keeps. --accuracy trains it with every format
-and several seeds, and tells the accuracies.
+and several seeds, and prints the accuracies.
 
 PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
 capture from within a program."""

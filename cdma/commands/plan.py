@@ -1,4 +1,4 @@
-"""``cdma plan``: what to do with every tensor, so that its transfers stand in the way of computing least."""
+"""``cdma plan``: for every tensor the treatment whose transfers delay computing least."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--batch", type=whole_number, metavar="N",
                         help="samples of a step (default: the network's own)")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms"), default="all",
-                        help="what is swapped: all that backward needs, what convolutions read, as little of none, "
-                        "conv and all as the device allows, or by size (default: all)")
+                        help="what is swapped: all that backward needs; only what convolutions read; dynamic: none, "
+                        "conv or all, the first that fits the device; lms: by size (default: all)")
     parser.add_argument("--least-kb", type=amount, default=1024, metavar="KB", help="lms: smallest tensor that is "
                         "swapped, in 1024 bytes (default: 1024)")
     parser.add_argument("--use", type=share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "

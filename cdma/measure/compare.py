@@ -18,7 +18,7 @@ _ALWAYS = ("target", "library", "tool")
 _NAMES = ("preset", "name", "design", "engine", "core", "codec", "unit", "module", "kind", "dump", "direction",
           "element_bits", "lanes", "beat_bytes", "pipeline", "link_beat_bytes", "latency", "stalls", "density",
           "raw_bytes", "device", "speed", "seed")
-"""What tells rows of a list apart, in the order in which it is tried; none of it is a figure."""
+"""Fields that identify a row of a list, in the order in which they are tried; none is a figure."""
 
 _CYCLES, _PER_CYCLE = "cycles", "per_cycle"
 """Ends of the names of figures in cycles: fewer are better, and more per cycle are better."""
@@ -172,7 +172,7 @@ def _below(tree: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _names(lists: Sequence[list[Any]]) -> list[str]:
-    """Names that tell all rows of each list apart, none that tells no more than those before it."""
+    """The fewest leading names that identify every row of each list."""
     found = [[row for row in rows if isinstance(row, dict)] for rows in lists]
 
     def apart(names: Sequence[str]) -> int:

@@ -35,7 +35,7 @@ def measured_on_fpga(config: EngineConfig, target: str, progress: Progress) -> d
 
 def _verilog(config: EngineConfig, progress: Progress) -> str:
     progress(f"generating {config.name}", 0, 0)
-    # Memories count as macros in either case, and are told from the logic where they are inferred.
+    # Memories count as macros in either case; only inferred ones can be separated from the logic.
     return emit(config.replace(memories="inferred")).text
 
 

@@ -25,7 +25,7 @@ __all__ = ["characterise_page"]
 
 _SHOWN = ("rle", "zlib", "blocks")  # codings in the plots of each array
 _GROUPS = 6  # arrays in a plot at most
-_LONGEST = 512  # zeros of a run from which on a histogram tells runs no longer apart
+_LONGEST = 512  # zeros: longer runs share the last bin of a histogram
 
 
 def characterise_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Sequence[Coded]) -> str:

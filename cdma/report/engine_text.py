@@ -99,7 +99,7 @@ def planned_simulation_text(outcome: dict[str, Any]) -> str:
 
 
 def _planned(row: dict[str, Any]) -> list[str]:
-    """Planned and measured cycles and their difference, there and back."""
+    """Planned and measured cycles of offload and prefetch, and their difference."""
     return [cell for way in ("offload", "prefetch") for cell in (
         count(row["predicted"][f"{way}_cycles"]), count(row[f"{way}_cycles"]),
         "" if row["error"][way] is None else f"{100 * row['error'][way]:+.1f} %")]

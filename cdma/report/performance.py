@@ -15,7 +15,7 @@ _INTRO = """\
 # Performance
 
 `make bench` measures all of this in one run and writes this page; the figures as JSON are in
-[performance.json](performance.json), and `cdma bench --compare` tells what changed between two such files. [Beside its
+[performance.json](performance.json), and `cdma bench --compare` prints what changed between two such files. [Beside its
 peers](peers.md) has the figures of others."""
 
 _SHIPPED = """\

@@ -123,7 +123,7 @@ class Manifest:
         write
             Writes its content.
         step, epoch
-            As they are counted; the epoch is None where nobody told it.
+            As they are counted; the epoch is None if the training did not set it.
         entries
             The arrays by name.
         saved_bytes

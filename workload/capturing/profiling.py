@@ -20,7 +20,7 @@ from workload.timeline.profiles import profile_text
 
 __all__ = ["Profiler", "check_file", "layer_times", "profile"]
 
-# The profiler's library tells of every start and stop, unless told otherwise before it is loaded.
+# The profiler's library logs every start and stop unless this is set before it is loaded.
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 torch = package("torch", "torch")
 
@@ -46,7 +46,7 @@ class Profiler:
     Attributes
     ----------
     epoch
-        Set by what finds epochs; a profile does not tell it.
+        Set by whoever counts epochs; a profile does not use it.
     times
         Milliseconds of forward and backward by layer; None until the steps are done.
     stopped
@@ -241,7 +241,7 @@ def _in_steps(times: dict[str, list[float]], steps: int, layers: Collection[str]
 
 
 def _device(model: Any) -> tuple[str, str | None]:
-    """Type of the device that a model is on, and its name where PyTorch tells one."""
+    """Type of the device that a model is on, and its name where PyTorch knows one."""
     device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
     return device.type, torch.cuda.get_device_name(device) if device.type == "cuda" else None
 

@@ -70,7 +70,7 @@ def bits(tensor: Any) -> Any:
 
 
 class Weights:
-    """Parameters and buffers of a model, to be told from activations."""
+    """Parameters and buffers of a model, which are no activations."""
 
     def __init__(self, model: Any) -> None:
         self._model = model

@@ -84,7 +84,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a dump: its name, the layer and step of training that the name tells, and its figures.
+    """An array of a dump: its name, the layer and step of training in the name, and its figures.
 
     Arrays of one layer differ in their steps. ``variants[0]`` is the array as it is stored.
     """
@@ -167,10 +167,10 @@ def characterise_array(array: np.ndarray, name: str = "array", *, layout: str = 
     array
         Any shape; numbers.
     name
-        Its name, of which ``p020/conv1`` tells that 20 % of the training were done, ``step100/...`` and ``epoch3/...``
+        Its name, of which ``p020/conv1`` is at 20 % of the training, ``step100/...`` and ``epoch3/...`` have
         the step and epoch.
     prefix
-        What stands before the name where there are several dumps; a step may be told there as well.
+        What stands before the name where there are several dumps; it may have the step instead.
     """
     title = f"{prefix}:{name}" if prefix else name
     layer, step, unit = training_step(name, prefix)
@@ -194,7 +194,7 @@ def in_all(arrays: Iterable[Array]) -> list[Coded]:
 
 @dataclass(frozen=True)
 class _Task:
-    """An array to measure, as it is told to a worker."""
+    """An array to measure, as a worker gets it."""
 
     file: Path
     name: str

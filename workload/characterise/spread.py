@@ -73,7 +73,7 @@ def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address
     ------
     ValueError
         If Dask is not installed, there is no scheduler at the address or it has no workers, the workers end early, or
-        one of them raises a ValueError, whose words are told.
+        one of them raises a ValueError, which is raised again here.
     """
     distributed = package("distributed", "cluster")
     with _quiet():

@@ -1,4 +1,4 @@
-"""Layer and step of training, as the names of a dump's arrays tell them."""
+"""Layer and step of training, read from the names of a dump's arrays."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _UNITS = {"p": "% of training", "step": "step", "epoch": "epoch"}
 
 
 def training_step(name: str, prefix: str = "") -> tuple[str, int | None, str | None]:
-    """Layer, step and unit of the step; the latter two None where neither name nor prefix tells a step.
+    """Layer, step and unit of the step; the latter two None where neither name nor prefix has a step.
 
     Parameters
     ----------
     name
-        Of the array: ``p020/conv1`` tells that 20 % of the training were done, ``step100/...`` and ``epoch3/...`` the
+        Of the array: ``p020/conv1`` is at 20 % of the training, ``step100/...`` and ``epoch3/...`` have the
         step and epoch.
     prefix
-        What stands before the name where there are several dumps; a step may be told there as well.
+        What stands before the name where there are several dumps; it may have the step instead.
     """
     step = _STEP.fullmatch(name)
     if step and step["layer"]:

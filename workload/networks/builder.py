@@ -38,7 +38,7 @@ class Builder:
 
     def conv(self, name: str, channels: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1,
              bias: bool = True, relu: bool = True, after: str | None = None) -> str:
-        """A convolution of square kernels, with a ReLU in place behind it unless told otherwise."""
+        """A convolution of square kernels, followed by a ReLU in place unless ``relu`` is false."""
         source, (inputs, height, width) = self._maps(name, after)
         _check_sizes(name, channels=channels, kernel=kernel, stride=stride, groups=groups)
         if inputs % groups or channels % groups:
@@ -50,12 +50,12 @@ class Builder:
         return self.relu(f"{name}/relu") if relu else name
 
     def fc(self, name: str, features: int, bias: bool = True, relu: bool = True, after: str | None = None) -> str:
-        """A fully connected layer over the whole flattened sample, with a ReLU in place unless told otherwise."""
+        """A fully connected layer over the flattened sample, followed by a ReLU in place unless ``relu`` is false."""
         source = self._source(after)
         return self._linear(name, source, math.prod(self._shapes[source]), features, (features,), bias, relu)
 
     def linear(self, name: str, features: int, bias: bool = True, relu: bool = False, after: str | None = None) -> str:
-        """A fully connected layer over the last axis alone, as transformers have it; without a ReLU unless told so."""
+        """A fully connected layer over the last axis, as in transformers; a ReLU follows only if ``relu`` is true."""
         source = self._source(after)
         *places, inputs = self._shapes[source]
         return self._linear(name, source, inputs, features, (*places, features), bias, relu)

@@ -4,8 +4,8 @@ A dump of a training has a layer's tensor at several steps. They are planned as 
 the next step, which is not in the dump, gets the same treatment.
 
 Of those that are equal, the one that changes the tensor least: raw, then zero-value coding in elements of its own size,
-then in other elements, then rounded, the smaller error first, and of equal errors raw first. What is lossy needs leave,
-and what makes infinity of a finite value is out of the question.
+then in other elements, then rounded, the smaller error first, and of equal errors raw first. Lossy treatments must be
+allowed, and one that turns a finite value into infinity is never chosen.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ALIKE = 512
 
 @dataclass(frozen=True)
 class Choice:
-    """A tensor, what is done with it, and the seconds, there and back, that computing does not hide then.
+    """A tensor, its treatment, and the seconds of offload and prefetch that computing does not hide.
 
     Parameters
     ----------

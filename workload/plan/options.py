@@ -43,7 +43,7 @@ class Option:
         return self.offload_cycles + self.prefetch_cycles
 
     def exposed(self, hidden_cycles: float) -> float:
-        """Cycles, there and back, beyond those that computing hides of each."""
+        """Cycles of offload and prefetch beyond those that computing hides of each."""
         return max(0.0, self.offload_cycles - hidden_cycles) + max(0.0, self.prefetch_cycles - hidden_cycles)
 
 

@@ -172,7 +172,7 @@ def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
     Raises
     ------
     ValueError
-        If there are too few iterations, a name tells no step, or a layer has no two steps or several sizes.
+        If there are too few iterations, a name has no step, or a layer has no two steps or several sizes.
     """
     if iterations < 2:
         raise ValueError(f"a training run has 2 iterations or more, not {iterations}")
@@ -180,7 +180,7 @@ def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
     for tensor in tensors:
         layer, step, _ = titled_step(tensor.name)
         if step is None:
-            raise ValueError(f"{tensor.name} tells no step of training: arrays must be named p020/conv1, step100/conv1 "
+            raise ValueError(f"{tensor.name} names no step of training: arrays must be named p020/conv1, step100/conv1 "
                              f"or epoch3/conv1")
         layers.setdefault(layer, {})[step] = tensor
     last = max(step for steps in layers.values() for step in steps)

@@ -245,7 +245,7 @@ def _heading(title: str, letters: int) -> tuple[str, float]:
 
 
 def _cut(name: str, letters: int) -> str:
-    """A name with its middle left out where it is too long: begin and end tell most."""
+    """A name with its middle left out where it is too long: its beginning and end say most."""
     return name if len(name) <= letters else f"{name[:letters // 2 - 1]}…{name[-(letters - letters // 2):]}"
 
 

@@ -151,7 +151,7 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["dump.npz", "--engine", "tiny", "--set", "lanes=0"], "lanes must be 1 to 16"),
     (["dump.npz", "--engine", "compressor"], "is a core, no engine"),
     (["dump.npz", "--picture", "x.svg"], "--picture is for training runs: give --tune"),
-    (["dump.npz", "--tune"], "sparse tells no step of training"),
+    (["dump.npz", "--tune"], "sparse names no step of training"),
     (["vgg16", "--tune"], "vgg16 is one"),
     (["--tune", "-o", "plan.json"], "leave --tune or --output out"),
     (["--tune", "--iterations", "1"], "must be a whole number from 2 to 1000000, not 1"),

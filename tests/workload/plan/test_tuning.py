@@ -216,7 +216,7 @@ def test_lossy_beside_always_lossy() -> None:
 
 
 @pytest.mark.parametrize(("names", "iterations", "says"), [
-    (["p000/a"], 10, "one step of training alone"), (["a", "b"], 10, "a tells no step"),
+    (["p000/a"], 10, "one step of training alone"), (["a", "b"], 10, "a names no step"),
     (["p000/a", "p100/a"], 1, "2 iterations or more")])
 def test_runs_that_are_none(names: list[str], iterations: int, says: str) -> None:
     with pytest.raises(ValueError, match=says):
