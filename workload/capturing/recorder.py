@@ -92,7 +92,7 @@ class Recorder:
                        f"bytes in all, {self._total:,} are written")
             return
         if not now.arrays:
-            self.manifest.note("no array was captured of some steps: none of theirs is chosen and large enough")
+            self.manifest.note("some steps have no array in the dump: none of theirs was both chosen and large enough")
             return
         suffix, write = writer({f"{prefix(step)}/{name}": tensor for name, (tensor, _) in now.arrays.items()},
                                self._settings.form)

@@ -73,7 +73,7 @@ def test_profile(tmp_path: Path) -> None:
     assert (second.forward, second.backward) == pytest.approx((3e-3, 4e-3))
     with pytest.raises(ValueError, match="no times of pool"):
         profiled(plan(), {"conv": (1.0, 1.0)})
-    with pytest.raises(ValueError, match="has fc, which two has not"):
+    with pytest.raises(ValueError, match="has fc, which are no layers of two"):
         profiled(plan(), {"fc": (1.0, 1.0)})
 
 
