@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
 from amaranth.hdl import Fragment, Value, ValueCastable
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
@@ -20,13 +17,12 @@ from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from hdl.engine.engine import Engine
 from hdl.generate.axis import AxiStreamCore
+from hdl.generate.backend import verilog_text
 
 __all__ = ["WAIVERS", "Verilog", "emit"]
 
 WAIVERS = Path(__file__).parent / "waivers.vlt"
 """Lint rules that generated Verilog cannot keep, waived one by one with reasons."""
-
-_EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -68,8 +64,7 @@ class Verilog:
 def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
     """Generates the Verilog of a core or an engine.
 
-    The text depends on the configuration and the tool versions alone: no path, no date, and always the Yosys that the
-    project pins.
+    The text depends on the configuration and the tool versions alone; see :func:`hdl.generate.backend.verilog_text`.
 
     Parameters
     ----------
@@ -83,7 +78,6 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     Verilog
         Text, ports and facts, and the wrapper of the memories where they are wrapped.
     """
-    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
@@ -92,9 +86,7 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     design = Fragment.get(top, SramWrapping(config.name) if wrapped else None)
     if progress is not None:
         progress(f"converting {config.name} to Verilog", 0, 0)
-    text = verilog.convert(design, name=config.name, ports=ports, emit_src=False, strip_internal_attrs=True)
-    # Signals without bits are declared, backwards and as two bits, and never used.
-    text = _EMPTY.sub("", text)
+    text = verilog_text(design, config.name, ports)
     facts = [{"name": name, "direction": direction.value, "width": len(value)}
              for name, (value, direction) in ports.items()]
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)

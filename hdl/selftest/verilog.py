@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from amaranth.back import verilog
-
+from hdl.generate.backend import verilog_text
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.selftest import Selftest
 
@@ -14,6 +11,4 @@ __all__ = ["selftest_verilog"]
 
 def selftest_verilog(config: SelftestConfig, lines: bytes, clock_hz: int) -> str:
     """The self-test for a simulator: ports ``clk``, ``rst`` and those of :class:`~hdl.selftest.selftest.Selftest`."""
-    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    return verilog.convert(Selftest(config, lines, clock_hz), name=config.name, emit_src=False,
-                           strip_internal_attrs=True)
+    return verilog_text(Selftest(config, lines, clock_hz), config.name)

@@ -69,7 +69,8 @@ class Build:
     waves: bool
 
 
-def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: bool = False) -> Build:
+def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: bool = False,
+          options: Sequence[str] = ()) -> Build:
     """Compile Verilog, or find it compiled.
 
     Parameters
@@ -80,6 +81,8 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
         Folder that holds all builds; made when missing, safe to delete at any time that nothing runs.
     waves
         Whether runs may record waves; such a build is slower.
+    options
+        More options of the simulator's compiler, for instance ``-g2005`` of Icarus.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
         If it does not compile; the message ends with the errors that the simulator named.
     """
     tools.require(simulator)
-    options = list(_OPTIONS[simulator])
+    options = [*_OPTIONS[simulator], *options]
     if waves and simulator == "verilator" and tools.wave_format(simulator) == "fst":
         options.append("--trace-fst")
     key = [verilog, top, tools.version(simulator), cocotb.__version__, options, waves,

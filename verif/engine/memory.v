@@ -485,8 +485,9 @@ module cdma_memory_port #(
     wire [63:0] ar_first = 64'd0 | araddr, ar_last = ((ar_first >> BEAT_BITS) + arlen << BEAT_BITS) + BEAT_BYTES - 1;
     wire [63:0] aw_first = 64'd0 | awaddr, aw_last = ((aw_first >> BEAT_BITS) + awlen << BEAT_BITS) + BEAT_BYTES - 1;
     reg [RULES-1:0] broken, now;
+    integer place;
     reg ar_waited, aw_waited, w_waited, was_reset;
-    reg alive;                          // there was a reset: before, nothing means anything
+    reg alive;                          // there was a reset of two cycles or more: before, nothing means anything
     reg [ADDRESS_BITS+13:0] ar_before, aw_before;
     reg [9*BEAT_BYTES:0] w_before;
     wire [ADDRESS_BITS+13:0] ar_now = {araddr, arid, arlen, arsize, arburst};
@@ -495,6 +496,7 @@ module cdma_memory_port #(
     initial begin
         broken = 0;
         alive = 0;
+        was_reset = 0;
     end
 
     function foreign;       // whether a burst touches a block of another port
@@ -506,9 +508,9 @@ module cdma_memory_port #(
 
     always @(posedge aclk) begin
         now = 0;
-        now[RULE_AR_HELD] = ar_waited && (!arvalid || ar_now != ar_before);
-        now[RULE_AW_HELD] = aw_waited && (!awvalid || aw_now != aw_before);
-        now[RULE_W_HELD] = w_waited && (!wvalid || w_now != w_before);
+        now[RULE_AR_HELD] = ar_waited && (!arvalid || ar_now !== ar_before);
+        now[RULE_AW_HELD] = aw_waited && (!awvalid || aw_now !== aw_before);
+        now[RULE_W_HELD] = w_waited && (!wvalid || w_now !== w_before);
         if (arvalid && arready) begin
             now[RULE_AR_SIZE] = arsize != BEAT_BITS || arburst != 1;
             now[RULE_AR_PAGE] = ar_first[63:12] != ar_last[63:12];
@@ -528,13 +530,16 @@ module cdma_memory_port #(
         now[RULE_KNOWN] = (^{arvalid, awvalid, wvalid, rready, bready}) === 1'bx
                           || (arvalid && (^ar_now) === 1'bx) || (awvalid && (^aw_now) === 1'bx)
                           || (wvalid && (^{wstrb, wlast}) === 1'bx);
+        for (place = 0; place < BEAT_BYTES; place = place + 1)
+            if (wvalid && wstrb[place] && (^wdata[8*place +: 8]) === 1'bx) now[RULE_KNOWN] = 1;
         // A synchronous reset is seen one clock edge later.
         if (!aresetn || was_reset || !alive) begin
             now = 0;
             now[RULE_RESET] = alive && was_reset && !aresetn && (arvalid || awvalid || wvalid);
         end
         was_reset <= !aresetn;
-        if (!aresetn) alive <= 1;
+        // A simulator may run the first clock edge before the reset has reached the master.
+        if (!aresetn && was_reset) alive <= 1;
         ar_waited <= aresetn && arvalid && !arready;
         aw_waited <= aresetn && awvalid && !awready;
         w_waited <= aresetn && wvalid && !wready;

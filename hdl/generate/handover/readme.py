@@ -10,7 +10,7 @@ __all__ = ["readme"]
 _FILES = """\
 | file | what it is for |
 |---|---|
-| `{name}.v` | the engine |{sram}
+| `{name}.v` | the engine: Verilog-2005 without initial values, tried in Verilator and Icarus Verilog |{sram}
 | `{name}.json` | resolved configuration, ports, register map, tool versions |
 | `{name}.vlt` | lint waivers, each with its reason |
 | `{name}_regs.h` | offsets, masks and status codes for C |

@@ -1,5 +1,6 @@
 """The Verilog of the self-test is clean, and the same every time."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,12 @@ def test_verilator_has_nothing_to_say(bits: tuple[int, ...], tmp_path: Path) -> 
 
 def test_the_same_configuration_gives_the_same_text() -> None:
     assert _text((32,)) == _text((32,))
+
+
+def test_only_the_words_of_roms_have_initial_values() -> None:
+    text = _text((32,))
+    blocks = re.findall(r"^  initial begin\n(.*?)^  end\n", text, re.DOTALL | re.MULTILINE)
+    # The texts of the messages, and the lines of the dump for the sender and for the checker.
+    assert len(blocks) == text.count("initial") == 3
+    assert all(re.fullmatch(r"(    \w+\[\d+\] = \d+'h[0-9a-f]+;\n)+", block) for block in blocks)
+    assert not re.findall(r"^ *reg\b[^;]*=.*", text, re.MULTILINE)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hdl.config.core import load, preset_names
-from verif.common import tools
+from hdl.generate.verilog import emit
+from tests.verif.conftest import Bench
+from verif.common import runner, tools
+from verif.common.power_up import random_registers
 
 # Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
 _RUNS = [(preset, "verilator", 1.0) for preset in preset_names()]
@@ -16,6 +21,16 @@ _RUNS += [(preset, "icarus", 0.1) for preset in ("paper_compressor", "paper_deco
 def test_preset(preset: str, simulator: str, share: float, bench) -> None:
     config = load(preset)
     bench(config, f"verif.core.benches.{config.core}", simulator=simulator, share=share)
+
+
+@pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
+@pytest.mark.parametrize("preset", ["paper_compressor", "paper_decompressor"])
+def test_random_registers_under_the_rules_of_verilog(preset: str, run_bench: Bench, build_dir: Path, seed: int) -> None:
+    # The runs above start with unknown registers, under the rules of SystemVerilog.
+    config = load(preset)
+    text = random_registers(emit(config).text, seed)
+    built = runner.build(text, config.name, simulator="icarus", build_dir=build_dir, options=["-g2005"])
+    run_bench(built, f"verif.core.benches.{config.core}", config=config.as_dict(), share=0.02)
 
 
 @pytest.mark.parametrize("core", ["compressor", "decompressor"])

@@ -1,0 +1,68 @@
+"""Writes Verilog-2005 that every simulator and every synthesis tool reads alike."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from amaranth._toolchain.yosys import find_yosys
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment, Value
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import wiring
+
+__all__ = ["verilog_text"]
+
+_SCRIPT = (
+    # A memory that is written starts without contents; only a ROM keeps its words.
+    "delete t:$memwr_v2 %m t:$meminit_v2 %i",
+    # Processes become multiplexers.
+    "proc -norom",
+    "memory_collect",
+    # Registers start without a value.
+    "attrmap -remove init",
+    *(f"attrmap {where} -remove {name}" for where in ("", "-modattr")
+      for name in ("full_case", "generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")),
+    "write_verilog",
+)
+_EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
+
+
+def verilog_text(top: wiring.Component | Fragment, name: str,
+                 ports: Mapping[str, tuple[Value, PortDirection]] | None = None) -> str:
+    """The Verilog of a design: registers, memories and continuous assignments.
+
+    Amaranth's own writer gives registers initial values and puts logic into ``always @*``. Neither means the same
+    everywhere. An ``always @*`` runs when an input changes, but a register that starts with its reset value does not
+    change in the reset, so in an event-driven simulator under the rules of SystemVerilog the logic behind it never
+    runs and stays X. A continuous assignment is evaluated at time 0 by every simulator, and without initial values a
+    simulation shows what depends on more than the reset. ROMs keep their words.
+
+    The text depends on the design and the tool versions alone: no path, no date, and always the Yosys that the project
+    pins.
+
+    Parameters
+    ----------
+    top : wiring.Component or Fragment
+        The design.
+    name : str
+        Name of the top module.
+    ports : mapping, optional
+        The top's ports by name: value and direction. When not given, the members of a component by Amaranth's names,
+        and ``clk`` and ``rst``.
+
+    Returns
+    -------
+    str
+        Verilog-2005, all modules.
+
+    Source: IEEE 1364-2005, 5.6.1 (continuous assignments are evaluated at time zero); IEEE 1800-2012, 6.8 (initial
+    values of variables are set before any process starts, without an event).
+    """
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
+    script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
+    text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
+    # Signals without bits are declared, backwards and as two bits, and never used.
+    return _EMPTY.sub("", text)

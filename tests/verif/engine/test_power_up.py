@@ -1,0 +1,38 @@
+"""A whole engine from power-up in every simulator that is installed, under the rules of both standards of Verilog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hdl.config.engine import EngineConfig, load_engine
+from tests.verif.conftest import Bench
+from verif.common import runner, tools
+from verif.common.power_up import random_registers
+from verif.engine.build import engine_text
+from verif.engine.top import IMAGE_BYTES, top, top_name
+
+_BENCH = "verif.engine.benches.power_up"
+
+
+def _run(config: EngineConfig, text: str, simulator: str, options: tuple[str, ...], build_dir: Path,
+         run_bench: Bench) -> list[dict[str, Any]]:
+    built = runner.build(top(text, config), top_name(config), simulator=simulator, build_dir=build_dir, options=options)
+    return run_bench(built, _BENCH, config=config.as_dict(), image_bytes=IMAGE_BYTES)["completions"]
+
+
+@pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
+@pytest.mark.parametrize("registers", ["unknown", "random"])
+@pytest.mark.parametrize("standard", ["2005", "2012"])
+def test_tiny_in_icarus(standard: str, registers: str, run_bench: Bench, build_dir: Path, seed: int) -> None:
+    config = load_engine("tiny")
+    text = engine_text(config, build_dir)
+    expected = _run(config, text, "verilator", (), build_dir, run_bench)
+    assert [completion["status"] for completion in expected] == 6 * [0]
+    # The memories beside the engine count ones with a function of SystemVerilog.
+    options = (f"-g{standard}", "-mv2009")
+    start = random_registers(text, seed) if registers == "random" else text
+    # The same in every cycle: completions tell how many each transfer took.
+    assert _run(config, start, "icarus", options, build_dir, run_bench) == expected
