@@ -8,6 +8,7 @@ import cocotb
 import numpy as np
 
 from verif.common.stream import Packet
+from verif.common.tensors import corners
 from verif.core import stimulus
 from verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
 
@@ -18,7 +19,7 @@ async def corner_cases(dut: Any) -> None:
     bench = await ready(dut)
     seed = int(generator().integers(1 << 30))
     await across_stalls(bench, [packet for size in bench.config.element_bytes
-                                for packet in stimulus.corners(size, bench.config.beat_bytes, seed)])
+                                for packet in corners(size, bench.config.beat_bytes, seed)])
 
 
 @cocotb.test()

@@ -9,6 +9,7 @@ import numpy as np
 
 from hdl.codec.packets import ErrorCode
 from verif.common.stream import Packet
+from verif.common.tensors import corners, random_raw
 from verif.core import stimulus
 from verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
 
@@ -19,7 +20,7 @@ async def corner_cases(dut: Any) -> None:
     bench = await ready(dut)
     seed = int(generator().integers(1 << 30))
     await across_stalls(bench, [stimulus.packed(packet) for size in bench.config.element_bytes
-                                for packet in stimulus.corners(size, bench.config.beat_bytes, seed)])
+                                for packet in corners(size, bench.config.beat_bytes, seed)])
 
 
 @cocotb.test()
@@ -71,7 +72,7 @@ async def every_error_code(dut: Any) -> None:
     bench = await ready(dut)
     for size in bench.config.element_bytes:
         for lines in (0, 1, 3):
-            before = stimulus.random_raw(np.random.default_rng(lines), lines * 128 // size, size, 0.4)
+            before = random_raw(np.random.default_rng(lines), lines * 128 // size, size, 0.4)
             good = stimulus.packed(Packet(before, size)).data
             tag_bytes = 16 // size
             tag, element = np.full(tag_bytes, 0xFF, np.uint8), np.ones(size, np.uint8)

@@ -18,6 +18,7 @@ from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStream
 from golden.codec import lines as zvc
 from hdl.config.core import CoreConfig
 from verif.common import job
+from verif.common.tensors import corners
 from verif.core import stimulus
 from verif.core.benches.common import generator
 
@@ -27,7 +28,7 @@ def _tensors(config: CoreConfig) -> list[tuple[int, np.ndarray]]:
     sizes, seed = config.element_bytes, int(generator().integers(1 << 30))
     packets = stimulus.random_packets(generator(), sizes, 60)
     for size in sizes:
-        packets += stimulus.corners(size, config.beat_bytes, seed)
+        packets += corners(size, config.beat_bytes, seed)
     return [(packet.element_bytes, packet.data) for packet in packets if packet.data.size]
 
 
