@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import sys
-from html import escape
 from pathlib import Path
 
 from cdma.console.output import count, fixed
 from cdma.console.progress import Progress
 from cdma.report.characterise_page import characterise_page
-from cdma.report.html import document, html_table
-from cdma.report.plots.inline import bars, legend
+from cdma.report.page import Page, Section
+from cdma.report.parts import Bars, Table
 from cdma.report.results_page import results_page
 from golden.results import to_json
 from workload.characterise.arrays import Coded, characterise, in_all
@@ -28,7 +27,7 @@ _CODINGS = {"blocks": "block stream", "zlib": "zlib", "rle": "RLE"}
 def build(folder: Path) -> list[Path]:
     """Write all pages into a folder, which is made where there is none; the index comes first."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages: dict[str, str] = {}
+    pages: dict[str, Page] = {}
     sums: dict[str, list[Coded]] = {}
     with Progress() as progress:
         for name, path in shipped_dumps().items():
@@ -36,34 +35,33 @@ def build(folder: Path) -> list[Path]:
             sums[name] = in_all(arrays)
             pages[f"{name}.html"] = characterise_page([path.name], arrays, sums[name])
         gains = results_page(to_json(results(progress)))
-    pages = {"index.html": _index(gains.title, sums), "results.html": gains.html(), **pages}
-    for name, text in pages.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    pages = {"index.html": _index(gains.title, sums), "results.html": gains, **pages}
+    for name, page in pages.items():
+        (folder / name).write_text(page.html(), encoding="utf-8")
     return [folder / name for name in pages]
 
 
-def _index(gains: str, sums: dict[str, list[Coded]]) -> str:
-    head = ["dump", "blocks", "zlib", "RLE", "bound", "density", "raw bytes"]
+def _index(gains: str, sums: dict[str, list[Coded]]) -> Page:
     stored = {name: totals[0] for name, totals in sums.items()}
-    rows = [[name, *(fixed(whole.ratio(coding), 2) for coding in _CODINGS), fixed(whole.bound("blocks"), 2),
-             fixed(whole.density.density, 3), count(whole.raw_bytes)] for name, whole in stored.items()]
-    chart = bars("ratio", {name: [whole.ratio(coding) for coding in _CODINGS] for name, whole in stored.items()},
-                 {name: whole.bound("blocks") for name, whole in stored.items()})
-
-    def inline(text: str) -> str:
-        return f'<a href="{escape(text)}.html">{escape(text)}</a>' if text in stored else escape(text)
-
-    return document(_TITLE, (
-        f"<h1>{_TITLE}</h1><p>Two questions: how small activations become, and how much faster a training step is that "
-        "moves them over a slow link. The answers come from the dumps that ship with the project.</p>"
-        f'<h2>Time</h2><p><a href="results.html">{escape(gains)}</a>: training steps that swap their activations, '
-        "without and with the engine, network by network, beside the paper's figures.</p>"
-        "<h2>Size</h2><p>Raw bytes over packed bytes, all arrays of a dump together, as stored: the block stream that "
-        "the engine writes, and zlib and run-length coding (RLE), the paper's baselines. No coder that keeps non-zero "
-        "values as they are passes the bound, unless zeros cluster.</p>"
-        f'{legend([*_CODINGS.values()], "bound of mask coding")}<div class="plots"><figure>{chart}</figure></div>'
-        "<p>The page of a dump has densities layer by layer and, where it has steps, over training, ratios by coding, "
-        f"layout and format, runs of zeros, and clustering.</p>{html_table(head, rows, inline=inline)}"))
+    rows = [[f"[{name}]({name}.html)", *(fixed(whole.ratio(coding), 2) for coding in _CODINGS),
+             fixed(whole.bound("blocks"), 2), fixed(whole.density.density, 3), count(whole.raw_bytes)]
+            for name, whole in stored.items()]
+    return Page(_TITLE, [
+        Section("", [("Two questions: how small activations become, and how much faster a training step is that moves "
+                     "them over a slow link. The answers come from the dumps that ship with the project.")]),
+        Section("Time", [(f"[{gains}](results.html): training steps that swap their activations, without and with the "
+                         "engine, network by network, beside the paper's figures.")]),
+        Section("Size", [
+            ("Raw bytes over packed bytes, all arrays of a dump together, as stored: the block stream that the engine "
+            "writes, and zlib and run-length coding (RLE), the paper's baselines. No coder that keeps non-zero values "
+            "as they are passes the bound, unless zeros cluster."),
+            Bars("ratio", list(_CODINGS.values()),
+                 {name: [whole.ratio(coding) for coding in _CODINGS] for name, whole in stored.items()},
+                 {name: whole.bound("blocks") for name, whole in stored.items()}, "bound of mask coding",
+                 caption=False),
+            ("The page of a dump has densities layer by layer and, where it has steps, over training, ratios "
+            "by coding, layout and format, runs of zeros, and clustering."),
+            Table(["dump", "blocks", "zlib", "RLE", "bound", "density", "raw bytes"], rows)])])
 
 
 def main() -> int:

@@ -8,7 +8,8 @@ from typing import Any
 __all__ = ["package"]
 
 # What a package is called where it is not named as it is imported.
-_NAMES = {"torch": "PyTorch", "sklearn": "scikit-learn", "distributed": "Dask's distributed"}
+_NAMES = {"torch": "PyTorch", "sklearn": "scikit-learn", "distributed": "Dask's distributed",
+          "jinja2": "Jinja2"}
 
 
 def package(module: str, extra: str) -> Any:

@@ -71,6 +71,7 @@ def _shape(text: str) -> tuple[int, ...]:
 def run(call: argparse.Namespace) -> int:
     """Measure and print."""
     from cdma.report.characterise_page import characterise_page
+    from cdma.report.plots.drawing import require_extra
     from workload.characterise.arrays import characterise, in_all
     from workload.data import shipped
 
@@ -81,6 +82,8 @@ def run(call: argparse.Namespace) -> int:
     paths = [Path(path) for path in call.dumps] or [shipped()]
     if call.report is not None and any(Path(call.report).absolute() == path.absolute() for path in paths):
         raise ValueError(f"{call.report} is a dump: give the report a name of its own")
+    if call.report is not None:
+        require_extra()
     with Progress() as progress:
         arrays = characterise(paths, call.array, layout=call.layout,
                               form=None if call.narrow == "none" else call.narrow, dtype=call.dtype,
@@ -88,7 +91,8 @@ def run(call: argparse.Namespace) -> int:
                               scheduler=call.scheduler, progress=progress)
     totals = in_all(arrays)
     if call.report is not None:
-        Path(call.report).write_text(characterise_page([path.name for path in paths], arrays, totals), encoding="utf-8")
+        page = characterise_page([path.name for path in paths], arrays, totals)
+        Path(call.report).write_text(page.html(), encoding="utf-8")
     if call.json:
         print_json({"dumps": [str(path) for path in paths], "layout": call.layout,
                     "narrow": None if call.narrow == "none" else call.narrow,

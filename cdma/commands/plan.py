@@ -133,6 +133,7 @@ def run(call: argparse.Namespace) -> int:
 
 def _tune(call: argparse.Namespace, timing: Timing) -> int:
     """Replay a training run, and print a row per rule and tensor."""
+    from cdma.report.plots.drawing import require_extra
     from cdma.report.plots.tuning import picture
     from workload.data import DIGITS
     from workload.plan.tuning_replay import replay, tracks
@@ -141,6 +142,8 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
     if _is_network(call.sources):
         raise ValueError(f"--tune replays dumps of a training run, not networks: {call.sources[0]} is one")
+    if call.picture:
+        require_extra()
     source = _source(call, "the shipped training run")
     with Progress() as progress:
         tensors = _tensors(call, call.sources or [str(DIGITS)], timing, progress)

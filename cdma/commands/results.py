@@ -9,6 +9,7 @@ from typing import Any
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from cdma.report.plots.drawing import require_extra
 from cdma.report.results_page import results_page
 from golden.results import to_json
 
@@ -45,6 +46,8 @@ def run(call: argparse.Namespace) -> int:
     for path in paths:
         if not path.absolute().parent.is_dir():
             raise ValueError(f"{path.parent} is no folder: the page goes into a folder that is there")
+    if call.report is not None:
+        require_extra()
     with Progress() as progress:
         figures = to_json(results(progress))
     page = results_page(figures)

@@ -12,6 +12,7 @@ from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
 from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
+from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 from golden.results import to_json
 
@@ -89,6 +90,8 @@ def run(call: argparse.Namespace) -> int:
         lists = _lists()
         print_json(lists) if call.json else print(lists_text(lists))
         return 0
+    if call.gantt:
+        require_extra()
     with Progress() as progress:
         if call.paper:
             outcome = _paper(call, progress)

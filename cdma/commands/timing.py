@@ -18,6 +18,7 @@ from cdma.console.options import (
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
+from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
 
@@ -96,6 +97,8 @@ def run(call: argparse.Namespace) -> int:
 
     _check(call)
     if call.sweep:
+        if call.plot:
+            require_extra()
         with Progress() as progress:
             sweep = swept(call.liberty, call.recipe, progress)
         if call.plot:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from math import ceil
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
-from cdma.report.characterise_tables import (
-    CODINGS,
-    array_table,
-    over_steps,
-    step_label,
-    total_table,
-    training,
-)
-from cdma.report.html import document, html_table
+from cdma.report.characterise_tables import CODINGS, array_table, over_steps, step_label, total_table, training
+from cdma.report.page import Page, Section
+from cdma.report.parts import Bars, Histograms, Lines, Part, Stems, Table, Tiles
 
 if TYPE_CHECKING:
     from workload.characterise.arrays import Array, Coded
@@ -24,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["characterise_page"]
 
 _SHOWN = ("rle", "zlib", "blocks")  # codings in the plots of each array
-_GROUPS = 6  # arrays in a plot at most
 _LONGEST = 512  # zeros: longer runs share the last bin of a histogram
+_BOUND = "bound of mask coding"
 
 
-def characterise_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Sequence[Coded]) -> str:
+def characterise_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Sequence[Coded]) -> Page:
     """The page.
 
     Parameters
@@ -39,74 +31,79 @@ def characterise_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Seq
         What :func:`workload.characterise.arrays.characterise` and :func:`workload.characterise.arrays.in_all` give.
     """
     last = list({array.layer: array for array in sorted(arrays, key=lambda array: array.step or 0)}.values())
-    plots = (_steps(arrays), _totals(totals), _ratios(last), _runs(arrays, last), _clustering(last))
-    body = [*_head(dumps, arrays, totals[0]), *_density(arrays), *map(_kept, plots), *_tables(arrays, totals)]
-    return document(f"{', '.join(dumps)}: what compression would gain", "\n".join(body))
+    sections = [*_density(arrays), *_steps(arrays), _totals(totals), _ratios(last), *_runs(arrays, last),
+                *_clustering(last), *_tables(arrays, totals)]
+    return Page(f"{', '.join(dumps)}: what compression would gain",
+                [_head(dumps, arrays, totals[0]), *sections], "What compression would gain")
 
 
-def _kept(parts: Iterator[str]) -> str:
-    """Heading, words, legend and plots, which print does not part where a page has room for them."""
-    return f'<section class="kept">{"".join(parts)}</section>'
-
-
-def _head(dumps: Sequence[str], arrays: Sequence[Array], whole: Coded) -> Iterator[str]:
+def _head(dumps: Sequence[str], arrays: Sequence[Array], whole: Coded) -> Section:
     tiles = {"arrays": count(len(arrays)), "raw bytes": count(whole.raw_bytes),
              "density": fixed(whole.density.density, 3), "ratio, block stream": fixed(whole.ratio("blocks"), 2),
-             "ratio, zlib": fixed(whole.ratio("zlib"), 2), "bound of mask coding": fixed(whole.bound("blocks"), 2)}
-    yield "<h1>What compression would gain</h1>"
-    yield f"<p>{escape(', '.join(dumps))}: {escape(whole.format)} values, stored as {whole.layout}.</p>"
-    yield f'<dl class="tiles">{"".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles.items())}'
-    yield "</dl>"
+             "ratio, zlib": fixed(whole.ratio("zlib"), 2), _BOUND: fixed(whole.bound("blocks"), 2)}
+    return Section("", [f"{', '.join(dumps)}: {whole.format} values, stored as {whole.layout}.", Tiles(tiles)])
 
 
-def _density(arrays: Sequence[Array]) -> Iterator[str]:
-    from cdma.report.plots.inline import line
-
+def _density(arrays: Sequence[Array]) -> Iterator[Section]:
     labels, layers = training(arrays)
     if labels:
-        yield "<h2>Density over training</h2><p>Share of elements that are not zero, layer by layer.</p>"
-        yield _plots((line(layer, labels, row) for layer, row in layers.items()), "small")
+        yield Section("Density over training", ["Share of elements that are not zero, layer by layer.",
+                                                Lines("", labels, layers)])
     alone = {array.name: [array.stored.density.density] for array in arrays if array.step is None}
     if alone:
-        yield "<h2>Density of each array</h2><p>Share of elements that are not zero.</p>"
-        yield _plots(_in_parts("density", alone, top=1.0))
+        yield Section("Density of each array", ["Share of elements that are not zero.",
+                                                Bars("density", [], alone, top=1.0, caption=False)])
 
 
-def _steps(arrays: Sequence[Array]) -> Iterator[str]:
+def _steps(arrays: Sequence[Array]) -> Iterator[Section]:
     """The ratios of all layers together, step by step."""
-    from cdma.report.plots.inline import legend
-
     sums = over_steps(arrays)
-    if len(sums) < 2:
-        return
-    yield ("<h2>Ratio over training</h2><p>Raw bytes over packed bytes, all arrays of a step together, as stored.</p>")
-    yield legend([CODINGS[coding] for coding in _SHOWN], "bound of mask coding")
-    yield _plots(_in_parts("ratio", {step_label(*step): [coded.ratio(coding) for coding in _SHOWN]
-                                     for step, coded in sums.items()},
-                           {step_label(*step): coded.bound("blocks") for step, coded in sums.items()}))
+    if len(sums) > 1:
+        named = {step_label(*step): coded for step, coded in sums.items()}
+        yield Section("Ratio over training", ["Raw bytes over packed bytes, all arrays of a step together, as stored.",
+                                              _ratio_bars(named)], kept=True)
 
 
-def _runs(arrays: Sequence[Array], last: Sequence[Array]) -> Iterator[str]:
+def _ratio_bars(named: dict[str, Coded]) -> Bars:
+    return Bars("ratio", [CODINGS[coding] for coding in _SHOWN],
+                {name: [coded.ratio(coding) for coding in _SHOWN] for name, coded in named.items()},
+                {name: coded.bound("blocks") for name, coded in named.items()}, _BOUND, caption=False)
+
+
+def _totals(totals: Sequence[Coded]) -> Section:
+    parts: list[Part] = [("Raw bytes over packed bytes, all arrays together. Zero-value coding of the values' own "
+                         "element size does not depend on the layout; run-length coding and zlib do.")]
+    for narrowed, form in dict.fromkeys((total.narrowed, total.format) for total in totals):
+        group = [total for total in totals if (total.narrowed, total.format) == (narrowed, form)]
+        parts.append(Bars(f"Ratio, {form}{', narrowed' if narrowed else ', as stored'}",
+                          [total.layout for total in group],
+                          {label: [total.ratio(coding) for total in group] for coding, label in CODINGS.items()},
+                          {label: group[0].bound(coding) for coding, label in CODINGS.items()}, _BOUND))
+    return Section("Ratio by coding and layout", parts, kept=True)
+
+
+def _ratios(last: Sequence[Array]) -> Section:
+    return Section("Ratio of each layer", [f"As stored{_when(last)}.",
+                                           _ratio_bars({array.layer: array.stored for array in last})], kept=True)
+
+
+def _runs(arrays: Sequence[Array], last: Sequence[Array]) -> Iterator[Section]:
     """Histograms of the zeros by the length of their run, of all arrays, and of each layer at the last step."""
-    from cdma.report.plots.inline import columns, legend
-
     classes = [1 << power for power in range(_LONGEST.bit_length())]
     labels = [*map(str, classes[:-1]), f"{_LONGEST}+"]
     few = [label if number % 3 == 0 else "" for number, label in enumerate(labels)]
     rows = {array.layer: _zeros([array], classes) for array in last if _has_zeros(array)}
     if not rows:
         return
-    whole, strewn = _zeros([array for array in arrays if _has_zeros(array)], classes)
-    top = _full([*whole, *strewn])
-    yield ("<h2>Runs of zeros</h2><p>Share of the zeros that lie in runs of a length: of 1, 2 to 3, 4 to 7 elements "
-           "and so on, in the order of memory. Long runs are what run-length coding lives on; zero-value coding takes "
-           "zeros wherever they are.</p>")
-    yield legend(["zeros in such runs"], "if as many zeros were strewn at random", flat=True)
-    yield _plots([columns("all arrays", labels, whole, strewn, top, large=True)])
+    whole = _zeros([array for array in arrays if _has_zeros(array)], classes)
+    parts: list[Part] = [
+        ("Share of the zeros that lie in runs of a length: of 1, 2 to 3, 4 to 7 elements and so on, in the order of "
+        "memory. Run-length coding gains on long runs only; zero-value coding gains on every zero."),
+        Histograms("", labels, {"all arrays": whole}, ["zeros in such runs"],
+                   "if as many zeros lay at random places", large=True)]
     if len(rows) > 1:
-        scale = _full([value for pair in rows.values() for part in pair for value in part])
-        yield f"<h3>Each layer{_when(arrays)}</h3>"
-        yield _plots((columns(layer, few, *pair, scale) for layer, pair in rows.items()), "small")
+        parts.append(Histograms(f"Each layer{_when(arrays)}", few, rows))
+    yield Section("Runs of zeros", parts, kept=True)
 
 
 def _has_zeros(array: Array) -> bool:
@@ -129,81 +126,22 @@ def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float]
     return [value / total for value in found], [value / total for value in expected]
 
 
-def _full(values: Iterable[float]) -> float:
-    """The share at the top of a histogram: a fifth, two fifths, ... that holds all."""
-    return next(top for top in (0.2, 0.4, 0.6, 0.8, 1.0) if top >= min(1.0, max(values)))
-
-
-def _clustering(last: Sequence[Array]) -> Iterator[str]:
-    from cdma.report.plots.inline import stems
-
+def _clustering(last: Sequence[Array]) -> Iterator[Section]:
     values = {array.layer: array.stored.density.spread.clustering for array in last}
-    there = [value for value in values.values() if value]
-    if not there:
-        return
-    yield ("<h2>Clustering</h2><p>How much the density varies from one block of 4 KiB to the next: its variance over "
-           "that of zeros strewn at random. At 1 blocks are filled as evenly as chance would; the more, the more of "
-           "them are nearly empty while others are nearly full, and the engine's buffers have to even that out.</p>")
-    names = [name for name in values if values[name]]
-    yield _plots(stems("clustering", {name: values[name] for name in part}, min(there), max(there))
-                 for part in _parts(names))
+    there = {name: value for name, value in values.items() if value}
+    if there:
+        yield Section("Clustering", [
+            ("How much the density varies from one block of 4 KiB to the next: its variance over that of zeros at "
+            "random places. At 1 it varies as chance would have it. The larger it is, the more blocks are nearly empty "
+            "or nearly full, and the engine's buffers have to even that out."), Stems("clustering", there)], kept=True)
 
 
-def _totals(totals: Sequence[Coded]) -> Iterator[str]:
-    from cdma.report.plots.inline import bars, legend
-
-    yield ("<h2>Ratio by coding and layout</h2><p>Raw bytes over packed bytes, all arrays together. Zero-value "
-           "coding of the values' own element size does not depend on the layout; run-length coding and zlib do.</p>")
-    forms = list(dict.fromkeys((total.narrowed, total.format) for total in totals))
-    first = [total.layout for total in totals if (total.narrowed, total.format) == forms[0]]
-    yield legend(first, "bound of mask coding")
-    out = []
-    for narrowed, form in forms:
-        group = [total for total in totals if (total.narrowed, total.format) == (narrowed, form)]
-        chart = {label: [total.ratio(coding) for total in group] for coding, label in CODINGS.items()}
-        marks = {label: group[0].bound(coding) for coding, label in CODINGS.items()}
-        out.append(f"<figcaption>{escape(form)}{', narrowed' if narrowed else ', as stored'}</figcaption>"
-                   f"{bars(f'ratio, {form}', chart, marks)}")
-    yield _plots(out)
-
-
-def _ratios(last: Sequence[Array]) -> Iterator[str]:
-    from cdma.report.plots.inline import legend
-
-    yield f"<h2>Ratio of each layer</h2><p>As stored{_when(last)}.</p>"
-    yield legend([CODINGS[coding] for coding in _SHOWN], "bound of mask coding")
-    yield _plots(_in_parts("ratio", {array.layer: [array.stored.ratio(coding) for coding in _SHOWN] for array in last},
-                           {array.layer: array.stored.bound("blocks") for array in last}))
-
-
-def _tables(arrays: Sequence[Array], totals: Sequence[Coded]) -> Iterator[str]:
-    yield ("<h2>Figures</h2><p>Every array as stored. Runs are of zeros, in elements; p90 is the length that "
-           "nine runs in ten do not exceed.</p>")
-    yield html_table(*array_table(arrays, totals))
-    yield "<h2>In all</h2>"
-    yield html_table(*total_table(totals), left=(0, 1))
+def _tables(arrays: Sequence[Array], totals: Sequence[Coded]) -> Iterator[Section]:
+    yield Section("Figures", [("Every array as stored. Runs are of zeros, in elements; p90 is the length that nine "
+                               "runs in ten do not exceed."), Table(*array_table(arrays, totals))])
+    yield Section("In all", [Table(*total_table(totals), left=(0, 1))])
 
 
 def _when(arrays: Sequence[Array]) -> str:
     return ", at the last step of training that the dumps have" if any(
         array.step is not None for array in arrays) else ""
-
-
-def _in_parts(title: str, groups: Mapping[str, Sequence[float | None]],
-              marks: Mapping[str, float | None] | None = None, top: float | None = None) -> list[str]:
-    """Bars in several plots of one scale, so that a wide page sets them side by side and print breaks between them."""
-    from cdma.report.plots.inline import bars
-
-    values = [value for row in [*groups.values(), list((marks or {}).values())] for value in row if value is not None]
-    scale = top or max(values, default=1.0)
-    return [bars(title, {name: groups[name] for name in part}, marks, top=scale) for part in _parts(list(groups))]
-
-
-def _parts(names: Sequence[str]) -> list[Sequence[str]]:
-    """Names in parts of about the same size."""
-    size = ceil(len(names) / max(1, ceil(len(names) / _GROUPS)))
-    return [names[at:at + size] for at in range(0, len(names), max(1, size))]
-
-
-def _plots(charts: Iterable[str], kind: str = "plots") -> str:
-    return f'<div class="{kind}">{"".join(f"<figure>{chart}</figure>" for chart in charts)}</div>'

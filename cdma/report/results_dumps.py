@@ -7,7 +7,8 @@ from typing import Any
 
 from cdma.console.output import count, fixed
 from cdma.report import results_words as words
-from cdma.report.page import Bars, Lines, Part, Section, Table, prose
+from cdma.report.page import Section
+from cdma.report.parts import Bars, Lines, Part, Table, prose
 
 __all__ = ["dump_sections"]
 

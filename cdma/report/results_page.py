@@ -7,7 +7,8 @@ from typing import Any
 
 from cdma.console.output import count, fixed
 from cdma.report import results_words as words
-from cdma.report.page import Bars, Page, Part, Section, Table, prose
+from cdma.report.page import Page, Section
+from cdma.report.parts import Bars, Part, Table, prose
 from cdma.report.results_dumps import dump_sections
 
 __all__ = ["results_page"]

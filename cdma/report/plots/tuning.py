@@ -1,26 +1,23 @@
-"""Self-tuning as a picture: exposed time of every rule over the iterations, below what was done with each tensor."""
+"""Self-tuning as a plot: exposed time of every rule by iteration; below it, the treatment of each tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
-from math import floor, log10
+from typing import Any
 
-from cdma.report.plots.inline import COLOURS
-from workload.plan.tuning_replay import Replay, Row
+from cdma.report.plots.drawing import COLOURS, GREY, figure, svg_file
+from workload.plan.tuning_replay import Replay
 
 __all__ = ["picture"]
 
-_WIDTH, _LEFT, _RIGHT, _TOP = 1000, 130, 190, 56
-_PLOT, _BAR, _LINE = 240, 14, 22
-_GREY = "#b8b8b8"
-_STYLE = ("text{font:13px system-ui,sans-serif;fill:#222}.small{font-size:11px;fill:#555}"
-          ".title{font-size:16px;font-weight:600}svg{max-width:100%;height:auto;background:#fff}")
+_WIDTH, _LEFT, _RIGHT, _TOP = 1000, 130, 190, 44
+_PLOT, _BETWEEN, _LINE, _BELOW = 240, 84, 22, 40
+_RAW = "#b8b8b8"
 
 
 def picture(done: Replay, title: str) -> str:
-    """The SVG of a training run; self-contained.
+    """The SVG file of a training run.
 
     Parameters
     ----------
@@ -28,84 +25,77 @@ def picture(done: Replay, title: str) -> str:
         The run.
     title
         Heading.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is not installed.
     """
-    treatments = list(dict.fromkeys(how.name for track in done.tracks for how in track.options))
-    colour = {name: _GREY if name == "raw" else COLOURS[(number - 1) % len(COLOURS)]
-              for number, name in enumerate(treatments)}
-    strips = _TOP + _PLOT + 56
-    height = strips + _LINE * len(done.tracks) + 34
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {_WIDTH} {height}">',
-        f"<title>{escape(title)}</title>", f"<style>{_STYLE}</style>",
-        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
-        f'<text class="title" x="{_LEFT}" y="24">{escape(title)}</text>',
-        *_lines(done), *_strips(done, colour, strips), "</svg>", ""])
+    strips = _LINE * len(done.tracks)
+    height = _TOP + _PLOT + _BETWEEN + strips + _BELOW
+    drawn = figure(_WIDTH, height)
+    drawn.text(_LEFT / _WIDTH, 1 - 24 / height, title, size=15, weight="bold")
+
+    def axes(top: float, tall: float) -> Any:
+        return drawn.add_axes((_LEFT / _WIDTH, 1 - (top + tall) / height, (_WIDTH - _LEFT - _RIGHT) / _WIDTH,
+                               tall / height))
+
+    _lines(axes(_TOP, _PLOT), done)
+    tips = _strips(axes(_TOP + _PLOT + _BETWEEN, strips), done)
+    return svg_file(drawn, title, tips)
 
 
-def _lines(done: Replay) -> list[str]:
-    """Microseconds that are exposed in each iteration; rows that are the same share a label."""
+def _lines(axes: Any, done: Replay) -> None:
+    """Microseconds that are exposed in each iteration; rules that give the same line share it."""
     rows: dict[tuple[float, ...], list[str]] = {}
     for row in done.rows:
         rows.setdefault(tuple((row.exposed * 1e6).tolist()), []).append(row.name)
-    top = max((max(values) for values in rows), default=0.0) or 1.0
-    power = 10.0 ** floor(log10(top))
-    pace = next(step * power for step in (0.2, 0.5, 1, 2) if top / (step * power) <= 6)
-    bottom, parts = _TOP + _PLOT, []
-    for mark in range(int(top / pace) + 1):
-        y = bottom - mark * pace / top * _PLOT
-        parts.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#ddd"/><text class="small" '
-                     f'x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{mark * pace:g} us</text>')
     last = done.tuned.exposed.size - 1
-    for at, x in ((0, _LEFT), (last, _WIDTH - _RIGHT)):
-        parts.append(f'<text class="small" x="{x}" y="{bottom + 18}" text-anchor="middle">iteration {at}</text>')
-    ends = _apart([bottom - values[-1] / top * _PLOT for values, names in rows.items() for _ in names])
-    labels = iter(ends)
+    top = max((max(values) for values in rows), default=0.0) or 1.0
+    axes.set(xlim=(0, last), ylim=(0, top * 1.03), xlabel="iteration", ylabel="exposed, us")
+    axes.grid(axis="y")
     for number, (values, names) in enumerate(rows.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        points = " ".join(f"{_across(at, last):.1f},{bottom - value / top * _PLOT:.1f}"
-                          for at, value in enumerate(values))
-        width = 2.5 if "tuned" in names else 1.5
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
-        parts += [f'<text class="small" x="{_WIDTH - _RIGHT + 8}" y="{next(labels) + 4:.1f}" style="fill:{colour}">'
-                  f'{escape(name)}</text>' for name in names]
-    return parts
+        axes.plot(values, color=COLOURS[number % len(COLOURS)], linewidth=2.5 if "tuned" in names else 1.5,
+                  clip_on=False)
+    ends = _apart([values[-1] / (top * 1.03) * _PLOT for values, names in rows.items() for _ in names])
+    labels = [(name, COLOURS[number % len(COLOURS)]) for number, names in enumerate(rows.values()) for name in names]
+    for (name, colour), end in zip(labels, ends, strict=True):
+        axes.annotate(name, (1, end / _PLOT), (8, 0), xycoords="axes fraction", textcoords="offset points",
+                      va="center", size=10, color=colour)
 
 
-def _strips(done: Replay, colour: dict[str, str], top: int) -> list[str]:
-    """A bar for each tensor, in the colours of its treatments."""
-    tuned: Row = done.tuned
-    last = tuned.exposed.size - 1
-    used = dict.fromkeys(track.options[number].name for track in done.tracks
-                         for number in tuned.chosen[track.name].tolist())
-    parts, x = [], _LEFT
-    for name in used:
-        parts.append(f'<rect x="{x}" y="{top - 20}" width="12" height="12" fill="{colour[name]}"/>'
-                     f'<text class="small" x="{x + 17}" y="{top - 10}">{escape(name)}</text>')
-        x += 40 + 7 * len(name)
+def _strips(axes: Any, done: Replay) -> dict[str, str]:
+    """A bar for each tensor, in the colours of its treatments; tips by group identifier."""
+    from matplotlib.patches import Patch
+
+    treatments = list(dict.fromkeys(how.name for track in done.tracks for how in track.options))
+    colours = {name: _RAW if name == "raw" else COLOURS[(number - 1) % len(COLOURS)]
+               for number, name in enumerate(treatments)}
+    tuned, tips, used = done.tuned, {}, {}
+    axes.set(xlim=(0, tuned.exposed.size), ylim=(len(done.tracks), 0), xlabel="iteration")
+    axes.set_yticks([line + 0.5 for line in range(len(done.tracks))], [track.name for track in done.tracks])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     for line, track in enumerate(done.tracks):
-        y = top + line * _LINE
-        parts.append(f'<text class="small" x="{_LEFT - 8}" y="{y + 11}" text-anchor="end">{escape(track.name)}</text>')
         chosen = tuned.chosen[track.name].tolist()
         edges = [0, *(at for at in range(1, len(chosen)) if chosen[at] != chosen[at - 1]), len(chosen)]
         for first, end in pairwise(edges):
             name = track.options[chosen[first]].name
-            left, right = _across(first, last + 1), _across(end, last + 1)
-            parts.append(f'<rect x="{left:.1f}" y="{y}" width="{max(right - left, 1):.1f}" height="{_BAR}" '
-                         f'fill="{colour[name]}"><title>{escape(track.name)}: {escape(name)}, iterations {first} to '
-                         f'{end - 1}</title></rect>')
-        parts.append(f'<text class="small" x="{_WIDTH - _RIGHT + 8}" y="{y + 11}">density '
-                     f'{track.density[0]:.2f} to {track.density[-1]:.2f}</text>')
-    return parts
-
-
-def _across(at: float, last: int) -> float:
-    return _LEFT + at / max(1, last) * (_WIDTH - _LEFT - _RIGHT)
+            (bar,) = axes.barh(line + 0.5, end - first, 0.66, left=first, color=colours[name])
+            used[name] = colours[name]
+            bar.set_gid(f"bar{len(tips)}")
+            tips[f"bar{len(tips)}"] = f"{track.name}: {name}, iterations {first} to {end - 1}"
+        axes.annotate(f"density {track.density[0]:.2f} to {track.density[-1]:.2f}", (1, line + 0.5), (8, 0),
+                      xycoords=("axes fraction", "data"), textcoords="offset points", va="center", size=10, color=GREY)
+    axes.legend(handles=[Patch(color=colour, label=name) for name, colour in used.items()], loc="lower left",
+                bbox_to_anchor=(0, 1), ncols=len(used), frameon=False, borderaxespad=0.2, handlelength=1.2)
+    return tips
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """Places of labels, moved up where they would lie on each other."""
+    """Heights of labels, moved up where they would lie on each other."""
     moved = list(places)
-    highest = float("inf")
-    for number in sorted(range(len(places)), key=lambda number: (-places[number], -number)):
-        highest = moved[number] = min(places[number], highest - 13)
+    lowest = float("-inf")
+    for number in sorted(range(len(places)), key=lambda number: (places[number], number)):
+        lowest = moved[number] = max(places[number], lowest + 13)
     return moved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import synth.pnr.place
 import synth.timing.engines
 import synth.timing.sweep
 from cdma.measure import synthesis
-from cdma.report.plots.sweep import sweep_plot, ticks
+from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text
 from hdl.config.engine import EngineConfig
 from synth.units.hierarchy import Design
@@ -155,31 +154,6 @@ def test_cores_are_swept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
     assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000)
     assert point.kge > 5 and point.start.startswith("core.")
-
-
-def test_the_plot_has_a_mark_for_each_point_where_it_belongs() -> None:
-    points = [point.as_dict() | {"front": point in (_CORES[0], _CORES[3], *_ENGINES)} for point in _CORES + _ENGINES]
-    root = ET.fromstring(sweep_plot(points))
-    panels = root.findall("{*}g")
-    assert len(panels) == 2
-    marks = panels[0].findall("{*}circle")
-    assert len(marks) == 4
-    x, y = ([float(mark.attrib[key]) for mark in marks] for key in ("cx", "cy"))
-    # Area from 0 to 20 kGE and GB/s from 0 to 40: twice the area is twice as far right.
-    assert x[2] == x[3]
-    assert x[2] - x[0] == pytest.approx(x[0] - 46, abs=0.2)
-    assert y[3] < y[2] < y[0] < y[1]
-    assert [mark.attrib["fill"] == "#fff" for mark in marks] == [False, True, True, False]
-    (line,) = [path for path in panels[0].findall("{*}path") if path.attrib.get("stroke-dasharray")]
-    assert line.attrib["d"] == f"M{x[0]:.1f} {y[0]:.1f}H{x[3]:.1f}V{y[3]:.1f}"
-    names = [text.text for text in panels[0].findall("{*}text")]
-    assert names.count("16 B") == 2 and names.count("32 B") == 2
-
-
-@pytest.mark.parametrize(("top", "values"), [(43, [0, 10, 20, 30, 40, 50]), (0.9, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
-                                             (5, [0, 1, 2, 3, 4, 5]), (1800, [0, 500, 1000, 1500, 2000])])
-def test_ticks_are_round(top: float, values: list[float]) -> None:
-    assert ticks(top) == values
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

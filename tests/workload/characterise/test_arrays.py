@@ -1,13 +1,11 @@
-"""Figures of arrays against the codecs on their own, sums over arrays, steps of training, worker processes, plots."""
+"""Figures of arrays against the codecs on their own, sums over arrays, steps of training, worker processes."""
 
-import xml.etree.ElementTree as ET
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cdma.report.plots import inline as plots
 from golden.codec import blocks
 from golden.codec import lines as zvc
 from workload.characterise import rle
@@ -172,83 +170,3 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         characterise([tmp_path / "none.npz"])
     with pytest.raises(ValueError, match="layout must be"):
         characterise_array(maps(), layout="HWCN")
-
-
-def widths(svg: str) -> list[float]:
-    return [float(bar.attrib["width"]) for bar in ET.fromstring(svg).iter("rect")]
-
-
-def test_bars_are_as_long_as_their_values() -> None:
-    svg = plots.bars("ratio <", {"a & b": [1.0, 4.0], "c": [None, 2.0]}, {"c": 4.0}, digits=1)
-    assert widths(svg) == [76.5, 306.0, 153.0]
-    (mark,) = ET.fromstring(svg).iter("line")
-    assert mark.attrib["x1"] == mark.attrib["x2"] == "306.0"
-    assert [text.text for text in ET.fromstring(svg).iter("text")] == ["a & b", "1.0", "4.0", "c", "2.0"]
-    assert widths(plots.bars("share", {"a": [0.5]}, top=1.0)) == [153.0]
-    assert plots.bars("nothing", {}) == ""
-    assert widths(plots.bars("zero", {"a": [0.0]})) == [0.0]
-
-
-def test_lines_have_a_point_for_every_value() -> None:
-    drawn = ET.fromstring(plots.line("conv1", ["0 %", "50 %", "100 %"], [1.0, None, 0.0]))
-    heights = [float(point.attrib["cy"]) for point in drawn.iter("circle")]
-    assert len(heights) == 2
-    assert heights[0] < heights[1]
-    assert not list(drawn.iter("polyline"))
-    (whole,) = ET.fromstring(plots.line("conv1", ["0", "1"], [0.2, 0.4])).iter("polyline")
-    assert len(whole.attrib["points"].split()) == 2
-
-
-@pytest.mark.parametrize("large", [False, True])
-def test_columns_are_as_high_as_their_values(large: bool) -> None:
-    drawn = ET.fromstring(plots.columns("runs <", ["1", "", "4+"], [0.5, 0.0, 0.125], [0.25, 0.0, 0.5], 0.5, large))
-    bars = [(float(bar.attrib["y"]), float(bar.attrib["height"])) for bar in drawn.iter("rect")]
-    tall = bars[0][1]
-    assert [round(height / tall, 2) for _, height in bars] == [1, 0, 0.25]
-    assert len({round(top + height, 1) for top, height in bars}) == 1
-    marks = [float(line.attrib["y1"]) for line in drawn.iter("line") if line.attrib["class"] == "mark"]
-    bottom = bars[1][0]
-    assert [round((bottom - mark) / tall, 1) for mark in marks] == [0.5, 0, 1]
-    said = [text.text for text in drawn.iter("text")]
-    assert said == ["runs <", "0%", "25%", "50%", *(["50", "1", "0", "12", "4+"] if large else ["1", "4+"])]
-
-
-def test_values_above_columns_keep_clear_of_the_lines() -> None:
-    drawn = ET.fromstring(plots.columns("runs", ["1", "2", "3"], [0.4, 0.4, 0.4], [0.0, 0.43, 0.9], large=True))
-    lines = [float(line.attrib["y1"]) for line in drawn.iter("line") if line.attrib["class"] == "mark"]
-    heads = [float(text.attrib["y"]) for text in drawn.iter("text") if text.text == "40"]
-    tops = [float(bar.attrib["y"]) for bar in drawn.iter("rect")]
-    assert heads[0] == heads[2] == tops[0] - 4
-    assert heads[1] == lines[1] - 4
-
-
-def test_stems_reach_from_one_to_their_values() -> None:
-    drawn = ET.fromstring(plots.stems("clustering", {"a": 10.0, "b": 0.1, "c & d": None, "e": 100.0}, 0.1, 100.0))
-    stems = [line for line in drawn.iter("line") if "stroke" in line.attrib]
-    lengths = [float(stem.attrib["x2"]) - float(stem.attrib["x1"]) for stem in stems]
-    assert lengths[0] > 0
-    assert [round(length / lengths[0], 2) for length in lengths] == [1, -1, 2]
-    assert len({stem.attrib["x1"] for stem in stems}) == 1
-    (one,) = [line.attrib["x1"] for line in drawn.iter("line") if line.get("class") == "mark"]
-    assert one == stems[0].attrib["x1"]
-    said = [text.text for text in drawn.iter("text")]
-    assert said == ["0.1", "1", "10", "100", "a", "10.0", "b", "0.1", "c & d", "e", "100.0"]
-    assert plots.stems("none", {}, 1.0, 1.0) == ""
-
-
-def test_long_names_are_broken_or_cut_in_their_middle() -> None:
-    name = "model.encoder.layers.11.self_attention.output_projection"
-    for drawn in (plots.line(name, ["0", "1"], [0.1, 0.2]), plots.columns(name, ["1"], [0.5])):
-        lines = [text.text for text in ET.fromstring(drawn).iter("text") if text.get("class") == "title"]
-        assert lines == ["model.encoder.layers.", "11.self_at…_projection"]
-        assert ET.fromstring(drawn).attrib["aria-label"].startswith(name)
-    (one,) = [text.text for text in ET.fromstring(plots.line("a" * 30, [], [0.5])).iter("text")
-              if text.text and text.text.startswith("aaaa") and len(text.text) == 22]
-    assert one == "a" * 22
-    bars = ET.fromstring(plots.bars("ratio", {"x" * 50 + "/" + "y" * 50: [1.0]}))
-    assert next(bars.iter("text")).text == "x" * 27 + "…" + "y" * 28
-
-
-def test_legend_names_every_series() -> None:
-    said = ET.fromstring(plots.legend(["NCHW", "N<"], "bound"))
-    assert [key.findall("i")[0].tail for key in said] == ["NCHW", "N<", "bound"]

@@ -1,0 +1,147 @@
+"""What all plots share: figures measured in pixels, colours, and SVG that comes out the same from every run."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import floor, log10
+from typing import TYPE_CHECKING, Any
+
+from workload.extra import package
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "EXTRA", "GREY", "figure", "inline_svg", "place_labels", "require_extra", "shorten", "svg_file",
+           "ticks"]
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+"""Colours of series in order, which the colour-blind can tell apart (Okabe and Ito)."""
+
+GREY = "#555555"
+"""The colour of values and of the labels of axes."""
+
+EXTRA = "report"
+"""The extra of this project that installs what draws plots and fills templates."""
+
+_STYLE = {"svg.fonttype": "none", "text.parse_math": False, "font.size": 11, "font.family": "sans-serif",
+          "font.sans-serif": ["DejaVu Sans"], "axes.edgecolor": "#888888", "axes.linewidth": 0.8,
+          "grid.color": "#dddddd", "xtick.color": GREY, "ytick.color": GREY, "xtick.labelsize": 10,
+          "ytick.labelsize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True}
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
+
+def require_extra() -> None:
+    """Check that plots can be drawn and pages filled, before the work whose result they show.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib or Jinja2 is not installed.
+    """
+    for name in ("matplotlib", "jinja2"):
+        package(name, EXTRA)
+
+
+def figure(width: float, height: float) -> Figure:
+    """An empty figure whose points are pixels of the page.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib is not installed.
+    """
+    # Loaded when a plot is drawn: matplotlib takes longer to start than most commands to run.
+    matplotlib = package("matplotlib", EXTRA)
+    made = package("matplotlib.figure", EXTRA)
+    matplotlib.rcParams.update(_STYLE)
+    return made.Figure(figsize=(width / 72, height / 72), dpi=72)
+
+
+def svg_file(drawn: Figure, title: str, tips: Mapping[str, str] | None = None) -> str:
+    """A figure as an SVG file.
+
+    Parameters
+    ----------
+    drawn
+        The figure.
+    title
+        What a screen reader says of it.
+    tips
+        What a browser shows of an artist under the pointer, by the artist's group identifier.
+    """
+    out = _svg(drawn, title, tips or {})
+    return out[out.index("<svg"):]
+
+
+def inline_svg(drawn: Figure, title: str, tips: Mapping[str, str] | None = None) -> str:
+    """A figure as an ``<svg>`` element of an HTML page, scaled by the page; parameters as for :func:`svg_file`."""
+    out = svg_file(drawn, title, tips).replace("xlink:href", "href")
+    return re.sub(r' xmlns(:xlink)?="[^"]*"', "", out).strip()
+
+
+def _svg(drawn: Figure, title: str, tips: Mapping[str, str]) -> str:
+    matplotlib = package("matplotlib", EXTRA)
+    out = io.StringIO()
+    # A salt of its own for each title: identifiers of several plots of one page must differ, and never change.
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
+        drawn.savefig(out, format="svg", metadata=_NO_METADATA)
+    text = out.getvalue()
+    for name, tip in tips.items():
+        text = text.replace(f'<g id="{name}">', f"<g><title>{escape(tip)}</title>")
+    # Groups are numbered in every figure alike; identifiers that nothing refers to are left out.
+    text = re.sub(r'(<g) id="[^"]*"', r"\1", text)
+    width, height = (f"{size * 72:g}" for size in drawn.get_size_inches())
+    return re.sub(r'<svg [^>]*version="1.1">', f'<svg xmlns="http://www.w3.org/2000/svg" '
+                  f'xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {width} {height}" width="{width}" '
+                  f'height="{height}" role="img" aria-label="{escape(title, quote=True)}">', text, count=1)
+
+
+def shorten(name: str, letters: int) -> str:
+    """A name with its middle left out where it is too long: its beginning and end say most."""
+    return name if len(name) <= letters else f"{name[:letters // 2 - 1]}…{name[-(letters - letters // 2):]}"
+
+
+def ticks(top: float, about: int = 5) -> list[float]:
+    """About so many round values, from 0 to the first that is ``top`` or more."""
+    rough = top / about
+    power = 10.0 ** floor(log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    values = [0.0]
+    while values[-1] < top:
+        values.append(round(values[-1] + step, 9))
+    return values
+
+
+def place_labels(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[Any]:
+    """Write a name beside each point, where it covers no point, no other name and nothing outside of the axes.
+
+    Of the places around a point, nearest first, the first that is free is taken; the nearest one if none is.
+    """
+    renderer = package("matplotlib.backends.backend_agg", EXTRA).FigureCanvasAgg(axes.figure).get_renderer()
+    box_of = package("matplotlib.transforms", EXTRA).Bbox.from_bounds
+    at = [tuple(axes.transData.transform(point)) for point in points]
+    taken = [box_of(x - 6, y - 6, 12, 12) for x, y in at]
+    room = axes.get_window_extent(renderer)
+    texts = []
+    for (x, y), name in zip(at, names, strict=True):
+        text = axes.text(0, 0, name, transform=None, clip_on=False)
+        size = text.get_window_extent(renderer)
+        places = [(x + across * (7 + size.width / 2 + far) - size.width / 2, y + up * (7 + size.height / 2 + far)
+                   - size.height / 2) for far in (0, 8, 16, 24)
+                  for across, up in ((1, -1), (-1, 1), (1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))]
+        left, low = next((place for place in places if _free(box_of(*place, size.width, size.height), taken, room)),
+                         places[0])
+        text.set_position((left, low))
+        text.set_verticalalignment("bottom")
+        taken.append(box_of(left, low, size.width, size.height))
+        texts.append(text)
+    return texts
+
+
+def _free(box: Any, taken: Sequence[Any], room: Any) -> bool:
+    inside = room.x0 <= box.x0 and box.x1 <= room.x1 + 12 and room.y0 <= box.y0 and box.y1 <= room.y1 + 12
+    return inside and not any(box.overlaps(other) for other in taken)
