@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select, tag_bytes
+from hdl.codec.coding import one_hot_element, select, tag_bytes
+from hdl.codec.lines.compressor_stages import CompressorStages
 from hdl.codec.lines.packer import Packer, end_layout
 from hdl.codec.packets import ErrorCode, coded_beat_stream
 from hdl.codec.routing import Gather, Ranks, Steer, swap_layout
@@ -16,6 +20,20 @@ from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 
 __all__ = ["Compressor"]
+
+
+def _found_layout() -> data.StructLayout:
+    """Of a beat: a tag stands in front of it, it has no whole element of its packet, it ends inside an element."""
+    return data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
+
+
+@dataclass(frozen=True)
+class _Input:
+    """What is known of the beat in stage 0: bytes present, whether it opens its line, and its packet."""
+
+    present: Signal
+    opens: Signal
+    fresh: Signal
 
 
 class Compressor(wiring.Component):
@@ -34,6 +52,16 @@ class Compressor(wiring.Component):
     The beats wait for it on their way through the pipeline, which is as long as a line: where the first beat meets
     the packer the last one has just been scanned, so the wait costs neither a buffer nor a cycle. Stages close gaps,
     so a source that idles in mid-line does not hold up what is complete.
+
+    Stages by cycle, for a line of four beats ``a`` to ``d`` (beats of 32 bytes, pipeline ``small``)::
+
+        cycle                0    1    2    3    4    5    6    7
+        taken                a    b    c    d
+        0 input                   a    b    c    d
+        1 mask                         a    b    c    d
+        2 swap bits                         a    b    c    d
+        3 on their lanes                         a    b    c    d     to the packer
+                                                 d is scanned in this cycle: the tag is complete, and a may go
 
     Latency: the first packed beat of a line leaves 3 cycles after the line's last raw beat was taken if what is packed
     by then fills it. What is less leaves when the packet ends or the next line fills it up, at most as many cycles
@@ -77,19 +105,9 @@ class Compressor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
-        units = n // grain
-        beats = LINE_BYTES // n
-        position = exact_log2(units)
-        # Many units take long to count, and their tag long to turn: the counts and the tag then get registers of their
-        # own. `waits` is the stage where the first beat of a line waits for its tag.
-        many = units > 8 and self._pipeline == "fast"
-        counted, routed, gathered = (2, 3, 4) if many else (1, 2, 3)
-        final = max(gathered, beats if many else beats - 1)
-        waits = final - 1 if many else final
-        depth = final + 1
-
-        m.submodules.scan = scan = Scan(n, sizes)
+        n, grain = self._beat_bytes, min(self._sizes)
+        p = CompressorStages.of(n, self._sizes, self._pipeline)
+        m.submodules.scan = scan = Scan(n, self._sizes)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.steer = steer = Steer(n, grain)
         m.submodules.gather = gather = Gather(n, grain)
@@ -97,187 +115,212 @@ class Compressor(wiring.Component):
         wiring.connect(m, wiring.flipped(self.o), packer.o)
         m.d.comb += self.error.eq(packer.error)
 
-        valid = [Signal(name=f"valid_{k}") for k in range(depth)]
-        free = [Signal(name=f"free_{k}") for k in range(depth)]
-        body = [Signal(8 * n, name=f"body_{k}", reset_less=True) for k in range(depth)]
-        mark = [Signal(data.StructLayout({"element": element_layout(sizes), "closes": 1, "last": 1}),
-                       name=f"mark_{k}", reset_less=True) for k in range(depth)]
-        tags = [Signal(units, name=f"tags_{k}", reset_less=True) for k in range(depth)]
-
-        # Stage 0: the beat as it came, and its place in the line.
-        present = Signal(n, reset_less=True)
-        opens = Signal(reset_less=True)
-        fresh = Signal(reset_less=True)
-        index = Signal(exact_log2(beats))
-        between = Signal(init=1)
         ready = Signal()
+        beat = self._input(m, p, ready)
+        found, mask = self._scanned(m, p, scan, beat)
+        m.d.comb += ranks.mask.eq(mask)
+        swap, spot = self._routed(m, p, steer, ranks, found)
+        self._gathered(m, p, gather, swap, spot)
+        coming = spot[p.final - 1]
+        passes = Signal()
+        tag, complete = self._line_tag(m, p)
+        rows = self._packed(m, p, packer, coming, passes, tag, complete)
+        fills = self._flow(m, p, packer, passes, ready & self.i.valid)
+        m.d.sync += ready.eq(~fills | (packer.room_next >= Mux(p.free[p.final], coming.rows, rows)))
+        return m
+
+    def _input(self, m: Module, p: CompressorStages, ready: Value) -> _Input:
+        """Stage 0: the beat as it came, and its place in the line."""
+        beat = _Input(Signal(self._beat_bytes, name="present", reset_less=True), Signal(name="opens", reset_less=True),
+                      Signal(name="fresh", reset_less=True))
+        index = Signal(exact_log2(p.beats))
+        between = Signal(init=1)
         m.d.comb += self.i.ready.eq(ready)
         with m.If(ready):
             m.d.sync += [
-                body[0].eq(self.i.payload.data),
-                present.eq(self.i.payload.keep),
-                mark[0].last.eq(self.i.payload.last),
-                mark[0].closes.eq(self.i.payload.last | (index == beats - 1)),
-                opens.eq(index == 0),
-                fresh.eq(between),
+                p.body[0].eq(self.i.payload.data),
+                beat.present.eq(self.i.payload.keep),
+                p.mark[0].last.eq(self.i.payload.last),
+                p.mark[0].closes.eq(self.i.payload.last | (index == p.beats - 1)),
+                beat.opens.eq(index == 0),
+                beat.fresh.eq(between),
             ]
             with m.If(between):
-                m.d.sync += mark[0].element.eq(one_hot_element(self.i.payload.element, sizes))
+                m.d.sync += p.mark[0].element.eq(one_hot_element(self.i.payload.element, self._sizes))
             with m.If(self.i.valid):
                 m.d.sync += [
                     index.eq(Mux(self.i.payload.last, 0, index + 1)),
                     between.eq(self.i.payload.last),
                 ]
+        return beat
 
-        # Stage 1: zeros found, slice of the tag known.
+    def _scanned(self, m: Module, p: CompressorStages, scan: Scan, beat: _Input) -> tuple[Any, Signal]:
+        """Stage 1: zeros found, slice of the tag known."""
         m.d.comb += [
-            scan.data.eq(body[0]),
-            scan.present.eq(present | (~mark[0].last).replicate(n)),
-            scan.element.eq(mark[0].element),
-            tags[0].eq(scan.slice),
+            scan.data.eq(p.body[0]),
+            scan.present.eq(beat.present | (~p.mark[0].last).replicate(self._beat_bytes)),
+            scan.element.eq(p.mark[0].element),
+            p.tags[0].eq(scan.slice),
         ]
-        found_layout = data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
-        found = Signal(found_layout, reset_less=True)
-        mask = Signal(units, reset_less=True)
-        with m.If(free[1]):
+        found = Signal(_found_layout(), reset_less=True)
+        mask = Signal(p.units, reset_less=True)
+        with m.If(p.free[1]):
             m.d.sync += [
                 mask.eq(scan.mask),
-                found.tagged.eq(opens & scan.some),
-                found.none.eq(fresh & ~scan.some),
+                found.tagged.eq(beat.opens & scan.some),
+                found.none.eq(beat.fresh & ~scan.some),
                 found.ragged.eq(scan.ragged),
             ]
-        m.d.comb += ranks.mask.eq(mask)
+        return found, mask
+
+    def _routed(self, m: Module, p: CompressorStages, steer: Steer, ranks: Ranks,
+                found: Any) -> tuple[Signal, dict[int, Any]]:
+        """Where the bytes go: the swap bits, and the spot in the rows, carried to the stages behind.
+
+        ``head`` is the last used unit of the open row: a full row stays open until a byte behind it arrives, so every
+        packet begins behind a full row, the last one of the packet before it.
+        """
+        n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
+        position = exact_log2(p.units)
         before, count = ranks.before, ranks.count
-        if many:
+        if p.many:
             before, halves = Signal.like(ranks.before, reset_less=True), Signal.like(ranks.halves, reset_less=True)
-            first_found, found = found, Signal(found_layout, name="found_2", reset_less=True)
-            with m.If(free[counted]):
+            first_found, found = found, Signal(_found_layout(), name="found_2", reset_less=True)
+            with m.If(p.free[p.counted]):
                 m.d.sync += [before.eq(ranks.before), halves.eq(ranks.halves), found.eq(first_found)]
             count = halves[0] + halves[1]
-
-        # Routed: where the bytes go. `head` is the last used unit of the open row: a full row stays open until a byte
-        # behind it arrives, so every packet begins behind a full row, the last one of the packet before it.
-        head = Signal(position, init=units - 1)
+        mark = p.mark[p.counted]
+        head = Signal(position, init=p.units - 1)
         tag_units = Signal(range(tag_bytes(grain) // grain + 1))
         total = Signal(position + 2)
         m.d.comb += [
-            tag_units.eq(Mux(found.tagged, select(mark[counted].element, {
+            tag_units.eq(Mux(found.tagged, select(mark.element, {
                 size: Const(tag_bytes(size) // grain, len(tag_units)) for size in sizes}), 0)),
             steer.before.eq(before),
             steer.start.eq(head + tag_units + 1),
-            # The head is late: it hangs on itself.
+            # The critical loop: `head` is added last.
             total.eq(head + (tag_units + count)),
         ]
         swap = Signal(swap_layout(n, grain), reset_less=True)
         spot_layout = data.StructLayout({
             "head": position, "tag_units": len(tag_units), "rows": 2, "end": end_layout(n, grain)})
-        spot = {k: Signal(spot_layout, name=f"spot_{k}", reset_less=True) for k in range(routed, final)}
-        with m.If(free[routed]):
+        spot = {k: Signal(spot_layout, name=f"spot_{k}", reset_less=True) for k in range(p.routed, p.final)}
+        with m.If(p.free[p.routed]):
             m.d.sync += [
                 swap.eq(steer.swap),
-                spot[routed].head.eq(head),
-                spot[routed].tag_units.eq(tag_units),
-                spot[routed].rows.eq(total[position:] | found.none),
-                spot[routed].end.last.eq(mark[counted].last),
-                spot[routed].end.units.eq(total + 1),
-                spot[routed].end.none.eq(found.none),
-                spot[routed].end.ragged.eq(found.ragged),
+                spot[p.routed].head.eq(head),
+                spot[p.routed].tag_units.eq(tag_units),
+                spot[p.routed].rows.eq(total[position:] | found.none),
+                spot[p.routed].end.last.eq(mark.last),
+                spot[p.routed].end.units.eq(total + 1),
+                spot[p.routed].end.none.eq(found.none),
+                spot[p.routed].end.ragged.eq(found.ragged),
             ]
-            with m.If(valid[counted]):
-                m.d.sync += head.eq(total[:position] | mark[counted].last.replicate(position))
+            with m.If(p.valid[p.counted]):
+                m.d.sync += head.eq(total[:position] | mark.last.replicate(position))
+        return swap, spot
 
-        # Gathered: bytes on their lanes; stages behind that one only wait for the tag.
-        m.d.comb += [gather.i.eq(body[routed]), gather.swap.eq(swap)]
-        for k in range(1, depth):
-            with m.If(free[k]):
+    def _gathered(self, m: Module, p: CompressorStages, gather: Gather, swap: Signal, spot: dict[int, Any]) -> None:
+        """Bytes on their lanes; the stages behind only wait for the tag."""
+        m.d.comb += [gather.i.eq(p.body[p.routed]), gather.swap.eq(swap)]
+        for k in range(1, p.final + 1):
+            with m.If(p.free[k]):
                 m.d.sync += [
-                    body[k].eq(gather.o if k == gathered else body[k - 1]),
-                    mark[k].eq(mark[k - 1]),
-                    tags[k].eq(tags[k - 1]),
+                    p.body[k].eq(gather.o if k == p.gathered else p.body[k - 1]),
+                    p.mark[k].eq(p.mark[k - 1]),
+                    p.tags[k].eq(p.tags[k - 1]),
                 ]
-                if k in spot and k > routed:
+                if k in spot and k > p.routed:
                     m.d.sync += spot[k].eq(spot[k - 1])
 
-        # The tag, from the slices of the beats that stand behind each other when the line is complete.
-        line = [mark[waits - k].closes for k in range(beats)]
-        complete = Cat(line[k] & Cat(Const(1), *valid[waits - k:waits]).all() for k in range(beats)).any()
+    def _line_tag(self, m: Module, p: CompressorStages) -> tuple[Value, Value]:
+        """The tag of the line in stage ``waits``, from the slices of its beats, and whether the line is complete."""
+        n, beats, waits = self._beat_bytes, p.beats, p.waits
+        line = [p.mark[waits - k].closes for k in range(beats)]
+        complete = Cat(line[k] & Cat(Const(1), *p.valid[waits - k:waits]).all() for k in range(beats)).any()
         absent = Signal(beats)
-        tag = Signal(8 * tag_bytes(grain))
+        tag = Signal(8 * tag_bytes(min(self._sizes)))
         m.d.comb += [
             absent.eq(Cat(Cat(line[:k]).any() for k in range(beats))),
-            tag.eq(select(mark[waits].element, {
-                size: Cat(tags[waits - k][:n // size] | absent[k].replicate(n // size) for k in range(beats))
-                for size in sizes})),
+            tag.eq(select(p.mark[waits].element, {
+                size: Cat(p.tags[waits - k][:n // size] | absent[k].replicate(n // size) for k in range(beats))
+                for size in self._sizes})),
         ]
+        return tag, complete
 
-        # Last stage: the piece for the packer; lane masks are decoded one stage ahead.
-        below = Signal(units, reset_less=True)
-        on_tag = Signal(units, reset_less=True)
+    def _packed(self, m: Module, p: CompressorStages, packer: Packer, coming: Any, passes: Signal, tag: Value,
+                complete: Value) -> Signal:
+        """The last stage: what the packer places; lane masks are decoded one stage ahead. Gives the rows it needs."""
+        final, grain, position = p.final, min(self._sizes), exact_log2(p.units)
+        below = Signal(p.units, reset_less=True)
+        on_tag = Signal(p.units, reset_less=True)
         tagged = Signal(reset_less=True)
         rows = Signal(2, reset_less=True)
-        end = Signal(end_layout(n, grain), reset_less=True)
-        coming = spot[final - 1]
-        passes = Signal()
+        end = Signal(end_layout(self._beat_bytes, grain), reset_less=True)
         tag_end = Signal(position + 1)
-        older = Signal(units)
-        until = Signal(units)
+        older = Signal(p.units)
+        until = Signal(p.units)
         m.d.comb += [
             tag_end.eq(coming.head + coming.tag_units),
-            older.eq(Cat(Const(1), thermometer(coming.head, units - 1))),
-            until.eq(Cat(Const(1), thermometer(tag_end[:position], units - 1))),
+            older.eq(Cat(Const(1), thermometer(coming.head, p.units - 1))),
+            until.eq(Cat(Const(1), thermometer(tag_end[:position], p.units - 1))),
         ]
-        with m.If(free[final]):
+        with m.If(p.free[final]):
             m.d.sync += [
                 # All ones without a beat, as the packer asks.
-                below.eq(older | (~passes).replicate(units)),
+                below.eq(older | (~passes).replicate(p.units)),
                 on_tag.eq(Mux(tag_end[position], ~older | until, ~older & until)
-                          & (coming.tag_units != 0).replicate(units)),
+                          & (coming.tag_units != 0).replicate(p.units)),
                 tagged.eq(coming.tag_units != 0),
                 rows.eq(coming.rows),
                 end.eq(coming.end),
             ]
-        if many:
+        if p.many:
             whole_tag, tag = tag, Signal.like(tag, name="tag_final", reset_less=True)
-            with m.If(free[final]):
+            with m.If(p.free[final]):
                 m.d.sync += tag.eq(whole_tag)
             m.d.comb += [
-                passes.eq(valid[waits] & ((coming.tag_units == 0) | complete)),
-                packer.i.valid.eq(valid[final]),
+                passes.eq(p.valid[p.waits] & ((coming.tag_units == 0) | complete)),
+                packer.i.valid.eq(p.valid[final]),
             ]
         else:
             m.d.comb += [
-                passes.eq(valid[final - 1]),
-                packer.i.valid.eq(valid[final] & (~tagged | complete)),
+                passes.eq(p.valid[final - 1]),
+                packer.i.valid.eq(p.valid[final] & (~tagged | complete)),
             ]
-        # Counted in units, a tag as long as a unit needs no turning.
+        # Counted in units, a tag as long as a unit needs no rotation.
         turn = Signal(position, reset_less=True)
-        with m.If(free[final]):
+        with m.If(p.free[final]):
             m.d.sync += turn.eq(coming.head + 1)
         for rank in range(exact_log2(tag_bytes(grain) // grain)):
             turned = Signal.like(tag, name=f"tag_turned_{rank}")
             m.d.comb += turned.eq(Mux(turn[rank], tag.rotate_left(8 * grain << rank), tag))
             tag = turned
         m.d.comb += [
-            packer.i.payload.lanes.eq(body[final]),
+            packer.i.payload.lanes.eq(p.body[final]),
             packer.i.payload.below.eq(below),
             packer.i.payload.tag.eq(tag),
             packer.i.payload.on_tag.eq(on_tag),
             packer.i.payload.rows.eq(rows),
             packer.i.payload.end.eq(end),
         ]
+        return rows
 
-        # Flow: a stage takes what the one before it holds when it is empty or passes on its own. `ready` foresees
-        # whether the first stage will be free: always, unless all are full and the packer has no room. Gaps close, so
-        # the number of full stages tells, without the way through all of them.
-        arrives, leaves = ready & self.i.valid, packer.i.valid & packer.i.ready
+    def _flow(self, m: Module, p: CompressorStages, packer: Packer, passes: Value, arrives: Value) -> Value:
+        """Moves beats from stage to stage; returns whether all stages are full in the next cycle.
+
+        A stage takes what the one before it holds when it is empty or passes on its own. `ready` foresees whether the
+        first stage will be free: always, unless all are full and the packer has no room. Gaps close, so the number of
+        full stages decides, without a path through all of them.
+        """
+        valid, free, final = p.valid, p.free, p.final
+        leaves = packer.i.valid & packer.i.ready
         moves = [valid[k] & free[k + 1] for k in range(final - 1)] + [passes & free[final], leaves]
         for k, comes in enumerate([arrives, *moves[:-1]]):
-            # Whether the last stages move comes late.
+            # Whether the last stages move is known late in the cycle.
             m.d.comb += free[k].eq(~Cat(valid[k:final - 1]).all() | free[final - 1] if k < final - 1 else
                                    ~valid[k] | moves[k])
             m.d.sync += valid[k].eq(comes | (valid[k] & ~moves[k]))
         full = Cat(valid).all()
-        almost = Cat(~valid[k] & Cat(valid[:k], valid[k + 1:]).all() for k in range(depth)).any()
-        fills = Mux(leaves, full & arrives, full | (almost & arrives))
-        m.d.sync += ready.eq(~fills | (packer.room_next >= Mux(free[final], coming.rows, rows)))
-        return m
+        almost = Cat(~valid[k] & Cat(valid[:k], valid[k + 1:]).all() for k in range(final + 1)).any()
+        return Mux(leaves, full & arrives, full | (almost & arrives))

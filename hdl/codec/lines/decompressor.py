@@ -5,10 +5,10 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, select
-from hdl.codec.lines.expander import Expander, slot_layout
+from hdl.codec.coding import LINE_BYTES, select
+from hdl.codec.lines.decompressor_state import DecompressorState
+from hdl.codec.lines.expander import Expander
 from hdl.codec.lines.row_buffer import ROWS, RowBuffer, RowFacts, advanced
 from hdl.codec.lines.tag_reader import TagReader
 from hdl.codec.packets import ErrorCode, coded_beat_stream
@@ -33,9 +33,19 @@ class Decompressor(wiring.Component):
              +------+ window                                 +----------+   +------+
                rows                          (slot register where units are many)
 
-    Four rows of packed bytes are held; the tag of a line is read from wherever it lies while the last beat of the
+    Five rows of packed bytes are held; the tag of a line is read from wherever it lies while the last beat of the
     line before it is made, so tags cost no cycle. Bytes are never shifted to a common start: the network that spreads
     them over the beat also undoes their rotation.
+
+    A *slot* is what one raw beat is made of: a slice of the tag, and where its bytes begin. Slots by cycle, for a line
+    of four beats ``a`` to ``d`` and the line behind it (beats of 32 bytes, pipeline ``small``)::
+
+        cycle                          0     1     2     3     4     5
+        tag in hand, mask              a     b     c     d     e     f
+        rows read, counted, expanded   a     b     c     d     e     f
+        place of the next tag                      found
+        next tag read                                    read, loaded for e
+        output (skid buffer)                 a     b     c     d     e
 
     Latency: the first raw beat leaves 3 cycles after the packed beat with the last byte it needs was taken, 4 with the
     slot register. Throughput: 1 raw beat per cycle unless the packed side is empty. A packet that ends in mid-line
@@ -84,243 +94,256 @@ class Decompressor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
-        units = n // grain
-        position = exact_log2(units)
-        beats = LINE_BYTES // n
-        many = units > 8 and self._pipeline == "fast"
-
+        s = DecompressorState.of(n, sizes, self._pipeline)
         m.submodules.row_buffer = row_buffer = RowBuffer(n, sizes)
-        m.submodules.reader = reader = TagReader(n, sizes, early=many)
+        m.submodules.reader = reader = TagReader(n, sizes, early=s.many)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.expander = expander = Expander(n, sizes)
         m.submodules.skid = skid = Skid(data.StructLayout({
-            "data": 8 * n, "keep": units, "last": 1, "code": ErrorCode, "closes": 1}))
+            "data": 8 * n, "keep": s.units, "last": 1, "code": ErrorCode, "closes": 1}))
         wiring.connect(m, wiring.flipped(self.i), row_buffer.i)
         m.d.comb += [
             reader.rows.eq(row_buffer.rows), reader.valid.eq(row_buffer.valid), reader.facts.eq(row_buffer.facts)]
 
-        # Where data is read: `row` and `lane`. With a slot register the count of a slot is added a cycle later.
-        row_0 = Signal(ROWS, init=1)
-        lane_0 = Signal(position)
-        more = Signal(position + 1)
-        beyond_0 = Signal()
-        row = Signal(ROWS)
-        lane = Signal(position)
-        beyond = Signal()
-        passes = Signal()
+        near = self._place(m, s, row_buffer)
+        self._slot(m, s, row_buffer, ranks)
+        self._packet_end(m, s, reader, near)
+        self._next_packet(m, s, row_buffer, reader)
+        self._decide(m, s, reader, ranks, near)
+        self._leave(m, s, row_buffer, reader, ranks, near)
+        self._load(m, s, reader)
+        self._next_tag(m, s, reader, ranks)
+        self._expand(m, s, expander, skid)
+        self._give(m, skid)
+        return m
+
+    def _place(self, m: Module, s: DecompressorState, row_buffer: RowBuffer) -> tuple[RowFacts, RowFacts]:
+        """Where data is read: ``row`` and ``lane``. With a slot register the count of a slot is added a cycle later."""
         m.d.comb += [
-            Cat(lane, passes).eq(lane_0 + more),
-            row.eq(Mux(passes, advanced(row_0), row_0)),
-            row_buffer.row.eq(row),
-            row_buffer.lane.eq(lane),
+            Cat(s.lane, s.passes).eq(s.lane_0 + s.more),
+            s.row.eq(Mux(s.passes, advanced(s.row_0), s.row_0)),
+            row_buffer.row.eq(s.row),
+            row_buffer.lane.eq(s.lane),
         ]
-        facts = [RowFacts.at(m, f"facts_{k}", advanced(row_0, k), row_buffer.valid, row_buffer.facts) for k in range(3)]
-        here = RowFacts.either(m, "here", passes, facts[1], facts[0])
-        there = RowFacts.either(m, "there", passes, facts[2], facts[1])
+        facts = [RowFacts.at(m, f"facts_{k}", advanced(s.row_0, k), row_buffer.valid, row_buffer.facts)
+                 for k in range(3)]
+        here = RowFacts.either(m, "here", s.passes, facts[1], facts[0])
+        there = RowFacts.either(m, "there", s.passes, facts[2], facts[1])
         # The packet's last row was full and has been passed.
-        m.d.comb += beyond.eq(beyond_0 | (passes & facts[0].last))
+        m.d.comb += s.beyond.eq(s.beyond_0 | (s.passes & facts[0].last))
+        return here, there
 
-        # The tag in hand: what is left of it, ones shifted in, and the mask of its first slice.
-        held = Signal()
-        tag = Signal(len(reader.tag), reset_less=True)
-        index = Signal(exact_log2(beats))
-        size = Signal(element_layout(sizes), reset_less=True)
-        slot = Signal(slot_layout(n, sizes))
+    def _units_of_slice(self, number: int, tag: Value, size: data.View) -> Value:
+        """Mask of a slice of a tag, bit by unit; slice 0 is the next beat's."""
+        n, grain = self._beat_bytes, min(self._sizes)
+        return select(size, {b: Cat(
+            tag[number * n // b + unit * grain // b] for unit in range(n // grain)) for b in self._sizes})
 
-        mask = Signal(units, reset_less=True)
-
-        def units_of_slice(number: int, tag: Value, size: data.View) -> Value:
-            """Mask of a slice of a tag, bit by unit; slice 0 is the next beat's."""
-            return select(size, {b: Cat(
-                tag[number * n // b + unit * grain // b] for unit in range(units)) for b in sizes})
-
-        run = slot.mask
-        for rank in range(position):
-            longer = Signal(units, name=f"run_{2 << rank}")
+    def _slot(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, ranks: Ranks) -> None:
+        """The slot: what the next beat is made of. Ones are shifted in behind what is left of the tag in hand."""
+        n, sizes = self._beat_bytes, self._sizes
+        run = s.slot.mask
+        for rank in range(s.position):
+            longer = Signal(s.units, name=f"run_{2 << rank}")
             m.d.comb += longer.eq(run & Cat(run[1 << rank:], Const(-1, 1 << rank)))
             run = longer
         m.d.comb += [
-            slot.mask.eq(mask),
-            ranks.mask.eq(slot.mask),
-            slot.before.eq(ranks.before),
-            slot.count.eq(ranks.count),
-            slot.ones.eq(length(run[::-1])),
-            slot.rest.eq(select(size, {b: tag[n // b:LINE_BYTES // b].all() for b in sizes})),
-            slot.start.eq(lane),
-            slot.element.eq(size),
-            slot.opens.eq(index == 0),
-            slot.closes.eq(index == beats - 1),
-            slot.window.eq(row_buffer.window),
+            s.slot.mask.eq(s.mask),
+            ranks.mask.eq(s.slot.mask),
+            s.slot.before.eq(ranks.before),
+            s.slot.count.eq(ranks.count),
+            s.slot.ones.eq(length(run[::-1])),
+            s.slot.rest.eq(select(s.size, {b: s.tag[n // b:LINE_BYTES // b].all() for b in sizes})),
+            s.slot.start.eq(s.lane),
+            s.slot.element.eq(s.size),
+            s.slot.opens.eq(s.index == 0),
+            s.slot.closes.eq(s.index == s.beats - 1),
+            s.slot.window.eq(row_buffer.window),
         ]
 
-        # The end of the packet, if it is near, and the row the next one begins in.
-        after = Signal(ROWS)
-        limit = Signal(position + 2)
+    def _packet_end(self, m: Module, s: DecompressorState, reader: TagReader, near: tuple[RowFacts, RowFacts]) -> None:
+        """The end of the packet, if it is near, and the row the next packet begins in."""
+        here, there = near
+        limit = Signal(s.position + 2)
         m.d.comb += [
-            slot.bounded.eq(beyond | here.last | there.last),
-            limit.eq(Mux(here.last, here.units, there.units + units)),
-            slot.left.eq(Mux(beyond, 0, limit - lane)),
-            slot.ragged.eq(~beyond & Mux(here.last, here.ragged, there.ragged)),
-            slot.final.eq(held & slot.closes & Mux(
-                beyond, (reader.row & row).any() & (reader.lane == 0), reader.closing)),
-            slot.bare.eq(~held),
-            slot.torn.eq(~reader.clean),
-            after.eq(Mux(beyond, row, Mux(here.last, advanced(row), advanced(row, 2)))),
+            s.slot.bounded.eq(s.beyond | here.last | there.last),
+            limit.eq(Mux(here.last, here.units, there.units + s.units)),
+            s.slot.left.eq(Mux(s.beyond, 0, limit - s.lane)),
+            s.slot.ragged.eq(~s.beyond & Mux(here.last, here.ragged, there.ragged)),
+            s.slot.final.eq(s.held & s.slot.closes & Mux(
+                s.beyond, (reader.row & s.row).any() & (reader.lane == 0), reader.closing)),
+            s.slot.bare.eq(~s.held),
+            s.slot.torn.eq(~reader.clean),
+            s.after.eq(Mux(s.beyond, s.row, Mux(here.last, advanced(s.row), advanced(s.row, 2)))),
             # Beyond its end a packet has no tag: what is not fetched does not matter.
-            reader.at_start.eq(held & slot.closes & (beyond | reader.closing)),
+            reader.at_start.eq(s.held & s.slot.closes & (s.beyond | reader.closing)),
         ]
 
-        # The same a cycle later, and not in such a hurry, for what is read ahead: the row after the first last one.
+    def _next_packet(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, reader: TagReader) -> None:
+        """Where the next packet begins, for the tag that is read ahead: behind the first row that ends a packet.
+
+        As in :meth:`_packet_end` but a cycle later, because nothing waits for it.
+        """
         lasts = [Signal(name=f"ends_at_{k}") for k in range(ROWS)]
-        m.d.comb += [lasts[k].eq((advanced(row_0, k) & row_buffer.valid & Cat(
+        m.d.comb += [lasts[k].eq((advanced(s.row_0, k) & row_buffer.valid & Cat(
             row_buffer.facts[j].last for j in range(ROWS))).any()) for k in range(ROWS)]
         next_row: Value = Const(0, ROWS)
         for k in reversed(range(ROWS)):
-            next_row = Mux(lasts[k], advanced(row_0, k + 1), next_row)
-        m.d.sync += reader.start.eq(Mux(reader.anew, 0, Mux(beyond_0, row_0, next_row)))
+            next_row = Mux(lasts[k], advanced(s.row_0, k + 1), next_row)
+        m.d.sync += reader.start.eq(Mux(reader.anew, 0, Mux(s.beyond_0, s.row_0, next_row)))
 
-        # What happens in this cycle: a slot goes, a tag is fetched, a packet turns out to end where a tag was due, or
-        # is found to have ended and what was read on behind it is dropped.
-        slot_free = Signal()
-        slot_valid = Signal()
-        go = Signal()
-        fetch = Signal()
-        bare = Signal()
-        drop = Signal()
-        turns = Signal()
+    def _decide(self, m: Module, s: DecompressorState, reader: TagReader, ranks: Ranks,
+                near: tuple[RowFacts, RowFacts]) -> None:
+        """What happens in this cycle.
+
+        ``go``: a slot goes. ``fetch``: a tag is loaded. ``bare``: the packet ends where a tag was due. ``drop``: the
+        packet ended before, and what was read behind its end is dropped.
+        """
+        here, there = near
         waits = Signal()
         waited = Signal()
-        seen = Signal(position + 1)
+        seen = Signal(s.position + 1)
         known = Signal()
         needs = Signal(data.StructLayout({"none": 1, "one": 1}))
         m.d.comb += [
             # Two rows in sight, or the end of the packet, are enough for any slot. Else the count decides, a cycle
             # late, or two where counting takes a stage; `lane_0` is `lane` by then.
-            go.eq(held & slot_free & (
-                beyond | here.last | (here.valid & there.valid) | (known & (needs.none | (here.valid & needs.one))))),
-            waits.eq(held & ~go & ~drop),
-            bare.eq(~held & ~turns & slot_free & reader.torn),
+            s.go.eq(s.held & s.slot_free & (
+                s.beyond | here.last | (here.valid & there.valid) | (known & (needs.none | (here.valid & needs.one))))),
+            waits.eq(s.held & ~s.go & ~s.drop),
+            s.bare.eq(~s.held & ~s.turns & s.slot_free & reader.torn),
             # While a slot is there its packet may turn out to have ended: its rows are not left for a tag by then.
-            fetch.eq(reader.whole & (
-                (~held & ~turns & (slot_free if many else 1))
-                | (go & slot.closes & (slot.final | ~(beyond | reader.past))))),
+            s.fetch.eq(reader.whole & (
+                (~s.held & ~s.turns & (s.slot_free if s.many else 1))
+                | (s.go & s.slot.closes & (s.slot.final | ~(s.beyond | reader.past))))),
         ]
         m.d.sync += [
             waited.eq(waits), seen.eq(ranks.count),
-            row_0.eq(row), lane_0.eq(lane), beyond_0.eq(beyond), more.eq(0),
+            s.row_0.eq(s.row), s.lane_0.eq(s.lane), s.beyond_0.eq(s.beyond), s.more.eq(0),
         ]
-        decided = [needs.none.eq(seen == 0), needs.one.eq(lane_0 + seen <= units)]
-        if many:
+        decided = [needs.none.eq(seen == 0), needs.one.eq(s.lane_0 + seen <= s.units)]
+        if s.many:
             m.d.sync += [known.eq(waited & waits), *decided]
         else:
             m.d.comb += [known.eq(waited), *decided]
 
-        stop_row = Signal(ROWS)
-        m.d.comb += row_buffer.leave.eq(Mux(passes, row_0, 0))
+    def _leave(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, reader: TagReader, ranks: Ranks,
+               near: tuple[RowFacts, RowFacts]) -> None:
+        """Rows that are used up, and the place of the next slot."""
+        here = near[0]
+        m.d.comb += row_buffer.leave.eq(Mux(s.passes, s.row_0, 0))
 
         def up_to(target: Value) -> Value:
-            """Rows from ``row`` on that lie before ``target``."""
-            return Mux((target & row).any(), 0, row) | Mux((target & advanced(row, 2)).any(), advanced(row), 0)
+            """Rows from ``s.row`` on that lie before ``target``."""
+            return Mux((target & s.row).any(), 0, s.row) | Mux((target & advanced(s.row, 2)).any(), advanced(s.row), 0)
 
-        from_row = Mux(slot.final, after, reader.row)
+        from_row = Mux(s.slot.final, s.after, reader.row)
         # Behind its last row nothing is the packet's.
-        count = Mux(beyond, 0, ranks.count)
-        reach = Signal(position + 1)
+        count = Mux(s.beyond, 0, ranks.count)
+        reach = Signal(s.position + 1)
         m.d.comb += [
-            reach.eq(lane + (0 if many else count)),
+            reach.eq(s.lane + (0 if s.many else count)),
             row_buffer.leave_late.eq(
-                Mux(drop, up_to(stop_row),
-                    Mux(fetch, up_to(from_row) | Mux(reader.wraps, from_row, 0),
-                        Mux(go, Mux(slot.final, up_to(after), Mux(reach[position], row, 0)), 0)))),
+                Mux(s.drop, up_to(s.stop_row),
+                    Mux(s.fetch, up_to(from_row) | Mux(reader.wraps, from_row, 0),
+                        Mux(s.go, Mux(s.slot.final, up_to(s.after), Mux(reach[s.position], s.row, 0)), 0)))),
         ]
-        with m.If(drop):
-            m.d.sync += [held.eq(0), beyond_0.eq(0), row_0.eq(stop_row), lane_0.eq(0)]
-        with m.Elif(fetch):
-            m.d.sync += [held.eq(1), row_0.eq(reader.end_row), lane_0.eq(reader.end_lane),
-                         beyond_0.eq(reader.passes_end)]
-        with m.Elif(go):
+        with m.If(s.drop):
+            m.d.sync += [s.held.eq(0), s.beyond_0.eq(0), s.row_0.eq(s.stop_row), s.lane_0.eq(0)]
+        with m.Elif(s.fetch):
+            m.d.sync += [s.held.eq(1), s.row_0.eq(reader.end_row), s.lane_0.eq(reader.end_lane),
+                         s.beyond_0.eq(reader.passes_end)]
+        with m.Elif(s.go):
             m.d.sync += [
-                held.eq(~slot.closes), more.eq(count if many else 0),
-                row_0.eq(Mux(reach[position], advanced(row), row)), lane_0.eq(reach),
-                beyond_0.eq(beyond | (reach[position] & here.last)),
+                s.held.eq(~s.slot.closes), s.more.eq(count if s.many else 0),
+                s.row_0.eq(Mux(reach[s.position], advanced(s.row), s.row)), s.lane_0.eq(reach),
+                s.beyond_0.eq(s.beyond | (reach[s.position] & here.last)),
             ]
-            with m.If(slot.final):
-                m.d.sync += [beyond_0.eq(0), row_0.eq(after), lane_0.eq(0), more.eq(0)]
+            with m.If(s.slot.final):
+                m.d.sync += [s.beyond_0.eq(0), s.row_0.eq(s.after), s.lane_0.eq(0), s.more.eq(0)]
 
-        # Whether a tag is fetched is known late: what is loaded without one is not looked at.
-        with m.If(drop):
-            m.d.sync += index.eq(0)
-        with m.Elif(go):
-            m.d.sync += index.eq(index + 1)
-        shifts = held & ~slot.closes
-        with m.If(go | ~held):
+    def _load(self, m: Module, s: DecompressorState, reader: TagReader) -> None:
+        """The tag in hand: its next slice, or the next tag."""
+        n, sizes = self._beat_bytes, self._sizes
+        # Whether a tag is fetched is known late in the cycle: without one, something is loaded that nobody reads.
+        with m.If(s.drop):
+            m.d.sync += s.index.eq(0)
+        with m.Elif(s.go):
+            m.d.sync += s.index.eq(s.index + 1)
+        shifts = s.held & ~s.slot.closes
+        with m.If(s.go | ~s.held):
             with m.If(~shifts):
-                m.d.sync += size.eq(reader.element)
+                m.d.sync += s.size.eq(reader.element)
             m.d.sync += [
-                tag.eq(Mux(shifts, select(size, {
-                    b: Cat(tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag)),
-                mask.eq(Mux(shifts, units_of_slice(1, tag, size), units_of_slice(0, reader.tag, reader.element))),
+                s.tag.eq(Mux(shifts, select(s.size, {
+                    b: Cat(s.tag[n // b:], Const(-1, n // b)) for b in sizes}), reader.tag)),
+                s.mask.eq(Mux(shifts, self._units_of_slice(1, s.tag, s.size),
+                              self._units_of_slice(0, reader.tag, reader.element))),
             ]
 
-        # The next tag lies behind the last beat's data. The counts of the last two beats are looked up two beats ahead,
-        # or three where their sum has a cycle of its own.
-        this_count = Signal(position + 1)
-        both_counts = Signal(position + 2)
-        ahead = [block_counts(m, units_of_slice(min(k, beats - 1), tag, size))[0, units]
-                 for k in ((2, 3) if many and beats > 2 else (2,))]
-        if many and beats > 2:
-            counts = [Signal(position + 1, name=f"count_{k}", reset_less=True) for k in (2, 3)]
-            with m.If(go):
+    def _next_tag(self, m: Module, s: DecompressorState, reader: TagReader, ranks: Ranks) -> None:
+        """Where the next tag lies: behind the last beat's data.
+
+        The counts of the last two beats are looked up two beats ahead, or three where their sum has a cycle of its own.
+        """
+        this_count = Signal(s.position + 1)
+        both_counts = Signal(s.position + 2)
+        ahead = [block_counts(m, self._units_of_slice(min(k, s.beats - 1), s.tag, s.size))[0, s.units]
+                 for k in ((2, 3) if s.many and s.beats > 2 else (2,))]
+        if s.many and s.beats > 2:
+            counts = [Signal(s.position + 1, name=f"count_{k}", reset_less=True) for k in (2, 3)]
+            with m.If(s.go):
                 m.d.sync += [*(count.eq(value) for count, value in zip(counts, ahead, strict=True)),
                              this_count.eq(counts[0]), both_counts.eq(counts[0] + counts[1])]
-        elif beats > 2:
-            next_count = Signal(position + 1)
-            with m.If(go):
+        elif s.beats > 2:
+            next_count = Signal(s.position + 1)
+            with m.If(s.go):
                 m.d.sync += [this_count.eq(next_count), next_count.eq(ahead[0])]
             m.d.comb += both_counts.eq(this_count + next_count)
         else:
             m.d.comb += [this_count.eq(ranks.count), both_counts.eq(this_count + ahead[0])]
-        last_lane = Signal(position + 1)
-        tag_lane = Signal(position + 2)
-        m.d.comb += [last_lane.eq(lane + this_count), tag_lane.eq(lane + both_counts)]
+        last_lane = Signal(s.position + 1)
+        tag_lane = Signal(s.position + 2)
+        m.d.comb += [last_lane.eq(s.lane + this_count), tag_lane.eq(s.lane + both_counts)]
         finds = Signal()
-        found_row = Mux(tag_lane[-1], advanced(row, 2), Mux(tag_lane[-2], advanced(row), row))
+        found_row = Mux(tag_lane[-1], advanced(s.row, 2), Mux(tag_lane[-2], advanced(s.row), s.row))
         m.d.comb += [
-            # Found again while the slot waits: whether it goes is known late.
-            finds.eq(held & (index == beats - 2) & ~drop),
-            reader.anew.eq(drop | (go & slot.final)),
+            # Found again while the slot waits, because whether it goes is known late in the cycle.
+            finds.eq(s.held & (s.index == s.beats - 2) & ~s.drop),
+            reader.anew.eq(s.drop | (s.go & s.slot.final)),
             reader.move_lane.eq(Mux(finds, tag_lane, 0)),
-            reader.move_crossed.eq(finds & (tag_lane[position:] != last_lane[position:])),
+            reader.move_crossed.eq(finds & (tag_lane[s.position:] != last_lane[s.position:])),
         ]
         # To the next packet, whose first tag was mostly read ahead: at once, or a cycle later, from a register.
-        if many:
-            m.d.sync += turns.eq(drop | (go & slot.final & ~fetch))
-            m.d.comb += [reader.move.eq(turns | finds), reader.move_row.eq(Mux(finds, found_row, row_0))]
+        if s.many:
+            m.d.sync += s.turns.eq(s.drop | (s.go & s.slot.final & ~s.fetch))
+            m.d.comb += [reader.move.eq(s.turns | finds), reader.move_row.eq(Mux(finds, found_row, s.row_0))]
         else:
-            m.d.comb += [reader.move.eq(drop | finds | (go & slot.final)),
-                         reader.move_row.eq(Mux(drop, stop_row, Mux(finds, found_row, after)))]
+            m.d.comb += [reader.move.eq(s.drop | finds | (s.go & s.slot.final)),
+                         reader.move_row.eq(Mux(s.drop, s.stop_row, Mux(finds, found_row, s.after)))]
 
-        # The slot, registered where counting takes a stage of its own, and the beat made of it.
-        if many:
-            stage = Signal(slot.shape(), reset_less=True)
+    def _expand(self, m: Module, s: DecompressorState, expander: Expander, skid: Skid) -> None:
+        """The slot, registered where counting takes a stage of its own, and the beat made of it."""
+        if s.many:
+            stage = Signal(s.slot.shape(), reset_less=True)
             stage_after = Signal(ROWS, reset_less=True)
-            with m.If(slot_free):
-                m.d.sync += [stage.eq(slot), stage_after.eq(after), slot_valid.eq((go | bare) & ~drop)]
+            with m.If(s.slot_free):
+                m.d.sync += [stage.eq(s.slot), stage_after.eq(s.after), s.slot_valid.eq((s.go | s.bare) & ~s.drop)]
             m.d.comb += [
                 expander.slot.eq(stage),
-                stop_row.eq(stage_after),
-                slot_free.eq(~slot_valid | skid.i.ready),
+                s.stop_row.eq(stage_after),
+                s.slot_free.eq(~s.slot_valid | skid.i.ready),
             ]
         else:
             m.d.comb += [
-                expander.slot.eq(slot),
-                stop_row.eq(after),
-                slot_free.eq(skid.i.ready),
-                slot_valid.eq(go | bare),
+                expander.slot.eq(s.slot),
+                s.stop_row.eq(s.after),
+                s.slot_free.eq(skid.i.ready),
+                s.slot_valid.eq(s.go | s.bare),
             ]
         m.d.comb += [
-            drop.eq(slot_valid & expander.ends & skid.i.ready),
-            skid.i.valid.eq(slot_valid),
+            s.drop.eq(s.slot_valid & expander.ends & skid.i.ready),
+            skid.i.valid.eq(s.slot_valid),
             skid.i.payload.data.eq(expander.data),
             skid.i.payload.keep.eq(expander.keep),
             skid.i.payload.last.eq(expander.last),
@@ -328,16 +351,17 @@ class Decompressor(wiring.Component):
             skid.i.payload.closes.eq(expander.slot.closes),
         ]
 
+    def _give(self, m: Module, skid: Skid) -> None:
+        """The beat that leaves, and the line it is of."""
         line = Signal(self.LINE_BITS)
         m.d.comb += [
             self.o.valid.eq(skid.o.valid),
             skid.o.ready.eq(self.o.ready),
             self.o.payload.data.eq(skid.o.payload.data),
-            self.o.payload.keep.eq(Cat(bit.replicate(grain) for bit in skid.o.payload.keep)),
+            self.o.payload.keep.eq(Cat(bit.replicate(min(self._sizes)) for bit in skid.o.payload.keep)),
             self.o.payload.last.eq(skid.o.payload.last),
             self.error.code.eq(skid.o.payload.code),
             self.error.line.eq(line),
         ]
         leaves = skid.o.valid & self.o.ready
         counter(m, line, leaves & skid.o.payload.closes, clear=leaves & skid.o.payload.last)
-        return m

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.memory import Memory
@@ -63,6 +65,35 @@ def account_layout() -> data.StructLayout:
     return data.StructLayout({"valid": 1, "raw_bytes": LENGTH_BITS, "packed_bytes": LENGTH_BITS})
 
 
+class _State:
+    """Registers that the states share, and the memory's ports.
+
+    ``word`` is the word of a record, or the half of a counter, at hand, of ``direction``; ``commanded`` and ``summed``
+    say that counters are walked through for a command or for the totals of a transfer, else for an event.
+    """
+
+    def __init__(self, write: Any, read: Any) -> None:
+        self.write, self.read = write, read
+        self.direction = Signal(name="direction")
+        self.word = Signal(_WORD_BITS, name="word")
+        self.from_ring = Signal(name="from_ring")
+        self.half, self.counter = self.word[0], self.word[1:]
+        self.place = Cat(self.word, self.direction)
+        self.held = Signal(32, name="held", reset_less=True)
+        self.total = Signal(33, name="total", reset_less=True)
+        self.taken = Signal(name="taken")
+        self.commanded = Signal(name="commanded")
+        self.summed = Signal(name="summed")
+        self.turn = Signal(3, name="turn")
+        self.total_in = Signal(32, name="total_in")
+        self.addend = Signal(32, name="addend", reset_less=True)
+        self.copies = Signal(name="copies")
+
+    def at(self, area: _Area, where: Value | None = None) -> Value:
+        """Address of a word, the one at hand if none is given, in an area of the memory."""
+        return Cat(self.place if where is None else where, Const(area.value, _AREA_BITS))
+
+
 class Store(wiring.Component):
     """One memory of 128 words, and one small machine that does everything with it, one thing at a time.
 
@@ -119,148 +150,149 @@ class Store(wiring.Component):
         m = Module()
         m.submodules.memory = memory = Memory(shape=32, depth=RECORD_WORDS * 2 << _AREA_BITS, init=[])
         write, read = memory.write_port(), memory.read_port()
-        command = self.command
-
-        direction = Signal()
-        word = Signal(_WORD_BITS)
-        from_ring = Signal()
-        half, counter = word[0], word[1:]
-        place = Cat(word, direction)
-        held = Signal(32, reset_less=True)
-        total = Signal(33, reset_less=True)
-        taken = Signal()
-        small = self._events(m, direction, counter, taken)
+        s = _State(write, read)
+        small = self._events(m, s.direction, s.counter, s.taken)
         m.d.comb += [
-            command.read_data.eq(held),
-            self.direction.eq(direction),
-            self.from_ring.eq(from_ring),
-            self.record.data.eq(read.data),
+            self.command.read_data.eq(s.held),
+            self.direction.eq(s.direction),
+            self.from_ring.eq(s.from_ring),
+            self.record.data.eq(s.read.data),
         ]
-
-        # What is done with a counter: all of a direction on a command, those of a transfer, or one of the walk.
-        commanded = Signal()
-        summed = Signal()
-        turn = Signal(3)
-        total_in = Signal(32)
-        addend = Signal(32, reset_less=True)
-        bytes_ = Mux(counter[0], *(Mux(direction, self.account[1][name], self.account[0][name])
-                                   for name in ("packed_bytes", "raw_bytes")))
-        with m.If(~half):
-            m.d.comb += total_in.eq(Mux(summed, bytes_[:32], Mux(counter < _SUMS, 0, small)))
-        with m.Else():
-            m.d.comb += total_in.eq(Mux(summed, bytes_[32:], 0))
-        copied = Signal(_WORD_BITS, reset_less=True)
-        copies = Signal()
-        m.d.sync += [copied.eq(word), copies.eq(0)]
-        m.d.comb += [
-            self.record.write.eq(copies),
-            self.record.word.eq(copied),
-            self.record.push.eq(copies & (copied == RECORD_WORDS - 1)),
-        ]
-
-        def at(area: _Area, where: Value = place) -> Value:
-            return Cat(where, Const(area.value, _AREA_BITS))
-
+        self._addend(m, s, small)
+        self._copied(m, s)
         with m.FSM(init="clear"):
-            with m.State("clear"):
-                m.d.comb += [write.en.eq(1), write.addr.eq(Cat(place, turn[:_AREA_BITS]))]
-                m.d.sync += Cat(place, turn).eq(Cat(place, turn) + 1)
-                with m.If(Cat(place, turn[:_AREA_BITS]).all()):
-                    m.d.sync += turn.eq(0)
-                    m.next = "wait"
-            with m.State("wait"):
-                m.d.sync += [word.eq(0), from_ring.eq(0), commanded.eq(0), summed.eq(0)]
-                with m.If(self.fill.valid):
-                    m.next = "fill"
-                with m.Elif(self.push):
-                    m.d.sync += [direction.eq(self.push_direction), from_ring.eq(1)]
-                    m.next = "copy"
-                with m.Elif(command.valid):
-                    m.d.sync += direction.eq(command.direction)
-                    with m.Switch(command.kind):
-                        with m.Case(Command.PUSH):
-                            m.next = "copy"
-                        with m.Case(Command.COUNT):
-                            m.d.sync += commanded.eq(1)
-                            m.next = "read"
-                        with m.Default():
-                            m.d.sync += word.eq(command.word)
-                            m.next = "access"
-                with m.Elif(Cat(each.valid for each in self.account).any()):
-                    m.d.sync += [direction.eq(~self.account[0].valid), summed.eq(1)]
-                    m.next = "read"
-                with m.Else():
-                    m.d.sync += [turn.eq(turn + 1), direction.eq(turn[2]), counter.eq(turn[:2] + _SUMS)]
-                    m.next = "read"
-            with m.State("fill"):
-                m.d.comb += [
-                    self.fill.ready.eq(1),
-                    write.en.eq(self.fill.valid),
-                    write.addr.eq(at(_Area.RING, Cat(self.fill.word, Const(0, 1)))),
-                    write.data.eq(self.fill.data),
-                ]
-                with m.If(~self.fill.valid):
-                    m.next = "wait"
-            with m.State("copy"):
-                m.d.comb += [
-                    read.en.eq(1),
-                    read.addr.eq(Mux(from_ring, at(_Area.RING, Cat(word, Const(0, 1))), at(_Area.WINDOW))),
-                ]
-                m.d.sync += [copies.eq(1), word.eq(word + 1)]
-                with m.If(word == RECORD_WORDS - 1):
-                    m.next = "done"
-            with m.State("access"):
-                m.d.comb += [
-                    write.en.eq(command.write),
-                    write.addr.eq(at(_Area.WINDOW)),
-                    write.data.eq(command.write_data),
-                    read.en.eq(1),
-                    read.addr.eq(Mux(command.kind == Command.SNAPSHOT, at(_Area.SNAPSHOT), at(_Area.WINDOW))),
-                ]
-                m.next = "show"
-            with m.State("show"):
-                m.d.sync += held.eq(read.data)
-                m.next = "done"
-            with m.State("done"):
-                m.d.comb += [command.done.eq(~from_ring), self.pushed.eq(from_ring)]
-                m.next = "wait"
-
-            with m.State("read"):
-                m.d.comb += [read.en.eq(1), read.addr.eq(at(_Area.LIVE))]
-                m.next = "hold"
-            with m.State("hold"):
-                m.d.comb += taken.eq(~half & ~summed & (counter >= _SUMS))
-                m.d.sync += [held.eq(read.data), addend.eq(total_in)]
-                m.next = "add"
-            with m.State("add"):
-                m.d.sync += total.eq(held + addend + (half & total[32]))
-                m.next = "write"
-            with m.State("write"):
-                m.d.comb += [
-                    write.en.eq(1),
-                    write.addr.eq(at(_Area.LIVE)),
-                    write.data.eq(Mux(commanded & command.clear, 0, total[:32])),
-                ]
-                m.next = "snapshot"
-            with m.State("snapshot"):
-                m.d.comb += [
-                    write.en.eq(commanded & command.snapshot),
-                    write.addr.eq(at(_Area.SNAPSHOT)),
-                    write.data.eq(total[:32]),
-                ]
-                with m.If(~half):
-                    m.d.sync += half.eq(1)
-                    m.next = "read"
-                with m.Else():
-                    m.d.sync += word.eq(word + 1)
-                    with m.If((commanded & (counter != len(COUNTERS) - 1)) | (summed & (counter != _SUMS - 1))):
-                        m.next = "read"
-                    with m.Elif(commanded):
-                        m.next = "done"
-                    with m.Else():
-                        m.d.comb += self.accounted.eq(Cat(summed & ~direction, summed & direction))
-                        m.next = "wait"
+            self._choose(m, s)
+            self._records(m, s)
+            self._counters(m, s)
         return m
+
+    def _addend(self, m: Module, s: _State, small: Value) -> None:
+        """What is added to a counter: all of a direction on a command, a transfer's totals, or one of the walk."""
+        bytes_ = Mux(s.counter[0], *(Mux(s.direction, self.account[1][name], self.account[0][name])
+                                   for name in ("packed_bytes", "raw_bytes")))
+        with m.If(~s.half):
+            m.d.comb += s.total_in.eq(Mux(s.summed, bytes_[:32], Mux(s.counter < _SUMS, 0, small)))
+        with m.Else():
+            m.d.comb += s.total_in.eq(Mux(s.summed, bytes_[32:], 0))
+
+    def _copied(self, m: Module, s: _State) -> None:
+        """Words that a copy has read go to the queue of records a cycle later."""
+        copied = Signal(_WORD_BITS, reset_less=True)
+        m.d.sync += [copied.eq(s.word), s.copies.eq(0)]
+        m.d.comb += [
+            self.record.write.eq(s.copies),
+            self.record.word.eq(copied),
+            self.record.push.eq(s.copies & (copied == RECORD_WORDS - 1)),
+        ]
+
+    def _choose(self, m: Module, s: _State) -> None:
+        """States before and between what is done: the memory is cleared once, then the first that waits goes on."""
+        command = self.command
+        with m.State("clear"):
+            m.d.comb += [s.write.en.eq(1), s.write.addr.eq(Cat(s.place, s.turn[:_AREA_BITS]))]
+            m.d.sync += Cat(s.place, s.turn).eq(Cat(s.place, s.turn) + 1)
+            with m.If(Cat(s.place, s.turn[:_AREA_BITS]).all()):
+                m.d.sync += s.turn.eq(0)
+                m.next = "wait"
+        with m.State("wait"):
+            m.d.sync += [s.word.eq(0), s.from_ring.eq(0), s.commanded.eq(0), s.summed.eq(0)]
+            with m.If(self.fill.valid):
+                m.next = "fill"
+            with m.Elif(self.push):
+                m.d.sync += [s.direction.eq(self.push_direction), s.from_ring.eq(1)]
+                m.next = "copy"
+            with m.Elif(command.valid):
+                m.d.sync += s.direction.eq(command.direction)
+                with m.Switch(command.kind):
+                    with m.Case(Command.PUSH):
+                        m.next = "copy"
+                    with m.Case(Command.COUNT):
+                        m.d.sync += s.commanded.eq(1)
+                        m.next = "read"
+                    with m.Default():
+                        m.d.sync += s.word.eq(command.word)
+                        m.next = "access"
+            with m.Elif(Cat(each.valid for each in self.account).any()):
+                m.d.sync += [s.direction.eq(~self.account[0].valid), s.summed.eq(1)]
+                m.next = "read"
+            with m.Else():
+                m.d.sync += [s.turn.eq(s.turn + 1), s.direction.eq(s.turn[2]), s.counter.eq(s.turn[:2] + _SUMS)]
+                m.next = "read"
+
+    def _records(self, m: Module, s: _State) -> None:
+        """States that move words of records: in from a ring, to a queue, and in and out through the window."""
+        command = self.command
+        with m.State("fill"):
+            m.d.comb += [
+                self.fill.ready.eq(1),
+                s.write.en.eq(self.fill.valid),
+                s.write.addr.eq(s.at(_Area.RING, Cat(self.fill.word, Const(0, 1)))),
+                s.write.data.eq(self.fill.data),
+            ]
+            with m.If(~self.fill.valid):
+                m.next = "wait"
+        with m.State("copy"):
+            m.d.comb += [
+                s.read.en.eq(1),
+                s.read.addr.eq(Mux(s.from_ring, s.at(_Area.RING, Cat(s.word, Const(0, 1))), s.at(_Area.WINDOW))),
+            ]
+            m.d.sync += [s.copies.eq(1), s.word.eq(s.word + 1)]
+            with m.If(s.word == RECORD_WORDS - 1):
+                m.next = "done"
+        with m.State("access"):
+            m.d.comb += [
+                s.write.en.eq(command.write),
+                s.write.addr.eq(s.at(_Area.WINDOW)),
+                s.write.data.eq(command.write_data),
+                s.read.en.eq(1),
+                s.read.addr.eq(Mux(command.kind == Command.SNAPSHOT, s.at(_Area.SNAPSHOT), s.at(_Area.WINDOW))),
+            ]
+            m.next = "show"
+        with m.State("show"):
+            m.d.sync += s.held.eq(s.read.data)
+            m.next = "done"
+        with m.State("done"):
+            m.d.comb += [command.done.eq(~s.from_ring), self.pushed.eq(s.from_ring)]
+            m.next = "wait"
+
+    def _counters(self, m: Module, s: _State) -> None:
+        """States that read, add to and write a counter, one half of 32 bits after the other."""
+        command = self.command
+        with m.State("read"):
+            m.d.comb += [s.read.en.eq(1), s.read.addr.eq(s.at(_Area.LIVE))]
+            m.next = "hold"
+        with m.State("hold"):
+            m.d.comb += s.taken.eq(~s.half & ~s.summed & (s.counter >= _SUMS))
+            m.d.sync += [s.held.eq(s.read.data), s.addend.eq(s.total_in)]
+            m.next = "add"
+        with m.State("add"):
+            m.d.sync += s.total.eq(s.held + s.addend + (s.half & s.total[32]))
+            m.next = "write"
+        with m.State("write"):
+            m.d.comb += [
+                s.write.en.eq(1),
+                s.write.addr.eq(s.at(_Area.LIVE)),
+                s.write.data.eq(Mux(s.commanded & command.clear, 0, s.total[:32])),
+            ]
+            m.next = "snapshot"
+        with m.State("snapshot"):
+            m.d.comb += [
+                s.write.en.eq(s.commanded & command.snapshot),
+                s.write.addr.eq(s.at(_Area.SNAPSHOT)),
+                s.write.data.eq(s.total[:32]),
+            ]
+            with m.If(~s.half):
+                m.d.sync += s.half.eq(1)
+                m.next = "read"
+            with m.Else():
+                m.d.sync += s.word.eq(s.word + 1)
+                with m.If((s.commanded & (s.counter != len(COUNTERS) - 1)) | (s.summed & (s.counter != _SUMS - 1))):
+                    m.next = "read"
+                with m.Elif(s.commanded):
+                    m.next = "done"
+                with m.Else():
+                    m.d.comb += self.accounted.eq(Cat(s.summed & ~s.direction, s.summed & s.direction))
+                    m.next = "wait"
 
     def _events(self, m: Module, direction: Value, counter: Value, taken: Value) -> Value:
         """Counts events until they are taken; what was counted of the one that is asked for."""
