@@ -9,6 +9,7 @@ from cdma.console.options import add_command, configurations, core_options, engi
 from cdma.console.output import area_text, fixed, print_json, table
 from cdma.console.progress import Progress
 from cdma.report.engine_text import engine_area_text, engine_fpga_text
+from golden.results import to_json
 
 if TYPE_CHECKING:
     from hdl.config.core import CoreConfig
@@ -80,8 +81,8 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
 
     target = call.target or ("liberty" if call.liberty else "generic")
     if isinstance(config, CoreConfig):
-        return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
-                    progress=progress).as_dict()
+        return to_json(area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
+                            progress=progress))
     if target in ("generic", "liberty"):
         return measured_engine(config, call.liberty, call.recipe, progress)
     return measured_on_fpga(config, target, progress)

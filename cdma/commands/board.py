@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import count, fixed, print_json, table
 from cdma.console.progress import Progress
+from golden.results import to_json
 
 if TYPE_CHECKING:
     from synth.boards.build import Built
@@ -75,7 +76,7 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json({"board": of.name, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
                     "configuration": config.as_dict(), "dump_bytes": len(lines), "files": written,
-                    "built": built and built.as_dict()})
+                    "built": built and to_json(built)})
         return 0
     for entry in written:
         print(f"wrote {entry['file']} ({count(entry['bytes'])} bytes)")

@@ -21,6 +21,7 @@ from cdma.console.progress import Progress
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
+from golden.results import to_json
 
 if TYPE_CHECKING:
     from hdl.config.core import CoreConfig
@@ -146,4 +147,4 @@ def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progres
     if isinstance(config, EngineConfig):
         return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
                             setup=call.memory_setup)
-    return timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress).as_dict()
+    return to_json(timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress))

@@ -1,5 +1,4 @@
-"""The engine beside its peers: tables of the page of peers, from the measured figures and from what is known of others.
-"""
+"""The tables of docs/peers.md: measured figures of this project beside figures of others."""
 
 from __future__ import annotations
 
@@ -9,17 +8,19 @@ from typing import Any
 
 from cdma.console.output import fixed, markdown
 
-__all__ = ["MEASURED", "Peer", "blocks_table", "paper_table"]
+__all__ = ["MEASURED", "PRESETS", "Peer", "blocks_table", "paper_table"]
 
-_PRESETS = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
-            "narrow_decompressor", "wide_compressor", "wide_decompressor")
+PRESETS = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
+           "narrow_decompressor", "wide_compressor", "wide_decompressor")
+"""The cores that are compared, one pair of each width."""
+
 _DENSITY = 0.4
-"""Density at which bytes per cycle are compared: that of the peers' runs."""
+"""Density at which bytes per cycle are compared: that of the peers' simulations."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A block of others, rebuilt from its public Verilog in the same cells with the same tools.
+    """A block of others, rebuilt from its public Verilog and mapped to the same cells with the recipe ``plain``.
 
     Parameters
     ----------
@@ -40,6 +41,19 @@ class Peer:
     kge: float
     mhz: float
     note: str = ""
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """A core in cells: thousands of NAND gates, and the clock of the slowest path; 0 where it was not measured."""
+
+    kge: float = 0.0
+    mhz: float = 0.0
+
+    def cells(self, bytes_per_cycle: float) -> list[str]:
+        """kGE, MHz and bytes per cycle per kGE."""
+        return [fixed(self.kge or None, 1), fixed(self.mhz or None, 0),
+                fixed(bytes_per_cycle / self.kge, 2) if self.kge else ""]
 
 
 MEASURED = (
@@ -65,15 +79,18 @@ MEASURED = (
 def blocks_table(figures: dict[str, Any]) -> str:
     """Markdown: bytes per cycle, kGE and clock of the cores and of peers in the same cells.
 
+    The first columns are by the recipe of the peers, ``plain``, for cores and peers; the last ones are of the cores as
+    this project builds them, by the recipe ``fast`` with clock gates.
+
     Parameters
     ----------
     figures
         What ``cdma bench`` measured. Without a cell library, gates of the generic table and no clock.
     """
-    rows = [_row(peer, "this project") for peer in _cores(figures)]
-    rows += [_row(peer, "measured") for peer in MEASURED]
-    return markdown(["block", "figures", "bytes per cycle", "kGE", "MHz", "GB/s", "bytes per cycle per kGE", ""], rows,
-                    left=(0, 1, 7))
+    rows = [*_cores(figures), *(_row(peer.block, "measured", peer.bytes_per_cycle, _Mapped(peer.kge, peer.mhz),
+                                     _Mapped(), peer.note) for peer in MEASURED)]
+    return markdown(["block", "figures", "bytes per cycle", "kGE", "MHz", "GB/s", "bytes per cycle per kGE",
+                     "`fast`: kGE", "`fast`: MHz", "`fast`: bytes per cycle per kGE", ""], rows, left=(0, 1, 10))
 
 
 def paper_table(figures: dict[str, Any]) -> str:
@@ -93,23 +110,31 @@ def paper_table(figures: dict[str, Any]) -> str:
         left=(0,))
 
 
-def _row(peer: Peer, source: str) -> list[str]:
-    gb_per_s = peer.bytes_per_cycle * peer.mhz / 1000
-    return [peer.block, source, f"{peer.bytes_per_cycle:g}", fixed(peer.kge, 1), fixed(peer.mhz or None, 0),
-            fixed(gb_per_s or None, 1), fixed(peer.bytes_per_cycle / peer.kge, 2), peer.note]
+def _row(block: str, source: str, bytes_per_cycle: float, plain: _Mapped, built: _Mapped, note: str) -> list[str]:
+    kge, mhz, per_kge = plain.cells(bytes_per_cycle)
+    gb_per_s = bytes_per_cycle * plain.mhz / 1000
+    return [block, source, f"{bytes_per_cycle:g}", kge, mhz, fixed(gb_per_s or None, 1), per_kge,
+            *built.cells(bytes_per_cycle), note]
 
 
-def _cores(figures: dict[str, Any]) -> Iterator[Peer]:
-    """The cores in the cells of the library; of the element sizes the one that takes the most cycles."""
+def _cores(figures: dict[str, Any]) -> Iterator[list[str]]:
+    """The cores; of the element sizes the one that takes the most cycles."""
     targets = {report["target"] for report in figures["area"]}
     target = "liberty" if "liberty" in targets else "generic"
-    clocks = {report["preset"]: min(path["mhz"] for path in report["paths"]) for report in figures.get("timing", ())}
-    for preset in _PRESETS:
+    clocks = {report["preset"]: _mhz(report) for report in figures.get("timing", ())} if target == "liberty" else {}
+    plain = {report["preset"]: _Mapped(report["kge"], _mhz(report)) for report in figures.get("timing_plain", ())}
+    for preset in PRESETS:
         report = next((each for each in figures["area"] if (each["preset"], each["target"]) == (preset, target)), None)
         rows = [row for row in figures["throughput"] if report and row["name"] == report["name"]
                 and row["density"] == _DENSITY]
         if report and rows:
             slowest = min(row["beats_per_cycle"] * row["beat_bytes"] for row in rows)
             bits = ", ".join(str(row["element_bits"]) for row in rows)
-            yield Peer(f"`{preset}`, {rows[0]['beat_bytes']} B", round(slowest, 2), report["total"]["kge"],
-                       clocks.get(preset, 0) if target == "liberty" else 0, f"elements of {bits} bits")
+            yield _row(f"`{preset}`, {rows[0]['beat_bytes']} B", "this project", round(slowest, 2),
+                       plain.get(preset, _Mapped()), _Mapped(report["total"]["kge"], clocks.get(preset, 0)),
+                       f"elements of {bits} bits")
+
+
+def _mhz(report: dict[str, Any]) -> float:
+    """The clock of the slowest path, from and to ports too."""
+    return min(path["mhz"] for path in report["paths"])

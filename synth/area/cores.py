@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from golden.results import derived
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import emit
 from synth.area.rows import TOTAL, AreaRow, row
@@ -58,14 +59,10 @@ class AreaReport:
     timed_with: str | None = None
     paths: tuple[TimingPath, ...] = ()
 
-    @property
+    @derived
     def total(self) -> AreaRow:
         """The whole design."""
         return self.rows[-1]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"rows": [asdict(row) for row in self.rows], "total": asdict(self.total)}
 
 
 def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | None = None,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from golden.results import derived
 from hdl.common.sram import LEAST_BITS
 from hdl.config.engine import EngineConfig
 from synth.area.cores import target_library
@@ -25,7 +24,7 @@ from synth.tools.yosys import Progress, Yosys, YosysError, find, report
 from synth.units.division import UNITS, division, of_lane
 from synth.units.hierarchy import Design, Macro
 
-__all__ = ["PAPER_MM2", "SCALE_28", "EngineArea", "UnitArea", "engine_area"]
+__all__ = ["PAPER_MM2", "SCALE_28", "EngineArea", "Scaled", "Total", "UnitArea", "engine_area"]
 
 SCALE_28 = (28 / 45) ** 2
 """From 45 nm to 28 nm, as the paper scales."""
@@ -65,19 +64,36 @@ class UnitArea:
     um2: float | None
     memory_bits: int
 
-    @property
+    @derived
     def logic_um2(self) -> float:
         """Logic at 45 nm: in the library's cells, or gates at :data:`NAND2_UM2`."""
-        return self.um2 if self.um2 is not None else 1000 * self.kge * NAND2_UM2
+        return round(self.um2 if self.um2 is not None else 1000 * self.kge * NAND2_UM2, 1)
 
-    @property
+    @derived
     def memory_um2(self) -> float:
         """Memory macros at 45 nm, by :data:`BIT_UM2`."""
-        return self.memory_bits * BIT_UM2
+        return round(self.memory_bits * BIT_UM2, 1)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"logic_um2": round(self.logic_um2, 1), "memory_um2": round(self.memory_um2, 1)}
+
+@dataclass(frozen=True)
+class Total:
+    """All units of an engine together; fields as in :class:`UnitArea`."""
+
+    cells: int
+    flip_flops: int
+    kge: float
+    memory_bits: int
+    um2: float | None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Areas in mm2 at 28 nm: compressors and decompressors, all logic, all memories, the engine."""
+
+    cores: float
+    logic: float
+    memory: float
+    engine: float
 
 
 @dataclass(frozen=True)
@@ -93,24 +109,40 @@ class EngineArea:
     macros: dict[str, int]
     units: tuple[UnitArea, ...]
 
-    def mm2_28(self, units: Sequence[str] | None = None, *, logic: bool = True, memory: bool = True) -> float:
-        """Area at 28 nm of some units, or of all."""
-        return sum((each.logic_um2 if logic else 0) + (each.memory_um2 if memory else 0)
-                   for each in self.units if units is None or each.unit in units) * SCALE_28 / 1e6
+    @derived
+    def total(self) -> Total:
+        """The sum of the units."""
+        return Total(
+            sum(each.cells for each in self.units), sum(each.flip_flops for each in self.units),
+            round(sum(each.kge for each in self.units), 3), sum(each.memory_bits for each in self.units),
+            round(sum(each.um2 or 0 for each in self.units), 1) if self.library else None)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        total = {name: sum(getattr(each, name) or 0 for each in self.units)
-                 for name in ("cells", "flip_flops", "kge", "memory_bits")}
-        return asdict(self) | {
-            "units": [each.as_dict() for each in self.units],
-            "total": total | {"kge": round(total["kge"], 3),
-                              "um2": round(sum(each.um2 or 0 for each in self.units), 1) if self.library else None},
-            "scale_28": SCALE_28, "bit_um2": BIT_UM2, "nand2_um2": NAND2_UM2,
-            "mm2_28": {"cores": round(self.mm2_28(_CORES), 4), "logic": round(self.mm2_28(memory=False), 4),
-                       "memory": round(self.mm2_28(logic=False), 4), "engine": round(self.mm2_28(), 4)},
-            "paper_mm2": PAPER_MM2,
-        }
+    @derived
+    def scale_28(self) -> float:
+        """Factor from 45 nm to 28 nm."""
+        return SCALE_28
+
+    @derived
+    def bit_um2(self) -> float:
+        """Area of a bit of memory at 45 nm."""
+        return BIT_UM2
+
+    @derived
+    def nand2_um2(self) -> float:
+        """Area of a gate at 45 nm where there is no library."""
+        return NAND2_UM2
+
+    @derived
+    def mm2_28(self) -> Scaled:
+        """Areas at 28 nm."""
+        logic, memory = sum(each.logic_um2 for each in self.units), sum(each.memory_um2 for each in self.units)
+        cores = sum(each.logic_um2 + each.memory_um2 for each in self.units if each.unit in _CORES)
+        return Scaled(*(round(um2 * SCALE_28 / 1e6, 4) for um2 in (cores, logic, memory, logic + memory)))
+
+    @derived
+    def paper_mm2(self) -> dict[str, float]:
+        """The paper's areas at 28 nm."""
+        return PAPER_MM2
 
 
 def engine_area(config: EngineConfig, verilog: str, *, liberty: str | Path | None = None,

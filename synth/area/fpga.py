@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from golden.results import derived
 from hdl.common.sram import LEAST_BITS
 from synth.area.rows import row
 from synth.cells.fpga import FPGA
@@ -87,10 +88,15 @@ class FpgaArea:
     distributed_rams: dict[str, int]
     memories: tuple[BuiltMemory, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; ``no_block_ram`` are the large memories that were built otherwise."""
-        return asdict(self) | {"memories": [asdict(memory) for memory in self.memories], "least_bits": LEAST_BITS,
-                               "no_block_ram": [memory.name for memory in self.memories if memory.missed]}
+    @derived
+    def least_bits(self) -> int:
+        """The size from which on a memory should be in block RAM."""
+        return LEAST_BITS
+
+    @derived
+    def no_block_ram(self) -> list[str]:
+        """The memories of that size that are not in block RAM."""
+        return [memory.name for memory in self.memories if memory.missed]
 
 
 def fpga_area(verilog: str, top: str, target: str, progress: Progress | None = None) -> FpgaArea:

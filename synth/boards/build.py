@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,6 @@ class Built:
     fmax_mhz: float | None = None
     slowest: tuple[str, str] | None = None
     bitstream: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
 
 
 def build(board: Board, name: str, folder: Path, progress: Progress | None = None) -> Built:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, astuple, dataclass, replace
-from typing import Any
+from dataclasses import astuple, dataclass, field, replace
 
+from golden.results import HIDDEN, derived
 from hdl.config.engine import EngineConfig
 from synth.pnr.harness import CLOCK, stand_in
-from synth.pnr.place import DEVICES, PnrReport, Resources, place_and_route
+from synth.pnr.place import DEVICES, Best, PnrReport, Resources, Run, place_and_route
 from synth.tools.yosys import Progress, report
 from synth.units.division import division, of_lane
 from synth.units.hierarchy import Design
@@ -31,26 +31,36 @@ class PlacedUnit:
 
     Parameters
     ----------
-    unit : str
+    name : str
         The unit.
     instances : int
         How many there are.
     used : Resources
         What all of its instances take.
     slowest : PnrReport
-        Of what it consists of, that with the lowest clock; names of its paths are those below the engine's top.
+        The part of the unit with the lowest clock; names of its paths are those below the engine's top. JSON has its
+        runs alone.
     """
 
-    unit: str
+    name: str
     instances: int
     used: Resources
-    slowest: PnrReport
+    slowest: PnrReport = field(metadata=HIDDEN)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: clocks and paths as :meth:`synth.pnr.place.PnrReport.as_dict` has them."""
-        slowest = self.slowest.as_dict()
-        return {"name": self.unit, "instances": self.instances, "used": asdict(self.used)} | {
-            name: slowest[name] for name in ("runs", "best", "median_mhz")}
+    @derived
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of the slowest part."""
+        return self.slowest.runs
+
+    @derived
+    def best(self) -> Best | None:
+        """The best of them."""
+        return self.slowest.best
+
+    @derived
+    def median_mhz(self) -> float | None:
+        """The clock that half of them reach."""
+        return self.slowest.median_mhz
 
 
 @dataclass(frozen=True)
@@ -75,14 +85,10 @@ class PlacedUnits:
     available: Resources
     units: tuple[PlacedUnit, ...]
 
-    @property
+    @derived
     def total(self) -> Resources:
         """What all units take together; what optimisation across their borders would save is not counted."""
         return _sum(unit.used for unit in self.units)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"units": [unit.as_dict() for unit in self.units], "total": asdict(self.total)}
 
 
 def place_units(config: EngineConfig, verilog: str, *, device: str = "LFE5U-85F", speed: int = 8, seeds: int = 1,

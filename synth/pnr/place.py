@@ -6,10 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median_low
 from typing import Any
 
+from golden.results import HIDDEN, derived
 from synth.cells.fpga import FPGA
 from synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
 from synth.tools import scripts
@@ -96,7 +97,17 @@ class PnrPath:
 
 @dataclass(frozen=True)
 class Run:
-    """Placed and routed once: from which ``seed``, at which clock, and the ``path`` that limits it."""
+    """Placed and routed once: from which ``seed``, at which clock, and the ``path`` that limits it, which JSON leaves
+    out."""
+
+    seed: int
+    mhz: float
+    path: PnrPath = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The run with the highest clock: as :class:`Run`, with its path in JSON."""
 
     seed: int
     mhz: float
@@ -132,21 +143,16 @@ class PnrReport:
     available: Resources
     runs: tuple[Run, ...]
 
-    @property
-    def best(self) -> Run | None:
+    @derived
+    def best(self) -> Best | None:
         """The run with the highest clock; None if there is none."""
-        return max(self.runs, key=lambda run: run.mhz, default=None)
+        run = max(self.runs, key=lambda run: run.mhz, default=None)
+        return run and Best(run.seed, run.mhz, run.path)
 
-    @property
+    @derived
     def median_mhz(self) -> float | None:
         """The clock that half of the seeds reach; None if there is none."""
         return median_low(run.mhz for run in self.runs) if self.runs else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; of the runs but the best only seed and clock."""
-        return asdict(self) | {"runs": [{"seed": run.seed, "mhz": run.mhz} for run in self.runs],
-                               "best": asdict(self.best) if self.best else None,
-                               "median_mhz": self.median_mhz}
 
 
 def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, device: str = "LFE5U-85F",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import emit
@@ -93,10 +92,6 @@ class TimingReport:
     um2: float
     kge: float
     paths: tuple[TimingPath, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
 
 
 def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from golden.results import derived
 from hdl.common.sram import LEAST_BITS
 from hdl.config.engine import EngineConfig
 from synth.cells import library as libraries
@@ -98,7 +98,7 @@ class EngineTiming:
     macros: MacroTiming
     parts: tuple[PartTiming, ...]
 
-    @property
+    @derived
     def units(self) -> tuple[PartTiming, ...]:
         """Of each unit the part that has the slowest path; units without such a path are left out."""
         found: dict[str, PartTiming] = {}
@@ -107,14 +107,10 @@ class EngineTiming:
                 found[part.unit] = part
         return tuple(found.values())
 
-    @property
+    @derived
     def mhz(self) -> float:
         """The clock that every unit allows, and all together if they were timed."""
         return min(part.worst.mhz for part in self.units if part.worst)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"mhz": self.mhz, "units": [asdict(part) for part in self.units]}
 
 
 def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from golden.results import derived
 from hdl.config.core import CORES, CoreConfig
 from hdl.config.engine import load_engine
 from hdl.config.settings import BEAT_BYTES, PIPELINES
@@ -15,10 +15,10 @@ from synth.cells.generic import BIT_UM2
 from synth.cells.library import load
 from synth.timing.cores import REGISTERS, timing
 from synth.timing.engines import PartTiming, engine_timing
-from synth.tools import scripts
+from synth.tools import opensta, scripts
 from synth.tools.yosys import Progress, report
 
-__all__ = ["LANES", "SweepPoint", "front", "sweep_cores", "sweep_engines"]
+__all__ = ["LANES", "Sweep", "SweepPoint", "front", "sweep", "sweep_cores", "sweep_engines"]
 
 LANES = (1, 2, 4, 8)
 """The numbers of lanes that engines are measured with."""
@@ -44,6 +44,8 @@ class SweepPoint:
         The clock that the slowest path from register to register allows.
     start, end : str
         Where that path starts and ends.
+    front : bool
+        Whether no other point of the design beats it: see :func:`front`.
     """
 
     design: str
@@ -54,19 +56,52 @@ class SweepPoint:
     mhz: float
     start: str
     end: str
+    front: bool = False
 
-    @property
+    @derived
     def gb_per_s(self) -> float:
-        """Raw bytes per second, one beat per cycle and lane."""
-        return self.lanes * self.beat_bytes * self.mhz / 1000
+        """GB of raw data per second, one beat per cycle and lane."""
+        return round(self.lanes * self.beat_bytes * self.mhz / 1000, 2)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"gb_per_s": round(self.gb_per_s, 2)}
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cores over beats and pipelines, engines over lanes and pipelines.
+
+    Parameters
+    ----------
+    library, recipe, tool : str
+        As for :class:`synth.timing.cores.TimingReport`.
+    points : tuple of SweepPoint
+        The configurations, design by design.
+    """
+
+    library: str
+    recipe: str
+    tool: str
+    points: tuple[SweepPoint, ...]
+
+
+def sweep(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, progress: Progress | None = None) -> Sweep:
+    """All points, each marked if it is on the front of its design.
+
+    Raises
+    ------
+    ValueError
+        As :func:`synth.timing.cores.timing`.
+    """
+    opensta.require()
+    points = [*sweep_cores(liberty=liberty, recipe=recipe, progress=progress),
+              *sweep_engines(liberty=liberty, recipe=recipe, progress=progress)]
+    best = [point for design in dict.fromkeys(point.design for point in points)
+            for point in front([other for other in points if other.design == design])]
+    return Sweep(load(liberty).name, recipe, opensta.version(),
+                 tuple(replace(point, front=point in best) for point in points))
 
 
 def front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """The points that no other point beats: none is as fast with less area, or faster with as much; smallest first."""
+    """The Pareto front, smallest first: no other point has less area and at least the speed, or more speed and at most
+    the area."""
     best: list[SweepPoint] = []
     for point in sorted(points, key=lambda point: (point.kge, -point.gb_per_s)):
         if not best or point.gb_per_s > best[-1].gb_per_s:

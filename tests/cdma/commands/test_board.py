@@ -1,12 +1,12 @@
 """board: what is written and printed, JSON, and every way to get it wrong."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cdma.measure.arrays import dump_lines
+from golden.results import to_json
 from synth.boards import build as builds
 from synth.boards.build import BoardError, Built, Use
 from synth.boards.catalog import BOARDS
@@ -63,7 +63,7 @@ def test_what_a_build_takes_is_printed(cdma, monkeypatch: pytest.MonkeyPatch) ->
                   "bitstream ulx3s-85f/cdma_selftest.bit"):
         assert words in printed
     printed_json = cdma("board", "ulx3s-85f", *_SMALL, "--build", "--json").json
-    assert printed_json["built"] == json.loads(json.dumps(_BUILT.as_dict()))
+    assert printed_json["built"] == to_json(_BUILT)
 
 
 def test_a_build_that_fails_is_one_line(fails, monkeypatch: pytest.MonkeyPatch) -> None:

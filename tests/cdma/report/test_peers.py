@@ -30,13 +30,23 @@ def test_a_row_is_bytes_gates_and_clock() -> None:
                                                                                (8, 1.0, 0.1))],
         "area": [{"preset": "compressor", "name": "cdma_compressor", "target": target, "total": {"kge": kge}}
                  for target, kge in (("generic", 30.0), ("liberty", 20.0))],
-        "timing": [{"preset": "compressor", "paths": [{"mhz": 900.0}, {"mhz": 500.0}]}]}
+        "timing": [{"preset": "compressor", "paths": [{"mhz": 900.0}, {"mhz": 500.0}]}],
+        "timing_plain": [{"preset": "compressor", "kge": 32.0, "paths": [{"mhz": 400.0}, {"mhz": 700.0}]}]}
+    # First as peers are measured, then as cores are built here.
     assert _cells(blocks_table(measured))["`compressor`, 32 B"] == [
-        "this project", "16", "20.0", "500", "8.0", "0.80", "elements of 8, 32 bits"]
-    # Without a library there are gates and no clock.
+        "this project", "16", "32.0", "400", "6.4", "0.50", "20.0", "500", "0.80", "elements of 8, 32 bits"]
+    # Without a library there are gates and no clock, and nothing to compare with peers.
     measured["area"].pop()
-    del measured["timing"]
-    assert _cells(blocks_table(measured))["`compressor`, 32 B"][1:6] == ["16", "30.0", "", "", "0.53"]
+    del measured["timing"], measured["timing_plain"]
+    assert _cells(blocks_table(measured))["`compressor`, 32 B"][1:9] == ["16", "", "", "", "", "30.0", "", "0.53"]
+
+
+def test_like_stands_beside_like(figures: dict[str, Any]) -> None:
+    cells = _cells(blocks_table(figures))
+    for row in cells.values():
+        assert all(row[:6]), "every block has figures by the recipe of the peers"
+        assert all(row[6:9]) if row[0] == "this project" else not any(row[6:9])
+    assert {report["recipe"] for report in figures["timing_plain"]} == {"plain"}
 
 
 def test_peers_are_normalised_like_the_cores(figures: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import synth.pnr.engines
+from golden.results import to_json
 from hdl.config.engine import EngineConfig
 from synth.pnr.engines import place_part, place_units
 from synth.pnr.harness import stand_in
@@ -115,7 +116,7 @@ def test_a_unit_of_an_engine_is_really_placed(verilog: str, monkeypatch: pytest.
     seen: list[tuple[str, int, int]] = []
     placed = place_units(_CONFIG, verilog, device=_DEVICE, progress=lambda *step: seen.append(step))
     buffer, control = placed.units
-    assert (buffer.unit, buffer.instances, control.unit, control.instances) == (
+    assert (buffer.name, buffer.instances, control.name, control.instances) == (
         "buffers, prefetch", 2, "lane control", 2)
     # Both lanes have a buffer of 2 KiB and its few bits of marks: block RAMs of 18 kbit, 36 bits wide.
     assert buffer.used.block_ram >= 2 * 4 and buffer.used.block_ram % 2 == 0
@@ -138,7 +139,7 @@ def test_units_take_what_all_of_their_parts_do(verilog: str, monkeypatch: pytest
         return _report(root, 7, clocks.get(root, 200.0))
 
     monkeypatch.setattr(synth.pnr.engines, "place_part", part)
-    found = place_units(_CONFIG, verilog, device=_DEVICE, seeds=3).as_dict()
+    found = to_json(place_units(_CONFIG, verilog, device=_DEVICE, seeds=3))
     rows = {row["name"]: row for row in found["units"]}
     assert "CRC" not in rows and len(rows) == 11
     # Two lanes of a reader and a writer; a queue and two supervisors, the slowest of which tells the clock.
@@ -153,6 +154,6 @@ def test_units_take_what_all_of_their_parts_do(verilog: str, monkeypatch: pytest
 def test_a_unit_that_does_not_fit_has_no_clock(verilog: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(synth.pnr.engines, "place_part", lambda design, root, cut, **named: _report(
         root, 7, None if root == "offload.supervisor" else 150.0))
-    found = place_units(_CONFIG, verilog, device=_DEVICE).as_dict()
+    found = to_json(place_units(_CONFIG, verilog, device=_DEVICE))
     (control,) = [row for row in found["units"] if row["name"] == "control"]
     assert (control["best"], control["runs"], control["median_mhz"]) == (None, [], None)
