@@ -28,52 +28,53 @@ _UNITS = """\
 ## The engine: timing
 
 The slowest path from register to register of each unit, as `cdma timing --engine PRESET` prints it: in cells at the
-library's own corner, with an ideal clock and wires without length. A unit is mapped with the units inside it cut out;
-paths from one unit to another show in the last row alone, the whole engine mapped flat with one lane for all. Gates are
+library's own corner, with an ideal clock and wires without length. A unit is mapped without the units inside it. Paths
+from one unit to another are in the last row alone: it is the whole engine, mapped flat with one of its lanes. Gates are
 those between the two registers."""
 
 _MACROS = """\
-Memories are macros, which end and start paths as registers do: {setup_ps:g} ps of set-up, {output_ps:g} ps from the
-clock to what was read, and {pin_ff:g} fF at each input pin. That is what the single-port macros of 32 kbit of the
-FakeRAM 45 nm set have (512 x 64: 305 ps, 1024 x 32: 309 ps; 64 x 7: 164 ps, 2048 x 39: 435 ps). `--memory-output` and
-`--memory-setup` take those of yours."""
+Memories are macros, where paths end and start as at registers: {setup_ps:g} ps of set-up, {output_ps:g} ps
+clock-to-output, {pin_ff:g} fF at each input pin, and one write enable for all bits of a row. The times are those of
+single-port macros of 32 kbit in the FakeRAM 45 nm set (512 x 64: 305 ps, 1024 x 32: 309 ps; 64 x 7: 164 ps, 2048 x 39:
+435 ps). `--memory-output` and `--memory-setup` set the times of your macros."""
 
 _PNR = """\
 ## Place and route on an ECP5
 
-Really placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports lead to registers
-around it, a scan chain before its inputs and a chain that folds its outputs into one bit, so that paths from inputs and
-to outputs count as paths between registers, and pins do not count. The registers around it are not in the figures. Out
-of context nextpnr would take the clock through the fabric and leave paths from and to ports out. LUTs have four inputs;
-those of carry chains, of memories in LUTs and of routes through LUTs are counted. Block RAMs have 18 kbit. `ns` is the
-slowest path, `wires` what of it is routing, `levels` the LUTs, carries and multiplexers on it. What is too large for
-the part has the figures of synthesis."""
+Placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports are connected to
+registers around it: a scan chain drives its inputs, and a second chain folds its outputs into one bit. Paths from inputs
+and to outputs so count as paths between registers, without the delay of pins. The registers around the design are not in
+the figures. (nextpnr's out-of-context mode would route the clock through the fabric and leave out paths from and to
+ports.) LUTs have four inputs; those of carry chains, of memories in LUTs and of routes through LUTs are counted. Block
+RAMs have 18 kbit. `ns` is the slowest path, `wires` the routing in it, `levels` the LUTs, carries and multiplexers on it.
+A design that is too large for the part has the figures of synthesis."""
 
 _PNR_UNITS = """\
 Each unit of an engine by itself, as `cdma timing --engine PRESET --target ecp5 --units` does it, with one seed. A unit
-stands between registers, and registers stand for the units cut out of it: they have the names of ports, and a path from
-unit to unit counts in both, up to the border. LUTs, flip-flops and block RAMs are those of all of its instances, the
-path is that of its slowest part. Together they take more LUTs than the engine as a whole, which is mapped across the
-borders."""
+has registers at its ports, and registers replace the units inside it. These registers have the names of ports; a path
+from unit to unit counts in both, up to the border. LUTs, flip-flops and block RAMs are those of all instances, the path
+is that of the unit's slowest part. The units together take more LUTs than the engine as a whole, which is optimised
+across the borders."""
 
 _TRIED = """\
-What limits the decompressors: a tag lies wherever the line before it ends. Its place, whether all of it is there, and
-whether the packet ends instead hang on each other, beat after beat, so that registers cannot be put in between; two
-thirds or more of the slowest path are wires. What was tried and stayed, for `fast_decompressor` from 84 to 95 MHz
-together: the first tag of the next packet is read ahead; each byte of a tag knows its row and lane a cycle early; the
-lane is compared with all rows before one is picked; counts are summed in a cycle of their own; what was begun behind
-the end of a packet is dropped instead of held up; registers load without knowing whether a tag is fetched. What was
-tried and gave nothing: another clock to strive for, and more weight on timing in placement. Seeds differ by 5 MHz. What
-is left to do is to count a whole tag as it is read, a line ahead, so that the place of the next tag is known two beats
-before it is needed: that needs four beats a line, so for beats of 16 and 32 bytes, and a stage more of latency."""
+The critical loop of the decompressors: a tag starts where the line before it ends. The place of the tag, whether all
+of it has arrived, and whether the packet ends depend on each other in every beat, so the loop cannot be pipelined. Two
+thirds or more of the slowest path are wires. These changes took `fast_decompressor` from 84 to 95 MHz: the first tag of
+the next packet is read ahead; the row and lane of each byte of a tag are calculated a cycle early; the lane is compared
+with all rows before one is selected; counts are summed in a cycle of their own; reads beyond the end of a packet are
+dropped instead of stalled; registers load whether or not a tag is fetched. These changes had no effect: another target
+clock, and more weight on timing in placement. Seeds differ by 5 MHz. Not done yet: to count a whole tag when it is read,
+a line ahead, so that the place of the next tag is known two beats before it is needed. That needs four beats a line, so
+beats of 16 or 32 bytes, and one more stage of latency."""
 
 _SWEEP = """\
 ## Area and throughput
 
 Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma timing
---sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which is what the cores reach; the link
-lets that through when the ratio is lanes x beat / link beat or more. The engine's clock is that of its slowest unit,
-its area has its memories in it. On the front are those that no other of the same design beats in both."""
+--sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which the cores reach; the link carries
+that when the ratio is lanes x beat / link beat or more. The clock of an engine is that of its slowest unit, and its area
+includes its memories. `front` marks the Pareto front: no other point of the design has less area and as much throughput.
+"""
 
 
 def timing_sections(figures: dict[str, Any]) -> Iterator[str]:

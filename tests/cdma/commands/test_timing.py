@@ -133,8 +133,8 @@ def test_the_front_has_what_no_other_beats() -> None:
 
 @needs_opensta
 def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(synthesis, "sweep_cores", lambda **given: _CORES)
-    monkeypatch.setattr(synthesis, "sweep_engines", lambda **given: _ENGINES)
+    monkeypatch.setattr(synth.timing.sweep, "sweep_cores", lambda **given: _CORES)
+    monkeypatch.setattr(synth.timing.sweep, "sweep_engines", lambda **given: _ENGINES)
     call = ["timing", "--sweep", "--liberty", _LIBRARY]
     sweep = cdma(*call, "--json").json
     assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
