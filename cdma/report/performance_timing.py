@@ -42,12 +42,12 @@ _PNR = """\
 ## Place and route on an ECP5
 
 Placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports are connected to
-registers around it: a scan chain drives its inputs, and a second chain folds its outputs into one bit. Paths from inputs
-and to outputs so count as paths between registers, without the delay of pins. The registers around the design are not in
-the figures. (nextpnr's out-of-context mode would route the clock through the fabric and leave out paths from and to
-ports.) LUTs have four inputs; those of carry chains, of memories in LUTs and of routes through LUTs are counted. Block
-RAMs have 18 kbit. `ns` is the slowest path, `wires` the routing in it, `levels` the LUTs, carries and multiplexers on it.
-A design that is too large for the part has the figures of synthesis."""
+registers around it: a scan chain drives its inputs, and a second chain folds its outputs into one bit. Paths from
+inputs and to outputs so count as paths between registers, without the delay of pins. The registers around the design
+are not in the figures. (nextpnr's out-of-context mode would route the clock through the fabric and leave out paths
+from and to ports.) LUTs have four inputs; those of carry chains, of memories in LUTs and of routes through LUTs are
+counted. Block RAMs have 18 kbit. `ns` is the slowest path, `wires` the routing in it, `levels` the LUTs, carries and
+multiplexers on it. A design that is too large for the part has the figures of synthesis."""
 
 _PNR_UNITS = """\
 Each unit of an engine by itself, as `cdma timing --engine PRESET --target ecp5 --units` does it, with one seed. A unit
@@ -59,22 +59,22 @@ across the borders."""
 _TRIED = """\
 The critical loop of the decompressors: a tag starts where the line before it ends. The place of the tag, whether all
 of it has arrived, and whether the packet ends depend on each other in every beat, so the loop cannot be pipelined. Two
-thirds or more of the slowest path are wires. These changes took `fast_decompressor` from 84 to 95 MHz: the first tag of
-the next packet is read ahead; the row and lane of each byte of a tag are calculated a cycle early; the lane is compared
-with all rows before one is selected; counts are summed in a cycle of their own; reads beyond the end of a packet are
-dropped instead of stalled; registers load whether or not a tag is fetched. These changes had no effect: another target
-clock, and more weight on timing in placement. Seeds differ by 5 MHz. Not done yet: to count a whole tag when it is read,
-a line ahead, so that the place of the next tag is known two beats before it is needed. That needs four beats a line, so
-beats of 16 or 32 bytes, and one more stage of latency."""
+thirds or more of the slowest path are wires. These changes took `fast_decompressor` from 84 to 95 MHz: the first tag
+of the next packet is read ahead; the row and lane of each byte of a tag are calculated a cycle early; the lane is
+compared with all rows before one is selected; counts are summed in a cycle of their own; reads beyond the end of a
+packet are dropped instead of stalled; registers load whether or not a tag is fetched. These changes had no effect:
+another target clock, and more weight on timing in placement. Seeds differ by 5 MHz. Not done yet: to count a whole tag
+when it is read, a line ahead, so that the place of the next tag is known two beats before it is needed. That needs
+four beats a line, so beats of 16 or 32 bytes, and one more stage of latency."""
 
 _SWEEP = """\
 ## Area and throughput
 
-Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma timing
---sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which the cores reach; the link carries
-that when the ratio is lanes x beat / link beat or more. The clock of an engine is that of its slowest unit, and its area
-includes its memories. `front` marks the Pareto front: no other point of the design has less area and as much throughput.
-"""
+Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma
+timing --sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which the cores reach; the link
+carries that when the ratio is lanes x beat / link beat or more. The clock of an engine is that of its slowest unit,
+and its area includes its memories. `front` marks the Pareto front: no other point of the design has less area and as
+much throughput."""
 
 
 def timing_sections(figures: dict[str, Any]) -> Iterator[str]:

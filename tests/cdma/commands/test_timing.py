@@ -159,7 +159,7 @@ def test_cores_are_swept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     ([], "timing in cells needs a cell library: give --liberty FILE, or --target ecp5"),
     (["compressor", "--liberty", "missing.lib"], "missing.lib"),
-    (["compressor", "--liberty", _LIBRARY], "unrecognized arguments: --tool tables"),
+    (["compressor", "--liberty", _LIBRARY, "--tool", "tables"], "unrecognized arguments: --tool tables"),
     (["--target", "ecp5", "--liberty", _LIBRARY], "--liberty is for --target cells"),
     (["compressor", "--engine", "tiny", "--liberty", _LIBRARY], "not both"),
     (["--sweep", "compressor", "--liberty", _LIBRARY], "--sweep measures configurations of its own"),
