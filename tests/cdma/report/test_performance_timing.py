@@ -59,7 +59,7 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
     page = performance_page(figures)
     assert "| lane control | 1250 | 800 | 2 | `offload.walker0.count[3]` | `offload.walker0.full` |" in page
-    assert "50 ps of set-up, 310 ps from the\nclock" in page
+    assert "50 ps of set-up, 310 ps\nclock-to-output" in page
     assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of so many seeds; the part has 83,640 LUTs" in page
     assert "| `cdma_tiny_engine` | 2 | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
     assert "| `cdma_engine` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
@@ -74,7 +74,7 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert "](sweep.svg)" in page
     assert "Aimed at: 800 MHz for every unit in cells of 45 nm. Below: glue of `cdma_some_engine` (400)." in page
     assert "Aimed at: 125 MHz for the cores on speed grade 8. All are there." in page
-    assert "What limits the decompressors" not in page
+    assert "The critical loop of the decompressors" not in page
     assert "Aimed at: 100 MHz for the tiny engine on speed grade 8. All are there." in page
 
 
@@ -89,4 +89,4 @@ def test_a_clock_that_is_missed_is_explained() -> None:
                       "best": {"seed": 1, "mhz": 100.0, "path": path}}
     page = performance_page({"pnr": [slow]})
     assert "Below: `decompressor` (100)." in page
-    assert "What limits the decompressors" in page
+    assert "The critical loop of the decompressors" in page
