@@ -1,30 +1,149 @@
-"""Helpers for tests on Amaranth's own simulator."""
+"""Helpers for tests on Amaranth's own simulator.
+
+A run ends after a number of cycles, so that a design that hangs fails its test. Registers without a reset, and memories
+that are written, start at random values as in hardware: a design that needs a reset it does not have fails as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import os
+import random
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
-from amaranth.hdl import Elaboratable
+from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
+from amaranth.hdl._ast import Assign, Concat, Slice, Switch
 from amaranth.sim import Simulator
 
-__all__ = ["clocked", "settled"]
+__all__ = ["CYCLES", "clocked", "settled"]
 
 Process = Callable[[Any], Coroutine[Any, Any, None]]
 
+CYCLES = 200_000
+"""Cycles after which a test has failed, unless it asks for more."""
 
-def settled(dut: Elaboratable, process: Process) -> None:
-    """Runs a test of a combinational design; the process gives each input time with ``ctx.delay``."""
+_PERIOD = 1e-6
+
+
+def settled(dut: Elaboratable, process: Process, *, cycles: int = CYCLES) -> None:
+    """Run a test of a combinational design; the process gives each input time with ``ctx.delay``.
+
+    Parameters
+    ----------
+    cycles
+        Microseconds of simulated time that the process may take.
+
+    Raises
+    ------
+    TimeoutError
+        If it takes longer.
+    """
+    async def limit(ctx: Any) -> None:
+        await ctx.delay(cycles * _PERIOD)
+        raise TimeoutError(_overrun(dut, cycles))
+
     simulator = Simulator(dut)
+    simulator.add_testbench(limit, background=True)
     simulator.add_testbench(process)
     simulator.run()
 
 
-def clocked(dut: Elaboratable, process: Process, *background: Process) -> None:
-    """Runs a test of a clocked design until ``process`` ends; the background processes may go on for ever."""
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
+def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: int = CYCLES,
+            seed: int | None = None) -> None:
+    """Run a test of a clocked design until ``process`` ends; the background processes may go on for ever.
+
+    Parameters
+    ----------
+    cycles
+        Cycles that the process may take.
+    seed
+        Of the values that registers without a reset and memories start at; ``CDMA_SEED``, or 1, when not given.
+
+    Raises
+    ------
+    TimeoutError
+        If the process takes longer.
+    """
+    chosen = int(os.environ.get("CDMA_SEED", "1")) if seed is None else seed
+    design = Fragment.get(dut, platform=None)
+
+    async def power_up(ctx: Any) -> None:
+        rng = random.Random(chosen)
+        for place, mask in _unreset(design):
+            ctx.set(place, (ctx.get(place) & ~mask) | (rng.getrandbits(len(place)) & mask))
+
+    async def limit(ctx: Any) -> None:
+        await ctx.delay(cycles * _PERIOD)
+        raise TimeoutError(_overrun(dut, cycles))
+
+    simulator = Simulator(design)
+    simulator.add_clock(_PERIOD)
+    simulator.add_testbench(power_up, background=True)
+    simulator.add_testbench(limit, background=True)
     for other in background:
         simulator.add_testbench(other, background=True)
     simulator.add_testbench(process)
-    simulator.run()
+    try:
+        simulator.run()
+    except Exception as error:
+        error.add_note(f"registers without a reset started at random values; CDMA_SEED={chosen} gives the same ones")
+        raise
+
+
+def _overrun(dut: Elaboratable, cycles: int) -> str:
+    return (f"the test of {type(dut).__name__} did not end within {cycles} cycles: the design hangs, or the test needs "
+            "a larger limit (cycles=)")
+
+
+def _unreset(design: Fragment) -> Iterator[tuple[Value, int]]:
+    """Registers that no reset reaches, and what memories hold that are written, each with a mask of such bits, in a
+    fixed order.
+
+    Bits of a register that are never assigned are constants.
+    """
+    for domain, statements in design.statements.items():
+        if domain != "comb":
+            found: dict[int, tuple[Signal, int]] = {}
+            for signal, mask in _assigned(statements):
+                if signal.reset_less:
+                    found[signal.duid] = signal, mask | found.get(signal.duid, (signal, 0))[1]
+            yield from found.values()
+    for part, _, _ in design.subfragments:
+        if isinstance(part, MemoryInstance):
+            if part._write_ports:
+                for row in range(part._data.depth):
+                    yield _whole(Value.cast(part._data[row]))
+            for port in part._read_ports:
+                if port._domain != "comb":
+                    yield _whole(port._data)
+        else:
+            yield from _unreset(part)
+
+
+def _assigned(statements: Iterable[Any]) -> Iterator[tuple[Signal, int]]:
+    """Signals that statements assign to, with a mask of the bits."""
+    for statement in statements:
+        if isinstance(statement, Switch):
+            for _, inner, _ in statement.cases:
+                yield from _assigned(inner)
+        elif isinstance(statement, Assign):
+            yield from _targets(*_whole(statement.lhs))
+
+
+def _targets(value: Any, mask: int) -> Iterator[tuple[Signal, int]]:
+    if isinstance(value, Signal):
+        yield value, mask
+    elif isinstance(value, Slice):
+        yield from _targets(value.value, mask << value.start)
+    elif isinstance(value, Concat):
+        for part in value.parts:
+            yield from _targets(part, mask & _whole(part)[1])
+            mask >>= len(part)
+    else:
+        # The place is chosen by another value: it may be any.
+        for signal in value._lhs_signals():
+            yield _whole(signal)
+
+
+def _whole(value: Any) -> tuple[Any, int]:
+    return value, (1 << len(value)) - 1

@@ -1,4 +1,4 @@
-"""Row queue and skid against a plain queue, under every kind of stop and go."""
+"""Row queue, skid and spare against a plain queue, under every kind of stop and go."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from hdl.codec.lines.packer import RowQueue
-from hdl.common.skid import Skid
+from hdl.common.skid import Skid, Spare
 from tests.hdl.bench import clocked
 
 
+@pytest.mark.parametrize("kind", ["skid", "spare"])
 @pytest.mark.parametrize("busy", [0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("willing", [0.1, 0.5, 0.9, 1.0])
-def test_skid_keeps_order_and_speed(busy: float, willing: float) -> None:
-    skid = Skid(8)
+def test_skid_keeps_order_and_speed(busy: float, willing: float, kind: str) -> None:
+    skid, latency = (Skid(8), 1) if kind == "skid" else (Spare(8), 0)
     rng = random.Random(f"{busy} {willing}")
     expected: deque[int] = deque()
     moved = []
@@ -28,17 +29,17 @@ def test_skid_keeps_order_and_speed(busy: float, willing: float) -> None:
                 ctx.set(skid.i.valid, rng.random() < busy)
                 ctx.set(skid.i.payload, rng.randrange(256))
             ctx.set(skid.o.ready, rng.random() < willing)
-            if ctx.get(skid.o.valid) and ctx.get(skid.o.ready):
-                assert ctx.get(skid.o.payload) == expected.popleft()
-                moved.append(cycle)
             held = bool(ctx.get(skid.i.valid) and not ctx.get(skid.i.ready))
             if ctx.get(skid.i.valid) and ctx.get(skid.i.ready):
                 expected.append(ctx.get(skid.i.payload))
+            if ctx.get(skid.o.valid) and ctx.get(skid.o.ready):
+                assert ctx.get(skid.o.payload) == expected.popleft()
+                moved.append(cycle)
             await ctx.tick()
 
     clocked(skid, process)
     if busy == willing == 1.0:
-        assert moved == list(range(1, 400))
+        assert moved == list(range(latency, 400))
 
 
 @pytest.mark.parametrize("willing", [0.2, 0.6, 1.0])

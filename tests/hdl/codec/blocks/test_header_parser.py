@@ -1,0 +1,177 @@
+"""The header parser against a list of blocks: what every beat is to the blocks in it, and how the stream ends."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hdl.codec.blocks.header_parser import HeaderParser
+from tests.hdl.bench import clocked
+
+
+@dataclass
+class Step:
+    """What is said of a beat at once: of the open block's words in it, and of one header; at the end, of the stream."""
+
+    beat: int
+    tail: tuple[int, int] | None        # whether the open block ends in it, and leaves words for one more row
+    head: tuple[int, int, int, int, int] | None     # length, coding, sequence; ends in it; the next header's place
+    carried: int                        # of the block that is open
+    heads: int                          # headers before
+    leaves: bool                        # the beat is done
+    end: str = ""                       # whole, torn or more
+
+
+def _stream(rng: random.Random, words: int, blocks: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """The words of a stream, and of every header its place and the words of its payload."""
+    content: list[int] = []
+    heads = []
+    for number in range(blocks):
+        length = rng.choice([1, 4, 4 * rng.randrange(1, 2 * words), rng.randrange(1, 20 * words)])
+        size = -(-length // 4)
+        heads.append((len(content), size))
+        content.append(length | rng.choice([0, 1, 2, 4]) << 16 | number % 256 << 24)
+        content += [rng.getrandbits(32) for _ in range(size)]
+    return content, heads
+
+
+def _steps(content: list[int], heads: list[tuple[int, int]], words: int, end: str) -> list[Step]:
+    found = []
+    ends = {place: place + size for place, size in heads}
+    for at in range(0, len(content), words):
+        part = content[at:at + words]
+        beat = sum(word << 32 * k for k, word in enumerate(part))
+        before = [place for place, _ in heads if place < at]
+        inside = [place for place, _ in heads if at <= place < at + words]
+        tail, carried = None, 0
+        if before and ends[before[-1]] >= at:
+            place, stop = before[-1], ends[before[-1]]
+            carried = (1 << words - 1 - place % words) - 1
+            rows = at // words - place // words
+            tail = int(stop < at + words), int(-(-(stop - place) // words) > rows)
+        for number, head in enumerate(inside or [None]):
+            said = None
+            if head is not None:
+                word = content[head]
+                stop = ends[head]
+                said = (word & 0xFFFF, word >> 16 & 0xFF, word >> 24, int(stop < at + words), (stop + 1) % words)
+            found.append(Step(beat, tail if number == 0 else None, said, carried,
+                              len(before) + number, number >= len(inside) - 1))
+        if inside and at + words >= len(content) and ends[inside[-1]] + 1 < at + words:
+            # The stream ends inside its last beat, where a header may still come: that takes a step of its own.
+            found[-1].leaves = False
+            found.append(Step(beat, None, None, 0, len(heads), True))
+    found[-1].end = end
+    return found
+
+
+@pytest.mark.parametrize("words", [4, 8, 16])
+@pytest.mark.parametrize(("busy", "going"), [(1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)])
+def test_streams(words: int, busy: float, going: float) -> None:
+    rng = random.Random(f"{words} {busy} {going}")
+    for _ in range(6):
+        blocks = rng.randrange(1, 30)
+        content, heads = _stream(rng, words, blocks)
+        # A stream that is cut ends inside its last block; one that goes on has words behind it.
+        end = rng.choice(["whole", "whole", "torn"])
+        if end == "torn":
+            content = content[:heads[-1][0] + 1 + rng.randrange(heads[-1][1])]
+        _play(rng, words, content, _steps(content, heads, words, end), blocks, busy, going)
+
+
+@pytest.mark.parametrize("words", [4, 8])
+def test_what_comes_behind_the_last_block_is_told(words: int) -> None:
+    rng = random.Random(words)
+    for _ in range(10):
+        content, _ = _stream(rng, words, 3)
+        assert any(_told_more(words, content + [7] * rng.randrange(1, 2 * words)))
+        assert not any(_told_more(words, content))
+
+
+def _told_more(words: int, content: list[int]) -> list[int]:
+    """What ``more`` says in every cycle of a stream of three blocks."""
+    parser = HeaderParser(words)
+    told = []
+
+    async def process(ctx: Any) -> None:
+        ctx.set(parser.run, 1)
+        ctx.set(parser.go, 1)
+        heads, left = 0, list(content)
+        for _ in range(len(content) + 10):
+            ctx.set(parser.i.valid, bool(left))
+            ctx.set(parser.i.payload.data, sum(word << 32 * k for k, word in enumerate(left[:words])))
+            ctx.set(parser.i.payload.keep, (1 << 4 * min(words, len(left))) - 1)
+            ctx.set(parser.i.payload.last, len(left) <= words)
+            ctx.set(parser.final, heads == 2)
+            told.append(ctx.get(parser.more))
+            taken = bool(left) and ctx.get(parser.i.ready)
+            heads += ctx.get(parser.head)
+            await ctx.tick()
+            left = left[words:] if taken else left
+
+    clocked(parser, process)
+    return told
+
+
+def _play(rng: random.Random, words: int, content: list[int], steps: list[Step], blocks: int, busy: float,
+          going: float) -> None:
+    parser = HeaderParser(words)
+    beats = [content[at:at + words] for at in range(0, len(content), words)]
+
+    async def process(ctx: Any) -> None:
+        ctx.set(parser.run, 1)
+        left, coming, held, offered = list(steps), list(beats), False, False
+        while left or held:
+            step = left[0] if left else None
+            if not offered:
+                offered = bool(coming) and rng.random() < busy
+            part = coming[0] if coming else []
+            # Bytes that do not count are noise.
+            data = [*part, *(rng.getrandbits(32) for _ in range(words - len(part)))]
+            ctx.set(parser.i.valid, offered)
+            ctx.set(parser.i.payload.data, sum(word << 32 * k for k, word in enumerate(data)))
+            ctx.set(parser.i.payload.keep, (1 << 4 * len(part)) - 1)
+            ctx.set(parser.i.payload.last, len(coming) == 1)
+            go = rng.random() < going
+            ctx.set(parser.go, go)
+            heads = step.heads if step else blocks
+            ctx.set(parser.final, heads == blocks - 1)
+            ctx.set(parser.carried, step.carried if step else 0)
+            if held:
+                assert step is not None
+                _compare(ctx, parser, step)
+            else:
+                assert not any(ctx.get(signal) for signal in (
+                    parser.tail, parser.head, parser.whole, parser.torn, parser.more))
+            leaves = held and go and step is not None and step.leaves
+            assert ctx.get(parser.i.ready) == (not held or leaves)
+            taken = offered and (not held or leaves)
+            await ctx.tick()
+            if held and go:
+                left.pop(0)
+            held = taken or (held and not leaves)
+            if taken:
+                coming.pop(0)
+                offered = False
+        assert ctx.get(parser.over)
+
+    clocked(parser, process)
+
+
+def _compare(ctx: Any, parser: HeaderParser, step: Step) -> None:
+    assert ctx.get(parser.beat) == step.beat
+    assert ctx.get(parser.tail) == (step.tail is not None)
+    if step.tail:
+        assert ctx.get(parser.tail_ends) == step.tail[0]
+        assert not step.tail[0] or ctx.get(parser.tail_spills) == step.tail[1]
+    assert ctx.get(parser.head) == (step.head is not None)
+    if step.head:
+        header = ctx.get(parser.header)
+        assert (header.payload_bytes, header.coding, header.sequence) == step.head[:3]
+        assert ctx.get(parser.head_ends) == step.head[3]
+        assert ctx.get(parser.place) == step.head[4]
+    assert [name for name in ("whole", "torn", "more") if ctx.get(getattr(parser, name))] == (
+        [step.end] if step.end else [])
