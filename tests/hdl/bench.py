@@ -57,7 +57,8 @@ def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: i
     cycles
         Cycles that the process may take.
     seed
-        Of the values that registers without a reset and memories start at; ``CDMA_SEED``, or 1, when not given.
+        Of the values that registers without a reset and memories start at, together with the test's name;
+        ``CDMA_SEED``, or 1, when not given.
 
     Raises
     ------
@@ -68,7 +69,8 @@ def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: i
     design = Fragment.get(dut, platform=None)
 
     async def power_up(ctx: Any) -> None:
-        rng = random.Random(chosen)
+        # Every test has other values: one bit is at its initial value half of the time.
+        rng = random.Random(f"{chosen} {os.environ.get('PYTEST_CURRENT_TEST', '')}")
         for place, mask in _unreset(design):
             ctx.set(place, (ctx.get(place) & ~mask) | (rng.getrandbits(len(place)) & mask))
 
