@@ -41,7 +41,7 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 	@$(BIN)/cdma area
 
 test: lint ## set up, check lint and types, run all tests on two cores
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
@@ -49,7 +49,7 @@ test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests
 
 regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); results in build/regression.xml
 	@mkdir -p $(BUILD)
-	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --junitxml=$(BUILD)/regression.xml tests/verif
+	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .

@@ -1,6 +1,22 @@
-"""What all tests share: hypothesis without deadlines, since two cores are shared with simulations."""
+"""What all tests share: hypothesis without deadlines, since simulations share the cores; and the order of tests."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.load_profile("project")
+
+_LONGEST_FIRST = ("verif/engine", "verif/selftest", "verif", "synth", "hdl/engine", "cdma")
+_TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first: workers that steal work from each other then end together, on short ones."""
+    def rank(item: pytest.Item) -> int:
+        place = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
+        return next((number for number, room in enumerate(_LONGEST_FIRST) if place.startswith(f"{room}/")),
+                    len(_LONGEST_FIRST))
+
+    items.sort(key=rank)
