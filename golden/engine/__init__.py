@@ -1,10 +1,10 @@
 """The engine as a function: descriptors and memory images in, memory images and completions out."""
 
-from golden.engine.engine import Engine
+from golden.engine.engine import Engine, Silence
 from golden.engine.memory import BurstError, Fault, Memory
 from golden.engine.parameters import LENGTH_BITS, Parameters
 from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Response, Status
 
 __all__ = ["LENGTH_BITS", "RECORD_BYTES", "BurstError", "Completion", "Descriptor", "Engine", "Fault", "Memory",
-           "Operation", "Parameters", "Response", "Status"]
+           "Operation", "Parameters", "Response", "Silence", "Status"]

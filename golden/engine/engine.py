@@ -13,6 +13,9 @@ for any fault that the engine can get to, whatever else is wrong:
 The engine gets to a block's destination if nothing before it in the stream is wrong: nothing that cannot be read, or
 does not fit, or has a bad header. Of a block that is cut off or badly padded a part may have gone to its lane; the lane
 that names a block whose lines are wrong writes nothing behind it. The CRC is compared when all else went well.
+
+A port that falls silent does so at any moment of a transfer, so beside all these there is a completion for each silent
+port of its direction.
 """
 
 from __future__ import annotations
@@ -33,9 +36,11 @@ from golden.engine.parameters import LENGTH_BITS, Parameters
 from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Status, status_of
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "Silence"]
 
 _LONGEST = (1 << LENGTH_BITS) - 1
+_PORTS = {Status.LANE_READ_TIMEOUT: Operation.OFFLOAD, Status.LINK_WRITE_TIMEOUT: Operation.OFFLOAD,
+          Status.LANE_WRITE_TIMEOUT: Operation.PREFETCH, Status.LINK_READ_TIMEOUT: Operation.PREFETCH}
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,27 @@ class _LaneError:
     lane: int
     block: int
     error: BurstError
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A port that answers nothing for the time limit.
+
+    Parameters
+    ----------
+    status
+        What becomes of a transfer in its direction: the kind of the port.
+    lane
+        Of a lane's port.
+    """
+
+    status: Status
+    lane: int = 0
+
+    def __post_init__(self) -> None:
+        if self.status not in _PORTS:
+            raise ValueError(f"the status of a silent port must be one of {', '.join(each.name for each in _PORTS)}, "
+                             f"not {self.status!r}")
 
 
 @dataclass(frozen=True)
@@ -55,11 +81,14 @@ class Engine:
         What was built.
     device, link
         Device memory and the far side's.
+    silent
+        Ports that answer nothing for the time limit.
     """
 
     parameters: Parameters
     device: Memory
     link: Memory
+    silent: frozenset[Silence] = frozenset()
 
     def run(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion:
         """Do a transfer, and change the destination's image if it succeeds; the completion.
@@ -88,7 +117,13 @@ class Engine:
             return [refused]
         blank = Completion(tag=descriptor.tag, status=Status.OK, operation=descriptor.operation)
         act = self._offload if descriptor.operation == Operation.OFFLOAD else self._prefetch
-        return act(descriptor, blank)
+        return [*act(descriptor, blank), *self._timeouts(descriptor, blank)]
+
+    def _timeouts(self, asked: Descriptor, blank: Completion) -> list[Completion]:
+        """A completion for each silent port of a direction: an isolated one holds up transfers that do not use it."""
+        silent = sorted((each for each in self.silent if _PORTS[each.status] == asked.operation),
+                        key=lambda each: (each.status, each.lane))
+        return [replace(blank, status=each.status, lane=each.lane) for each in silent]
 
     def refusal(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion | None:
         """The completion of a descriptor that is refused before anything is read or written; None when it is not."""
@@ -106,6 +141,8 @@ class Engine:
         """
         if address % RECORD_BYTES:
             raise ValueError(f"the address of a ring's entry must be a multiple of {RECORD_BYTES}, not {address:#x}")
+        if Silence(Status.LINK_READ_TIMEOUT) in self.silent:
+            return Completion(tag=0, status=Status.DESCRIPTOR_READ_TIMEOUT, operation=0, place=address)
         error = self.link.error(address, RECORD_BYTES, self.parameters.link_beat_bytes, write=False)
         if error is not None:
             return Completion(tag=0, status=Status.DESCRIPTOR_READ_ERROR, operation=0, response=error.response,

@@ -58,6 +58,16 @@ class Status(IntEnum):
     """The far side answered a write with an error."""
     DESCRIPTOR_READ_ERROR = 0x24
     """The far side answered the read of a ring's entry with an error."""
+    LANE_READ_TIMEOUT = 0x28
+    """Device memory answered nothing to reads for the time limit."""
+    LANE_WRITE_TIMEOUT = 0x29
+    """Device memory answered nothing to writes for the time limit."""
+    LINK_READ_TIMEOUT = 0x2A
+    """The far side answered nothing to reads for the time limit."""
+    LINK_WRITE_TIMEOUT = 0x2B
+    """The far side answered nothing to writes for the time limit."""
+    DESCRIPTOR_READ_TIMEOUT = 0x2C
+    """The far side answered nothing to reads for the time limit, while a ring's entry was read or waited for that."""
     BAD_CODING = 0x30
     """A block's coding is neither raw nor the descriptor's element size."""
     BAD_SEQUENCE = 0x31

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import ClockDomain, Module
+from amaranth.hdl import Cat, ClockDomain, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.arbiter import AxiReadArbiter
 from hdl.engine.axi.signature import axi_full, axi_lite
+from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
 from hdl.engine.control.control import Control
 from hdl.engine.control.table import ADDRESS_BITS
 from hdl.engine.paths.offload import OffloadPath
@@ -91,8 +92,31 @@ class Engine(wiring.Component):
         for lane in range(config.lanes):
             self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
         self._join(m, self.m_axi_link, arbiter.o, offload.link)
+        self._watch(m, offload, prefetch, control)
         m.d.comb += self.irq.eq(control.irq)
         return m
+
+    def _watch(self, m: Module, offload: OffloadPath, prefetch: PrefetchPath, control: Control) -> None:
+        """Tells both paths and control which ports are silent, and control which ones are isolated."""
+        lanes = self._config.lanes
+        silent: dict[str, list[Value]] = {"offload": [], "prefetch": []}
+        for name in [*(f"lane{lane}" for lane in range(lanes)), "link"]:
+            port = getattr(self, f"m_axi_{name}")
+            link = name == "link"
+            for channels, answers, path in (("read", read_answers(port), "prefetch" if link else "offload"),
+                                            ("write", write_answers(port), "offload" if link else "prefetch")):
+                m.submodules[f"watch_{name}_{channels}"] = watch = PortWatch()
+                m.d.comb += [watch.answers.eq(answers), watch.tick.eq(control.tick[0 if link else 1])]
+                silent[path].append(watch.silent)
+        m.d.comb += [
+            offload.silent.eq(Cat(silent["offload"])),
+            prefetch.silent.eq(Cat(silent["prefetch"])),
+            control.silent.eq(prefetch.silent[lanes]),
+            control.isolated.lane_read.eq(offload.isolated[:lanes].any()),
+            control.isolated.lane_write.eq(prefetch.isolated[:lanes].any()),
+            control.isolated.link_read.eq(prefetch.isolated[lanes]),
+            control.isolated.link_write.eq(offload.isolated[lanes]),
+        ]
 
     def _join(self, m: Module, port: wiring.PureInterface, *masters: wiring.PureInterface) -> None:
         """Connects the channels of a port to the masters that own them."""

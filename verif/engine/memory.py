@@ -6,7 +6,7 @@ The knobs, counters and rules are numbered in ``memory.v`` alone; this module re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,16 @@ from cocotb.triggers import Lock, ReadOnly, RisingEdge
 
 from verif.common.stream import Bytes
 
-__all__ = ["COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory", "Traffic"]
+__all__ = ["CHANNELS", "COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory",
+           "Traffic"]
 
 SOURCE = Path(__file__).with_name("memory.v").read_text(encoding="utf-8")
 """Verilog of the memory."""
 
 ALL_PORTS = 255
+
+CHANNELS = ("ar", "r", "aw", "w", "b")
+"""The channels of a port."""
 
 
 def _numbers(kind: str) -> dict[str, int]:
@@ -202,6 +206,11 @@ class Memory:
     async def heal(self) -> None:
         """Answer every access rightly again."""
         await self.set("fail", 0)
+
+    async def silence(self, channels: Iterable[str], port: int = ALL_PORTS) -> None:
+        """Let channels of a port (``ar``, ``r``, ``aw``, ``w``, ``b``) stand still, and no others; with none, all go
+        on where they stopped."""
+        await self.set("silent", sum(1 << CHANNELS.index(each) for each in channels), port)
 
     async def load(self, data: Bytes, address: int | None = None) -> None:
         """Write bytes into the image, whole beats from an address on; from its first byte when no address is given."""

@@ -248,6 +248,7 @@ module cdma_memory_port #(
     localparam [7:0] KNOB_CLEAR = 14;           // set all counters to 0
 
     localparam [7:0] KNOB_FORGIVE = 15;         // forget which rules were broken
+    localparam [7:0] KNOB_SILENT = 16;          // channels that stand still, a bit each: ar, r, aw, w, b
 
     // Counters.
     localparam [7:0] COUNT_READ_BEATS = 0;
@@ -287,7 +288,9 @@ module cdma_memory_port #(
     reg [8:0] stall_ar, stall_r, stall_aw, stall_w, stall_b;
     reg [3:0] fail;
     reg address_after_data;
+    reg [4:0] silent;
     initial begin
+        silent = 0;
         read_latency = 0;
         write_latency = 0;
         bandwidth = FULL;
@@ -318,6 +321,7 @@ module cdma_memory_port #(
                 KNOB_FAIL_FIRST: fail_first <= knob_value;
                 KNOB_FAIL_LAST: fail_last <= knob_value;
                 KNOB_FAIL: fail <= knob_value[3:0];
+                KNOB_SILENT: silent <= knob_value[4:0];
                 default: ;
             endcase
         end
@@ -361,11 +365,11 @@ module cdma_memory_port #(
     wire read_outside = outside(read_at);
     wire read_failing = fail[2] && failing(read_at);
     wire read_ripe = read_head != read_tail && cycle - read_time[read_slot] >= read_latency;
-    wire read_go = (!rvalid || rready) && read_ripe && !pause_r && read_credit >= FULL;
+    wire read_go = (!rvalid || rready) && read_ripe && !pause_r && !silent[1] && read_credit >= FULL;
     wire [63:0] read_saved = read_credit + bandwidth - (read_go ? FULL : 0);
     wire [63:0] read_offset = (read_at - base) >> BEAT_BITS;
     assign read_index = read_outside ? 0 : read_offset[31:0];
-    assign arready = aresetn && !pause_ar && read_tail - read_head != SLOTS;
+    assign arready = aresetn && !pause_ar && !silent[0] && read_tail - read_head != SLOTS;
 
     always @(posedge aclk) begin
         if (arvalid && arready) begin
@@ -426,15 +430,15 @@ module cdma_memory_port #(
     assign write_enable = write_go && !write_outside && !write_failing;
     assign write_strobe = wstrb;
     reg [6:0] answer_head, answer_tail;
-    assign awready = aresetn && !pause_aw && write_tail - answer_head != SLOTS
+    assign awready = aresetn && !pause_aw && !silent[2] && write_tail - answer_head != SLOTS
                      && (data_waits || !address_after_data);
-    assign wready = aresetn && !pause_w && write_head != write_tail && write_credit >= FULL;
+    assign wready = aresetn && !pause_w && !silent[3] && write_head != write_tail && write_credit >= FULL;
 
     reg [1:0] answer_resp [0:SLOTS-1];
     reg answer_id [0:SLOTS-1];
     reg [63:0] answer_time [0:SLOTS-1];
     wire [5:0] answer_slot = answer_head[5:0];
-    wire answer_go = (!bvalid || bready) && answer_head != answer_tail && !pause_b
+    wire answer_go = (!bvalid || bready) && answer_head != answer_tail && !pause_b && !silent[4]
                      && cycle - answer_time[answer_slot] >= write_latency;
 
     always @(posedge aclk) begin

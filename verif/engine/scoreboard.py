@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Operation, Parameters, Response, Status
+from golden.engine import (
+    Completion,
+    Descriptor,
+    Engine,
+    Fault,
+    Memory,
+    Operation,
+    Parameters,
+    Response,
+    Silence,
+    Status,
+)
 from hdl.config.engine import EngineConfig
 from verif.common.stream import Bytes
 from verif.engine.layout import Arena
@@ -81,6 +92,10 @@ class Scoreboard:
         """Expect no errors of memory any more."""
         for memory in self._memories.values():
             memory.faults.clear()
+
+    def silence(self, *ports: Silence) -> None:
+        """Expect that these ports answer nothing, and no others."""
+        self._engine = replace(self._engine, silent=frozenset(ports))
 
     def fault(self, sentence: str) -> None:
         """Note something that was wrong."""

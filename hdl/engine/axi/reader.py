@@ -51,7 +51,7 @@ class AxiReader(wiring.Component):
     axi : Out(axi_read(address_bits, beat_bytes))
         The memory.
     stop : In(1)
-        Begin nothing new, drop what comes.
+        Begin nothing new, drop what comes, and the beat that is shown.
     idle : Out(1)
         No burst is on the way. Requests may wait, unless stopped.
     fault : Out(fault_layout(address_bits))
@@ -130,7 +130,7 @@ class AxiReader(wiring.Component):
         with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
             m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
         closes = ends & burst.last
-        with m.If(~held | self.o.ready):
+        with m.If(~held | self.o.ready | self.stop):
             m.d.sync += [
                 held.eq(taken & ~axi.rresp[1] & ~halted),
                 beat.data.eq(axi.rdata),

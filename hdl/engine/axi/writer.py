@@ -37,7 +37,8 @@ class AxiWriter(wiring.Component):
     the end of a burst. A request takes 4 cycles of the request channel, and 3 more for every burst behind its first,
     so requests of up to 3 beats that follow each other are slower.
 
-    ``data.ready`` is a function of registers, ``stop`` and ``wready``; ``bready`` of registers. ``wvalid`` never waits
+    ``data.ready`` is a function of registers, ``stop`` and ``wready``; ``bready`` of registers, and high from the last
+    beat of a burst on. ``wvalid`` never waits
     for ``awready``, but for the one of the burst before. An address may go out before the data of its burst are there,
     while the burst before ends.
 
@@ -154,10 +155,11 @@ class AxiWriter(wiring.Component):
                                & (~halted).replicate(beat_bytes)),
             ]
 
-        # Responses come in the order of the requests: all have the same identifier.
+        # Responses come in the order of the requests: all have the same identifier. None is due while the oldest burst
+        # still has beats to come, so that a port that waits for them is not taken for one that does not answer.
         m.d.comb += [
-            axi.bready.eq(open_.o.valid),
-            open_.o.ready.eq(axi.bvalid),
+            axi.bready.eq(open_.o.valid & ~((open_.level == 1) & (more | held))),
+            open_.o.ready.eq(axi.bvalid & axi.bready),
             self.idle.eq((splitter.i.ready | halted) & ~asks & ~held & ~more & (open_.level == 0)),
         ]
         with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~faulty):

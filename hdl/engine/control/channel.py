@@ -132,11 +132,14 @@ class Channel(wiring.Component):
         word = Signal(exact_log2(RECORD_WORDS))
         uncounted = Signal()
         status = Signal(Status)
+        unread_status = Signal(Status)
         account = self.account
         offload = self._operation is Operation.OFFLOAD
         shown = self._completion(m, word, checker, Value.cast(status), unread, bad, cycles)
         m.d.comb += [
-            status.eq(Mux(unread, Status.DESCRIPTOR_READ_ERROR, Mux(bad, checker.status, result.status))),
+            # The response of an entry that could not be read is in the place of its CRC; 0 says that there was none.
+            unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
+            status.eq(Mux(unread, unread_status, Mux(bad, checker.status, result.status))),
             account.raw_bytes.eq(checker.request.raw_bytes),
             account.packed_bytes.eq(result.bytes if offload else checker.request.packed_bytes),
             done.i.word.eq(word),

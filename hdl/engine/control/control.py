@@ -9,13 +9,14 @@ from amaranth.lib.wiring import In, Out
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.lite import AxiLite
 from hdl.engine.axi.signature import axi_lite, axi_read
+from hdl.engine.axi.watch import Metronome
 from hdl.engine.control.bank import Bank, fields_layout
 from hdl.engine.control.channel import Channel
 from hdl.engine.control.descriptor import Operation
 from hdl.engine.control.fetcher import Fetcher
 from hdl.engine.control.ring import Ring
 from hdl.engine.control.store import Store
-from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, registers
+from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, registers
 from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import request_layout, result_layout
 
@@ -52,10 +53,17 @@ class Control(wiring.Component):
         What became of them. Payloads do not change while ``ready`` is low.
     offload_abort, prefetch_abort : Out(1)
         Level, until the result of the transfer came.
+    silent : In(1)
+        The link has answered nothing to reads for the time limit (:mod:`hdl.engine.axi.watch`).
+    isolated : In(PORTS)
+        Ports that have transactions open of something that was reported; those of descriptors are known in here.
+    tick : Out(2)
+        The periods of the time limit: of the link, of the lanes.
     offload_events, prefetch_events : In(events_layout(config))
         For the counters.
     soft_reset : Out(1)
-        One cycle: both directions are idle, and all that is in here starts anew.
+        One cycle: both directions are idle, and all that is in here starts anew, but for an isolated reader of
+        descriptors.
     """
 
     def __init__(self, config: EngineConfig):
@@ -69,7 +77,8 @@ class Control(wiring.Component):
             }
         super().__init__({
             "bus": In(axi_lite(ADDRESS_BITS)), "irq": Out(1),
-            "fetch": Out(axi_read(config.address_bits, config.link_beat_bytes)), "soft_reset": Out(1), **members})
+            "fetch": Out(axi_read(config.address_bits, config.link_beat_bytes)), "soft_reset": Out(1),
+            "silent": In(1), "isolated": In(data.StructLayout(dict.fromkeys(PORTS, 1))), "tick": Out(2), **members})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -79,7 +88,7 @@ class Control(wiring.Component):
         m.submodules.bank = bank = Bank(config)
         store, fetcher = Store(config), Fetcher(config)
         m.submodules.store = renew(store)
-        m.submodules.fetcher = renew(fetcher)
+        m.submodules.fetcher = fetcher
         wiring.connect(m, wiring.flipped(self.bus), lite.bus)
         wiring.connect(m, lite.port, bank.port)
         wiring.connect(m, bank.command, store.command)
@@ -140,6 +149,7 @@ class Control(wiring.Component):
         for channel in channels:
             m.d.comb += channel.unread.eq(fetcher.failed & store.from_ring)
         self._interrupt(m, bank, channels, fetcher)
+        self._time_limit(m, bank, fetcher)
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
         m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & fetcher.idle
@@ -198,6 +208,28 @@ class Control(wiring.Component):
         with m.If(self.soft_reset):
             m.d.sync += status.eq(0)
         m.d.comb += Value.cast(bank.values[register]).eq(status)
+
+    def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher) -> None:
+        """The register of the time limit, what it times, and the ports that are isolated."""
+        register, = (each for each in registers(self._config) if each.name == "TIME_LIMIT")
+        limit = Signal(fields_layout(register), init={each.name.lower(): each.reset for each in register.fields})
+        m.submodules.metronome = metronome = Metronome(len(register.fields))
+        for each in register.fields:
+            name = each.name.lower()
+            with m.If(self.soft_reset):
+                m.d.sync += limit[name].eq(each.reset)
+            with m.Elif(bank.written.time_limit):
+                m.d.sync += limit[name].eq(data.View(limit.shape(), bank.data)[name])
+        m.d.comb += [
+            bank.values.time_limit.eq(limit),
+            metronome.limit[0].eq(limit.link),
+            metronome.limit[1].eq(limit.lanes),
+            metronome.changed.eq(bank.written.time_limit | self.soft_reset),
+            self.tick.eq(metronome.tick),
+            fetcher.silent.eq(self.silent),
+        ]
+        m.d.comb += [bank.values.status[f"{port}_isolated"].eq(
+            self.isolated[port] | (fetcher.isolated if port == "link_read" else 0)) for port in PORTS]
 
     def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher) -> None:
         """Interrupt registers: what happens in the cycle of a clear stays."""

@@ -29,7 +29,9 @@ class Fetcher(wiring.Component):
                                             +-- fault --> [a record that says so] --> fill, push
 
     An entry that cannot be read becomes a record too, in its place between the others: ``failed`` is high while it is
-    pushed, its source is the address, its crc the response, its tag zero.
+    pushed, its source is the address, its crc the response, its tag zero. The response is 0 where the link answered
+    nothing for the time limit (:mod:`hdl.engine.axi.watch`): the reader is isolated then, and no entry is asked for
+    until all that it has open was answered.
 
     Parameters
     ----------
@@ -52,8 +54,12 @@ class Fetcher(wiring.Component):
         It tells of an entry that could not be read.
     axi : Out(axi_read(address_bits, link_beat_bytes))
         Link memory.
+    silent : In(1)
+        It has answered nothing for the time limit.
+    isolated : Out(1)
+        The reader has a transaction open of an entry that was reported.
     idle : Out(1)
-        No entry is being read.
+        No entry is being read. With it, this unit needs no reset to start anew.
     """
 
     def __init__(self, config: EngineConfig):
@@ -65,7 +71,8 @@ class Fetcher(wiring.Component):
             "fill": Out(wiring.Signature({
                 "valid": Out(1), "word": Out(exact_log2(RECORD_WORDS)), "data": Out(32), "ready": In(1)})),
             "push": Out(1), "direction": Out(1), "pushed": In(1), "failed": Out(1),
-            "axi": Out(axi_read(config.address_bits, config.link_beat_bytes)), "idle": Out(1),
+            "axi": Out(axi_read(config.address_bits, config.link_beat_bytes)), "silent": In(1), "isolated": Out(1),
+            "idle": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -84,16 +91,23 @@ class Fetcher(wiring.Component):
         # Of the ring that is read, so that nothing has to be chosen before it is added up.
         base, head = (Signal.like(self.rings[0][name], name=name, reset_less=True) for name in ("base", "head"))
         beat_words = config.link_words
+        resp = Signal(2, reset_less=True)
         fault_source = descriptor_layout()["source"].offset // 32
         fault_crc = descriptor_layout()["crc"].offset // 32
-        told = {fault_source: reader.fault.address[:32], fault_source + 1: reader.fault.address[32:],
-                fault_crc: reader.fault.resp}
+        entry = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:_LOW_BITS], high)
+        told = {fault_source: entry[:32], fault_source + 1: entry[32:], fault_crc: resp}
+        drained = Signal()
         m.d.comb += [
             self.direction.eq(direction),
             self.fill.word.eq(word),
-            reader.i.payload.address.eq(Cat(Const(0, exact_log2(RECORD_BYTES)), low[:_LOW_BITS], high)),
+            reader.i.payload.address.eq(entry),
             reader.i.payload.bytes.eq(RECORD_BYTES),
+            reader.stop.eq(self.isolated),
+            drained.eq(self.isolated & reader.idle),
         ]
+        with m.If(drained):
+            m.d.comb += again.eq(1)
+            m.d.sync += self.isolated.eq(0)
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("wait"))
             with m.State("wait"):
@@ -111,8 +125,12 @@ class Fetcher(wiring.Component):
                 m.d.sync += high.eq(base[_LOW_BITS:] + low[_LOW_BITS])
                 m.next = "ask"
             with m.State("ask"):
-                m.d.comb += reader.i.valid.eq(1)
-                with m.If(reader.i.ready):
+                m.d.sync += resp.eq(0)
+                m.d.comb += reader.i.valid.eq(~self.isolated)
+                with m.If(self.isolated & self.silent):
+                    m.d.sync += self.failed.eq(1)
+                    m.next = "tell"
+                with m.Elif(reader.i.valid & reader.i.ready):
                     m.next = "take"
             with m.State("take"):
                 m.d.comb += [
@@ -126,7 +144,10 @@ class Fetcher(wiring.Component):
                     with m.If(word == RECORD_WORDS - 1):
                         m.next = "push"
                 with m.If(reader.fault.valid & reader.idle):
-                    m.d.sync += [word.eq(0), self.failed.eq(1)]
+                    m.d.sync += [word.eq(0), self.failed.eq(1), resp.eq(reader.fault.resp)]
+                    m.next = "tell"
+                with m.Elif(self.silent & (reader.fault.valid | ~reader.o.valid)):
+                    m.d.sync += [word.eq(0), self.failed.eq(1), self.isolated.eq(1)]
                     m.next = "tell"
             with m.State("tell"):
                 m.d.comb += self.fill.valid.eq(1)
@@ -137,7 +158,7 @@ class Fetcher(wiring.Component):
                 with m.If(self.fill.ready):
                     m.d.sync += word.eq(word + 1)
                     with m.If(word == RECORD_WORDS - 1):
-                        m.d.comb += again.eq(1)
+                        m.d.comb += again.eq(~self.isolated | drained)
                         m.next = "push"
             with m.State("push"):
                 m.d.comb += self.push.eq(1)

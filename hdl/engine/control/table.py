@@ -9,6 +9,7 @@ from enum import Enum
 from amaranth.lib import data
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.watch import LIMIT_BITS
 from hdl.engine.control.descriptor import (
     COMPLETION_FIELDS,
     DESCRIPTOR_FIELDS,
@@ -20,8 +21,9 @@ from hdl.engine.control.descriptor import (
 from hdl.engine.transfer.records import Status
 
 __all__ = [
-    "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "PAGE_BITS", "RING_INDEX_BITS", "VERSION", "Access", "Field",
-    "Home", "Page", "Register", "pages", "registers"]
+    "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "PAGE_BITS", "PORTS", "RING_INDEX_BITS", "TIME_LIMIT", "VERSION",
+    "Access", "Field", "Home", "Page", "Register", "pages", "registers",
+]
 
 ADDRESS_BITS = 12
 """Bits of a byte address of the register window."""
@@ -39,6 +41,15 @@ RING_INDEX_BITS = 16
 """Bits of an index into a ring."""
 
 DIRECTIONS = ("offload", "prefetch")
+
+PORTS = {"lane_read": "offload", "lane_write": "prefetch", "link_read": "prefetch, or descriptors",
+         "link_write": "offload"}
+"""Kinds of AXI master ports, and whose transactions go through them."""
+
+TIME_LIMIT = 26
+"""Time limit of all ports after reset, as the logarithm of cycles: 2^26 are 67 ms at 1 GHz. Memory answers in
+microseconds, and a PCIe root complex answers for a device that does not within 50 ms, its usual completion timeout; so
+a port that is silent for longer is dead, at any clock up to 1.3 GHz."""
 
 
 class Access(Enum):
@@ -179,14 +190,26 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
     yield _register(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
         Field("SOFT_RESET", 0, 1, Access.W1S, 0,
-              "1: abort the running transfers, wait until no AXI transaction is open, then put all registers, queues, "
-              "rings and counters back to their reset values."))
+              "1: abort the running transfers, wait until no AXI transaction is open but those of isolated ports, then "
+              "put all registers, queues, rings and counters back to their reset values. Isolated ports remain so."))
     yield _register(
         "STATUS", 0x24, ro, "What the engine is doing.",
         *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed.")
           for k, name in enumerate(DIRECTIONS)),
         *(Field(f"{name.upper()}_BLOCKED", 8 + k, 1, ro, 0,
-                "Descriptors wait because the completion queue is full.") for k, name in enumerate(DIRECTIONS)))
+                "Descriptors wait because the completion queue is full.") for k, name in enumerate(DIRECTIONS)),
+        *(Field(f"{port.upper()}_ISOLATED", 16 + k, 1, ro, 0,
+                f"1: {'a' if port.startswith('lane') else 'the'} {port.replace('_', ' port for ')}s ({of}) has AXI "
+                "transactions open of a transfer that was reported already. Until they end, that transfer's memory may "
+                "still be accessed.")
+          for k, (port, of) in enumerate(PORTS.items())))
+    yield _register(
+        "TIME_LIMIT", 0x28, rw,
+        "How long a port may answer nothing before its transfer ends with a TIMEOUT status: at least 2^n cycles, at "
+        "most twice as many. 0: for ever; an abort or a soft reset waits for the port then. A write takes effect at "
+        "once, also for what waits already.",
+        Field("LINK", 0, LIMIT_BITS, rw, TIME_LIMIT, "n of the link's ports."),
+        Field("LANES", 8, LIMIT_BITS, rw, TIME_LIMIT, "n of the lanes' ports."))
     for name, offset, access, about in (
             ("IRQ_ENABLE", 0x30, rw, "The interrupt is high while any bit is set both here and in IRQ_STATUS."),
             ("IRQ_STATUS", 0x34, Access.W1C, "Events since the bits were cleared.")):

@@ -32,6 +32,11 @@ class DataPath(wiring.Component):
         To each memory controller.
     link : Out(link)
         To the link.
+    silent : In(lanes + 1)
+        Ports that have answered nothing for the time limit (:mod:`hdl.engine.axi.watch`): the lanes' in their order,
+        the link's behind them.
+    isolated : Out(lanes + 1)
+        Ports that have transactions open of a transfer that was reported.
     events : Out(events_layout(config))
         For counters.
     """
@@ -45,5 +50,6 @@ class DataPath(wiring.Component):
             "request": In(stream.Signature(request_layout(config))),
             "result": Out(stream.Signature(result_layout(config))),
             "abort": In(1), "lanes": Out(lane).array(config.lanes), "link": Out(link),
+            "silent": In(config.lanes + 1), "isolated": Out(config.lanes + 1),
             "events": Out(events_layout(config)),
         })

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Signal, ValueLike
+from amaranth.hdl import Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.supervisor import path_fault_layout
+from hdl.engine.transfer.records import Status
 
-__all__ = ["first_fault"]
+__all__ = ["first_fault", "timeouts"]
 
 
 def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, ValueLike]], name: str) -> data.View:
@@ -29,3 +30,11 @@ def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, Valu
     m.d.comb += [valid[number].eq(fields["valid"]) for number, fields in enumerate(faults)]
     m.d.sync += fault.valid.eq(valid.any())
     return fault
+
+
+def timeouts(silent: Value, lane_status: Status, link_status: Status) -> list[dict[str, ValueLike]]:
+    """Faults of ports that answer nothing, for :func:`first_fault`: of the lanes, and of the link behind them."""
+    lanes = len(silent) - 1
+    faults: list[dict[str, ValueLike]] = [
+        {"valid": silent[lane], "status": lane_status, "lane": lane} for lane in range(lanes)]
+    return [*faults, {"valid": silent[lanes], "status": link_status}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
@@ -13,7 +13,7 @@ from hdl.engine.link.aggregator import Aggregator
 from hdl.engine.link.crc32c import Crc32c
 from hdl.engine.link.writer import LinkWriter
 from hdl.engine.paths.data_path import DataPath
-from hdl.engine.paths.faults import first_fault
+from hdl.engine.paths.faults import first_fault, timeouts
 from hdl.engine.paths.supervisor import Supervisor
 from hdl.engine.transfer.interleave import BlockWalker, lane_bits
 from hdl.engine.transfer.records import BLOCK_BITS, Status
@@ -50,18 +50,20 @@ class OffloadPath(DataPath):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.supervisor = supervisor = Supervisor(config, "source")
+        m.submodules.supervisor = supervisor = Supervisor(config, "source", config.lanes + 1)
         transfer = supervisor.transfer
         wiring.connect(m, wiring.flipped(self.request), supervisor.request)
         wiring.connect(m, supervisor.result, wiring.flipped(self.result))
         m.d.comb += supervisor.abort.eq(self.abort)
 
         clear = ResetInserter(supervisor.clear)
+        unit_clear = [ResetInserter(each) for each in supervisor.unit_clear]
+        m.d.comb += [supervisor.silent.eq(self.silent), self.isolated.eq(supervisor.isolated)]
         lanes = [OffloadLane(config) for _ in range(config.lanes)]
         walkers = [BlockWalker(config) for _ in range(config.lanes)]
         aggregator, writer = Aggregator(config), LinkWriter(config)
         for number, (lane, walker) in enumerate(zip(lanes, walkers)):
-            m.submodules[f"lane{number}"] = clear(lane)
+            m.submodules[f"lane{number}"] = unit_clear[number](lane)
             m.submodules[f"walker{number}"] = clear(walker)
             wiring.connect(m, walker.o, lane.i)
             wiring.connect(m, lane.o, aggregator.lanes[number])
@@ -72,10 +74,10 @@ class OffloadPath(DataPath):
                 walker.leave_raw.eq(transfer.leave_raw),
                 walker.tail_bytes.eq(supervisor.tail_bytes),
                 lane.narrow.eq(transfer.narrow),
-                lane.stop.eq(supervisor.stop),
+                lane.stop.eq(supervisor.unit_stop[number]),
             ]
         m.submodules.aggregator = clear(aggregator)
-        m.submodules.writer = clear(writer)
+        m.submodules.writer = unit_clear[config.lanes](writer)
         wiring.connect(m, aggregator.o, writer.i)
         wiring.connect(m, writer.axi, wiring.flipped(self.link))
 
@@ -87,9 +89,10 @@ class OffloadPath(DataPath):
             aggregator.start.payload.capacity.eq(transfer.capacity),
             writer.start.valid.eq(supervisor.begin),
             writer.start.payload.address.eq(transfer.destination),
-            writer.stop.eq(supervisor.stop),
+            writer.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
-        faults = [{"valid": lane.fault.valid, "status": Status.LANE_READ_ERROR, "lane": number,
+        faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT)
+        faults += [{"valid": lane.fault.valid, "status": Status.LANE_READ_ERROR, "lane": number,
                    "resp": lane.fault.resp, "place": lane.fault.address} for number, lane in enumerate(lanes)]
         faults += [
             {"valid": writer.fault.valid, "status": Status.LINK_WRITE_ERROR, "resp": writer.fault.resp,
@@ -116,9 +119,7 @@ class OffloadPath(DataPath):
             supervisor.totals.nonzero.eq(aggregator.nonzero),
             supervisor.totals.raw_blocks.eq(aggregator.raw_blocks),
         ]
-        idle = Signal()
-        m.d.sync += idle.eq(supervisor.stop & Cat(writer.idle, *(lane.idle for lane in lanes)).all())
-        m.d.comb += supervisor.idle.eq(idle)
+        m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), writer.idle))
         m.d.sync += [
             self.events.link_busy.eq(self.link.wvalid & self.link.wready),
             self.events.memory_stalls.eq(sum(lane.waits.memory for lane in lanes)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
@@ -17,7 +17,7 @@ from hdl.engine.link.crc32c import Crc32c
 from hdl.engine.link.distributor import Distributor
 from hdl.engine.link.verdict import Verdict
 from hdl.engine.paths.data_path import DataPath
-from hdl.engine.paths.faults import first_fault
+from hdl.engine.paths.faults import first_fault, timeouts
 from hdl.engine.paths.supervisor import Supervisor
 from hdl.engine.transfer.records import LENGTH_BITS, Status
 
@@ -54,32 +54,34 @@ class PrefetchPath(DataPath):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.supervisor = supervisor = Supervisor(config, "destination")
+        m.submodules.supervisor = supervisor = Supervisor(config, "destination", config.lanes + 1)
         transfer = supervisor.transfer
         wiring.connect(m, wiring.flipped(self.request), supervisor.request)
         wiring.connect(m, supervisor.result, wiring.flipped(self.result))
         m.d.comb += supervisor.abort.eq(self.abort)
 
         clear = ResetInserter(supervisor.clear)
+        unit_clear = [ResetInserter(each) for each in supervisor.unit_clear]
+        m.d.comb += [supervisor.silent.eq(self.silent), self.isolated.eq(supervisor.isolated)]
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
         spare = Spare(beat_layout(config.link_beat_bytes))
         distributor = Distributor(config)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
-        m.submodules.reader = clear(reader)
+        m.submodules.reader = unit_clear[config.lanes](reader)
         m.submodules.spare = clear(spare)
         m.submodules.distributor = clear(distributor)
         wiring.connect(m, reader.axi, wiring.flipped(self.link))
         wiring.connect(m, reader.o, spare.i)
         wiring.connect(m, spare.o, distributor.i)
         for number, lane in enumerate(lanes):
-            m.submodules[f"lane{number}"] = clear(lane)
+            m.submodules[f"lane{number}"] = unit_clear[number](lane)
             wiring.connect(m, distributor.lanes[number], lane.i)
             wiring.connect(m, lane.axi, wiring.flipped(self.lanes[number]))
             m.d.comb += [
                 lane.element.eq(transfer.element),
                 lane.narrow.eq(transfer.narrow),
-                lane.stop.eq(supervisor.stop),
+                lane.stop.eq(supervisor.unit_stop[number]),
                 verdict.lanes[number].eq(lane.fault),
                 verdict.settled[number].eq(lane.settled),
             ]
@@ -87,7 +89,7 @@ class PrefetchPath(DataPath):
             reader.i.valid.eq(supervisor.begin),
             reader.i.payload.address.eq(transfer.source),
             reader.i.payload.bytes.eq(transfer.packed_bytes),
-            reader.stop.eq(supervisor.stop),
+            reader.stop.eq(supervisor.unit_stop[config.lanes]),
             distributor.start.valid.eq(supervisor.begin),
             distributor.start.payload.first_lane.eq(supervisor.first_lane),
             distributor.start.payload.address.eq(transfer.destination),
@@ -120,8 +122,9 @@ class PrefetchPath(DataPath):
             # The comparison takes a cycle to be seen.
             settled.eq(done),
         ]
-        faults = [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
-                   "place": reader.fault.address}]
+        faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
+        faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
+                    "place": reader.fault.address}]
         faults += [{"valid": lane.axi_fault.valid, "status": Status.LANE_WRITE_ERROR, "lane": number,
                     "resp": lane.axi_fault.resp, "place": lane.axi_fault.address}
                    for number, lane in enumerate(lanes)]
@@ -135,9 +138,7 @@ class PrefetchPath(DataPath):
             supervisor.totals.bytes.eq(transfer.raw_bytes),
             supervisor.totals.raw_blocks.eq(distributor.raw_blocks),
         ]
-        idle = Signal()
-        m.d.sync += idle.eq(supervisor.stop & Cat(reader.idle, *(lane.idle for lane in lanes)).all())
-        m.d.comb += supervisor.idle.eq(idle)
+        m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), reader.idle))
         m.d.sync += [
             self.events.link_busy.eq(self.link.rvalid & self.link.rready),
             self.events.memory_stalls.eq(sum(lane.waits.memory for lane in lanes)),

@@ -30,12 +30,30 @@ class Supervisor(wiring.Component):
 
     ::
 
-                  +-------+   +------+  finished, fault  +------+  idle  +-------+   +--------+
-        request ->| place |-->| run  |------------------>| stop |------->| clear |-->| report |--> result
-                  +-------+   +------+     or abort      +------+        +-------+   +--------+
+                  +-------+   +------+  finished, fault  +------+  idle or  +-------+   +--------+
+        request ->| place |-->| run  |------------------>| stop |---------->| clear |-->| report |--> result
+                  +-------+   +------+     or abort      +------+   silent  +-------+   +--------+
+                      |                                                                     ^
+                      +---------------------------------------------------------------------+
+                             a port is isolated, and silent or the transfer is aborted
 
     In ``stop`` the units of the path begin nothing new and finish the AXI transactions that are open; in ``clear``
     they are reset, so nothing of a transfer, whole or not, is left for the next one.
+
+    A unit whose port is silent (:mod:`hdl.engine.axi.watch`) is not reset then, but isolated: it stays stopped until
+    its port has finished all that is open, and the parts of the path that have no port stay in reset as long. The next
+    transfer waits for it in ``place``. Here unit 0 has an idle port, and unit 1 a silent one that comes back at c:
+
+    =====  =======  ===========  ==========  ==========  =========  =============================
+    cycle  state    unit_idle    unit_stop   unit_clear  clear      isolated
+    =====  =======  ===========  ==========  ==========  =========  =============================
+    t      stop     0: 1, 1: 0   0: 1, 1: 1  0: 0, 1: 0  0          0: 0, 1: 0
+    t + 2  clear    0: 1, 1: 0   0: 1, 1: 1  0: 1, 1: 0  1          0: 0, 1: 1
+    t + 3  report   0: 1, 1: 0   0: 0, 1: 1  0: 0, 1: 0  1          0: 0, 1: 1
+    c      any      0: 1, 1: 1   0: 0, 1: 1  0: 0, 1: 0  1          0: 0, 1: 1
+    c + 2  any      0: 1, 1: 1   0: 0, 1: 1  0: 0, 1: 1  1          0: 0, 1: 0
+    c + 3  any      0: 1, 1: 1   0: 0, 1: 0  0: 0, 1: 0  0          0: 0, 1: 0
+    =====  =======  ===========  ==========  ==========  =========  =============================
 
     Parameters
     ----------
@@ -43,6 +61,8 @@ class Supervisor(wiring.Component):
         What to build.
     device : str
         Which address of a transfer is in device memory: ``source`` or ``destination``.
+    units : int
+        Units of the path that have an AXI port.
 
     Members
     -------
@@ -64,27 +84,32 @@ class Supervisor(wiring.Component):
         Something went wrong; read while the transfer runs.
     totals : In(totals_layout())
         Read with ``finished``; its ``crc`` with a fault ``CRC_MISMATCH`` too.
-    idle : In(1)
-        No unit has an AXI transaction open.
-    stop : Out(1)
-        To all units.
-    clear : Out(1)
-        Resets all units.
+    unit_idle, silent : In(units)
+        The unit has no AXI transaction open; its port has answered nothing for the time limit. A fault must tell of
+        silent ports before all others.
+    unit_stop, unit_clear : Out(units)
+        Stops a unit; resets it.
+    isolated : Out(units)
+        The unit still has AXI transactions open of a transfer that was reported.
+    stop, clear : Out(1)
+        The same for those that have no port.
     """
 
     request: stream.Interface
     result: stream.Interface
 
-    def __init__(self, config: EngineConfig, device: str):
+    def __init__(self, config: EngineConfig, device: str, units: int):
         self._config = config
         self._device = device
+        self._units = units
         super().__init__({
             "request": In(stream.Signature(request_layout(config))),
             "result": Out(stream.Signature(result_layout(config))),
             "abort": In(1), "transfer": Out(request_layout(config)), "first_lane": Out(lane_bits(config)),
             "last_block": Out(BLOCK_BITS), "tail_bytes": Out(range(config.block_bytes + 1)), "begin": Out(1),
-            "finished": In(1), "fault": In(path_fault_layout(config)), "totals": In(totals_layout()), "idle": In(1),
-            "stop": Out(1), "clear": Out(1),
+            "finished": In(1), "fault": In(path_fault_layout(config)), "totals": In(totals_layout()),
+            "unit_idle": In(units), "silent": In(units), "unit_stop": Out(units), "unit_clear": Out(units),
+            "isolated": Out(units), "stop": Out(1), "clear": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -105,7 +130,33 @@ class Supervisor(wiring.Component):
         # To all units, so from registers of their own.
         stop = Signal()
         clear = Signal()
-        m.d.comb += [self.stop.eq(stop), self.clear.eq(clear)]
+        unit_stop = Signal(self._units)
+        unit_clear = Signal(self._units)
+        idle = Signal(self._units)
+        settled = Signal()      # every unit is idle, or has a silent port
+        blocked = Signal()      # a unit is isolated
+        gone = Signal()         # and its port silent
+        open_ = Signal(self._units)
+        m.d.comb += [
+            self.stop.eq(stop), self.clear.eq(clear), self.unit_stop.eq(unit_stop), self.unit_clear.eq(unit_clear),
+            open_.eq(unit_stop & ~unit_clear),
+            self.isolated.eq(open_ & clear.replicate(self._units)),
+        ]
+        m.d.sync += [
+            idle.eq(unit_stop & self.unit_idle),
+            settled.eq((unit_stop & (self.unit_idle | self.silent)).all()),
+            blocked.eq(unit_stop.any()),
+            gone.eq((unit_stop & self.silent).any()),
+            unit_stop.eq(open_),
+            unit_clear.eq(open_ & idle),
+            clear.eq(open_.any()),
+        ]
+        failed = [
+            result.status.eq(self.fault.status),
+            result.lane.eq(self.fault.lane),
+            result.resp.eq(self.fault.resp),
+            result.place.eq(self.fault.place),
+        ]
         with m.FSM():
             with m.State("wait"):
                 m.d.comb += self.request.ready.eq(1)
@@ -117,20 +168,24 @@ class Supervisor(wiring.Component):
                 m.d.sync += last_byte.eq(transfer.raw_bytes - 1)
                 m.next = "place"
             with m.State("place"):
-                with m.If(finder.done):
+                m.d.sync += result.eq(0)
+                with m.If(finder.done & ~blocked):
                     m.d.comb += self.begin.eq(1)
                     m.next = "run"
+                with m.Elif(blocked & self.abort):
+                    m.d.sync += result.status.eq(Status.ABORTED)
+                    m.next = "report"
+                with m.Elif(blocked & gone):
+                    m.d.sync += failed
+                    m.next = "report"
             with m.State("run"):
                 with m.If(self.finished | self.fault.valid | self.abort):
-                    m.d.sync += stop.eq(1)
+                    m.d.sync += [stop.eq(1), unit_stop.eq(~0)]
                     m.next = "stop"
                 m.d.sync += result.eq(0)
                 with m.If(self.fault.valid):
                     m.d.sync += [
-                        result.status.eq(self.fault.status),
-                        result.lane.eq(self.fault.lane),
-                        result.resp.eq(self.fault.resp),
-                        result.place.eq(self.fault.place),
+                        *failed,
                         result.crc.eq(Mux(self.fault.status == Status.CRC_MISMATCH, self.totals.crc, 0)),
                     ]
                 with m.Elif(self.finished):
@@ -143,11 +198,12 @@ class Supervisor(wiring.Component):
                 with m.Else():
                     m.d.sync += result.status.eq(Status.ABORTED)
             with m.State("stop"):
-                with m.If(self.idle):
-                    m.d.sync += clear.eq(1)
+                m.d.sync += [unit_stop.eq(unit_stop), unit_clear.eq(0), clear.eq(0)]
+                with m.If(settled):
+                    m.d.sync += [clear.eq(1), unit_clear.eq(idle)]
                     m.next = "clear"
             with m.State("clear"):
-                m.d.sync += [stop.eq(0), clear.eq(0)]
+                m.d.sync += stop.eq(0)
                 m.next = "report"
             with m.State("report"):
                 m.d.comb += self.result.valid.eq(1)

@@ -49,6 +49,16 @@ class Status(enum.Enum, shape=8):
     """The link answered a write of the block stream with an error."""
     DESCRIPTOR_READ_ERROR = 0x24
     """The link answered the read of a descriptor with an error."""
+    LANE_READ_TIMEOUT = 0x28
+    """A memory controller answered nothing to reads for the time limit."""
+    LANE_WRITE_TIMEOUT = 0x29
+    """A memory controller answered nothing to writes for the time limit."""
+    LINK_READ_TIMEOUT = 0x2A
+    """The link answered nothing to reads for the time limit."""
+    LINK_WRITE_TIMEOUT = 0x2B
+    """The link answered nothing to writes for the time limit."""
+    DESCRIPTOR_READ_TIMEOUT = 0x2C
+    """The link answered nothing to reads for the time limit, while a descriptor was read or waited for that."""
     BAD_CODING = 0x30
     """Malformed stream: a block's coding is neither raw nor the descriptor's element size."""
     BAD_SEQUENCE = 0x31
@@ -95,8 +105,9 @@ def axi_fault_layout(config: EngineConfig) -> data.StructLayout:
 def result_layout(config: EngineConfig) -> data.StructLayout:
     """What became of a transfer.
 
-    ``lane`` and ``resp`` belong to AXI errors. ``place`` is the address of the failing burst for AXI errors, the
-    block's number for malformed streams and too small destinations, the number of blocks for TRAILING, otherwise 0.
+    ``lane`` and ``resp`` belong to AXI errors, ``lane`` to a lane's timeout as well. ``place`` is the address of the
+    failing burst for AXI errors, the block's number for malformed streams and too small destinations, the number of
+    blocks for TRAILING, otherwise 0.
     ``bytes`` is what was written: the stream (offload) or the raw bytes (prefetch); 0 on an error. ``nonzero`` counts
     non-zero elements (offload; 0 for prefetch), ``raw_blocks`` blocks that were left raw; ``crc`` is the CRC-32C of
     the stream. All are 0 on an error, but ``crc`` for CRC_MISMATCH.

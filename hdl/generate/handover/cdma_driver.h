@@ -48,6 +48,17 @@
 #define CDMA_RELAX() ((void)0)
 #endif
 
+/*
+ * A reset ends within two periods of the time limit, so the driver sets a short one for it: 2 to the power of this many
+ * cycles. It reads CONTROL at most so often then. A read takes at least 8 cycles, which makes twice the cycles it needs.
+ */
+#ifndef CDMA_RESET_TIME_LIMIT
+#define CDMA_RESET_TIME_LIMIT 20
+#endif
+#ifndef CDMA_RESET_POLLS
+#define CDMA_RESET_POLLS (1ul << (CDMA_RESET_TIME_LIMIT - 1))
+#endif
+
 enum {
     CDMA_E_NO_ENGINE = -1,      /* the MAGIC register is not there */
     CDMA_E_VERSION = -2,        /* the engine's register map does not fit NAME_regs.h */
@@ -59,7 +70,8 @@ enum {
     CDMA_E_BUSY = -8,           /* a blocking call while completions of submitted descriptors are outstanding */
     CDMA_E_TAG = -9,            /* a tag that is reserved for blocking calls */
     CDMA_E_REFUSED = -10,       /* the engine did not take what was written to the ring's registers */
-    CDMA_E_RING_DISABLED = -11  /* the ring is disabled */
+    CDMA_E_RING_DISABLED = -11, /* the ring is disabled */
+    CDMA_E_RESET = -12          /* a soft reset did not end */
 };
 
 /*
@@ -155,6 +167,7 @@ static inline const char *cdma_error_text(int error)
     case CDMA_E_TAG: return "tags from 0x80000000 on are the driver's own";
     case CDMA_E_REFUSED: return "the engine refused to set up the ring";
     case CDMA_E_RING_DISABLED: return "the ring is disabled: a descriptor could not be read, or the engine was reset";
+    case CDMA_E_RESET: return "the soft reset does not end: is the engine's clock on? reset it by its pin";
     default: return "unknown error";
     }
 }
@@ -190,19 +203,59 @@ static inline int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
     return ++*polls == engine->polls;
 }
 
+/* The smallest n of which 2 to its power is at least so many cycles, within what the time limit can be. */
+static inline uint32_t cdma_time_limit_log2(uint64_t cycles)
+{
+    uint32_t n = 0;
+
+    while (n < CDMA_REG_TIME_LIMIT_LINK_MASK >> CDMA_REG_TIME_LIMIT_LINK_SHIFT && cycles > (uint64_t)1 << n)
+        n++;
+    return n;
+}
+
+/*
+ * How many cycles a port may answer nothing before its transfer ends with CDMA_STATUS_..._TIMEOUT: of the link, and of
+ * the lanes. They are rounded up to a power of two, and the engine may take twice as long; 0: for ever.
+ */
+static inline void cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles, uint64_t lane_cycles)
+{
+    engine->write(engine->bus, CDMA_REG_TIME_LIMIT,
+                  cdma_time_limit_log2(link_cycles) << CDMA_REG_TIME_LIMIT_LINK_SHIFT
+                  | cdma_time_limit_log2(lane_cycles) << CDMA_REG_TIME_LIMIT_LANES_SHIFT);
+}
+
+/* The bits of STATUS that say that a port of a direction is isolated. */
+static inline uint32_t cdma_isolated_mask(unsigned operation)
+{
+    return operation == CDMA_OPERATION_PREFETCH
+        ? CDMA_REG_STATUS_LINK_READ_ISOLATED_MASK | CDMA_REG_STATUS_LANE_WRITE_ISOLATED_MASK
+        : CDMA_REG_STATUS_LANE_READ_ISOLATED_MASK | CDMA_REG_STATUS_LINK_WRITE_ISOLATED_MASK;
+}
+
+/* Whether a port may still access the memory of a transfer of a direction that was reported as timed out or aborted. */
+static inline int cdma_isolated(const struct cdma *engine, unsigned operation)
+{
+    return (engine->read(engine->bus, CDMA_REG_STATUS) & cdma_isolated_mask(operation)) != 0;
+}
+
 /*
  * Abort all transfers and put every register and queue back to its reset value. Completions that were not taken are
- * lost, and rings must be initialised again.
+ * lost, and rings must be initialised again. Ports that do not answer do not hold it up.
  */
 static inline int cdma_reset(struct cdma *engine)
 {
     unsigned long polls = 0;
     unsigned direction;
 
+    engine->write(engine->bus, CDMA_REG_TIME_LIMIT,
+                  (uint32_t)CDMA_RESET_TIME_LIMIT << CDMA_REG_TIME_LIMIT_LINK_SHIFT
+                  | (uint32_t)CDMA_RESET_TIME_LIMIT << CDMA_REG_TIME_LIMIT_LANES_SHIFT);
     engine->write(engine->bus, CDMA_REG_CONTROL, CDMA_REG_CONTROL_SOFT_RESET_MASK);
-    while (engine->read(engine->bus, CDMA_REG_CONTROL) & CDMA_REG_CONTROL_SOFT_RESET_MASK)
-        if (cdma_gives_up(engine, &polls))
-            return CDMA_E_TIMEOUT;
+    while (engine->read(engine->bus, CDMA_REG_CONTROL) & CDMA_REG_CONTROL_SOFT_RESET_MASK) {
+        CDMA_RELAX();
+        if (++polls == CDMA_RESET_POLLS)
+            return CDMA_E_RESET;
+    }
     for (direction = 0; direction < 2; direction++)
         engine->late[direction] = engine->pending[direction] = 0;
     return 0;
@@ -483,12 +536,13 @@ static inline uint32_t cdma_unread(struct cdma *engine, unsigned operation)
  * End all transfers of a direction, and wait until the engine uses no buffer of it any more: for a caller that gives up
  * after CDMA_E_TIMEOUT, or wants to stop. Aborts what runs and drops all completions that were not taken. Disables the
  * ring; entries that were not read stay in it until cdma_ring_enable or cdma_ring_init. CDMA_E_TIMEOUT: a memory does
- * not answer, and only cdma_reset helps.
+ * not answer, and may still be accessed while cdma_isolated says so.
  */
 static inline int cdma_drain(struct cdma *engine, unsigned operation)
 {
-    uint32_t busy = operation == CDMA_OPERATION_PREFETCH ? CDMA_REG_STATUS_PREFETCH_BUSY_MASK
-                                                         : CDMA_REG_STATUS_OFFLOAD_BUSY_MASK;
+    uint32_t busy = cdma_isolated_mask(operation)
+                    | (operation == CDMA_OPERATION_PREFETCH ? CDMA_REG_STATUS_PREFETCH_BUSY_MASK
+                                                            : CDMA_REG_STATUS_OFFLOAD_BUSY_MASK);
     unsigned direction = cdma_direction(operation);
     uint32_t waiting, running, completions;
     unsigned long polls = 0;

@@ -26,6 +26,12 @@ MEANINGS: dict[Status, str] = {
     Status.LINK_READ_ERROR: "the link answered a read of the block stream with an error",
     Status.LINK_WRITE_ERROR: "the link answered a write of the block stream with an error",
     Status.DESCRIPTOR_READ_ERROR: "the link answered the read of a ring's entry with an error",
+    Status.LANE_READ_TIMEOUT: "a memory controller answered nothing to reads for the time limit",
+    Status.LANE_WRITE_TIMEOUT: "a memory controller answered nothing to writes for the time limit",
+    Status.LINK_READ_TIMEOUT: "the link answered nothing to reads for the time limit",
+    Status.LINK_WRITE_TIMEOUT: "the link answered nothing to writes for the time limit",
+    Status.DESCRIPTOR_READ_TIMEOUT:
+        "the link answered nothing to reads for the time limit, so a ring's entry could not be read",
     Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's element size",
     Status.BAD_SEQUENCE: "malformed stream: a block's sequence number is not the next one",
     Status.BAD_LENGTH: "malformed stream: a block's payload length is impossible for its coding and raw length",
@@ -40,6 +46,9 @@ MEANINGS: dict[Status, str] = {
 
 _DESCRIPTOR = "A mistake of the driver; nothing was read or written. Correct the field."
 _MEMORY = "`lane`, `resp` and the address of the burst (`place`) say where. Check the mapping, then try again."
+_SILENT = (
+    "The port is isolated (a lane's number is in `lane`). While its bit in `STATUS` is 1, do not use the transfer's "
+    "memory for anything else. Bring the port back and try again; the status stays the same until the port answers.")
 _STREAM = "`place` is the block's number. Fetch the stream again; if it fails again, the data are lost."
 
 ADVICE: dict[Status, str] = {
@@ -51,6 +60,10 @@ ADVICE: dict[Status, str] = {
     **{status: _MEMORY for status in Status if 0x20 <= status.value < 0x24},
     Status.DESCRIPTOR_READ_ERROR:
         "The ring is disabled and `place` is the entry's address; tag and operation are 0. Correct the mapping, then "
+        "enable the ring again: the engine reads this entry again.",
+    **{status: _SILENT for status in Status if 0x28 <= status.value < 0x2C},
+    Status.DESCRIPTOR_READ_TIMEOUT:
+        "The ring is disabled and `place` is the entry's address; tag and operation are 0. Bring the link back, then "
         "enable the ring again: the engine reads this entry again.",
     **{status: _STREAM for status in Status if 0x30 <= status.value < 0x40},
     Status.TRAILING:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.codec import blocks
-from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Response, Status
+from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Response, Silence, Status
 from tests.golden.engines import (
     BUILT,
     DEVICE,
@@ -287,3 +287,30 @@ def test_prefetches_as_the_slow_model_has_them(data: st.DataObject, code: tuple[
     model.device.faults = data.draw(_faults(destination, raw_bytes))
     _compared(model, Descriptor(operation=2, element_bytes=size, source=source, destination=destination, narrow=form,
                                 raw_bytes=raw_bytes, capacity=raw_bytes, packed_bytes=len(stream)))
+
+
+_PORTS = [Silence(Status.LANE_READ_TIMEOUT, 2), Silence(Status.LANE_WRITE_TIMEOUT, 1),
+          Silence(Status.LINK_READ_TIMEOUT), Silence(Status.LINK_WRITE_TIMEOUT)]
+
+
+@pytest.mark.parametrize(("asked", "wanted"), [
+    (OFFLOAD, [(Status.LANE_READ_TIMEOUT, 2, 0, 0), (Status.LINK_WRITE_TIMEOUT, 0, 0, 0)]),
+    (PREFETCH, [(Status.LANE_WRITE_TIMEOUT, 1, 0, 0), (Status.LINK_READ_TIMEOUT, 0, 0, 0)])])
+def test_silent_ports_may_end_a_transfer_of_their_direction(
+        asked: Descriptor, wanted: list[tuple[Status, int, int, int]]) -> None:
+    """Beside what is right without them: a port may fall silent when the transfer is done already."""
+    right = summary(engine().outcomes(asked))
+    assert summary(replace(engine(), silent=frozenset(_PORTS)).outcomes(asked)) == right + wanted
+
+
+def test_entries_of_rings_on_a_silent_link() -> None:
+    for port in _PORTS:
+        model = replace(engine(), silent=frozenset([port]))
+        found = model.fetch(LINK + 64)
+        assert (found == Completion(tag=0, status=Status.DESCRIPTOR_READ_TIMEOUT, operation=0, place=LINK + 64)) == (
+            port.status is Status.LINK_READ_TIMEOUT)
+
+
+def test_a_silent_port_has_the_status_of_a_port() -> None:
+    with pytest.raises(ValueError, match=r"one of LANE_READ_TIMEOUT, .*LINK_READ_TIMEOUT, not <Status.ABORTED"):
+        Silence(Status.ABORTED)

@@ -1,5 +1,7 @@
 /* The reference driver as a shared library, for the bench of verif/engine/benches/reference_driver.py. */
 #include REGS
+/* A reset in simulation must not take a million cycles. */
+#define CDMA_RESET_TIME_LIMIT 12
 #include "cdma_driver.h"
 
 static struct cdma engine;
@@ -42,6 +44,17 @@ uint32_t built(int which)
                             engine.block_bytes, engine.queue_depth, (uint32_t)engine.raw_fallback,
                             (uint32_t)engine.crc, (uint32_t)engine.narrowing};
     return all[which];
+}
+
+int isolated(unsigned operation)
+{
+    return cdma_isolated(&engine, operation);
+}
+
+int set_time_limit(uint64_t link_cycles, uint64_t lane_cycles)
+{
+    cdma_set_time_limit(&engine, link_cycles, lane_cycles);
+    return 0;
 }
 
 const char *error_text(int error)

@@ -16,30 +16,12 @@ import numpy as np
 from golden.codec.narrowing import NARROWED_BYTES
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
 from verif.engine.memory import Behaviour
+from verif.engine.recovery import goes_on, right_pair
 from verif.engine.stimulus import damage, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _RESPONSES = (2, 3)
 _NO_TRANSFER_CYCLES = 5000
-
-
-def _pair(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
-    """An offload and a prefetch that are right."""
-    tensors = [random_tensor(bench.rng, bench.config, most_blocks=blocks) for _ in range(2)]
-    return [bench.offload(tensors[0]), bench.prefetch(bench.stream(tensors[1]), tensors[1])]
-
-
-async def _goes_on(bench: EngineTestbench) -> None:
-    """No AXI transaction is open, memory is what it has to be, and both directions work."""
-    await bench.quiet()
-    await bench.compare()
-    bench.clear()
-    descriptors = _pair(bench)
-    await bench.load()
-    for completion in await bench.run(descriptors):
-        assert completion.status is Status.OK
-    await bench.compare()
-    bench.clear()
 
 
 def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
@@ -88,7 +70,7 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
 async def refused_descriptors(dut: Any) -> None:
     """Every field that may be wrong, alone and with others: the right status, and no memory is touched."""
     bench = await ready(dut)
-    pair = _pair(bench)
+    pair = right_pair(bench)
     await bench.load()
     found: set[Status] = set()
     for right in pair:
@@ -113,7 +95,7 @@ async def errors_of_memory(dut: Any) -> None:
     bench = await ready(dut)
     for _ in range(share(24)):
         await bench.behave(random_behaviour(bench.rng))
-        pair = _pair(bench, 4 * bench.config.lanes)
+        pair = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
         resp = int(bench.rng.choice(_RESPONSES))
         for descriptor in pair:
@@ -132,7 +114,7 @@ async def errors_of_memory(dut: Any) -> None:
             await bench.device.heal()
             await bench.link.heal()
             bench.scoreboard.heal()
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -149,7 +131,7 @@ async def small_destinations(dut: Any) -> None:
                 [0, 1, size - 1, int(bench.rng.integers(size)), size]))))
         await bench.load()
         await bench.run(descriptors)
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -167,7 +149,7 @@ async def spoilt_streams(dut: Any) -> None:
                             bench.prefetch(streams[number][0], tensors[number])]
         await bench.load()
         await bench.run(descriptors)
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -181,7 +163,7 @@ async def wrong_checksums(dut: Any) -> None:
         descriptors += [replace(right, crc=right.crc ^ 1 << int(bench.rng.integers(32))), right]
     await bench.load()
     await bench.run(descriptors)
-    await _goes_on(bench)
+    await goes_on(bench)
 
 
 @cocotb.test()
@@ -191,7 +173,7 @@ async def aborts(dut: Any) -> None:
     for round_ in range(share(30)):
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        for descriptor in _pair(bench, 6 * bench.config.lanes)[::1 if round_ % 2 else -1]:
+        for descriptor in right_pair(bench, 6 * bench.config.lanes)[::1 if round_ % 2 else -1]:
             await bench.load()
             channel = bench.control.channels[Operation(descriptor.operation)]
             await channel.push(descriptor)
@@ -199,7 +181,7 @@ async def aborts(dut: Any) -> None:
             await channel.abort()
             seen = await channel.completion(bench.patience(descriptor))
             bench.scoreboard.judge(descriptor, seen, aborted=True)
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -209,7 +191,7 @@ async def aborts_of_one_direction(dut: Any) -> None:
     for operation, channel in bench.control.channels.items():
         for _ in range(share(4)):
             bench.clear()
-            descriptors = [each for _ in range(3) for each in _pair(bench, 4 * bench.config.lanes)]
+            descriptors = [each for _ in range(3) for each in right_pair(bench, 4 * bench.config.lanes)]
             await bench.load()
             for descriptor in descriptors:
                 await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
@@ -222,7 +204,7 @@ async def aborts_of_one_direction(dut: Any) -> None:
                 bench.scoreboard.judge(descriptor, seen, aborted=own is channel)
                 ended += seen.status is Status.ABORTED
             assert ended <= 1, f"an abort of {operation.name.lower()} ended {ended} transfers"
-            await _goes_on(bench)
+            await goes_on(bench)
 
 
 @cocotb.test()
@@ -232,7 +214,7 @@ async def soft_resets(dut: Any) -> None:
     for _ in range(share(16)):
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        descriptors = [each for _ in range(2) for each in _pair(bench, 4 * bench.config.lanes)]
+        descriptors = [each for _ in range(2) for each in right_pair(bench, 4 * bench.config.lanes)]
         await bench.load()
         for descriptor in descriptors:
             await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
@@ -244,7 +226,7 @@ async def soft_resets(dut: Any) -> None:
             assert value == register.reset, f"{name} is {value:#x} after the soft reset, not {register.reset:#x}"
         for descriptor in descriptors:
             bench.scoreboard.lost(descriptor)
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -253,7 +235,7 @@ async def hard_resets(dut: Any) -> None:
     bench = await ready(dut)
     for _ in range(share(8)):
         bench.clear()
-        descriptors = _pair(bench, 4 * bench.config.lanes)
+        descriptors = right_pair(bench, 4 * bench.config.lanes)
         await bench.load()
         for descriptor in descriptors:
             await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
@@ -261,7 +243,7 @@ async def hard_resets(dut: Any) -> None:
         await bench.reset()
         for descriptor in descriptors:
             bench.scoreboard.lost(descriptor)
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -272,7 +254,7 @@ async def rings_that_cannot_be_read(dut: Any) -> None:
     for number, (operation, channel) in enumerate(bench.control.channels.items()):
         bench.clear()
         await bench.behave(Behaviour(latency=int(bench.rng.integers(100))))
-        descriptors = [_pair(bench)[number] for _ in range(7)]
+        descriptors = [right_pair(bench)[number] for _ in range(7)]
         ring = bench.rings(8)[operation]
         await bench.load()
         at = int(bench.rng.integers(1, 7))
@@ -298,7 +280,7 @@ async def rings_that_cannot_be_read(dut: Any) -> None:
             else:
                 bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
         await ring.disable()
-        await _goes_on(bench)
+        await goes_on(bench)
 
 
 @cocotb.test()
@@ -315,4 +297,4 @@ async def noise_instead_of_streams(dut: Any) -> None:
         descriptors.append(bench.prefetch(noise, tensor))
     await bench.load()
     await bench.run(descriptors)
-    await _goes_on(bench)
+    await goes_on(bench)

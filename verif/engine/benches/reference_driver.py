@@ -19,12 +19,13 @@ from golden.engine import RECORD_BYTES, Descriptor, Operation, Status
 from verif.common import job
 from verif.engine.lite import RegisterError
 from verif.engine.memory import Behaviour
+from verif.engine.recovery import goes_on
 from verif.engine.stimulus import random_tensor
 from verif.engine.testbench import EngineTestbench, ready
 
-_CODES = range(-11, 0)
-_NO_ENGINE, _FULL, _PENDING, _TIMEOUT, _RING_SIZE, _ARGUMENT, _BUSY, _TAG, _REFUSED, _RING_DISABLED = (
-    -1, -3, -4, -5, -6, -7, -8, -9, -10, -11)
+_CODES = range(-12, 0)
+_NO_ENGINE, _FULL, _PENDING, _TIMEOUT, _RING_SIZE, _ARGUMENT, _BUSY, _TAG, _REFUSED, _RING_DISABLED, _RESET = (
+    -1, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12)
 _OWN_TAGS = 1 << 31
 _POLLS = 20_000
 _RESULT = ("tag", "status", "operation", "lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "cycles", "place")
@@ -44,7 +45,7 @@ class _Driver:
         What happens once, right after the register at an offset was read: other masters, or the passing of time.
     """
 
-    def __init__(self, bench: EngineTestbench, shift: int = 0) -> None:
+    def __init__(self, bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> None:
         self._library = ctypes.CDLL(job.load()["library"])
         self._library.error_text.restype = ctypes.c_char_p
         self._library.capacity.restype = _LONG
@@ -58,7 +59,7 @@ class _Driver:
 
         @resume
         async def read(offset: int) -> int:
-            value = await bench.control.bus.read(offset + shift)
+            value = 1 if offset == stuck else await bench.control.bus.read(offset + shift)
             if offset in self.after:
                 await self.after.pop(offset)()
             return value
@@ -447,3 +448,53 @@ async def ring(dut: Any) -> None:
         assert await driver.wait(Operation.OFFLOAD) == (Status.OK, number)
         bench.scoreboard.expected(offload)
         await bench.compare()
+
+
+@cocotb.test()
+async def time_limits(dut: Any) -> None:
+    """Cycles become the power of two that holds them, the largest at most."""
+    bench = await ready(dut)
+    driver = _Driver(bench)
+    assert await driver.init() == 0
+    for link, lanes, limit in ((0, 1, 0x0000), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
+                               (1 << 31, (1 << 64) - 1, 0x1F1F)):
+        await driver.call("set_time_limit", _LONG(link), _LONG(lanes))
+        assert await bench.control.read("TIME_LIMIT") == limit
+
+
+@cocotb.test()
+async def starts_on_a_silent_link(dut: Any) -> None:
+    """The engine hangs on a link that does not answer, without a limit: a new driver gets it back with a reset, and
+    knows when the memory of what hung is free."""
+    bench = await ready(dut)
+    driver = _Driver(bench)
+    assert await driver.init() == 0
+    tensor = random_tensor(bench.rng, bench.config)
+    offload = bench.offload(tensor)
+    await bench.load()
+    await bench.link.silence(("aw", "w"))
+    await bench.control.write("TIME_LIMIT", 0)
+    await bench.control.channels[Operation.OFFLOAD].push(offload)
+    await bench.control.wait(20_000)
+    assert not await bench.control.channels[Operation.OFFLOAD].read("COMPLETIONS")
+    assert await driver.init() == 0
+    for channel in bench.control.channels.values():
+        channel.forget()
+    assert not await bench.control.read("STATUS") & 0xFFFF
+    assert await driver.call("isolated", int(Operation.OFFLOAD)) == 1
+    assert await driver.call("isolated", int(Operation.PREFETCH)) == 0
+    await bench.link.silence(())
+    for _ in range(1000):
+        if not await driver.call("isolated", int(Operation.OFFLOAD)):
+            break
+    bench.scoreboard.lost(offload)
+    await goes_on(bench)
+
+
+@cocotb.test()
+async def a_reset_that_does_not_end(dut: Any) -> None:
+    """The driver does not wait for ever."""
+    bench = await ready(dut)
+    driver = _Driver(bench, stuck=bench.control.registers["CONTROL"].offset)
+    assert await driver.init() == _RESET
+    assert "reset" in driver.text(_RESET)

@@ -1,0 +1,199 @@
+"""The watch of a port, its periods, and who is blamed when nothing moves."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Signal
+
+from hdl.engine.axi.reader import AxiReader
+from hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
+from hdl.engine.axi.writer import AxiWriter
+from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.memory import Memory
+from tests.hdl.engine.axi.traffic import Pace, beats_of, give
+
+_BEAT_BYTES = 16
+_PERIOD = 40
+
+
+def test_periods_of_the_ticks() -> None:
+    dut = Metronome(3)
+
+    async def process(ctx: Any) -> None:
+        for which, limit in enumerate((0, 1, 6)):
+            ctx.set(dut.limit[which], limit)
+        ctx.set(dut.changed, 1)
+        await ctx.tick()
+        ctx.set(dut.changed, 0)
+        ticks: list[list[int]] = [[], [], []]
+        for cycle in range(600):
+            _, _, tick = await ctx.tick().sample(dut.tick)
+            for which in range(3):
+                if tick >> which & 1:
+                    ticks[which].append(cycle)
+        assert ticks[0] == []
+        for which, period in ((1, 2), (2, 64)):
+            found = ticks[which]
+            assert {later - sooner for sooner, later in pairwise(found)} == {period}
+
+    clocked(dut, process)
+
+
+def test_a_limit_that_is_changed_makes_no_tick() -> None:
+    """Otherwise a port would seem silent after a fraction of the new limit."""
+    dut = Metronome(1)
+
+    async def process(ctx: Any) -> None:
+        rng = random.Random(1)
+        latest = None
+        for _ in range(200):
+            ctx.set(dut.limit[0], rng.choice([20, 21, 0]))
+            ctx.set(dut.changed, 1)
+            await ctx.tick()
+            ctx.set(dut.changed, 0)
+            for _ in range(rng.randrange(1, 8)):
+                _, _, tick = await ctx.tick().sample(dut.tick)
+                latest = latest or tick
+        assert not latest
+
+    clocked(dut, process)
+
+
+def test_a_port_is_silent_after_one_to_two_periods() -> None:
+    dut = PortWatch()
+
+    async def process(ctx: Any) -> None:
+        now = 0
+
+        async def step() -> int:
+            nonlocal now
+            ctx.set(dut.tick, now % _PERIOD == 0)
+            now += 1
+            await ctx.tick()
+            return ctx.get(dut.silent)
+
+        rng = random.Random(2)
+        for _ in range(60):
+            ctx.set(dut.answers, 1)
+            for _ in range(rng.randrange(1, 3 * _PERIOD)):
+                assert not await step() or now < 3
+            ctx.set(dut.answers, 0)
+            waited = 0
+            while not await step():
+                waited += 1
+            assert _PERIOD <= waited <= 2 * _PERIOD + 1
+            for _ in range(rng.randrange(2 * _PERIOD)):
+                assert await step()
+            ctx.set(dut.answers, 1)
+            await step()
+            assert not await step()
+
+    clocked(dut, process)
+
+
+def _reading() -> tuple[Module, AxiReader, Signal]:
+    m = Module()
+    m.submodules.reader = reader = AxiReader(40, _BEAT_BYTES, 16, 2)
+    answers = Signal()
+    m.d.comb += answers.eq(read_answers(reader.axi))
+    return m, reader, answers
+
+
+def _writing() -> tuple[Module, AxiWriter, Signal]:
+    m = Module()
+    m.submodules.writer = writer = AxiWriter(40, _BEAT_BYTES, 16, 2)
+    answers = Signal()
+    m.d.comb += answers.eq(write_answers(writer.axi))
+    return m, writer, answers
+
+
+async def _settles(ctx: Any, answers: Signal, wanted: int) -> None:
+    """What the watch sees is this, from some cycle on."""
+    seen = []
+    for _ in range(60):
+        _, _, value = await ctx.tick().sample(answers)
+        seen.append(value)
+    assert seen[-30:] == [wanted] * 30
+
+
+@pytest.mark.parametrize("channel", ["ar", "r", "none"])
+def test_who_is_slow_when_a_port_is_read(channel: str) -> None:
+    m, reader, answers = _reading()
+
+    async def process(ctx: Any) -> None:
+        await _settles(ctx, answers, 1)
+        ctx.set(reader.o.ready, 1)
+        ctx.set(reader.axi.arready, channel != "ar")
+        ctx.set(reader.axi.rvalid, 0)
+        await give(ctx, reader.i, [{"address": 0, "bytes": 16384}], Pace(random.Random(1), 0))
+        await _settles(ctx, answers, 0)
+        if channel == "none":
+            # Beats are there, but whoever wanted them takes none, and so the port takes no more requests.
+            ctx.set(reader.axi.rvalid, 1)
+            ctx.set(reader.o.ready, 0)
+            ctx.set(reader.axi.arready, 0)
+            await _settles(ctx, answers, 1)
+
+    clocked(m, process)
+
+
+@pytest.mark.parametrize(("silent", "wanted"), [("aw", 0), ("w", 0), ("b", 0), ("data", 1), ("address", 1)])
+def test_who_is_slow_when_a_port_is_written(silent: str, wanted: int) -> None:
+    """The port is, unless beats are missing: then it may wait with the address and the response."""
+    m, writer, answers = _writing()
+    memory = Memory(writer.axi, _BEAT_BYTES, random.Random(1))
+    beats = beats_of(bytes(range(64)), _BEAT_BYTES)
+    given = beats[:2] if silent in ("data", "address") else beats
+
+    async def play(ctx: Any) -> None:
+        if silent == "address":
+            # It takes beats as they come, and addresses never: at last it waits for beats.
+            ctx.set(writer.axi.wready, 1)
+        elif silent == "data":
+            await memory.write(ctx)
+        else:
+            ctx.set(writer.axi.awready, silent != "aw")
+            ctx.set(writer.axi.wready, silent == "b")
+
+    async def process(ctx: Any) -> None:
+        await _settles(ctx, answers, 1)
+        await give(ctx, writer.i, [{"address": 0, "bytes": 64}], Pace(random.Random(1), 0))
+        ctx.set(writer.data.payload, given[0])
+        ctx.set(writer.data.valid, 1)
+        taken = 0
+        for _ in range(40):
+            _, _, ready = await ctx.tick().sample(writer.data.ready)
+            taken += ready
+            if taken == len(given):
+                ctx.set(writer.data.valid, 0)
+        await _settles(ctx, answers, wanted)
+
+    clocked(m, process, play)
+
+
+def test_a_stopped_reader_drops_the_beat_that_it_shows() -> None:
+    """An isolated reader is not reset with what follows it, so it must not hand anything over later."""
+    m, reader, _ = _reading()
+
+    async def process(ctx: Any) -> None:
+        ctx.set(reader.axi.arready, 1)
+        ctx.set(reader.axi.rvalid, 1)
+        await give(ctx, reader.i, [{"address": 0, "bytes": 64}], Pace(random.Random(1), 0))
+        await ctx.tick().until(reader.o.valid)
+        ctx.set(reader.axi.rvalid, 0)
+        ctx.set(reader.stop, 1)
+        await ctx.tick()
+        for _ in range(10):
+            await ctx.tick()
+            assert not ctx.get(reader.o.valid) and not ctx.get(reader.idle)
+        ctx.set(reader.axi.rvalid, 1)
+        for _ in range(10):
+            await ctx.tick()
+            assert not ctx.get(reader.o.valid)
+        assert ctx.get(reader.idle)
+
+    clocked(m, process)

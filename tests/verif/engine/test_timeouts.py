@@ -1,0 +1,18 @@
+"""Engines whose ports fall silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from hdl.config.engine import EngineConfig, load_engine
+from tests.verif.conftest import FULL
+
+_NARROW = EngineConfig(name="cdma_silent", lanes=3, beat_bytes=16, link_beat_bytes=32, block_bytes=512,
+                       buffer_bytes=1024, address_bits=48, outstanding_reads=2)
+
+
+@pytest.mark.parametrize("config", [load_engine("tiny"), _NARROW, *([load_engine("default")] if FULL else [])],
+                         ids=lambda config: config.name)
+def test_ports_that_fall_silent(config: EngineConfig, engine_bench) -> None:
+    # Small memories: they are dumped and compared some hundred times.
+    engine_bench(config, "verif.engine.benches.timeouts", share=0.3, image_bytes=(1 << 18) * config.lanes.bit_length())

@@ -1,0 +1,271 @@
+"""Ports that answer nothing: every transfer ends within the time limit, nothing strays, and a port that is back works.
+
+Each channel of each port stands still, before a transfer or in the middle of it; what the port still owes comes late,
+after the transfer was reported. The registers answer all the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Silence, Status
+from verif.engine.memory import CHANNELS, Behaviour
+from verif.engine.recovery import goes_on, right_pair
+from verif.engine.stimulus import RawTensor, random_behaviour
+from verif.engine.testbench import EngineTestbench, ready, share
+
+_LIMIT = 11
+"""Of both limits: twice as many cycles as any of the memories' pauses and latencies together."""
+_SHORTEST_LIMIT = 3
+_LONGEST_SILENCE = 2 << _LIMIT
+_READ, _WRITE = ("ar", "r"), ("aw", "w", "b")
+_USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETCH: {"link": _READ, "device": _WRITE}}
+"""Channels that a direction uses at each memory."""
+
+
+def _status(memory: str, channel: str) -> Status:
+    """What becomes of a transfer when a channel stands still."""
+    return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channel in _READ else 'WRITE'}_TIMEOUT"]
+
+
+def _tensor(bench: EngineTestbench) -> RawTensor:
+    """A tensor that uses every lane more than once, half of it zero."""
+    config = bench.config
+    size = max(config.element_bytes)
+    raw = bench.rng.integers(1, 256, (3 * config.lanes + 1) * config.block_bytes, dtype=np.uint8)
+    raw.reshape(-1, size)[bench.rng.random(raw.size // size) < 0.5] = 0
+    return RawTensor(raw, size)
+
+
+def _transfer(bench: EngineTestbench, operation: Operation) -> Descriptor:
+    tensor = _tensor(bench)
+    return bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(bench.stream(tensor), tensor)
+
+
+async def _limited(dut: Any, limit: int = _LIMIT) -> EngineTestbench:
+    """A testbench with a time limit on all ports."""
+    bench = await ready(dut)
+    await bench.control.write("TIME_LIMIT", limit << 8 | limit)
+    return bench
+
+
+async def _silence(bench: EngineTestbench, memory: str, channels: tuple[str, ...], lane: int) -> None:
+    """Let channels of a port stand still, and tell the scoreboard."""
+    await getattr(bench, memory).silence(channels, lane)
+    bench.scoreboard.silence(*{Silence(_status(memory, channel), lane) for channel in channels})
+
+
+async def _recovers(bench: EngineTestbench) -> None:
+    """All ports answer again: none stays isolated, and all works."""
+    for memory in (bench.device, bench.link):
+        await memory.silence(())
+
+    async def whole() -> bool:
+        return not await bench.control.read("STATUS") >> 16
+
+    assert await bench.control.until(whole, 200_000), f"a port stays isolated: {await bench.control.state()}"
+    bench.scoreboard.silence()
+    await goes_on(bench)
+
+
+async def _ended(bench: EngineTestbench, descriptor: Descriptor, *, aborted: bool = False) -> Status:
+    """The status of a transfer whose port may be silent."""
+    channel = bench.control.channels[Operation(descriptor.operation)]
+    seen = await channel.completion(bench.patience(descriptor) + 4 * _LONGEST_SILENCE)
+    bench.scoreboard.judge(descriptor, seen, aborted=aborted)
+    return seen.status
+
+
+def _cases(bench: EngineTestbench, operation: Operation) -> list[tuple[str, tuple[str, ...], int]]:
+    """Memory, channels and port: each channel that a direction uses alone, and all of a port."""
+    found: list[tuple[str, tuple[str, ...], int]] = []
+    for memory, channels in _USES[operation].items():
+        lane = int(bench.rng.integers(bench.config.lanes)) if memory == "device" else 0
+        found += [(memory, each, lane) for each in [*((channel,) for channel in channels), CHANNELS]]
+    return found
+
+
+@cocotb.test()
+async def ports_that_fall_silent(dut: Any) -> None:
+    """Each channel of each port, from the start and in mid-transfer: the status says which, the next transfer has the
+    same one as long as the port is dead, and works when it is back."""
+    bench = await _limited(dut)
+    for operation, channel in bench.control.channels.items():
+        for memory, channels, lane in _cases(bench, operation):
+            for moment in (0, *bench.rng.integers(1, 2500, share(3))):
+                await bench.behave(random_behaviour(bench.rng))
+                bench.clear()
+                descriptors = [_transfer(bench, operation) for _ in range(2)]
+                await bench.load()
+                if moment:
+                    await channel.push(descriptors[0])
+                    await bench.control.wait(int(moment))
+                await _silence(bench, memory, channels, lane)
+                if not moment:
+                    await channel.push(descriptors[0])
+                first = await _ended(bench, descriptors[0])
+                await channel.push(descriptors[1])
+                again = await _ended(bench, descriptors[1])
+                bench.scoreboard.check()
+                wanted = {_status(memory, each) for each in channels}
+                assert again in wanted and (moment or first in wanted), (
+                    f"{memory} port {lane}, {channels}: {first.name}, then {again.name}")
+                await _recovers(bench)
+
+
+@cocotb.test()
+async def ports_that_come_back_during_a_transfer(dut: Any) -> None:
+    """The next transfer waits for a port that answers late, and has nothing of what it owed."""
+    bench = await _limited(dut)
+    for operation, channel in bench.control.channels.items():
+        for memory, channels, lane in _cases(bench, operation):
+            await bench.behave(random_behaviour(bench.rng))
+            bench.clear()
+            descriptors = [_transfer(bench, operation) for _ in range(3)]
+            await bench.load()
+            await channel.push(descriptors[0])
+            await bench.control.wait(int(bench.rng.integers(1, 1000)))
+            await _silence(bench, memory, channels, lane)
+            await _ended(bench, descriptors[0])
+            for descriptor in descriptors[1:]:
+                await channel.push(descriptor)
+            await bench.control.wait(int(bench.rng.integers(1, 200)))
+            await getattr(bench, memory).silence(())
+            for descriptor in descriptors[1:]:
+                await _ended(bench, descriptor)
+            await _recovers(bench)
+
+
+_WAYS = ("abort", "soft reset", "late limit", "late reset")
+"""To end a transfer: with ``late`` there is no limit before the abort or the reset waits."""
+
+
+@cocotb.test()
+async def aborts_and_resets_of_silent_ports(dut: Any) -> None:
+    """An abort has its completion, a soft reset ends, and a limit that is set late ends what waits for ever."""
+    bench = await _limited(dut)
+    cases = [(operation, *case) for operation in Operation for case in _cases(bench, operation)]
+    for number, (operation, memory, channels, lane) in enumerate(cases * share(4)):
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        descriptor = _transfer(bench, operation)
+        await bench.load()
+        await _end_by_hand(bench, descriptor, memory, channels, lane, _WAYS[number % len(_WAYS)])
+        await _recovers(bench)
+
+
+async def _end_by_hand(bench: EngineTestbench, descriptor: Descriptor, memory: str, channels: tuple[str, ...],
+                       lane: int, way: str) -> None:
+    """Run a transfer into a silent port, and end it in one of the ways."""
+    control = bench.control
+    channel = control.channels[Operation(descriptor.operation)]
+    late, aborts = way.startswith("late"), way in ("abort", "late limit")
+    if late:
+        await control.write("TIME_LIMIT", 0)
+        await _silence(bench, memory, channels, lane)
+    await channel.push(descriptor)
+    if not late:
+        await control.wait(int(bench.rng.integers(1, 1500)))
+        await _silence(bench, memory, channels, lane)
+    # Without a limit it must have got to the port by now, or it would end at once.
+    await control.wait(_LONGEST_SILENCE if late else 100)
+    if aborts:
+        await channel.abort()
+    else:
+        await control.write("CONTROL", 1)
+    if late:
+        await control.wait(2 * _LONGEST_SILENCE)
+        assert await control.read("STATUS") & 3, f"{way}: it ended without a limit"
+        await control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+    if aborts:
+        await _ended(bench, descriptor, aborted=True)
+        return
+
+    async def done() -> bool:
+        return not await control.read("CONTROL")
+
+    assert await control.until(done, 4 * _LONGEST_SILENCE), "the soft reset does not end"
+    for each in control.channels.values():
+        each.forget()
+    bench.scoreboard.lost(descriptor)
+    await control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+
+
+@cocotb.test()
+async def rings_on_a_silent_link(dut: Any) -> None:
+    """A descriptor that is not answered has a completion and stops its ring; with the link back it is read again."""
+    bench = await _limited(dut)
+    for number, (operation, channel) in enumerate(bench.control.channels.items()):
+        for channels in (("ar",), ("r",), CHANNELS):
+            bench.clear()
+            await bench.behave(Behaviour(latency=int(bench.rng.integers(100)), stalls=0.3))
+            descriptors = [right_pair(bench)[number] for _ in range(3)]
+            ring = bench.rings(8)[operation]
+            await bench.load()
+            await ring.enable()
+            await ring.feed(descriptors[:1])
+            assert await _ended(bench, descriptors[0]) is Status.OK
+            await bench.link.silence(channels)
+            await ring.feed(descriptors[1:])
+            wanted = Completion(tag=0, status=Status.DESCRIPTOR_READ_TIMEOUT, operation=0,
+                                place=ring.address + RECORD_BYTES)
+            for _ in range(2):
+                seen = await channel.completion(4 * _LONGEST_SILENCE)
+                assert seen == wanted, f"{seen} stands for the entry that was not read"
+                assert await channel.read("RING_CONTROL") == 0
+                assert await channel.read("RING_HEAD") == 1
+                await channel.write("RING_CONTROL", 1)
+            seen = await channel.completion(4 * _LONGEST_SILENCE)
+            await bench.link.silence(())
+            await channel.write("RING_CONTROL", 1)
+            for descriptor in descriptors[1:]:
+                while (seen := await channel.completion(bench.patience(descriptor))) == wanted:
+                    await channel.write("RING_CONTROL", 1)
+                bench.scoreboard.judge(descriptor, seen)
+            await ring.disable()
+            await _recovers(bench)
+
+
+@cocotb.test()
+async def resets_with_a_silent_ring(dut: Any) -> None:
+    """A soft reset ends while a descriptor is read from a link that does not answer; late answers are dropped."""
+    bench = await _limited(dut)
+    for number, operation in enumerate(bench.control.channels):
+        bench.clear()
+        descriptors = [right_pair(bench)[number] for _ in range(3)]
+        ring = bench.rings(8)[operation]
+        await bench.load()
+        await bench.link.silence(("r",))
+        await ring.enable()
+        await ring.feed(descriptors)
+        await bench.control.soft_reset(4 * _LONGEST_SILENCE)
+        assert await bench.control.read("STATUS") >> 16, "the link owes a descriptor, and is not isolated"
+        await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+        await _recovers(bench)
+
+
+@cocotb.test()
+async def limits_that_are_too_short(dut: Any) -> None:
+    """With a limit below the latency of memory, ports seem dead again and again: transfers end well or with a timeout,
+    and nothing strays."""
+    bench = await ready(dut)
+    found: set[Status] = set()
+    every = [Silence(_status(memory, channel), lane) for memory in ("device", "link") for channel in CHANNELS
+             for lane in range(bench.config.lanes if memory == "device" else 1)]
+    for _ in range(share(20)):
+        limit = int(bench.rng.integers(_SHORTEST_LIMIT, 8))
+        await bench.control.write("TIME_LIMIT", limit << 8 | limit)
+        bench.scoreboard.silence(*every)
+        for memory in (bench.device, bench.link):
+            await memory.behave(Behaviour(latency=int(bench.rng.integers(200)), stalls=0.3, longest=64),
+                                seed=int(bench.rng.integers(1 << 30)))
+        bench.clear()
+        descriptors = [_transfer(bench, operation) for _ in range(2) for operation in Operation]
+        await bench.load()
+        found |= {each.status for each in await bench.run(descriptors)}
+        await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+        await _recovers(bench)
+    assert found - {Status.OK}, "no limit was too short"
