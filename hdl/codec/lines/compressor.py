@@ -174,7 +174,7 @@ class Compressor(wiring.Component):
         return found, mask
 
     def _routed(self, m: Module, p: CompressorStages, steer: Steer, ranks: Ranks,
-                found: Any) -> tuple[Signal, dict[int, Any]]:
+                found: Any) -> tuple[Any, dict[int, Any]]:
         """Where the bytes go: the swap bits, and the spot in the rows, carried to the stages behind.
 
         ``head`` is the last used unit of the open row: a full row stays open until a byte behind it arrives, so every
