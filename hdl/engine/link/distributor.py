@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -28,6 +30,49 @@ def start_layout(config: EngineConfig) -> data.StructLayout:
     bytes in the stream."""
     return data.StructLayout({"first_lane": lane_bits(config), "address": config.address_bits,
                               "raw_bytes": LENGTH_BITS, "element": 3, "halved": 1})
+
+
+class _State:
+    """Parts of the distributor, and the registers that its cycles share; ``_1`` and ``_2`` name the cycle.
+
+    ``go``: everything moves in this cycle. ``begins``: a transfer begins. ``lane`` and ``turn`` are the lane and the
+    realigner of the next block, ``unread`` is its number; ``made``, ``first``, ``last``, ``shown`` and ``live`` are
+    about the row of each realigner.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        words, lanes = config.link_words, config.lanes
+        self.block_bits = exact_log2(config.block_bytes)
+        self.parser = HeaderParser(words)
+        self.check = HeaderCheck(config.element_bytes, config.block_bytes)
+        self.realigners = [Realigner(words), Realigner(words)]
+
+        def register(shape: Any, name: str) -> Any:
+            return Signal(shape, name=name, reset_less=True)
+
+        self.go, self.begins, self.halved = (Signal(name=name) for name in ("go", "begins", "halved"))
+        self.last_byte = register(LENGTH_BITS, "last_byte")
+        self.tail_bytes = register(range(config.block_bytes + 1), "tail_bytes")
+        self.element = register(3, "element")
+        self.lane = register(lanes, "lane")
+        self.turn = register(1, "turn")
+        self.unread = Signal(BLOCK_BITS, name="unread")
+        self.made, self.first, self.last, self.shown, self.live = (
+            Signal(2, name=name) for name in ("made", "first", "last", "shown", "live"))
+        self.head_1, self.whole_1, self.torn_1, self.more_1 = (
+            Signal(name=name) for name in ("head_1", "whole_1", "torn_1", "more_1"))
+        self.header_1 = register(header_layout(), "header_1")
+        self.final_1, self.turn_1 = register(1, "final_1"), register(1, "turn_1")
+        self.sequence_1 = register(8, "sequence_1")
+        self.lane_1 = register(lanes, "lane_1")
+        self.block = register(block_layout(config), "block")
+        self.turn_2 = register(1, "turn_2")
+        self.younger = Cat(~self.turn_2, self.turn_2)
+        self.targets = [register(lanes, f"target_{k}") for k in range(2)]
+        self.ends = [register(exact_log2(config.link_beat_bytes), f"end_{k}") for k in range(2)]
+        self.bad, self.barred, self.behind, self.complete = (
+            Signal(name=name) for name in ("bad", "barred", "behind", "complete"))
+        self.status = register(Status, "status")
 
 
 class Distributor(wiring.Component):
@@ -93,187 +138,176 @@ class Distributor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self._config
-        words, lanes = config.link_words, config.lanes
-        block_bits = exact_log2(config.block_bytes)
-        m.submodules.parser = parser = HeaderParser(words)
-        m.submodules.check = check = HeaderCheck(config.element_bytes, config.block_bytes)
-        realigners = [Realigner(words), Realigner(words)]
-        m.submodules.realigner_0, m.submodules.realigner_1 = realigners
-        wiring.connect(m, wiring.flipped(self.i), parser.i)
-        go = Signal()
+        s = _State(self._config)
+        m.submodules.parser, m.submodules.check = s.parser, s.check
+        m.submodules.realigner_0, m.submodules.realigner_1 = s.realigners
+        wiring.connect(m, wiring.flipped(self.i), s.parser.i)
+        self._transfer(m, s)
+        self._realign(m, s)
+        self._header(m, s)
+        self._block(m, s)
+        self._rows(m, s)
+        self._faults(m, s)
+        return m
 
-        # The transfer: known, with all that follows from it, before the first beat is taken.
-        last_byte = Signal(LENGTH_BITS, reset_less=True)
-        tail_bytes = Signal(range(config.block_bytes + 1), reset_less=True)
-        element = Signal(3, reset_less=True)
-        halved = Signal()
-        lane = Signal(lanes, reset_less=True)
-        turn = Signal(reset_less=True)
+    def _transfer(self, m: Module, s: _State) -> None:
+        """The transfer: known, with all that follows from it, before the first beat is taken."""
+        config = self._config
         steps = Signal(3)
-        begins = Signal()
         m.d.comb += [
             self.start.ready.eq(~steps[0]),
-            begins.eq(self.start.valid & self.start.ready),
-            check.start.eq(steps[1] & ~steps[2]),
-            check.element.eq(element),
-            check.tail_bytes.eq(tail_bytes),
-            check.halved.eq(halved),
-            parser.run.eq(steps[2]),
-            parser.go.eq(go),
+            s.begins.eq(self.start.valid & self.start.ready),
+            s.check.start.eq(steps[1] & ~steps[2]),
+            s.check.element.eq(s.element),
+            s.check.tail_bytes.eq(s.tail_bytes),
+            s.check.halved.eq(s.halved),
+            s.parser.run.eq(steps[2]),
+            s.parser.go.eq(s.go),
         ]
-        tail = last_byte[:block_bits] + 1
-        m.d.sync += [steps.eq(Cat(steps[0] | begins, steps[:2])), tail_bytes.eq(Mux(halved, tail >> 1, tail))]
-        with m.If(begins):
-            m.d.sync += [last_byte.eq(self.start.payload.raw_bytes - 1), element.eq(self.start.payload.element)]
+        tail = s.last_byte[:s.block_bits] + 1
+        m.d.sync += [steps.eq(Cat(steps[0] | s.begins, steps[:2])), s.tail_bytes.eq(Mux(s.halved, tail >> 1, tail))]
+        with m.If(s.begins):
+            m.d.sync += [s.last_byte.eq(self.start.payload.raw_bytes - 1), s.element.eq(self.start.payload.element)]
             if config.narrowing:
-                m.d.sync += halved.eq(self.start.payload.halved)
+                m.d.sync += s.halved.eq(self.start.payload.halved)
 
-        # Cycle 0: the beat at hand goes to the realigners. `turn` is the one that the next block takes.
-        unread = Signal(BLOCK_BITS)     # the next header's number
+    def _realign(self, m: Module, s: _State) -> None:
+        """Cycle 0: the beat at hand goes to the realigners. ``turn`` is the one that the next block takes."""
+        lanes = self._config.lanes
         spills = Signal(2)
-        made = Signal(2)
         opens = Signal(2)
         open_turn = Signal()
         cut = Signal()
         m.d.comb += [
-            cut.eq(parser.torn & ~parser.head),
-            parser.final.eq(unread == last_byte[block_bits:]),
-            open_turn.eq(~turn),
-            parser.carried.eq(Mux(open_turn, realigners[1].carried, realigners[0].carried)),
+            cut.eq(s.parser.torn & ~s.parser.head),
+            s.parser.final.eq(s.unread == s.last_byte[s.block_bits:]),
+            open_turn.eq(~s.turn),
+            s.parser.carried.eq(Mux(open_turn, s.realigners[1].carried, s.realigners[0].carried)),
         ]
-        first = Signal(2)
-        last = Signal(2)
-        shown = Signal(2)
-        for k, realigner in enumerate(realigners):
-            heads = parser.head & (turn == k)
-            tails = parser.tail & (open_turn == k)
+        for k, realigner in enumerate(s.realigners):
+            heads = s.parser.head & (s.turn == k)
+            tails = s.parser.tail & (open_turn == k)
             m.d.comb += [
-                realigner.beat.eq(parser.beat),
-                realigner.keep.eq(go & (heads | tails)),
+                realigner.beat.eq(s.parser.beat),
+                realigner.keep.eq(s.go & (heads | tails)),
                 realigner.flush.eq(spills[k]),
-                realigner.make.eq(go & made[k]),
-                made[k].eq(tails | spills[k]),
+                realigner.make.eq(s.go & s.made[k]),
+                s.made[k].eq(tails | spills[k]),
             ]
-            with m.If(begins):
+            with m.If(s.begins):
                 m.d.sync += realigner.place.eq(0)
-            with m.Elif(go & parser.head & (turn != k)):
-                m.d.sync += realigner.place.eq(parser.place)
-            with m.If(go):
+            with m.Elif(s.go & s.parser.head & (s.turn != k)):
+                m.d.sync += realigner.place.eq(s.parser.place)
+            with m.If(s.go):
                 m.d.sync += [
                     # What is cut off does not end.
-                    spills[k].eq((heads & parser.head_ends & ~parser.torn)
-                                 | (tails & parser.tail_ends & parser.tail_spills & ~cut)),
-                    opens[k].eq(heads | (opens[k] & ~made[k])),
-                    first[k].eq(opens[k]),
-                    last[k].eq(spills[k] | (parser.tail_ends & ~parser.tail_spills & ~cut)),
+                    spills[k].eq((heads & s.parser.head_ends & ~s.parser.torn)
+                                 | (tails & s.parser.tail_ends & s.parser.tail_spills & ~cut)),
+                    opens[k].eq(heads | (opens[k] & ~s.made[k])),
+                    s.first[k].eq(opens[k]),
+                    s.last[k].eq(spills[k] | (s.parser.tail_ends & ~s.parser.tail_spills & ~cut)),
                 ]
         lane_number = self.start.payload.first_lane
-        with m.If(begins):
+        with m.If(s.begins):
             m.d.sync += [
-                turn.eq(lane_number[0] if lanes % 2 == 0 else 0),
-                lane.eq(Cat(lane_number == number for number in range(lanes))),
+                s.turn.eq(lane_number[0] if lanes % 2 == 0 else 0),
+                s.lane.eq(Cat(lane_number == number for number in range(lanes))),
             ]
-        with m.Elif(go & parser.head):
-            m.d.sync += [turn.eq(~turn), lane.eq(lane.rotate_left(1)), unread.eq(increased(unread))]
+        with m.Elif(s.go & s.parser.head):
+            m.d.sync += [s.turn.eq(~s.turn), s.lane.eq(s.lane.rotate_left(1)), s.unread.eq(increased(s.unread))]
 
-        # Cycle 1: the header.
-        head_1 = Signal()
-        header_1 = Signal(header_layout(), reset_less=True)
-        final_1, turn_1 = Signal(reset_less=True), Signal(reset_less=True)
-        sequence_1 = Signal(8, reset_less=True)
-        lane_1 = Signal(lanes, reset_less=True)
-        whole_1, torn_1, more_1 = Signal(), Signal(), Signal()
-        with m.If(go):
-            m.d.sync += [head_1.eq(parser.head), whole_1.eq(parser.whole), torn_1.eq(parser.torn),
-                         more_1.eq(parser.more)]
-            with m.If(parser.head):
-                m.d.sync += [header_1.eq(parser.header), final_1.eq(parser.final), turn_1.eq(turn),
-                             sequence_1.eq(unread[:8]), lane_1.eq(lane)]
-        m.d.comb += [check.header.eq(header_1), check.sequence.eq(sequence_1), check.final.eq(final_1)]
+    def _header(self, m: Module, s: _State) -> None:
+        """Cycle 1: the header."""
+        with m.If(s.go):
+            m.d.sync += [s.head_1.eq(s.parser.head), s.whole_1.eq(s.parser.whole), s.torn_1.eq(s.parser.torn),
+                         s.more_1.eq(s.parser.more)]
+            with m.If(s.parser.head):
+                m.d.sync += [s.header_1.eq(s.parser.header), s.final_1.eq(s.parser.final), s.turn_1.eq(s.turn),
+                             s.sequence_1.eq(s.unread[:8]), s.lane_1.eq(s.lane)]
+        m.d.comb += [s.check.header.eq(s.header_1), s.check.sequence.eq(s.sequence_1), s.check.final.eq(s.final_1)]
 
-        # Cycle 2: the block, and what is wrong with it.
+    def _block(self, m: Module, s: _State) -> None:
+        """Cycle 2: the block, and what is wrong with it."""
+        config = self._config
         begun = Signal()
-        block = Signal(block_layout(config), reset_less=True)
-        turn_2 = Signal(reset_less=True)
-        targets = [Signal(lanes, name=f"target_{k}", reset_less=True) for k in range(2)]
-        ends = [Signal(exact_log2(config.link_beat_bytes), name=f"end_{k}", reset_less=True) for k in range(2)]
-        bad, barred, behind, complete = (Signal(name=name) for name in ("bad", "barred", "behind", "complete"))
-        status = Signal(Status, reset_less=True)
-        with m.If(begins):
-            m.d.sync += [block.number.eq(0), block.address.eq(self.start.payload.address)]
+        with m.If(s.begins):
+            m.d.sync += [s.block.number.eq(0), s.block.address.eq(self.start.payload.address)]
         stays_raw = Signal()
-        m.d.sync += stays_raw.eq(go & ~bad & head_1 & (header_1.coding == RAW_CODING))
+        m.d.sync += stays_raw.eq(s.go & ~s.bad & s.head_1 & (s.header_1.coding == RAW_CODING))
         counter(m, self.raw_blocks, stays_raw)
-        with m.If(go & ~bad):
-            with m.If(head_1):
+        with m.If(s.go & ~s.bad):
+            with m.If(s.head_1):
                 m.d.sync += [
                     begun.eq(1),
-                    block.number.eq(increased(block.number, begun)),
-                    Value.cast(block.address)[block_bits:].eq(increased(block.address[block_bits:], begun)),
-                    block.payload_bytes.eq(header_1.payload_bytes),
-                    block.raw.eq(header_1.coding == RAW_CODING),
-                    block.raw_bytes.eq(Mux(final_1, tail_bytes, Mux(halved, config.block_bytes // 2,
+                    s.block.number.eq(increased(s.block.number, begun)),
+                    Value.cast(s.block.address)[s.block_bits:].eq(increased(s.block.address[s.block_bits:], begun)),
+                    s.block.payload_bytes.eq(s.header_1.payload_bytes),
+                    s.block.raw.eq(s.header_1.coding == RAW_CODING),
+                    s.block.raw_bytes.eq(Mux(s.final_1, s.tail_bytes, Mux(s.halved, config.block_bytes // 2,
                                                                     config.block_bytes))),
-                    turn_2.eq(turn_1),
+                    s.turn_2.eq(s.turn_1),
                 ]
                 for k in range(2):
-                    with m.If(turn_1 == k):
-                        m.d.sync += [targets[k].eq(lane_1), ends[k].eq(header_1.payload_bytes - 1)]
+                    with m.If(s.turn_1 == k):
+                        m.d.sync += [s.targets[k].eq(s.lane_1), s.ends[k].eq(s.header_1.payload_bytes - 1)]
             m.d.sync += [
-                barred.eq(head_1 & check.bad),
-                bad.eq((head_1 & check.bad) | torn_1 | more_1 | (whole_1 & ~parser.over)),
-                behind.eq(~(head_1 & check.bad) & ~torn_1),
-                status.eq(Mux(head_1 & check.bad, _status(check), Mux(more_1, Status.TRAILING, Status.TRUNCATED))),
-                complete.eq(whole_1 & parser.over),
+                s.barred.eq(s.head_1 & s.check.bad),
+                s.bad.eq((s.head_1 & s.check.bad) | s.torn_1 | s.more_1 | (s.whole_1 & ~s.parser.over)),
+                s.behind.eq(~(s.head_1 & s.check.bad) & ~s.torn_1),
+                s.status.eq(Mux(s.head_1 & s.check.bad, _status(s.check),
+                                Mux(s.more_1, Status.TRAILING, Status.TRUNCATED))),
+                s.complete.eq(s.whole_1 & s.parser.over),
             ]
 
-        # The rows. When both are there, that of the block that came last is the younger.
-        younger = Cat(~turn_2, turn_2)
-        live = Signal(2)
+    def _rows(self, m: Module, s: _State) -> None:
+        """The rows go to their lanes. When both are there, that of the block that came last is the younger."""
+        lanes = self._config.lanes
         taken = Signal(2)
-        m.d.comb += live.eq(shown & ~(younger & (barred & bad).replicate(2)) & ~self.stop.replicate(2))
-        ready = Cat((target & Cat(lane.ready for lane in self.lanes)).any() for target in targets)
+        m.d.comb += s.live.eq(s.shown & ~(s.younger & (s.barred & s.bad).replicate(2)) & ~self.stop.replicate(2))
+        ready = Cat((target & Cat(port.ready for port in self.lanes)).any() for target in s.targets)
         if lanes == 1:
-            m.d.comb += [taken.eq(live & ready & ~(younger & live.all().replicate(2))), go.eq(~(live & ~taken).any())]
+            m.d.comb += [
+                taken.eq(s.live & ready & ~(s.younger & s.live.all().replicate(2))),
+                s.go.eq(~(s.live & ~taken).any()),
+            ]
         else:
-            m.d.comb += [taken.eq(live & ready), go.eq((~live | ready).all())]
-        with m.If(go):
-            m.d.sync += shown.eq(made)
+            m.d.comb += [taken.eq(s.live & ready), s.go.eq((~s.live | ready).all())]
+        with m.If(s.go):
+            m.d.sync += s.shown.eq(s.made)
         with m.Else():
-            m.d.sync += shown.eq(live & ~taken)
+            m.d.sync += s.shown.eq(s.live & ~taken)
         for k, port in enumerate(self.lanes):
             if lanes % 2 == 0:
                 which: Value = Const(k % 2)
-                m.d.comb += port.valid.eq(live[k % 2] & targets[k % 2][k])
+                m.d.comb += port.valid.eq(s.live[k % 2] & s.targets[k % 2][k])
             elif lanes == 1:
-                which = Mux(live.all(), younger[0], live[1])
-                m.d.comb += port.valid.eq(live.any())
+                which = Mux(s.live.all(), s.younger[0], s.live[1])
+                m.d.comb += port.valid.eq(s.live.any())
             else:
-                which = live[1] & targets[1][k]
-                m.d.comb += port.valid.eq((live[0] & targets[0][k]) | which)
+                which = s.live[1] & s.targets[1][k]
+                m.d.comb += port.valid.eq((s.live[0] & s.targets[0][k]) | which)
             m.d.comb += [
-                port.payload.data.eq(Mux(which, realigners[1].row, realigners[0].row)),
-                port.payload.first.eq(Mux(which, first[1], first[0])),
-                port.payload.last.eq(Mux(which, last[1], last[0])),
-                port.payload.block.eq(block),
+                port.payload.data.eq(Mux(which, s.realigners[1].row, s.realigners[0].row)),
+                port.payload.first.eq(Mux(which, s.first[1], s.first[0])),
+                port.payload.last.eq(Mux(which, s.last[1], s.last[0])),
+                port.payload.block.eq(s.block),
             ]
 
-        # Faults, in the order of the stream.
+    def _faults(self, m: Module, s: _State) -> None:
+        """Faults, in the order of the stream."""
         spoilt = Signal(2)
-        for k, realigner in enumerate(realigners):
-            m.d.comb += spoilt[k].eq(live[k] & last[k] & self._padded(m, k, realigner.row, ends[k]))
-        older = (spoilt & ~younger).any()
+        for k, realigner in enumerate(s.realigners):
+            m.d.comb += spoilt[k].eq(s.live[k] & s.last[k] & self._padded(m, k, realigner.row, s.ends[k]))
+        older = (spoilt & ~s.younger).any()
         with m.If(~self.fault.valid):
             m.d.sync += [
-                self.fault.valid.eq(bad | spoilt.any()),
-                self.fault.status.eq(Mux(spoilt.any(), Status.BAD_PADDING, status)),
-                self.fault.block.eq(Mux(older, ~increased(~block.number),
-                                        Mux(behind & ~spoilt.any(), unread, block.number))),
-                self.done.eq(self.done | (complete & go & ~bad & ~spoilt.any())),
+                self.fault.valid.eq(s.bad | spoilt.any()),
+                self.fault.status.eq(Mux(spoilt.any(), Status.BAD_PADDING, s.status)),
+                self.fault.block.eq(Mux(older, ~increased(~s.block.number),
+                                        Mux(s.behind & ~spoilt.any(), s.unread, s.block.number))),
+                self.done.eq(self.done | (s.complete & s.go & ~s.bad & ~spoilt.any())),
             ]
-        m.d.comb += parser.drop.eq(bad | self.fault.valid | self.stop)
-        return m
+        m.d.comb += s.parser.drop.eq(s.bad | self.fault.valid | self.stop)
 
     @staticmethod
     def _padded(m: Module, number: int, row: Value, end: Value) -> Value:
