@@ -172,7 +172,21 @@ class Checker(wiring.Component):
             with m.Case(_step("crc")):
                 m.d.sync += request.crc.eq(word)
 
-        # Sums of 64 bits in two steps: what the first leaves for the second is a carry, and whether it was zero.
+        self._sums(m, word, added, second, subtracts, steps["added"], works["added"], fails)
+        for status in reversed(_STATUS):
+            with m.If(fails[status.name]):
+                m.d.comb += self.status.eq(status)
+        return m
+
+    def _sums(self, m: Module, word: Signal, added: Signal, second: Signal, subtracts: Signal,
+              step: Signal, valid: Signal, fails: data.View) -> None:
+        """Sums of 64 bits in two steps, and what they decide.
+
+        The first step leaves a carry for the second, and whether the lower half of the sum was zero. ``step`` is
+        the word whose sum is there, if ``valid``.
+        """
+        offload = self._operation is Operation.OFFLOAD
+        high = self._config.address_bits - 32
         addends = [Signal(32, name=f"addend_{k}", reset_less=True) for k in range(2)]
         seconds = Signal(reset_less=True)
         total = Signal(33, reset_less=True)
@@ -186,7 +200,7 @@ class Checker(wiring.Component):
             total.eq(addends[0] + addends[1] + (total[32] & seconds)),
             inexact.eq(total[:32].any()),
         ]
-        with m.If(works["added"]), m.Switch(steps["added"]):
+        with m.If(valid), m.Switch(step):
             for name, field in (("BAD_SOURCE", "source"), ("BAD_DESTINATION", "destination")):
                 with m.Case(_step(field, 1)):
                     m.d.sync += fails[name].eq(fails[name] | beyond)
@@ -196,10 +210,6 @@ class Checker(wiring.Component):
                                  fails.DESTINATION_TOO_SMALL.eq(0)]
                 else:
                     m.d.sync += fails.DESTINATION_TOO_SMALL.eq(total[32])
-        for status in reversed(_STATUS):
-            with m.If(fails[status.name]):
-                m.d.comb += self.status.eq(status)
-        return m
 
     def _head(self, m: Module, word: Signal, request: data.View, fails: data.View, operation: Signal,
               interrupt: Signal) -> None:
