@@ -1,4 +1,4 @@
-"""Results as JSON: what every package does with the frozen dataclasses that its measurements give.
+"""Results as JSON, and back: what every package does with the frozen dataclasses that its measurements give.
 
 It lies in the lowest package and imports nothing of the project, so that all may import it; ``hdl`` measures nothing.
 """
@@ -6,17 +6,19 @@ It lies in the lowest package and imports nothing of the project, so that all ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["HIDDEN", "INLINED", "derived", "to_json"]
+__all__ = ["HIDDEN", "INLINED", "derived", "from_json", "to_json"]
 
 _HOW = "json"
+
+_Result = TypeVar("_Result")
 
 INLINED = MappingProxyType({_HOW: "inlined"})
 """Metadata of a field that is a result itself, whose content JSON has in place of the field."""
@@ -65,6 +67,118 @@ def _object(value: Any) -> dict[str, Any]:
             found |= to_json(getattr(value, entry.name))
         elif how != "hidden":
             found[entry.name] = to_json(getattr(value, entry.name))
-    names = {name: None for kind in reversed(type(value).__mro__) for name, member in vars(kind).items()
-             if isinstance(member, derived)}
-    return found | {name: to_json(getattr(value, name)) for name in names}
+    return found | {name: to_json(getattr(value, name)) for name in _derived(type(value))}
+
+
+def _derived(kind: type) -> list[str]:
+    """Names of the derived properties of a dataclass, those of its bases first."""
+    return list({name: None for base in reversed(kind.__mro__) for name, member in vars(base).items()
+                 if isinstance(member, derived)})
+
+
+def from_json(kind: type[_Result], value: Any) -> _Result:
+    """What :func:`to_json` gave plain values of: the way back.
+
+    Derived properties are not read: they are calculated again. A field that JSON does not have takes its default.
+
+    Parameters
+    ----------
+    kind
+        A dataclass whose fields have type hints; or a type such as ``tuple[Row, ...]``, ``dict[str, Row]`` or
+        ``Row | None``.
+    value
+        What :func:`json.loads` gives.
+
+    Raises
+    ------
+    ValueError
+        If it is no such value, or a field is missing or unknown; the message says where.
+    TypeError
+        If ``kind`` is a type that results are not made of.
+    """
+    return _read(kind, value, "")
+
+
+def _read(kind: Any, value: Any, place: str) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _one_of(arguments, value, place)
+    if origin in (tuple, list):
+        items = _checked(list, value, place)
+        if origin is tuple and arguments[-1] is not Ellipsis:
+            if len(items) != len(arguments):
+                raise ValueError(f"{place or 'the result'} must have {len(arguments)} items, not {len(items)}")
+            return tuple(_read(each, item, f"{place}[{n}]") for n, (each, item) in enumerate(zip(arguments, items,
+                                                                                               strict=True)))
+        return origin(_read(arguments[0], item, f"{place}[{n}]") for n, item in enumerate(items))
+    if origin in (dict, Mapping):
+        return {_key(arguments[0], key, place): _read(arguments[1], item, f"{place}[{key!r}]")
+                for key, item in _checked(dict, value, place).items()}
+    if kind is Any:
+        return value
+    if not isinstance(kind, type):
+        raise TypeError(f"a result is not made of {kind}")
+    if is_dataclass(kind):
+        return _object_of(kind, _checked(dict, value, place), place)
+    if issubclass(kind, (Enum, PurePath)):
+        return kind(value)
+    if kind in (bool, int, float, str, NoneType):
+        return _checked(kind, value, place)
+    raise TypeError(f"a result is not made of {kind.__name__}")
+
+
+def _one_of(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
+    """A value of the first of these types that it fits."""
+    refusals = []
+    for kind in kinds:
+        try:
+            return _read(kind, value, place)
+        except ValueError as error:
+            refusals.append(str(error))
+    # None fits nothing but None: the other refusals say more.
+    raise ValueError(refusals[0])
+
+
+def _key(kind: Any, key: str, place: str) -> Any:
+    return _read(kind, int(key) if kind is int else key, place)
+
+
+def _checked(kind: Any, value: Any, place: str) -> Any:
+    # JSON has one kind of number: a whole one may stand for a float. But True is a number to isinstance alone.
+    allowed = (int, float) if kind is float else kind
+    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{place or 'the result'} must be {kind.__name__}, not {type(value).__name__}")
+    return value
+
+
+def _object_of(kind: Any, value: Mapping[str, Any], place: str) -> Any:
+    hints, names = get_type_hints(kind), _names(kind)
+    if names is not None and (unknown := sorted(set(value) - names)):
+        raise ValueError(f"{place or 'the result'} has {unknown[0]!r}, which {kind.__name__} has not")
+    found: dict[str, Any] = {}
+    for entry in fields(kind):
+        how, inside = entry.metadata.get(_HOW), f"{place}.{entry.name}".lstrip(".")
+        if how == "inlined":
+            own = _names(hints[entry.name])
+            if own is None:
+                own = set(value) - {each.name for each in fields(kind)} - set(_derived(kind))
+            found[entry.name] = _read(hints[entry.name], {key: value[key] for key in value if key in own}, inside)
+        elif entry.name in value and how != "hidden":
+            found[entry.name] = _read(hints[entry.name], value[entry.name], inside)
+        elif entry.default is MISSING and entry.default_factory is MISSING:
+            raise ValueError(f"{place or 'the result'} has no {entry.name!r}, which {kind.__name__} needs")
+    return kind(**found)
+
+
+def _names(kind: Any) -> set[str] | None:
+    """The names that JSON may have of a dataclass; None where a mapping is inlined, which may have any."""
+    if not is_dataclass(kind):
+        return None
+    hints, found = get_type_hints(kind), set(_derived(kind))  # pyright: ignore[reportArgumentType]
+    for entry in fields(kind):
+        how = entry.metadata.get(_HOW)
+        own = _names(hints[entry.name]) if how == "inlined" else set() if how == "hidden" else {entry.name}
+        if own is None:
+            return None
+        found |= own
+    return found

@@ -1,16 +1,17 @@
-"""Results as JSON: what becomes of every kind of value, and what is refused."""
+"""Results as JSON and back: what becomes of every kind of value, and what is refused."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError, dataclass, field
+import re
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from golden.results import HIDDEN, INLINED, derived, to_json
+from golden.results import HIDDEN, INLINED, derived, from_json, to_json
 
 
 class Kind(IntEnum):
@@ -77,3 +78,44 @@ def test_numpy_and_containers(value: object, plain: object) -> None:
 def test_anything_else_is_refused(value: object) -> None:
     with pytest.raises(TypeError, match="made of dataclasses and plain values, not of"):
         to_json(value)
+
+
+@dataclass(frozen=True)
+class Named:
+    preset: str
+    size: Size = field(metadata=INLINED)
+    pair: tuple[int, float] = (0, 0.0)
+    many: list[Size] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(("kind", "value"), [
+    (Row, replace(ROW, content=None)), (Named, Named("a", Size(2, 1), (1, 2.5), [Size(3, 1)])),
+    (tuple[Size, ...], (Size(1, 1), Size(2, 1))), (dict[str, Size], {"a": Size(1, 1)}), (dict[int, float], {7: 0.5})])
+def test_what_json_has_is_read_back(kind: type[object], value: object) -> None:
+    written = json.loads(json.dumps(to_json(value)))
+    found = from_json(kind, written)
+    assert found == value
+    assert to_json(found) == written
+
+
+@pytest.mark.parametrize(("kind", "value", "sentence"), [
+    (Size, {"raw_bytes": 1}, "the result has no 'packed_bytes', which Size needs"),
+    (Size, {"raw_bytes": 1, "packed_bytes": 1, "more": 1}, "the result has 'more', which Size has not"),
+    (Size, [1, 1], "the result must be dict, not list"),
+    (Size, {"raw_bytes": 1.5, "packed_bytes": 1}, "raw_bytes must be int, not float"),
+    (Size, {"raw_bytes": True, "packed_bytes": 1}, "raw_bytes must be int, not bool"),
+    (Size, {"raw_bytes": None, "packed_bytes": 1}, "raw_bytes must be int, not NoneType"),
+    (Named, {"preset": "a", "raw_bytes": 1, "packed_bytes": "1"}, "size.packed_bytes must be int, not str"),
+    (Named, {"preset": "a", "raw_bytes": 1, "packed_bytes": 1, "pair": [1]}, "pair must have 2 items, not 1"),
+    (tuple[Size, ...], [{"raw_bytes": 1, "packed_bytes": 1}, {"raw_bytes": 1}], "[1] has no 'packed_bytes'"),
+    (dict[str, Size], {"a": 1}, "['a'] must be dict, not int"),
+    (float | None, "1", "must be float, not str")])
+def test_other_json_is_refused_with_its_place(kind: type[object], value: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        from_json(kind, value)
+
+
+@pytest.mark.parametrize("kind", [set[int], object, bytes])
+def test_types_that_results_are_not_made_of_are_refused(kind: type[object]) -> None:
+    with pytest.raises(TypeError, match="a result is not made of"):
+        from_json(kind, 1)
