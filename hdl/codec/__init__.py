@@ -1,1 +1,1 @@
-"""Codings: the table of element sizes and codings, and what line and block codings share."""
+"""Codings: table of element sizes, zero scan, byte routing, line codec, blocks and their headers, narrowing."""

@@ -1,8 +1,8 @@
-"""The codings of a block and the element sizes: the one table in ``hdl`` that says which there are and what they take.
+"""Codings and element sizes of a block: which there are, and how many bytes tags and payloads take.
 
-A block is raw, or coded by elements of 1, 2 or 4 bytes. Everything that depends on the element size is computed from
-this module: tags, the longest payload, the one-hot signals that steer the cores. A *unit* is the smallest element a
-build can code, the grain of all its byte routing. Source: docs/formats.md.
+A block is raw, or coded with elements of 1, 2 or 4 bytes. Tag lengths, the longest payload and the one-hot element
+size of the cores come from here. A *unit* is the smallest element a build can code; byte routing moves whole units.
+Source: docs/formats.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ELEMENT_BITS = (8, 16, 32)
 """Element sizes that zero-value coding knows."""
 
 RAW_CODING = 0
-"""Coding of a block that was left raw; the others are their element size in bytes."""
+"""Coding number of a raw block; the number of any other coding is its element size in bytes."""
 
 
 def tag_bytes(element_bytes: int) -> int:
@@ -31,17 +31,17 @@ def tag_bytes(element_bytes: int) -> int:
 
 
 def largest_payload(block_bytes: int, sizes: Collection[int]) -> int:
-    """Bytes of the longest payload of a block: dense, and coded in the smallest of the element sizes (in bytes)."""
+    """Bytes of the longest payload of a block: no element is zero, and the smallest of the element sizes is used."""
     return block_bytes + block_bytes // LINE_BYTES * tag_bytes(min(sizes))
 
 
 def element_layout(sizes: tuple[int, ...]) -> data.StructLayout:
-    """One bit per element size (in bytes) a build can code; exactly one is set."""
+    """One-hot element size: one bit per size (in bytes) that a build can code."""
     return data.StructLayout({f"b{size}": 1 for size in sizes})
 
 
 def one_hot_element(element: Value, sizes: tuple[int, ...]) -> Value:
-    """The value of :func:`element_layout` for an element size in bytes; sizes not built count as the largest built."""
+    """:func:`element_layout` for an element size in bytes. A size that is not built counts as the largest built."""
     others = [element == size for size in sizes[:-1]]
     return Cat(*others, ~Cat(*others).any() if others else 1)
 

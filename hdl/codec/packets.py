@@ -1,4 +1,4 @@
-"""What goes into a core and what it reports: beats with the element size of their packet, and error codes."""
+"""Input stream of the cores (beats with the element size of their packet) and the error codes they report."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["ErrorCode", "coded_beat_layout", "coded_beat_stream"]
 
 
 class ErrorCode(enum.Enum, shape=2):
-    """Fate of a packet, valid beside the beat that carries its ``last``."""
+    """Result of a packet, valid with the beat that carries its ``last``."""
 
     OK = 0
     """The packet is whole."""
     TRUNCATED_TAG = 1
     """The packet ends inside a tag."""
     TRUNCATED_DATA = 2
-    """A tag claims more elements than the packet still holds, and this is no partial last line."""
+    """A tag claims more elements than the packet still holds, and the line is not a valid partial last line."""
     TRAILING_BYTES = 3
-    """Bytes are left over at the end of the packet that make no whole element."""
+    """The packet ends with bytes that are no whole element."""
 
 
 def coded_beat_layout(beat_bytes: int) -> data.StructLayout:

@@ -1,8 +1,8 @@
 """Byte routing for zero-value coding: gather scattered bytes into consecutive lanes, and scatter them back.
 
 A beat has ``lanes`` byte lanes. *Gather* moves the bytes whose mask bit is set, in order, to consecutive lanes that
-begin at ``start`` and wrap around; *scatter* is the way back. Both are one pass through a butterfly network of
-``log2(lanes)`` ranks of 2x2 switches, so compaction and rotation cost the multiplexers of a rotation alone::
+begin at ``start`` and wrap around; *scatter* is the inverse. Both are one pass through a butterfly network of
+``log2(lanes)`` ranks of 2x2 switches: compaction and rotation together cost no more multiplexers than a rotation::
 
             distance 1    distance 2          distance lanes/2
     i.data --[switches]----[switches]-- ... ----[switches]-- o.data        gather (scatter: ranks in reverse order)
@@ -11,10 +11,10 @@ begin at ``start`` and wrap around; *scatter* is the way back. Both are one pass
                          ^
     start ---------------+
 
-That no two bytes ever meet is the known property of reverse banyan networks for compact, cyclic, order-preserving
-sets of destinations. The swap bits need no sorting: in the block of ``2d`` lanes whose two halves a rank of distance
-``d`` joins, the right half's bytes go to the lanes from ``m = start + (mask bits before the middle of the block)``
-on, and switch ``j`` of the block swaps unless ``m mod d > j`` differs from ``m div d mod 2``.
+No two bytes ever need the same wire: reverse banyan networks have this property for compact, cyclic, order-preserving
+destinations. Swap bits are computed without sorting. A rank of distance ``d`` joins the two halves of each block of
+``2d`` lanes. The bytes of the right half go to the lanes from ``m = start + (mask bits before the middle of the
+block)`` on; switch ``j`` of the block swaps unless ``m mod d > j`` differs from ``m div d mod 2``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def swap_layout(lanes: int, grain: int) -> data.StructLayout:
 
 
 def ranks_layout(lanes: int, grain: int) -> data.StructLayout:
-    """Set mask bits before the middle of every block of a network, modulo the block: what steers its switches."""
+    """Set mask bits before the middle of every block of a network, modulo the block size; input of :class:`Steer`."""
     units = lanes // grain
     return data.StructLayout({
         f"d{(grain << rank)}": data.ArrayLayout(rank + 1, units >> rank + 1) for rank in range(exact_log2(units))})
@@ -56,7 +56,8 @@ def ranks_layout(lanes: int, grain: int) -> data.StructLayout:
 def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
     """Set bits of every aligned block of the mask whose size is a power of two, by first bit and size.
 
-    Fours are sorted and eights merged from two sorted fours, which is less deep than adding; the rest is added.
+    Groups of four bits are sorted and groups of eight merged from two sorted fours, which is less deep than adding;
+    larger groups are added.
     """
     width = len(mask)
     counts: dict[tuple[int, int], Value] = {(k, 1): mask[k] for k in range(width)}
@@ -89,7 +90,7 @@ def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
 
 
 def _named(m: Module, name: str, values: list[Value]) -> list[Value]:
-    """The values as bits of one signal, so that none is built twice."""
+    """The values as bits of one named signal, so that logic that uses them is not duplicated."""
     signal = Signal(len(values), name=name)
     m.d.comb += signal.eq(Cat(values))
     return list(signal)
@@ -108,7 +109,7 @@ class Ranks(wiring.Component):
     Members
     -------
     mask : In(lanes // grain)
-        Units that hold bytes to be gathered (or are to be given some).
+        Units whose bytes are gathered; for a scatter, units that receive bytes.
     before : Out(ranks_layout(lanes, grain))
         For :class:`Steer`.
     halves : Out(ArrayLayout(range(lanes // grain // 2 + 1), 2))
@@ -140,7 +141,7 @@ class Ranks(wiring.Component):
         for rank in range(steps):
             distance = 1 << rank
             for block in range(self._units // (2 * distance)):
-                # The middle is a sum of aligned blocks, one per set bit of its position.
+                # The bits before the middle are the sum of aligned blocks, one per set bit of the middle's position.
                 position, terms = (2 * block + 1) * distance, []
                 while position:
                     size = position & -position
@@ -151,7 +152,7 @@ class Ranks(wiring.Component):
 
 
 class Steer(wiring.Component):
-    """Finds the swap bit of every switch of a network. Combinational.
+    """Computes the swap bit of every switch of a network. Combinational.
 
     Parameters
     ----------
@@ -242,11 +243,11 @@ class Gather(_Network):
     Members
     -------
     i : In(8 * lanes)
-        Bytes in their places.
+        Bytes before gathering.
     swap : In(swap_layout(lanes, grain))
         From :class:`Steer`.
     o : Out(8 * lanes)
-        Masked bytes on consecutive lanes, cyclic; the other lanes hold bytes of no meaning.
+        Masked bytes on consecutive lanes, cyclic; the other lanes are undefined.
     """
 
     def __init__(self, lanes: int, grain: int):
@@ -254,9 +255,9 @@ class Gather(_Network):
 
 
 class Scatter(_Network):
-    """Moves bytes from consecutive lanes to their places: the way back of :class:`Gather`. Combinational.
+    """Moves bytes from consecutive lanes to the places of the mask: the inverse of :class:`Gather`. Combinational.
 
-    Parameters and members are those of :class:`Gather`, with ``i`` and ``o`` in each other's role.
+    Parameters and members are those of :class:`Gather`, with the roles of ``i`` and ``o`` exchanged.
     """
 
     def __init__(self, lanes: int, grain: int):

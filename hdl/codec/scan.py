@@ -26,7 +26,7 @@ class Scan(wiring.Component):
     data : In(8 * beat_bytes)
         The beat.
     present : In(beat_bytes)
-        Which bytes belong to the packet: the first ones.
+        Which bytes belong to the packet, without gaps from byte 0 on.
     element : In(element_layout(sizes))
         Element size of the packet.
     mask : Out(beat_bytes // grain)

@@ -1,1 +1,1 @@
-"""Blocks: headers, their parser and their check, and the choice between coded and raw."""
+"""Blocks: header layout, header parser, header check, count of non-zero bytes, and the choice between coded and raw."""

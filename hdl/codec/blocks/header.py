@@ -1,4 +1,4 @@
-"""The header of a block, as it stands in the block stream. Source: docs/formats.md."""
+"""Layout of a block's header in the block stream. Source: docs/formats.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEADER_BYTES = 4
 """Bytes of a header."""
 
 WORD_BYTES = 4
-"""The grain of the block stream: headers and payloads take whole words."""
+"""Bytes of a word of the block stream: headers and padded payloads are whole words."""
 
 
 def header_layout() -> data.StructLayout:

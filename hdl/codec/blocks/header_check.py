@@ -1,4 +1,4 @@
-"""Whether a block's header can be: coding, sequence, length."""
+"""Checks a block's header: coding, sequence, length."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ __all__ = ["HeaderCheck"]
 
 
 class HeaderCheck(wiring.Component):
-    """Checks headers in the order of the format's description: coding, sequence, length.
+    """Checks the coding, sequence and length of headers.
 
-    A raw block's payload is its raw bytes. A coded one's holds all its tags at least, and all its elements besides at
-    most. Combinational but for limits that are worked out once, in the cycle after ``start``.
+    The payload of a raw block is exactly its raw bytes. The payload of a coded block is at least as long as all its
+    tags, and at most as long as all its tags and all its elements. The check is combinational; the limits are
+    registered, computed once per transfer in the two cycles from ``start`` on.
 
     Parameters
     ----------
     sizes : tuple of int
-        Element sizes in bytes that blocks may be coded by.
+        Element sizes in bytes that coded blocks may have.
     block_bytes : int
         Raw bytes of a block.
 
     Members
     -------
     start : In(1)
-        The cycle after ``element`` and ``tail_bytes`` were set; two cycles later headers may come.
+        One cycle, after ``element`` and ``tail_bytes`` were set. Headers are checked from two cycles later on.
     element : In(3)
         Element size in bytes of coded blocks.
     tail_bytes : In(range(block_bytes + 1))
         Raw bytes of the last block, after narrowing.
     halved : In(1)
-        The others have half of block_bytes, as their values were narrowed.
+        All other blocks have half of ``block_bytes`` because their values were narrowed.
     header : In(header_layout())
-        The header.
+        The header to check.
     sequence : In(8)
-        What its sequence has to be.
+        The sequence it must have.
     final : In(1)
-        It is the last block's.
+        It is the header of the last block.
     bad : Out(1)
-        It is malformed.
+        The header is malformed.
     bad_coding, bad_sequence, bad_length : Out(1)
-        What is wrong; the first of these in this order is what the format's description reports.
+        What is wrong. When several are set, the first in this order is the one to report.
 
     Source: the block stream of docs/formats.md.
     """

@@ -16,7 +16,7 @@ _BITS = 8 * WORD_BYTES
 
 
 class HeaderParser(wiring.Component):
-    """Finds the header in every beat that has one, and says what each beat is to the blocks in it.
+    """Finds the header in every beat that has one, and reports which blocks begin and end in each beat.
 
     ::
 
@@ -28,9 +28,9 @@ class HeaderParser(wiring.Component):
                 +-------------------+                        +--[+]<-+
                                                         place, beats to go
 
-    A header's place, with the length that stands there, gives the place of the next one in the same cycle. Whether
-    that one is in the same beat must be known early, as it holds the beat: it is worked out for every word when the
-    beat comes in.
+    The place of a header and the length in it give the place of the next header in the same cycle. When the next
+    header is in the same beat, the beat is held for another cycle. This must be known early in the cycle, so it is
+    computed for every word, as if each were a header, when the beat arrives.
 
     Parameters
     ----------
@@ -44,33 +44,36 @@ class HeaderParser(wiring.Component):
     run : In(1)
         Beats may be taken.
     drop : In(1)
-        Whatever comes is taken, and comes to nothing.
+        All beats are taken and discarded.
     go : In(1)
-        What is told in this cycle is heard; else it stays.
+        The outputs of this cycle are accepted. When low, the outputs keep their values.
     final : In(1)
         The next header is that of the last block.
     carried : In(words)
-        Words of the beat before in a row of the block that is open: see :class:`hdl.engine.link.realigner.Realigner`.
+        Words of the previous beat that are in a row of the open block: see
+        :class:`hdl.engine.link.realigner.Realigner`.
     beat : Out(32 * words)
-        The beat at hand.
+        The current beat.
     tail : Out(1)
-        The block that is open goes on in it.
+        The open block continues in this beat.
     tail_ends : Out(1)
-        It ends in it; ``tail_spills`` if it leaves words for one more row.
+        The open block ends in this beat.
     tail_spills : Out(1)
-        See ``tail_ends``.
+        With ``tail_ends``: the block's last words need one more row.
     head : Out(1)
-        A header is in it; a block begins behind it, in this beat or the next.
+        A header is in this beat. Its payload begins in the next word, in this beat or the next.
     head_ends : Out(1)
-        That block ends in this beat, too.
+        The block of that header also ends in this beat.
     header : Out(header_layout())
         The header.
     place : Out(range(words))
-        Where the header after that one will be in its beat.
+        Word of its beat in which the following header will be.
     over : Out(1)
-        The last block's header is behind.
-    whole, torn, more : Out(1)
-        At the stream's end: it ends with a block; inside one; or goes on behind the last.
+        The header of the last block has been passed.
+    whole, torn : Out(1)
+        In the last beat: the stream ends with the end of a block; or inside a block.
+    more : Out(1)
+        Words follow the last block.
     """
 
     i: stream.Interface
@@ -89,8 +92,8 @@ class HeaderParser(wiring.Component):
         words = self._words
         rank = exact_log2(words)
 
-        # The beat at hand, and what was worked out of it: which words count, and of every word, if it is a header,
-        # whether its block ends in this beat (`fits`), and the next header is there too (`short`).
+        # The current beat and what was computed when it arrived: which words are valid (`counts`) and, taking each
+        # word as a header, whether its block ends in this beat (`fits`) and the next header is in it too (`short`).
         beat = Signal(_BITS * words, reset_less=True)
         valid = Signal()
         last = Signal(reset_less=True)
@@ -115,7 +118,7 @@ class HeaderParser(wiring.Component):
             there = Signal(words)
             m.d.comb += there.eq(keep | ~incoming.last.replicate(words))
             m.d.sync += [
-                # What is behind the end must not look like bad padding of a block that is cut off there.
+                # Bytes after the end of the stream are cleared: they must not look like bad padding of a torn block.
                 beat.eq(Cat(incoming.data.word_select(word, _BITS) & there[word].replicate(_BITS)
                             for word in range(words))),
                 last.eq(incoming.last),
@@ -124,10 +127,10 @@ class HeaderParser(wiring.Component):
                 short.eq(Cat(self._at_most(payloads[word], words - 2 - word) for word in range(words))),
             ]
 
-        # Where the next header is: its word, one-hot, and beats to go until it comes.
+        # Where the next header is: its word, one-hot, and the number of beats until it arrives.
         where = Signal(words, init=1)
         away = Signal(16 - rank)
-        open_ = Signal()            # a block is begun and not ended
+        open_ = Signal()            # a block has begun and has not ended
         here = Signal()
         live = Signal()
         header = Value.cast(self.header)
@@ -139,8 +142,8 @@ class HeaderParser(wiring.Component):
             header.eq(self._pick(where)),
             self.head_ends.eq((where & fits).any()),
         ]
-        # Words to the next header, counted from the next beat on: its own word, what its payload takes, less a beat.
-        # The lowest bit of both sides makes the carry that rounds up.
+        # Words to the next header, counted from the start of the next beat: the header's word and the payload's
+        # words, less one beat. The lowest bit of both operands makes the carry that rounds up.
         back = Signal(rank + 1)
         reach = Signal(17)
         payload = self.header.payload_bytes
@@ -171,9 +174,9 @@ class HeaderParser(wiring.Component):
                 with m.If(here):
                     m.d.sync += away.eq(0)
 
-        # The end of the stream, and what is behind the last block.
-        exactly = Signal()      # the next header's place is just behind the stream
-        inside = Signal()       # or before
+        # The end of the stream, and words after the last block.
+        exactly = Signal()      # the next header would be the first word after the stream
+        inside = Signal()       # the next header would be inside the stream
         m.d.comb += [
             exactly.eq(Mux(
                 here, Cat(where[word] & counts[word - 1] & ~counts[word] for word in range(1, words)).any(),

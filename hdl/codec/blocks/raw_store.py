@@ -1,4 +1,4 @@
-"""Blocks as they were read, until it is known how to code them."""
+"""Holds raw blocks until it is known whether to code them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ BLOCKS = 8
 
 
 def scanned_layout(block_bytes: int) -> data.StructLayout:
-    """A block that has been scanned: raw bytes, bytes of its non-zero elements, element size, whether it may go raw
-    and whether it does in any case, and its number modulo 256."""
+    """Facts of a scanned block: raw bytes, bytes of its non-zero elements, element size, whether it may stay raw
+    (``fallback``), whether it must stay raw (``leave_raw``), and its number modulo 256."""
     return data.StructLayout({"bytes": range(block_bytes + 1), "nonzero_bytes": range(block_bytes + 1),
                               "element": 3, "fallback": 1, "leave_raw": 1, "sequence": 8})
 
 
 class RawStore(wiring.Component):
-    """Holds two blocks, and gives each with the decision whether it stays raw.
+    """Holds two blocks and sends each with the decision whether it stays raw.
 
     ::
 
         i -------> [memory: two blocks] ----------------> o
         scanned -> [FIFO] --> compare lengths --> [next] --> block, raw
 
-    A block stays raw if it may and coding would not make it shorter: what coding would take is known exactly from the
-    bytes of its non-zero elements.
+    A block stays raw if it must, or if it may and coding would not make it shorter. Its coded length follows exactly
+    from the bytes of its non-zero elements.
 
     Parameters
     ----------
@@ -47,9 +47,10 @@ class RawStore(wiring.Component):
     i : In(stream.Signature(8 * beat_bytes))
         Beats of blocks.
     scanned : In(stream.Signature(scanned_layout(block_bytes)))
-        Their facts, each at any time after its block's first beat; always ready when ``room`` was high 4 cycles before.
+        Facts of the blocks, in order, each at any time after its block's first beat. Always ready when ``room`` was
+        high 4 cycles before.
     room : Out(1)
-        There is room for the facts of another block.
+        The FIFO has room for the facts of another block and of those under way.
     o : Out(beat_stream(beat_bytes))
         The blocks, as packets.
     raw : Out(1)
@@ -83,7 +84,7 @@ class RawStore(wiring.Component):
         wiring.connect(m, wiring.flipped(self.scanned), facts.i)
         m.d.comb += self.room.eq(facts.level <= BLOCKS - 5)
 
-        # What coding would take, then whether it is less: a cycle each.
+        # One cycle computes the coded length, the next one compares it.
         summed, decided = Signal(), Signal()
         shape = scanned_layout(block_bytes)
         first, second = (Signal(shape, name=name, reset_less=True) for name in ("first", "second"))
@@ -109,7 +110,7 @@ class RawStore(wiring.Component):
             m.d.sync += [decided.eq(summed), second.eq(first),
                          raw_next.eq(first.leave_raw | (first.fallback & (coded_bytes >= first.bytes)))]
 
-        final = Signal(reset_less=True)     # of the block's beats; known before its cycle, since much hangs on it
+        final = Signal(reset_less=True)     # this beat is the block's last; registered, because its fan-out is large
         goes = Signal()
         tail = block.bytes[:shift]
         m.d.comb += [

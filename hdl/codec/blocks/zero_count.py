@@ -1,4 +1,4 @@
-"""How much of a block is not zero, counted while it passes by."""
+"""Counts the bytes of a block's non-zero elements while the block passes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class ZeroCount(wiring.Component):
     Members
     -------
     valid : In(1)
-        A beat passes.
+        A beat is transferred.
     data, keep, last : In
-        The beat; ``keep`` is read on the last one of a block.
+        The beat; ``keep`` is read on the last beat of a block only.
     element : In(3)
         Element size in bytes, beside each beat.
     done : Out(1)
-        One cycle, 3 cycles after the last beat of a block: ``bytes`` are all of it.
+        One cycle, 3 cycles after the last beat of a block: ``bytes`` is the block's total.
     bytes : Out(range(block_bytes + 1))
         Bytes of the block's non-zero elements.
     """

@@ -1,1 +1,1 @@
-"""The line codec: compressor and decompressor of zero-value coding, with the tag in front of each line."""
+"""The line codec: compressor and decompressor of zero-value coding, with their packer, row buffer and tag reader."""

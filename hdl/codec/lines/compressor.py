@@ -23,13 +23,14 @@ __all__ = ["Compressor"]
 
 
 def _found_layout() -> data.StructLayout:
-    """Of a beat: a tag stands in front of it, it has no whole element of its packet, it ends inside an element."""
+    """Facts of a beat: ``tagged``: a tag goes before it; ``none``: its packet has no whole element; ``ragged``: it ends
+    inside an element."""
     return data.StructLayout({"tagged": 1, "none": 1, "ragged": 1})
 
 
 @dataclass(frozen=True)
 class _Input:
-    """What is known of the beat in stage 0: bytes present, whether it opens its line, and its packet."""
+    """The beat in stage 0: bytes present, whether it opens its line, and whether it opens its packet."""
 
     present: Signal
     opens: Signal
@@ -48,10 +49,10 @@ class Compressor(wiring.Component):
                             |                                        ^
                             +---- slices of the tag, kept beat by beat, joined here
 
-    A tag goes out in front of its line's first element but is known only when the line's last beat has been scanned.
-    The beats wait for it on their way through the pipeline, which is as long as a line: where the first beat meets
-    the packer the last one has just been scanned, so the wait costs neither a buffer nor a cycle. Stages close gaps,
-    so a source that idles in mid-line does not hold up what is complete.
+    A tag goes before its line's first element but is known only when the line's last beat has been scanned. The
+    pipeline is as long as a line: when the first beat reaches the packer, the last one has just been scanned. The wait
+    for the tag therefore costs neither a buffer nor a cycle. Stages close gaps, so a source that idles in mid-line
+    does not delay lines that are complete.
 
     Stages by cycle, for a line of four beats ``a`` to ``d`` (beats of 32 bytes, pipeline ``small``)::
 
@@ -61,12 +62,12 @@ class Compressor(wiring.Component):
         1 mask                         a    b    c    d
         2 swap bits                         a    b    c    d
         3 on their lanes                         a    b    c    d     to the packer
-                                                 d is scanned in this cycle: the tag is complete, and a may go
+                                                 d is scanned in this cycle: the tag is complete, a may leave
 
-    Latency: the first packed beat of a line leaves 3 cycles after the line's last raw beat was taken if what is packed
-    by then fills it. What is less leaves when the packet ends or the next line fills it up, at most as many cycles
-    after the last raw beat as the pipeline has stages, and one. Throughput: 1 raw beat per cycle, unless the packed
-    side is full.
+    Latency: the first packed beat of a line leaves 3 cycles after the line's last raw beat was taken if the bytes
+    packed by then fill it. A beat that is not full leaves when the packet ends or the next line fills it, at most the
+    number of stages plus one cycles after the last raw beat. Throughput: 1 raw beat per cycle, unless the packed side
+    is full.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class Compressor(wiring.Component):
     element_bytes : tuple of int
         Element sizes that packets may choose from: one or more of 1, 2, 4.
     pipeline : str
-        ``small`` or ``fast``: without or with a stage of its own for counting. Beats of at most 8 units never have it.
+        ``small`` or ``fast``: ``fast`` adds a stage for counting, except where a beat has at most 8 units.
 
     Members
     -------
@@ -130,7 +131,7 @@ class Compressor(wiring.Component):
         return m
 
     def _input(self, m: Module, p: CompressorStages, ready: Value) -> _Input:
-        """Stage 0: the beat as it came, and its place in the line."""
+        """Stage 0: registers the beat and its place in the line."""
         beat = _Input(Signal(self._beat_bytes, name="present", reset_less=True), Signal(name="opens", reset_less=True),
                       Signal(name="fresh", reset_less=True))
         index = Signal(exact_log2(p.beats))
@@ -155,7 +156,7 @@ class Compressor(wiring.Component):
         return beat
 
     def _scanned(self, m: Module, p: CompressorStages, scan: Scan, beat: _Input) -> tuple[Any, Signal]:
-        """Stage 1: zeros found, slice of the tag known."""
+        """Stage 1: registers the mask of non-zero units and the slice of the tag."""
         m.d.comb += [
             scan.data.eq(p.body[0]),
             scan.present.eq(beat.present | (~p.mark[0].last).replicate(self._beat_bytes)),
@@ -175,10 +176,10 @@ class Compressor(wiring.Component):
 
     def _routed(self, m: Module, p: CompressorStages, steer: Steer, ranks: Ranks,
                 found: Any) -> tuple[Any, dict[int, Any]]:
-        """Where the bytes go: the swap bits, and the spot in the rows, carried to the stages behind.
+        """Where the bytes go: the swap bits and the place in the rows, passed on to the later stages.
 
-        ``head`` is the last used unit of the open row: a full row stays open until a byte behind it arrives, so every
-        packet begins behind a full row, the last one of the packet before it.
+        ``head`` is the last used unit of the open row. A full row stays open until the next byte arrives. A packet
+        begins as if the row before it were full: ``head`` is then the last unit.
         """
         n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
         position = exact_log2(p.units)
@@ -221,7 +222,7 @@ class Compressor(wiring.Component):
         return swap, spot
 
     def _gathered(self, m: Module, p: CompressorStages, gather: Gather, swap: Signal, spot: dict[int, Any]) -> None:
-        """Bytes on their lanes; the stages behind only wait for the tag."""
+        """Moves the bytes to their lanes; later stages only delay them until the tag is known."""
         m.d.comb += [gather.i.eq(p.body[p.routed]), gather.swap.eq(swap)]
         for k in range(1, p.final + 1):
             with m.If(p.free[k]):
@@ -234,7 +235,7 @@ class Compressor(wiring.Component):
                     m.d.sync += spot[k].eq(spot[k - 1])
 
     def _line_tag(self, m: Module, p: CompressorStages) -> tuple[Value, Value]:
-        """The tag of the line in stage ``waits``, from the slices of its beats, and whether the line is complete."""
+        """The tag of the line in stage ``waits``, joined from the slices of its beats, and whether all have come."""
         n, beats, waits = self._beat_bytes, p.beats, p.waits
         line = [p.mark[waits - k].closes for k in range(beats)]
         complete = Cat(line[k] & Cat(Const(1), *p.valid[waits - k:waits]).all() for k in range(beats)).any()
@@ -250,7 +251,7 @@ class Compressor(wiring.Component):
 
     def _packed(self, m: Module, p: CompressorStages, packer: Packer, coming: Any, passes: Signal, tag: Value,
                 complete: Value) -> Signal:
-        """The last stage: what the packer places; lane masks are decoded one stage ahead. Gives the rows it needs."""
+        """The last stage: drives the packer; lane masks are decoded one stage earlier. Returns the rows it needs."""
         final, grain, position = p.final, min(self._sizes), exact_log2(p.units)
         below = Signal(p.units, reset_less=True)
         on_tag = Signal(p.units, reset_less=True)
@@ -267,7 +268,7 @@ class Compressor(wiring.Component):
         ]
         with m.If(p.free[final]):
             m.d.sync += [
-                # All ones without a beat, as the packer asks.
+                # The packer requires all ones when there is no beat.
                 below.eq(older | (~passes).replicate(p.units)),
                 on_tag.eq(Mux(tag_end[position], ~older | until, ~older & until)
                           & (coming.tag_units != 0).replicate(p.units)),
@@ -309,15 +310,15 @@ class Compressor(wiring.Component):
     def _flow(self, m: Module, p: CompressorStages, packer: Packer, passes: Value, arrives: Value) -> Value:
         """Moves beats from stage to stage; returns whether all stages are full in the next cycle.
 
-        A stage takes what the one before it holds when it is empty or passes on its own. `ready` foresees whether the
-        first stage will be free: always, unless all are full and the packer has no room. Gaps close, so the number of
-        full stages decides, without a path through all of them.
+        A stage loads from the one before it when it is empty or its own beat moves on. `ready` is registered: it
+        predicts whether the first stage will be free, which it is unless all stages are full and the packer has no
+        room. Gaps close, so it is enough to know whether all stages will be full; no path runs through all of them.
         """
         valid, free, final = p.valid, p.free, p.final
         leaves = packer.i.valid & packer.i.ready
         moves = [valid[k] & free[k + 1] for k in range(final - 1)] + [passes & free[final], leaves]
         for k, comes in enumerate([arrives, *moves[:-1]]):
-            # Whether the last stages move is known late in the cycle.
+            # Whether the last stages move settles late in the cycle, so earlier stages do not depend on it.
             m.d.comb += free[k].eq(~Cat(valid[k:final - 1]).all() | free[final - 1] if k < final - 1 else
                                    ~valid[k] | moves[k])
             m.d.sync += valid[k].eq(comes | (valid[k] & ~moves[k]))

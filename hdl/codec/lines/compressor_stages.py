@@ -1,4 +1,4 @@
-"""The stages of the compressor, and the registers that each of them has."""
+"""The stages of the compressor and the registers of each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["CompressorStages"]
 
 @dataclass(frozen=True)
 class CompressorStages:
-    """The stages of a build, and the registers that every stage has.
+    """The stages of a build and the registers that every stage has.
 
-    Stage ``routed`` holds where the bytes go, ``gathered`` the bytes on their lanes; the first beat of a line waits in
-    stage ``waits`` for its tag; ``final`` is the last one. Where many units are counted (``many``), counts and the tag
-    have registers of their own, which is a stage more.
+    ``counted``, ``routed``, ``gathered``, ``waits`` and ``final`` are numbers of stages: stage ``counted`` holds the
+    counts, ``routed`` the swap bits, ``gathered`` the bytes on their lanes; in ``waits`` the first beat of a line
+    waits for its tag; ``final`` is the last stage. With ``many`` units, counts and the tag are registered separately,
+    which adds a stage.
     """
 
     units: int

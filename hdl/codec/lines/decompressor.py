@@ -22,7 +22,7 @@ __all__ = ["Decompressor"]
 
 
 class Decompressor(wiring.Component):
-    """Expands packets of zero-value coding, one raw beat per cycle, and checks them on the way.
+    """Expands and checks packets of zero-value coding, one raw beat per cycle.
 
     ::
 
@@ -33,27 +33,27 @@ class Decompressor(wiring.Component):
              +------+ window                                 +----------+   +------+
                rows                          (slot register where units are many)
 
-    Five rows of packed bytes are held; the tag of a line is read from wherever it lies while the last beat of the
-    line before it is made, so tags cost no cycle. Bytes are never shifted to a common start: the network that spreads
-    them over the beat also undoes their rotation.
+    Five rows of packed bytes are held. The tag of a line is read, at any place in them, while the last beat of the
+    line before is made, so tags cost no cycle. Packed bytes are not aligned first: the network that spreads them over
+    the beat also undoes their rotation.
 
-    A *slot* is what one raw beat is made of: a slice of the tag, and where its bytes begin. Slots by cycle, for a line
-    of four beats ``a`` to ``d`` and the line behind it (beats of 32 bytes, pipeline ``small``)::
+    A *slot* is what one raw beat is made of: a slice of the tag, and the place of its first byte. Slots by cycle, for
+    a line of four beats ``a`` to ``d`` and the next line (beats of 32 bytes, pipeline ``small``)::
 
         cycle                          0     1     2     3     4     5
-        tag in hand, mask              a     b     c     d     e     f
+        current tag, mask              a     b     c     d     e     f
         rows read, counted, expanded   a     b     c     d     e     f
         place of the next tag                      found
         next tag read                                    read, loaded for e
         output (skid buffer)                 a     b     c     d     e
 
-    Latency: the first raw beat leaves 3 cycles after the packed beat with the last byte it needs was taken, 4 with the
-    slot register. Throughput: 1 raw beat per cycle unless the packed side is empty. A packet that ends in mid-line
-    costs up to 2 cycles more, 3 with the slot register; one that ends with a line costs none, or 1 and 2 where the
-    first tag of the next packet came too late to be read ahead.
+    Latency: a raw beat leaves 3 cycles after the packed beat with the last byte it needs was taken, 4 with the slot
+    register. Throughput: 1 raw beat per cycle unless the packed side is empty. A packet that ends in mid-line costs up
+    to 2 cycles more, 3 with the slot register. A packet that ends with a line costs none, or up to 1 (2 with the slot
+    register) where the first tag of the next packet arrived too late to be read ahead.
 
-    All errors of a line stream show at the end of its packet. What was right has gone out before; a beat with ``last``
-    closes the packet, and the next packet is taken.
+    Errors of a line stream are reported at the end of its packet. The beats decoded before the error have left by
+    then; a beat with ``last`` closes the packet, and the next packet is taken.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Decompressor(wiring.Component):
     element_bytes : tuple of int
         Element sizes that packets may choose from: one or more of 1, 2, 4.
     pipeline : str
-        ``small`` or ``fast``: without or with a stage of its own for counting. Beats of at most 8 units never have it.
+        ``small`` or ``fast``: ``fast`` adds the slot register, except where a beat has at most 8 units.
 
     Members
     -------
@@ -71,7 +71,7 @@ class Decompressor(wiring.Component):
     o : Out(beat_stream(beat_bytes))
         Raw beats.
     error : Out(StructLayout({"code": ErrorCode, "line": 24}))
-        Valid beside the last beat of ``o``: fate of the packet, and the line it ended in, counted from 0.
+        Valid with the last beat of ``o``: result of the packet, and the line it ended in, counted from 0.
 
     Source: Rhu et al., HPCA 2018, section V-B; the line format of docs/formats.md.
     """
@@ -118,7 +118,10 @@ class Decompressor(wiring.Component):
         return m
 
     def _place(self, m: Module, s: DecompressorState, row_buffer: RowBuffer) -> tuple[RowFacts, RowFacts]:
-        """Where data is read: ``row`` and ``lane``. With a slot register the count of a slot is added a cycle later."""
+        """Where data is read: ``row`` and ``lane``. With the slot register, a slot's count is added a cycle later.
+
+        Returns the facts of the row at that place and of the row after it.
+        """
         m.d.comb += [
             Cat(s.lane, s.passes).eq(s.lane_0 + s.more),
             s.row.eq(Mux(s.passes, advanced(s.row_0), s.row_0)),
@@ -134,13 +137,13 @@ class Decompressor(wiring.Component):
         return here, there
 
     def _units_of_slice(self, number: int, tag: Value, size: data.View) -> Value:
-        """Mask of a slice of a tag, bit by unit; slice 0 is the next beat's."""
+        """Mask of slice ``number`` of a tag, one bit per unit; slice 0 belongs to the next beat."""
         n, grain = self._beat_bytes, min(self._sizes)
         return select(size, {b: Cat(
             tag[number * n // b + unit * grain // b] for unit in range(n // grain)) for b in self._sizes})
 
     def _slot(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, ranks: Ranks) -> None:
-        """The slot: what the next beat is made of. Ones are shifted in behind what is left of the tag in hand."""
+        """Fills in the slot of the next beat. Where the rest of the tag was shifted down, ones were shifted in."""
         n, sizes = self._beat_bytes, self._sizes
         run = s.slot.mask
         for rank in range(s.position):
@@ -162,7 +165,7 @@ class Decompressor(wiring.Component):
         ]
 
     def _packet_end(self, m: Module, s: DecompressorState, reader: TagReader, near: tuple[RowFacts, RowFacts]) -> None:
-        """The end of the packet, if it is near, and the row the next packet begins in."""
+        """The end of the packet, if it is in the two rows in sight, and the row in which the next packet begins."""
         here, there = near
         limit = Signal(s.position + 2)
         m.d.comb += [
@@ -175,14 +178,14 @@ class Decompressor(wiring.Component):
             s.slot.bare.eq(~s.held),
             s.slot.torn.eq(~reader.clean),
             s.after.eq(Mux(s.beyond, s.row, Mux(here.last, advanced(s.row), advanced(s.row, 2)))),
-            # Beyond its end a packet has no tag: what is not fetched does not matter.
+            # After its end a packet has no more tags: the output of `reader` then only matters for the next packet.
             reader.at_start.eq(s.held & s.slot.closes & (s.beyond | reader.closing)),
         ]
 
     def _next_packet(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, reader: TagReader) -> None:
-        """Where the next packet begins, for the tag that is read ahead: behind the first row that ends a packet.
+        """Where the next packet begins, for the tag that is read ahead: the row after the first row that ends a packet.
 
-        As in :meth:`_packet_end` but a cycle later, because nothing waits for it.
+        The same row as in :meth:`_packet_end`, but registered.
         """
         lasts = [Signal(name=f"ends_at_{k}") for k in range(ROWS)]
         m.d.comb += [lasts[k].eq((advanced(s.row_0, k) & row_buffer.valid & Cat(
@@ -196,8 +199,8 @@ class Decompressor(wiring.Component):
                 near: tuple[RowFacts, RowFacts]) -> None:
         """What happens in this cycle.
 
-        ``go``: a slot goes. ``fetch``: a tag is loaded. ``bare``: the packet ends where a tag was due. ``drop``: the
-        packet ended before, and what was read behind its end is dropped.
+        ``go``: a slot is made. ``fetch``: a tag is loaded. ``bare``: the packet ends where a tag was due. ``drop``: the
+        packet ended in mid-line, and what was read after its end is dropped.
         """
         here, there = near
         waits = Signal()
@@ -206,13 +209,14 @@ class Decompressor(wiring.Component):
         known = Signal()
         needs = Signal(data.StructLayout({"none": 1, "one": 1}))
         m.d.comb += [
-            # Two rows in sight, or the end of the packet, are enough for any slot. Else the count decides, a cycle
-            # late, or two where counting takes a stage; `lane_0` is `lane` by then.
+            # Any slot can be made when two rows are there, or the end of the packet. Otherwise the registered count
+            # of the slot decides, one cycle later, or two with the slot register; `lane_0` equals `lane` by then.
             s.go.eq(s.held & s.slot_free & (
                 s.beyond | here.last | (here.valid & there.valid) | (known & (needs.none | (here.valid & needs.one))))),
             waits.eq(s.held & ~s.go & ~s.drop),
             s.bare.eq(~s.held & ~s.turns & s.slot_free & reader.torn),
-            # While a slot is there its packet may turn out to have ended: its rows are not left for a tag by then.
+            # The packet of a slot in the slot register may turn out to have ended: its rows must not be freed for a
+            # tag before that is known.
             s.fetch.eq(reader.whole & (
                 (~s.held & ~s.turns & (s.slot_free if s.many else 1))
                 | (s.go & s.slot.closes & (s.slot.final | ~(s.beyond | reader.past))))),
@@ -229,16 +233,16 @@ class Decompressor(wiring.Component):
 
     def _leave(self, m: Module, s: DecompressorState, row_buffer: RowBuffer, reader: TagReader, ranks: Ranks,
                near: tuple[RowFacts, RowFacts]) -> None:
-        """Rows that are used up, and the place of the next slot."""
+        """Frees the rows that have been read, and sets the place of the next slot."""
         here = near[0]
         m.d.comb += row_buffer.leave.eq(Mux(s.passes, s.row_0, 0))
 
         def up_to(target: Value) -> Value:
-            """Rows from ``s.row`` on that lie before ``target``."""
+            """The rows from ``s.row`` up to, but without, ``target``."""
             return Mux((target & s.row).any(), 0, s.row) | Mux((target & advanced(s.row, 2)).any(), advanced(s.row), 0)
 
         from_row = Mux(s.slot.final, s.after, reader.row)
-        # Behind its last row nothing is the packet's.
+        # After its last row the packet has no more bytes.
         count = Mux(s.beyond, 0, ranks.count)
         reach = Signal(s.position + 1)
         m.d.comb += [
@@ -263,9 +267,10 @@ class Decompressor(wiring.Component):
                 m.d.sync += [s.beyond_0.eq(0), s.row_0.eq(s.after), s.lane_0.eq(0), s.more.eq(0)]
 
     def _load(self, m: Module, s: DecompressorState, reader: TagReader) -> None:
-        """The tag in hand: its next slice, or the next tag."""
+        """Loads the current tag: shifts it to its next slice, or takes the next tag."""
         n, sizes = self._beat_bytes, self._sizes
-        # Whether a tag is fetched is known late in the cycle: without one, something is loaded that nobody reads.
+        # `fetch` settles late in the cycle, so the load does not depend on it: without `fetch`, the value loaded is
+        # not used.
         with m.If(s.drop):
             m.d.sync += s.index.eq(0)
         with m.Elif(s.go):
@@ -282,9 +287,9 @@ class Decompressor(wiring.Component):
             ]
 
     def _next_tag(self, m: Module, s: DecompressorState, reader: TagReader, ranks: Ranks) -> None:
-        """Where the next tag lies: behind the last beat's data.
+        """Where the next tag lies: after the data of the line's last beat.
 
-        The counts of the last two beats are looked up two beats ahead, or three where their sum has a cycle of its own.
+        The counts of the last two beats are computed two beats ahead, or three where their sum is registered too.
         """
         this_count = Signal(s.position + 1)
         both_counts = Signal(s.position + 2)
@@ -308,13 +313,13 @@ class Decompressor(wiring.Component):
         finds = Signal()
         found_row = Mux(tag_lane[-1], advanced(s.row, 2), Mux(tag_lane[-2], advanced(s.row), s.row))
         m.d.comb += [
-            # Found again while the slot waits, because whether it goes is known late in the cycle.
+            # Set in every cycle in which the slot waits, because `go` settles late in the cycle.
             finds.eq(s.held & (s.index == s.beats - 2) & ~s.drop),
             reader.anew.eq(s.drop | (s.go & s.slot.final)),
             reader.move_lane.eq(Mux(finds, tag_lane, 0)),
             reader.move_crossed.eq(finds & (tag_lane[s.position:] != last_lane[s.position:])),
         ]
-        # To the next packet, whose first tag was mostly read ahead: at once, or a cycle later, from a register.
+        # Moves to the next packet, whose first tag was usually read ahead: at once, or a cycle later from a register.
         if s.many:
             m.d.sync += s.turns.eq(s.drop | (s.go & s.slot.final & ~s.fetch))
             m.d.comb += [reader.move.eq(s.turns | finds), reader.move_row.eq(Mux(finds, found_row, s.row_0))]
@@ -323,7 +328,7 @@ class Decompressor(wiring.Component):
                          reader.move_row.eq(Mux(s.drop, s.stop_row, Mux(finds, found_row, s.after)))]
 
     def _expand(self, m: Module, s: DecompressorState, expander: Expander, skid: Skid) -> None:
-        """The slot, registered where counting takes a stage of its own, and the beat made of it."""
+        """Passes the slot to the expander, through the slot register if there is one, and the beat to the output."""
         if s.many:
             stage = Signal(s.slot.shape(), reset_less=True)
             stage_after = Signal(ROWS, reset_less=True)
@@ -352,7 +357,7 @@ class Decompressor(wiring.Component):
         ]
 
     def _give(self, m: Module, skid: Skid) -> None:
-        """The beat that leaves, and the line it is of."""
+        """Drives the output, and counts the lines of the packet."""
         line = Signal(self.LINE_BITS)
         m.d.comb += [
             self.o.valid.eq(skid.o.valid),

@@ -19,11 +19,13 @@ __all__ = ["DecompressorState"]
 class DecompressorState:
     """Registers and signals that the steps of the decompressor share.
 
-    ``row`` and ``lane`` are where data is read, ``row_0`` and ``lane_0`` the same before ``more`` bytes of the last
-    slot are added, ``beyond`` whether that is behind the packet's end; ``passes``: the row is left. ``tag``, ``size``
-    and ``mask`` are the tag in hand, if ``held``, the element size, and the mask of the next beat, whose number in the
-    line is ``index``. ``after`` is the row in which the next packet begins, ``stop_row`` the same beside the slot that
-    is expanded. The rest is what happens in the cycle: see ``Decompressor._decide``.
+    ``row`` and ``lane`` are where data is read; ``row_0`` and ``lane_0`` are the same before the ``more`` units of the
+    last slot are added; ``passes``: this addition moves to the next row; ``beyond``: the place is after the packet's
+    last row, ``beyond_0`` the same before the addition. ``held``: there is a current tag, in ``tag``, shifted so that
+    the next beat's slice comes first; ``size`` is its element size, ``mask`` the mask of the next beat, ``index`` that
+    beat's number in the line. ``after`` is the row in which the next packet begins, ``stop_row`` the same for the slot
+    in the expander. ``slot_free``: a slot can be taken; ``slot_valid``: there is one; ``turns``: the reader moves to
+    the next packet in this cycle. The other flags are decisions of the cycle: see ``Decompressor._decide``.
     """
 
     units: int

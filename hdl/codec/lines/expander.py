@@ -1,4 +1,4 @@
-"""Turns a window of packed bytes into a raw beat, and finds where a packet ends."""
+"""Makes a raw beat from a window of packed bytes, and finds where a packet ends."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Expander", "slot_layout"]
 def slot_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
     """What one raw beat is made of.
 
-    ``window``: packed bytes on their lanes; ``start``: unit the beat's first one is on; ``mask``, ``before``,
-    ``count``: non-zero units, their ranks and their number; ``bounded``, ``left``: whether the end of the packet is
-    known to be near, and the units left before it; ``ragged``: behind the last unit there are bytes that make none;
-    ``opens``, ``closes``: first and last beat of a line; ``ones``: how many units at the end of the mask are set
-    without a gap; ``rest``: the tag says non-zero for all elements behind this beat; ``final``: the packet is known to
-    end with this whole line; ``bare``: the packet ended where a tag was due, ``torn`` if inside it.
+    ``window``: packed bytes, each on its own lane; ``start``: unit of the window with the beat's first byte; ``mask``,
+    ``before``, ``count``: non-zero units, their ranks and their number; ``bounded``, ``left``: the end of the packet
+    is in sight, and the units left before it; ``ragged``: bytes follow the last unit that make no unit; ``opens``,
+    ``closes``: first and last beat of a line; ``ones``: number of set bits at the upper end of the mask without a gap;
+    ``rest``: the tag says non-zero for all elements after this beat; ``final``: the packet ends with this whole line;
+    ``bare``: the packet ended where a tag was due, ``torn`` if inside the tag.
     """
     grain = min(sizes)
     units = beat_bytes // grain
@@ -48,7 +48,7 @@ def slot_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
 
 
 class Expander(wiring.Component):
-    """Makes a raw beat of a slot. Combinational.
+    """Makes a raw beat from a slot. Combinational.
 
     ::
 
@@ -57,7 +57,7 @@ class Expander(wiring.Component):
         window ---------------> Scatter --> zeros by mask --> data
         count, left, mask, rest ----------> end of packet --> keep, last, ends, code
 
-    A packet may end in a line only where the rest of the tag is all ones: the elements that are missing.
+    A packet may end in mid-line only where the rest of the tag is all ones, which stands for missing elements.
 
     Parameters
     ----------
@@ -69,17 +69,17 @@ class Expander(wiring.Component):
     Members
     -------
     slot : In(slot_layout(beat_bytes, sizes))
-        What to make the beat of.
+        The slot.
     data : Out(8 * beat_bytes)
         The raw beat.
     keep : Out(beat_bytes // grain)
-        Units of it that belong to the packet.
+        Units of the beat that belong to the packet.
     last : Out(1)
         The packet ends with this beat.
     ends : Out(1)
-        It does so before its line is whole: what follows is none of it.
+        The packet ends with this beat before its line is whole; data read after it is to be dropped.
     code : Out(ErrorCode)
-        Fate of the packet, if ``last``.
+        Result of the packet, valid with ``last``.
     """
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...]):
@@ -122,7 +122,7 @@ class Expander(wiring.Component):
             cut.eq(slot.bounded & (slot.count > slot.left)),
             spent.eq(slot.bounded & (slot.count == slot.left)),
             missing.eq(slot.count - slot.left),
-            # An element that is not there as a whole is not there.
+            # An element of which some bytes are missing is dropped.
             kept.eq(select(slot.element, {
                 size: Cat(~absent[(unit * grain // size + 1) * size // grain - 1] for unit in range(units))
                 for size in self._sizes})),
@@ -131,9 +131,9 @@ class Expander(wiring.Component):
         ]
         partial = Signal()
         m.d.comb += [
-            # What is missing must be claimed by the mask: the units at its end, at least as many.
+            # A partial line: the missing units must be ones of the tag, at the end of the mask and after it.
             partial.eq(slot.rest & (slot.left + slot.ones >= slot.count) & (kept[0] | ~slot.opens)),
-            # cut, or spent with nothing but missing elements behind: one comparison, as much hangs on it.
+            # `cut`, or `spent` with only missing elements after it, in one comparison because the path is critical.
             self.ends.eq(slot.bare | (slot.bounded & (slot.count + (slot.rest & ~slot.closes) > slot.left))),
             self.last.eq(self.ends | slot.final),
             self.keep.eq(((kept & partial.replicate(units)) | (~cut).replicate(units))

@@ -1,4 +1,4 @@
-"""Joins tags and gathered bytes into full rows, and queues the rows for the output."""
+"""Packs tags and gathered bytes into full rows, and queues the rows for the output."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Packer", "RowQueue", "end_layout", "piece_layout", "row_layout"]
 
 
 def end_layout(beat_bytes: int, grain: int) -> data.StructLayout:
-    """How a packet ends.
+    """The end of a packet.
 
-    ``last``: it does, with this row; ``units``: units of the row in use, 0 for all of them; ``none``: no unit is;
-    ``ragged``: bytes were left over that make no element.
+    ``last``: the packet ends with this row; ``units``: units of the row in use, 0 for all of them; ``none``: no unit
+    is in use; ``ragged``: bytes that are no whole element were dropped.
     """
     return data.StructLayout({"last": 1, "units": exact_log2(beat_bytes // grain), "none": 1, "ragged": 1})
 
@@ -30,12 +30,12 @@ def row_layout(beat_bytes: int, grain: int) -> data.StructLayout:
 
 
 def piece_layout(beat_bytes: int, grain: int) -> data.StructLayout:
-    """What one raw beat adds to the packed stream.
+    """A piece: what one raw beat adds to the packed stream.
 
-    ``lanes``: its non-zero bytes, on the lanes they leave by; ``below``: units that older bytes of the open row
-    occupy, all of them at the start of a packet; ``tag``, ``on_tag``: the tag of the line that begins here, turned to
-    its lanes, and the units it takes (none on other beats); ``rows``: how many rows fill up before the last byte of
-    the piece finds its place; ``end``: whether the packet ends with this piece, and the state of its last row.
+    ``lanes``: its non-zero bytes, on their output lanes; ``below``: units of the open row that older bytes occupy, all
+    of them at the start of a packet; ``tag``, ``on_tag``: the tag of the line that begins here, rotated to its lanes,
+    and the units it takes (none on other beats); ``rows``: how many rows are completed before the last byte of the
+    piece is placed; ``end``: whether the packet ends with this piece, and the state of its last row.
     """
     units = beat_bytes // grain
     return data.StructLayout({
@@ -49,7 +49,7 @@ def piece_layout(beat_bytes: int, grain: int) -> data.StructLayout:
 
 
 class RowQueue(wiring.Component):
-    """A queue of three rows that takes up to two in a cycle and ends in an output register.
+    """A queue of three rows that takes up to two per cycle; its first place is the output register.
 
     ::
 
@@ -112,7 +112,7 @@ class RowQueue(wiring.Component):
         ]
         m.d.sync += [self.level.eq(self.level_next), self.o.valid.eq(self.level_next != 0)]
 
-        # Places that hold nothing load whatever comes: an enable that looks at the level alone needs no multiplexer.
+        # An empty place loads in every cycle, so that its enable depends on the level alone.
         with m.If(pop | ~self.o.valid):
             every = ~front.end.last | ((front.end.units == 0) & ~front.end.none)
             m.d.sync += [
@@ -130,7 +130,7 @@ class RowQueue(wiring.Component):
 
 
 class Packer(wiring.Component):
-    """Places pieces one behind the other and cuts the result into rows.
+    """Places pieces one after the other and divides the result into rows.
 
     ::
 
@@ -140,9 +140,9 @@ class Packer(wiring.Component):
                          |      | older bytes
                          +----> row_a, row_b --> RowQueue --> o
 
-    A full row leaves when a byte behind it arrives. The last row of a packet, full or not, leaves with the packet's
-    last piece if the queue has room; else it waits in the open row and leaves in front of the next packet's first
-    piece, or by itself when there is none to place. Either way it costs no cycle of its own.
+    A full row leaves when the next byte arrives. The last row of a packet, full or not, leaves with the packet's last
+    piece if the queue has room. Otherwise it stays in the open row and leaves with the next packet's first piece, or
+    alone in a cycle without a piece. In either case it costs no extra cycle.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Packer(wiring.Component):
     i : In(stream.Signature(piece_layout(beat_bytes, grain)))
         Pieces; ``below`` must be all ones while ``valid`` is low.
     room_next : Out(range(4))
-        Rows there will be room for in the next cycle: a piece with as many is sure to be taken then.
+        Rows that the queue has room for in the next cycle: a piece with no more ``rows`` is certain to be taken then.
     o : Out(beat_stream(beat_bytes))
         Packed beats.
     error : Out(ErrorCode)

@@ -1,4 +1,4 @@
-"""The decompressor's input rows: a ring that packed beats go into, read by a window that begins anywhere."""
+"""The decompressor's input: a ring of packed beats, and a window that reads it from any byte on."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hdl.common.bits import length, thermometer
 __all__ = ["ROWS", "RowBuffer", "RowFacts", "advanced", "pick", "row_facts"]
 
 ROWS = 5
-"""Rows of the ring: the window and the tag behind it may touch three, one is being left and one written."""
+"""Rows of the ring: the window and the next tag may touch three, one is being freed and one is being written."""
 
 
 def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
-    """What is known of a row besides its bytes.
+    """Facts of a row.
 
-    ``last``: the packet ends with it; ``units``: units in use, all of them unless it is the last; ``ragged``: bytes
-    follow those that make no unit; ``element``: element size of the packet.
+    ``last``: the packet ends with this row; ``units``: units in use, all of them except in a last row; ``ragged``:
+    bytes follow that are no whole unit; ``element``: element size of the packet.
     """
     return data.StructLayout({
         "last": 1,
@@ -34,7 +34,7 @@ def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
 
 
 def advanced(one_hot: Value, steps: int = 1) -> Value:
-    """The place ``steps`` further round a ring."""
+    """A one-hot place in a ring, moved on by ``steps``."""
     return one_hot.rotate_left(steps)
 
 
@@ -47,10 +47,10 @@ def pick(one_hot: Value, choices: Sequence[Value]) -> Value:
 
 
 class RowFacts:
-    """Facts of a row, as signals of ``m``; ``last`` counts for rows that are there.
+    """Facts of a row, as signals of ``m``; ``last`` is low for rows that hold no beat.
 
-    Made by :meth:`at`, for the row a one-hot signal points at, and :meth:`either`, which chooses between two when the
-    choice comes late.
+    Made by :meth:`at`, for the row that a one-hot signal points at, and by :meth:`either`, which chooses between two
+    when the choice settles late in the cycle.
     """
 
     def __init__(self, name: str, facts: data.View):
@@ -83,16 +83,16 @@ class RowFacts:
 
 
 class RowBuffer(wiring.Component):
-    """Takes packed beats into a ring of rows and shows one row's length of bytes from any place on.
+    """Takes packed beats into a ring of rows and outputs one row's length of bytes from any place on.
 
     ::
 
-        i --> [row 0] [row 1] [row 2] [row 3] --> rows, facts, valid
-                 |       |       |       |
-                 +-------+---+---+-------+------> window
+        i --> [row 0] [row 1] [row 2] [row 3] [row 4] --> rows, facts, valid
+                 |       |       |       |       |
+                 +-------+-------+-------+-------+------> window
 
-    Nothing is shifted: every byte comes out on the lane it came in by, and those lanes that lie before the beginning
-    of the window show the row after. That is the order the routing network undoes.
+    Bytes are not shifted: every byte leaves on the lane it arrived on, and the lanes before the beginning of the
+    window show the next row. The routing network undoes this rotation.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class RowBuffer(wiring.Component):
     i : In(coded_beat_stream(beat_bytes))
         Packed beats; ``ready`` comes from a register.
     leave, leave_late : In(ROWS)
-        Rows that are free again from the next cycle on; those that come late in their cycle let ``i.ready`` rise one
-        cycle after the others.
+        Rows that are free from the next cycle on. ``leave_late`` may settle late in the cycle: ``i.ready`` rises one
+        cycle later than with ``leave``.
     row : In(ROWS), lane : In(range(units))
         Where the window begins: row, one-hot, and unit.
     window : Out(8 * beat_bytes)

@@ -1,4 +1,4 @@
-"""Reads the next tag from the ring of rows, wherever it lies."""
+"""Reads the next tag from any place in the ring of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["TagReader"]
 
 
 class TagReader(wiring.Component):
-    """Shows the tag behind a line's data, or the one that begins the next packet.
+    """Outputs the tag after a line's data, or the first tag of the next packet.
 
     ::
 
@@ -24,8 +24,8 @@ class TagReader(wiring.Component):
           |          row, lane (registers, set by `move`)                        | at_start
           +----> first bytes of row `start` --> [register] ----------------------+
 
-    Where to read is known a cycle before it is read, and is kept decoded. Whether a packet ends there is known late:
-    the tag at the start of the next packet, which needs no turning, is therefore read ahead.
+    The place to read is known a cycle ahead and is registered in decoded form. Whether the packet ends there settles
+    late in the cycle, so the first tag of the next packet, which needs no rotation, is read ahead into a register.
 
     Parameters
     ----------
@@ -34,37 +34,37 @@ class TagReader(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     early : bool
-        Whether to know every byte's place a cycle ahead.
+        Whether to register the decoded place of every byte, for a higher clock.
 
     Members
     -------
     rows, valid, facts : In
         From :class:`~hdl.codec.lines.row_buffer.RowBuffer`.
     move : In(1), move_row : In(ROWS), move_lane : In(range(units)), move_crossed : In(1)
-        Read from there from the next cycle on; whether the data before it began in the row before.
+        Read from this row and lane from the next cycle on. ``move_crossed``: the data of the last beat before it began
+        in the previous row.
     row : Out(ROWS), lane : Out(range(units))
-        Where the reader stands.
+        The place that is being read.
     closing, past : Out(1)
-        A packet ends exactly there; or it ended before. Of use while the data before that place is being read.
+        The packet ends exactly at this place; or it ended before it. Valid while the data before it is being read.
     start : In(ROWS)
-        Row in which the next packet begins, none while that is not known.
+        Row in which the next packet begins, all zeros while that is not known.
     anew : In(1)
-        Another packet is the next one: forget what was read ahead.
+        The next packet has become the current one: discard what was read ahead.
     at_start : In(1)
-        Show the first tag of the next packet instead.
+        Output the first tag of the next packet instead.
     whole : Out(1)
-        The tag is there.
+        All bytes of the tag are there.
     torn : Out(1)
-        The packet ends inside it or, if ``clean``, in front of it. Not for ``at_start``.
+        The packet ends inside the tag or, if ``clean``, exactly before it. Not valid with ``at_start``.
     clean : Out(1)
-        Nothing is left of the packet.
+        The packet has no bytes left.
     tag : Out(8 * tag_bytes(grain))
         The tag, with ones in the bits its element size does not use.
     element : Out(element_layout(sizes))
         Element size of its packet.
     end_row : Out(ROWS), end_lane : Out(range(units)), wraps : Out(1), passes_end : Out(1)
-        The place behind the tag, whether it lies in the row after the one the tag begins in, and whether that means
-        that the packet's last row is used up.
+        The place after the tag; whether it is in the next row; and whether the packet's last row is used up by that.
     """
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], early: bool):
@@ -109,9 +109,9 @@ class TagReader(wiring.Component):
         inside = exact_log2(length)
         lane_bits = len(self.lane)
 
-        # The ring as segments as long as the longest tag: `begin` is the one the tag begins in, `before` the bytes of
-        # a segment that lie before its beginning, so that the tag's are in the next. Each byte's `source` is known a
-        # cycle ahead where the clock is to be high, which takes that many more registers.
+        # The ring is divided into segments as long as the longest tag. `begin` is the segment in which the tag
+        # begins, one-hot. `before` marks the units of a segment before that place: the tag's units of these lanes are
+        # in the next segment. With `early`, the segment of every unit (`sources`) is registered.
         begin = Signal(ROWS * parts, init=1)
         before = Signal(length)
         row = Signal(ROWS, init=1)
@@ -150,7 +150,7 @@ class TagReader(wiring.Component):
             return select(element, {
                 size: Const((1 << bits) - (1 << bits * grain // size), bits) for size in sizes})
 
-        # Behind the line.
+        # The tag after the line.
         here = RowFacts.at(m, "here", self.row, self.valid, self.facts)
         there = RowFacts.at(m, "there", advanced(self.row), self.valid, self.facts)
         previous = RowFacts.at(m, "previous", advanced(self.row, ROWS - 1), self.valid, self.facts)
@@ -160,17 +160,17 @@ class TagReader(wiring.Component):
         fits = Signal()
         over = Signal()
         rest_fits = Signal()
-        # The place is compared with every row and the right one picked then: both take time.
+        # Every row is compared and the result picked afterwards, because comparing and picking in series is slow.
         m.d.comb += [
             *(ends[k].eq(self.lane + units_of(self.facts[k].element)) for k in range(ROWS)),
             end.eq(pick(row, ends)),
             fits.eq((row & Cat(ends[k] <= self.facts[k].units for k in range(ROWS))).any()),
             over.eq((row & Cat(~self.facts[k].last & (ends[k] > units) for k in range(ROWS))).any() & there.valid),
-            # The tag is of one packet, so the rows have its element size both.
+            # Both rows belong to one packet, so both have its element size.
             rest_fits.eq((advanced(row) & Cat(ends[k][:-1] <= self.facts[k].units for k in range(ROWS))).any()),
             self.torn.eq(here.valid & ~fits & (here.last | (over & ~rest_fits))),
             self.clean.eq(here.last & (self.lane == here.units) & ~here.ragged),
-            # A last row that is full has its end at the start of the row after.
+            # A packet whose last row is full ends at the start of the next row.
             self.closing.eq((crossed & previous.last & previous.units[-1] & (self.lane == 0))
                             | (~self.past & (row & self.valid & ends_here).any())),
             ends_here.eq(Cat(self.facts[k].last & ~self.facts[k].ragged & (self.facts[k].units == self.lane)

@@ -1,1 +1,1 @@
-"""Narrowing: float32 values rounded to 16 bits before they are coded, and restored."""
+"""Narrowing: float32 values are rounded to bfloat16 or float16 before coding, and widened again after decoding."""

@@ -15,7 +15,7 @@ _VALUE_BYTES = 4
 
 
 class FloatNarrower(wiring.Component):
-    """Narrows packets of float32 values: to nearest, ties to even.
+    """Rounds packets of float32 values to 16 bits: to nearest, ties to even.
 
     ::
 
@@ -31,11 +31,11 @@ class FloatNarrower(wiring.Component):
     Members
     -------
     narrow : In(Narrowing)
-        What to round to, not ``NONE``; held while there are packets.
+        The format to round to, not ``NONE``; must not change while there are packets.
     i : In(beat_stream(beat_bytes))
         Packets of whole values.
     o : Out(beat_stream(beat_bytes))
-        The same packets with half the bytes; ``keep`` is right on every beat.
+        The same packets with half the bytes; ``keep`` is valid on every beat.
 
     Source: IEEE 754-2019, 4.3.1 (roundTiesToEven).
     """
@@ -55,7 +55,7 @@ class FloatNarrower(wiring.Component):
         half = self.narrow == Narrowing.FLOAT16
         placed = Signal(data.ArrayLayout(placed_layout(), values), reset_less=True)
         shifted = Signal(data.ArrayLayout(shifted_layout(), values), reset_less=True)
-        # Of the beats in the two registers: whether there is one, how many values count, whether it ends a packet.
+        # For the beats in the two registers: valid, last of a packet, and which values it has.
         there = Signal(2)
         ends = [Signal(name=f"ends_{k}", reset_less=True) for k in range(2)]
         keeps = [Signal(values, name=f"keeps_{k}", reset_less=True) for k in range(2)]

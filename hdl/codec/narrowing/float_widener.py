@@ -1,4 +1,4 @@
-"""Restores float32 values from 16 bits, so that one beat becomes two."""
+"""Widens 16-bit values to float32, so that one beat becomes two."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["FloatWidener"]
 
 
 class FloatWidener(wiring.Component):
-    """Widens packets of 16-bit values: exact, in the order of the values.
+    """Widens packets of 16-bit values to float32, exactly and in order.
 
     ::
 
         i --> [held] --> lower half, then upper --> widen --> [register] --> o
 
-    Latency: 2 cycles. Throughput: one wide beat per cycle. An upper half of which nothing is kept makes no beat.
+    Latency: 2 cycles. Throughput: one wide beat per cycle. An upper half without values makes no beat.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class FloatWidener(wiring.Component):
     Members
     -------
     narrow : In(Narrowing)
-        What the values were rounded to, not ``NONE``; held while there are packets.
+        The format of the values, not ``NONE``; must not change while there are packets.
     i : In(beat_stream(beat_bytes))
         Packets of whole values.
     o : Out(stream.Signature(8 * beat_bytes))
         The beats of the wide values.
     idle : Out(1)
-        Nothing is held.
+        No beat is held.
     """
 
     i: stream.Interface
@@ -51,7 +51,7 @@ class FloatWidener(wiring.Component):
         n = self._beat_bytes
         half = self.narrow == Narrowing.FLOAT16
         held = Signal(8 * n, reset_less=True)
-        short = Signal(reset_less=True)     # what is held has no upper half
+        short = Signal(reset_less=True)     # the held beat has no upper half
         there, upper, valid = Signal(), Signal(), Signal()
         wide = Signal(8 * n, reset_less=True)
         moves, final = Signal(), Signal()

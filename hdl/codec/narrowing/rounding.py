@@ -1,4 +1,5 @@
-"""Narrowing: float32 rounded to 16 bits and back, value by value. What the field ``narrow`` of a descriptor chooses."""
+"""Rounds a float32 value to 16 bits in three steps, and widens it again. The field ``narrow`` of a descriptor chooses
+the format."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ NARROWED_BYTES = 2
 
 _FIRST = 113        # exponent field of float32 of the smallest normal float16
 _LAST = 142         # of the largest finite one
-_FAR = 12           # places that leave nothing of a fraction, whatever it is
+_FAR = 12           # a shift by so many places rounds any fraction to zero
 
 
 class Narrowing(enum.Enum, shape=2):
     """What float32 values are rounded to."""
 
     NONE = 0
-    """Nothing: they stay as they are."""
+    """Values are not rounded."""
     BFLOAT16 = 1
     """The upper half of a float32."""
     FLOAT16 = 2
@@ -27,13 +28,13 @@ class Narrowing(enum.Enum, shape=2):
 
 
 def placed_layout() -> data.StructLayout:
-    """A float32 whose place among the float16 is known: ``exponent`` and ``shift`` are the float16's exponent, and how
-    far a subnormal's fraction goes down; ``over`` says that it is larger than any."""
+    """A float32 with its float16 exponent, the ``shift`` of its fraction if it is a subnormal float16, and ``over``:
+    it is larger than every finite float16."""
     return data.StructLayout({"value": 32, "exponent": 5, "shift": 4, "over": 1})
 
 
 def place(value: Value) -> data.View:
-    """First step of rounding: where a float32 stands among the float16."""
+    """First step of rounding: the float16 exponent of a float32, and the shift of a subnormal."""
     exponent = value[23:31]
     below = Const(_FIRST) - exponent
     subnormal = exponent < _FIRST
@@ -43,23 +44,23 @@ def place(value: Value) -> data.View:
 
 
 def shifted_layout() -> data.StructLayout:
-    """A value that is rounded but for one step: ``code`` without its sign, and whether the next one is nearer."""
+    """A value before its last rounding step: truncated ``code`` without sign, ``sign``, and ``up``: add one."""
     return data.StructLayout({"code": 15, "sign": 1, "up": 1})
 
 
 def shift(m: Module, name: str, placed: data.View, half: ValueLike) -> data.View:
-    """Second step: what is kept of the fraction, and whether what is lost is more than half of its last place.
+    """Second step: truncates the fraction and decides whether to round up, to nearest and ties to even.
 
     Parameters
     ----------
     half
-        float16 is wanted, not bfloat16.
+        The target is float16, else bfloat16.
     """
     value = placed.value
     fraction = value[:23]
     code = Signal(15, name=f"{name}_code")
     nearer = Signal(name=f"{name}_up")
-    # The last place that is kept is bit 13; places below it count as one when they are lost twice.
+    # The last bit that is kept is bit 13; the bits below it that a shift drops stay visible in bit 0 (sticky bit).
     moved = Signal(26, name=f"{name}_moved")
     m.d.comb += moved.eq(_sticky_shift(Cat(fraction, value[23:31].any(), Const(0, 2)), placed.shift))
     with m.If(half):
@@ -77,12 +78,12 @@ def shift(m: Module, name: str, placed: data.View, half: ValueLike) -> data.View
 
 
 def up(shifted: data.View) -> Value:
-    """Third step: the 16 bits. A carry out of the fraction raises the exponent, up to that of infinity."""
+    """Third step: the 16-bit value. A carry out of the fraction increments the exponent, up to that of infinity."""
     return Cat((shifted.code + shifted.up)[:15], shifted.sign)
 
 
 def _sticky_shift(value: Value, places: Value) -> Value:
-    """``value >> places``, where the lowest bit is also set by all bits that were lost."""
+    """``value >> places``; the lowest bit is also set if any bit that was dropped was set (sticky bit)."""
     for bit in range(len(places)):
         step = 1 << bit
         lost = value[:step + 1].any()
@@ -91,7 +92,7 @@ def _sticky_shift(value: Value, places: Value) -> Value:
 
 
 def widen(code: Value, half: ValueLike) -> Value:
-    """The float32 of 16 bits: exact; NaNs keep their fraction."""
+    """The float32 with the value of a 16-bit code: exact; NaNs keep their fraction."""
     fraction, exponent = code[:10], code[10:15]
     lead = _leading_zeros(fraction)
     subnormal = Cat(Const(0, 13), (fraction << (lead + 1))[:10], (Const(_FIRST - 1, 8) - lead)[:8])
@@ -101,7 +102,7 @@ def widen(code: Value, half: ValueLike) -> Value:
 
 
 def _leading_zeros(value: Value) -> Value:
-    """Zeros above the highest bit that is set; no meaning without one."""
+    """Zeros above the highest set bit; undefined for zero."""
     count: Value = Const(0, 4)
     for bit in range(len(value)):
         count = Mux(value[bit], Const(len(value) - 1 - bit, 4), count)
