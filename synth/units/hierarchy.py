@@ -13,7 +13,8 @@ __all__ = ["Design", "Macro"]
 _MODULE = re.compile(r"^module (\\?)(\S+?) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _INSTANCE = re.compile(r"^  \\?(\S+) +\\?\S+ +\($", re.MULTILINE)
 _MEMORY = re.compile(r"^ *reg \[(\d+):0\] \S+ ?\[(\d+):0\];$", re.MULTILINE)
-_PORT = re.compile(r"^ *(input|output|inout) (?:\[(\d+):0\] )?\\?(\S+?) ?;\n", re.MULTILINE)
+# Two spaces: inputs of functions are indented by more.
+_PORT = re.compile(r"^  (input|output|inout) (?:\[(\d+):0\] )?\\?(\S+?) ?;\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, order=True)

@@ -74,6 +74,13 @@ def test_what_is_cut_out_may_be_left_out(design: Design) -> None:
     assert "module \\top.lane0 (" not in part and "inner" not in part
 
 
+def test_inputs_of_a_function_are_no_ports() -> None:
+    function = "  function [0:0] chosen;\n    input [0:0] a;\n    chosen = a;\n  endfunction\n"
+    design = Design(_VERILOG.replace("  reg [7:0] few [3:0];\n", f"  reg [7:0] few [3:0];\n{function}"), "top")
+    assert [port["name"] for port in design.ports("top.lane0")] == ["clk", "data"]
+    assert "input [0:0] a" not in design.part("top", ["top.lane0"])
+
+
 def test_ports_of_a_module(design: Design) -> None:
     assert design.ports("top.lane0") == [{"name": "clk", "direction": "input", "width": 1},
                                          {"name": "data", "direction": "output", "width": 8}]
