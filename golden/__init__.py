@@ -1,1 +1,1 @@
-"""The formats in NumPy, bit for bit: line stream, block stream, CRC-32C. Written from the format, not from the RTL."""
+"""The model: plain reference, fast codec, and the engine as a function; written from the format, not the RTL."""

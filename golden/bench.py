@@ -53,9 +53,9 @@ class Speed:
     raw_bytes, packed_bytes
         Sizes; None where the codec is not installed, as are the speeds.
     compress, decompress
-        GB (1e9 bytes) of raw data a second, the best of several runs. The CRC is not part of them.
+        GB (1e9 bytes) of raw data a second, the best of several runs. They do not include the CRC.
     note
-        ``not installed``, or nothing.
+        ``not installed``, or empty.
     """
 
     codec: str
@@ -83,20 +83,20 @@ class Bench:
 
 
 def sample(density: float, element_bytes: int, raw_bytes: int, seed: int = 0) -> Bytes:
-    """Data like activations after a ReLU: float32, float16 or 8-bit integers, zeros strewn at random."""
+    """Data like activations after a ReLU: float32, float16 or 8-bit integers, with zeros at random places."""
     rng = np.random.default_rng(seed)
     count = raw_bytes // element_bytes
     values = np.abs(rng.standard_normal(count, np.float32)) + np.float32(0.01)
     values[rng.random(count, np.float32) >= density] = 0
     if element_bytes == 1:
-        # Rounded away from zero, so that the density stays.
+        # Rounded away from zero, so that the density does not change.
         return np.ceil(np.minimum(values * 32, 127)).astype(np.uint8)
     return values.astype(f"<f{element_bytes}").view(np.uint8)
 
 
 def measure(densities: Sequence[float] = DENSITIES, element_bytes: Sequence[int] = (4, 2, 1),
             raw_bytes: int = RAW_BYTES, progress: Progress | None = None) -> list[Speed]:
-    """Speeds of every codec on the same data; every codec must give back the same bytes.
+    """Speeds of every codec on the same data; every codec must restore the same bytes.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def measure(densities: Sequence[float] = DENSITIES, element_bytes: Sequence[int]
     raw_bytes
         Of the data, a multiple of 4.
     progress
-        Called with what comes next, its number, and how many there are.
+        Called with the next measurement, its number, and the number of measurements.
 
     Raises
     ------
     RuntimeError
-        If a codec gives back other bytes.
+        If a codec restores other bytes.
     """
     rows: list[Speed] = []
     names = list(_codecs(4))
@@ -153,7 +153,7 @@ _Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
 def _codecs(element_bytes: int) -> dict[str, _Codec | None]:
-    """What packs and what unpacks, by name; None where it is not installed."""
+    """The functions that pack and unpack, by name; None where they are not installed."""
     found: dict[str, _Codec | None] = {}
     for name in KERNELS:
         there = name != "numba" or numba_installed()
@@ -250,7 +250,7 @@ def _density(text: str) -> float:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    """A line on standard error that is written over, when that is a terminal."""
+    """A progress line on standard error, overwritten each time; None if that is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,6 +1,6 @@
-"""Results as JSON, and back: what every package does with the frozen dataclasses that its measurements give.
+"""Converts results, which are frozen dataclasses, to JSON and back; used by every package.
 
-It lies in the lowest package and imports nothing of the project, so that all may import it; ``hdl`` measures nothing.
+It is in a package at the bottom and imports nothing of the project, so that all packages above may import it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _HOW = "json"
 _Result = TypeVar("_Result")
 
 INLINED = MappingProxyType({_HOW: "inlined"})
-"""Metadata of a field that is a result itself, whose content JSON has in place of the field."""
+"""Metadata of a field that is itself a result: JSON has the fields of that result in place of this field."""
 
 HIDDEN = MappingProxyType({_HOW: "hidden"})
-"""Metadata of a field that JSON does not have."""
+"""Metadata of a field that is left out of JSON."""
 
 
 class derived(property):  # noqa: N801 - a decorator, as property is
-    """A property that JSON has as well: after the fields, in the order in which the class defines them."""
+    """A property that is written to JSON too: after the fields, in the order of definition."""
 
 
 def to_json(value: Any) -> Any:
-    """Plain values of a result, ready for :func:`json.dumps`.
+    """Convert a result to plain values for :func:`json.dumps`.
 
     Dataclasses become objects: their fields, then their :class:`derived` properties. Mappings stay objects, sequences
     become arrays, enumerations their values, paths text, and NumPy's numbers and arrays plain numbers and arrays.
@@ -40,7 +40,7 @@ def to_json(value: Any) -> Any:
     Raises
     ------
     TypeError
-        If there is anything else in it.
+        If the result has a value of any other type.
     """
     if isinstance(value, Enum):
         return to_json(value.value)

@@ -1,7 +1,7 @@
 """The block stream: blocks of raw bytes, each a header of 4 bytes and a payload, coded or raw. See docs/formats.md.
 
-Decoding reports the first fault in the order of the stream: of each block the header (coding, sequence, length), then
-that its payload and padding are there, then the padding, then the lines; the CRC last.
+Decoding reports the first fault in the order of the stream. In each block it checks the header (coding, sequence,
+length), then that payload and padding are complete, then the padding, then the lines. The CRC is checked last.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ BLOCK_BYTES = 4096
 
 _SMALLEST = 512
 
-# Raw bytes that are expanded at once.
+# Raw bytes that are expanded in one step.
 _GROUP_BYTES = 1 << 22
 
 
 def check_block_bytes(block_bytes: Any) -> int:
-    """Raw bytes of a block, when they are allowed: 512 to 32768, whole lines; TypeError or ValueError otherwise."""
+    """The block size, if it is allowed: 512 to 32768, whole lines; TypeError or ValueError otherwise."""
     number = whole_number(block_bytes, "block_bytes")
     if not _SMALLEST <= number <= LARGEST_BLOCK or number % LINE_BYTES:
         raise ValueError(f"block_bytes must be {_SMALLEST} to {LARGEST_BLOCK} and a multiple of {LINE_BYTES}, "
@@ -62,7 +62,7 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
     block_bytes
         Raw bytes of a block: 512 to 32768, a multiple of 128.
     fallback
-        Leave a block raw that zero-value coding would not make shorter.
+        Leave a block raw if zero-value coding would not make it shorter.
     leave_raw
         Leave every block raw.
 
@@ -74,7 +74,7 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
     Raises
     ------
     TypeError, ValueError
-        If an argument is not allowed; the message says what is.
+        If an argument is not allowed; the message says which values are.
     """
     line = line_layout(check_element_bytes(element_bytes))
     size = check_block_bytes(block_bytes)
@@ -112,11 +112,11 @@ def decompress(stream: Any, block_bytes: int = BLOCK_BYTES, raw_bytes: int | Non
     block_bytes
         Raw bytes of a block, as when it was packed.
     raw_bytes
-        Raw length, where it is known: then a lost last block shows too.
+        Raw length, where it is known; a lost last block is then detected too.
     crc
         CRC-32C that the stream must have.
     element_bytes
-        Element size that every block must have that is not raw.
+        Element size that every block must have, except raw blocks.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def headers(stream: Any, block_bytes: int | None = None) -> Iterator[Block]:
     Raises
     ------
     StreamError
-        When the iteration comes to a header, a length or padding that is wrong.
+        When the iteration reaches a wrong header, length or padding.
     TypeError, ValueError
         If an argument is not allowed.
     """
@@ -178,7 +178,7 @@ def _hop(data: Bytes, frame: Frame) -> Iterator[Block]:
 
 
 def read_block(stream: Any, number: int, block_bytes: int = BLOCK_BYTES) -> Bytes:
-    """The raw bytes of one block; of the others, only the headers up to it are looked at.
+    """The raw bytes of one block; of the blocks before it, only the headers are read.
 
     Raises
     ------
@@ -205,12 +205,12 @@ def _frame(block_bytes: Any, raw_bytes: Any = None, element_bytes: Any = None) -
 
 
 def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes) -> None:
-    """Expand blocks that hold ``block_bytes`` each, to their place in ``out``."""
+    """Expand blocks of exactly ``block_bytes`` each to their places in ``out``."""
     size = frame.size
     offset, payload, coding = found.offset[span], found.payload[span], found.coding[span]
     rows = out[span.start * size:span.stop * size].reshape(-1, size)
     faults: list[int] = []
-    # Only the part of the stream that these blocks take is looked at.
+    # Only the part of the stream that holds these blocks is read.
     base = int(offset[0])
     part = data[base:int(offset[-1] + payload[-1]) + HEADER_BYTES + 3 & ~3]
     first = offset - base + HEADER_BYTES
@@ -230,7 +230,7 @@ def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes
         if target is not rows:
             rows[which] = target
     if faults:
-        # On its own, for what is wrong and where.
+        # Expanded alone, to find what is wrong and where.
         number = span.start + min(faults)
         rows[min(faults)] = _expand(data, found.block(number), frame, ends=False)
 
@@ -250,7 +250,7 @@ def _expand(data: Bytes, block: Block, frame: Frame, ends: bool = True) -> Bytes
 
 
 def _expand_last(payload: Bytes, element_bytes: int, most: int) -> Bytes:
-    """The raw bytes of a block that holds no more than ``most``, whole lines."""
+    """The raw bytes of a block of at most ``most`` raw bytes; ``most`` is a whole number of lines."""
     starts, _ = zvc.walk(payload, line_layout(element_bytes))
     lines = most // LINE_BYTES
     if starts.size > lines:

@@ -1,4 +1,4 @@
-"""What callers hand in, as the flat bytes and checked numbers that the formats work on."""
+"""Turns the arguments of callers into the flat bytes and checked numbers that the formats work on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 """Flat array of bytes."""
 
 ELEMENT_BYTES = (1, 2, 4)
-"""Element sizes that zero-value coding knows, in bytes."""
+"""Element sizes that zero-value coding supports, in bytes."""
 
 _ALIGNMENT = 8
 
@@ -27,7 +27,7 @@ def as_bytes(data: Any, name: str = "raw") -> Bytes:
     data
         Array of any shape and type without Python objects, or anything with the buffer protocol.
     name
-        What the caller calls it, for the message.
+        The caller's name for it, used in messages.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def as_bytes(data: Any, name: str = "raw") -> Bytes:
             raise TypeError(f"{name} must be an array or a buffer of bytes, not {type(data).__name__}") from None
         if view.format == "O":
             raise TypeError(f"{name} must be a buffer of bytes, not of Python objects")
-        # A strided buffer is gathered; an empty one may not be cast.
+        # A strided buffer is copied; an empty one must not be cast.
         content = view if view.c_contiguous else view.tobytes()
         found = np.frombuffer(content, np.uint8) if view.nbytes else np.zeros(0, np.uint8)
     return found.copy() if found.__array_interface__["data"][0] % _ALIGNMENT else found
@@ -74,7 +74,7 @@ def whole_number(value: Any, name: str) -> int:
 
 
 def check_element_bytes(element_bytes: Any) -> int:
-    """The element size, when zero-value coding knows it; TypeError or ValueError otherwise."""
+    """The element size, if zero-value coding supports it; TypeError or ValueError otherwise."""
     number = whole_number(element_bytes, "element_bytes")
     if number not in ELEMENT_BYTES:
         raise ValueError(f"element_bytes must be 1, 2 or 4, not {number}")
@@ -82,7 +82,7 @@ def check_element_bytes(element_bytes: Any) -> int:
 
 
 def check_raw_bytes(raw_bytes: Any, element_bytes: int, name: str = "raw_bytes") -> int:
-    """A raw length, when it is a multiple of the element size; TypeError or ValueError otherwise."""
+    """A raw length, if it is a multiple of the element size; TypeError or ValueError otherwise."""
     number = whole_number(raw_bytes, name)
     if number % element_bytes:
         raise ValueError(f"{name} must be a multiple of the {element_bytes} bytes of an element, not {number}")

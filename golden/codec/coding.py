@@ -1,4 +1,4 @@
-"""Which coding a block goes in: the one place that decides, and that knows what each value means."""
+"""The codings of a block: what each value means, and which one a block gets. Only this module decides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RAW = 0
 """The raw bytes as they are; any other value is the line stream of elements of that many bytes."""
 
 CODINGS = (RAW, *TAG_BYTES)
-"""What the coding field of a header may hold."""
+"""Values that the coding field of a header may have."""
 
 
 def choose(packed_bytes: NDArray[np.int64], raw_bytes: int, element_bytes: int, fallback: bool,
@@ -27,10 +27,10 @@ def choose(packed_bytes: NDArray[np.int64], raw_bytes: int, element_bytes: int, 
 
 
 def shortest(coding: int, raw_bytes: int) -> int:
-    """Payload bytes of a block at least."""
+    """Fewest payload bytes of a block."""
     return raw_bytes if coding == RAW else line_layout(coding).packed_bytes(raw_bytes) - raw_bytes
 
 
 def longest(coding: int, raw_bytes: int) -> int:
-    """Payload bytes of a block at most."""
+    """Most payload bytes of a block."""
     return raw_bytes if coding == RAW else line_layout(coding).packed_bytes(raw_bytes)

@@ -13,7 +13,7 @@ __all__ = ["crc32c"]
 
 _ALL_ONES = 0xFFFF_FFFF
 
-# It takes arrays as well as bytes, which its type hints do not say.
+# The library accepts arrays as well as bytes; its type hints omit that.
 _extend: Callable[[int, Any], int] = google_crc32c.extend
 
 

@@ -8,7 +8,7 @@ __all__ = ["Reason", "StreamError"]
 
 
 class Reason(enum.Enum):
-    """Why a stream is malformed. The first three are what a decompressor without known length can tell."""
+    """Why a stream is malformed. A decompressor that does not know the raw length can detect only the first three."""
 
     TRUNCATED_TAG = "truncated tag"
     """The stream, or the payload of a block, ends where a tag should be or inside one."""
@@ -17,11 +17,11 @@ class Reason(enum.Enum):
     TRAILING_BYTES = "trailing bytes"
     """Bytes are left over: a fraction of an element, or more than the raw length needs."""
     BAD_TAG = "bad tag"
-    """The tag of a partial last line, whose length is known, has a 0 for an element that is missing."""
+    """The tag of a partial last line of known length has a 0 for a missing element; these bits must be 1."""
     TRUNCATED_HEADER = "truncated header"
     """The stream ends where a block's header should be or inside one."""
     BAD_CODING = "bad coding"
-    """The coding of a block is unknown, or another than the one that was asked for."""
+    """The coding of a block is unknown, or is not the requested one."""
     WRONG_SEQUENCE = "wrong sequence"
     """The sequence is not the block number modulo 256: a block is lost, stale or out of order."""
     BAD_LENGTH = "bad length"
@@ -29,7 +29,7 @@ class Reason(enum.Enum):
     BAD_PADDING = "bad padding"
     """A byte of padding is not zero."""
     CRC_MISMATCH = "CRC mismatch"
-    """The CRC-32C over the stream is not the one that was given."""
+    """The CRC-32C of the stream differs from the given one."""
 
 
 class StreamError(ValueError):
@@ -40,10 +40,10 @@ class StreamError(ValueError):
     reason
         Why.
     offset
-        Byte of the stream where it goes wrong: where the tag of the line, the header or its field begins, the first
-        byte too many; for a CRC, the length of the stream.
+        Byte of the stream at which the fault begins: the first byte of the line's tag, of the header or of its field,
+        or the first surplus byte; for a CRC, the length of the stream.
     expected
-        What was expected there and what was found, in words.
+        In words, what was expected there and what was found.
     line
         Number of the line, counted from 0 in its stream or block; None where no line is at fault.
     block

@@ -1,4 +1,4 @@
-"""Headers of the block stream: writing them, and hopping from one to the next with every check that needs no lines."""
+"""Headers of the block stream: writes them, and goes from header to header with all checks that need no lines."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ HEADER_BYTES = 4
 """Bytes of a header; payloads are padded to a multiple of as many."""
 
 LARGEST_BLOCK = 32768
-"""Raw bytes of a block at most."""
+"""Most raw bytes of a block."""
 
-# Headers that are checked at once.
+# Headers that are checked in one step.
 _GROUP = 4096
 
 
 @dataclass(frozen=True)
 class Block:
-    """What the header of a block says, and where it is.
+    """The content and the place of a block's header.
 
     Parameters
     ----------
@@ -61,16 +61,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Frame:
-    """What a reader knows of a stream beforehand; None where it does not.
+    """What a reader knows about a stream in advance; None for what it does not know.
 
     Parameters
     ----------
     block_bytes
         Raw bytes of every block but the last.
     raw_bytes
-        Of the whole; only with ``block_bytes``.
+        Raw length of the whole stream; only with ``block_bytes``.
     element_bytes
-        That every block has which is not raw.
+        Element size of every block that is not raw.
     """
 
     block_bytes: int | None
@@ -79,7 +79,7 @@ class Frame:
 
     @property
     def size(self) -> int:
-        """Raw bytes of a block at most."""
+        """Most raw bytes of a block."""
         return LARGEST_BLOCK if self.block_bytes is None else self.block_bytes
 
     @property
@@ -91,11 +91,11 @@ class Frame:
 
     @property
     def codings(self) -> tuple[int, ...]:
-        """Values that the coding may have."""
+        """Allowed values of the coding."""
         return CODINGS if self.element_bytes is None else (RAW, self.element_bytes)
 
     def raw_range(self, number: int, ends: bool) -> tuple[int, int]:
-        """Raw bytes of a block at least and at most; ``ends`` says that the stream ends with it."""
+        """Fewest and most raw bytes of a block; ``ends`` says that it is the last block of the stream."""
         if self.block_bytes is None:
             return 1, self.size
         if self.raw_bytes is not None:
@@ -105,7 +105,7 @@ class Frame:
 
 
 def pack_headers(payload_bytes: NDArray[np.int64], codings: NDArray[np.int64], first: int) -> NDArray[np.uint32]:
-    """Headers of blocks that begin with number ``first``: one little-endian word each."""
+    """Headers of blocks numbered from ``first`` on: one little-endian word each."""
     sequence = (first + np.arange(payload_bytes.size)) & 0xFF
     return (payload_bytes | codings << 16 | sequence << 24).astype("<u4")
 
@@ -162,9 +162,9 @@ class Scan:
     offset, payload, coding
         Of each block: bytes before its header, payload bytes, coding.
     full
-        How many of them, from the first one on, hold just ``block_bytes``: all, or all but the last of the stream.
+        How many of them, from the first on, hold exactly ``block_bytes``: all, or all except the last of the stream.
     error
-        What is wrong with the block after them.
+        The fault of the block after them.
     """
 
     offset: NDArray[np.int64]
@@ -180,9 +180,9 @@ class Scan:
 
 
 def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
-    """Hop from header to header until the end of the stream or its first fault, or for ``limit`` blocks.
+    """Go from header to header until the end of the stream, its first fault, or ``limit`` blocks.
 
-    ``frame`` has its ``block_bytes``.
+    ``frame`` must have ``block_bytes``.
     """
     words = data[:data.size // 4 * 4].view("<u4")
     heads = words.view(np.uint8).data.cast("I") if words.size else memoryview(b"")
@@ -204,7 +204,7 @@ def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
         good = _first_fault(words, inner, number, frame)
         full += good
         if good < group.size:
-            # The last block, which may be shorter, or one with a fault to be named.
+            # The last block, which may be shorter, or a block with a fault, which is to be reported.
             try:
                 check_header(data, number + good, places[good] * 4, frame)
                 good += 1
@@ -220,8 +220,8 @@ def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
 
 
 def _first_fault(words: NDArray[np.uint32], places: NDArray[np.int64], first: int, frame: Frame) -> int:
-    """Which of the headers at these words is the first with a fault, of blocks that are not the last; their number if
-    none is."""
+    """Index of the first faulty header among these words, none of which belongs to the last block; their number if all
+    are correct."""
     fields = words[places].astype(np.int64)
     payload, coding = fields & 0xFFFF, fields >> 16 & 0xFF
     low, high = _limits(frame)
@@ -235,7 +235,7 @@ def _first_fault(words: NDArray[np.uint32], places: NDArray[np.int64], first: in
 
 @cache
 def _limits(frame: Frame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Fewest and most payload bytes of a full block, by its coding; none where the coding is not allowed."""
+    """Fewest and most payload bytes of a full block by coding; an empty range for codings that are not allowed."""
     low, high = np.ones(256, np.int64), np.zeros(256, np.int64)
     for coding in frame.codings:
         low[coding], high[coding] = shortest(coding, frame.size), longest(coding, frame.size)
@@ -243,7 +243,7 @@ def _limits(frame: Frame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _fault_behind(data: Bytes, number: int, offset: int, frame: Frame) -> StreamError | None:
-    """What is wrong behind the last block that was found, if anything is."""
+    """The fault after the last block that was found; None if there is none."""
     if number == frame.blocks:
         if offset >= data.size:
             return None

@@ -1,4 +1,4 @@
-"""Sizes of the line stream that everything else is computed from."""
+"""Sizes of the line stream; all other sizes follow from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LineLayout:
     element_bytes
         1, 2 or 4.
     elements
-        Of a raw line.
+        Elements of a line.
     tag_bytes, tag_units
         Of its tag.
     dtype
@@ -39,7 +39,7 @@ class LineLayout:
     dtype: np.dtype
 
     def packed_bytes(self, raw_bytes: int) -> int:
-        """The most that raw bytes can be packed to."""
+        """Most packed bytes that these raw bytes can become."""
         lines = -(-raw_bytes // LINE_BYTES)
         return raw_bytes + lines * self.tag_bytes
 

@@ -1,7 +1,7 @@
 """The ZVC line stream: a tag of one bit per element, then the elements that are not zero; 128 raw bytes a line.
 
-Zero means that all bits are zero: -0.0 is kept, and so is every NaN. The same bits come back, whatever they mean;
-bfloat16 is two bytes and float8 one. See docs/formats.md.
+Zero means that all bits are zero: -0.0 and every NaN are kept. The coding is lossless whatever the bits mean; a
+bfloat16 is an element of two bytes, a float8 of one. See docs/formats.md.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def compress(raw: Any, element_bytes: int) -> Bytes:
 
 
 def compress_into(data: Bytes, line: LineLayout, out: Bytes) -> int:
-    """The line stream of whole elements, written to the front of ``out``; the bytes written."""
+    """Write the line stream of whole elements to the start of ``out``; returns the number of bytes written."""
     full = data.size // LINE_BYTES * LINE_BYTES
     at = kernels(full).pack(data[:full], out, line.element_bytes, LINE_BYTES)
     rest = data[full:]
     if rest.size:
-        # The missing elements are ones in the tag, and cut off behind it.
+        # The missing elements are ones in the tag; their values are cut off.
         padded = np.ones(LINE_BYTES, np.uint8)
         padded[:rest.size] = rest
         packed = np.empty(line.packed_bytes(LINE_BYTES), np.uint8)
@@ -101,7 +101,7 @@ def decompress(packed: Any, element_bytes: int, raw_bytes: int | None = None) ->
     element_bytes
         1, 2 or 4, as when it was packed.
     raw_bytes
-        Raw length, where it is known: then every cut shows. Without it, it follows from the stream.
+        Raw length, where it is known; every truncation is then detected. Otherwise it follows from the stream.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _tag(data: Bytes, line: LineLayout, start: int) -> int:
 
 
 def _raw_bytes(data: Bytes, line: LineLayout, starts: NDArray[np.int64], end: int) -> int:
-    """Raw length that follows from a stream, whose lines but the last are known to be whole."""
+    """Raw length that follows from a stream of which all lines except the last are known to be whole."""
     last = len(starts) - 1
     whole = (last + 1) * LINE_BYTES
     left = data.size - end * line.element_bytes
@@ -175,10 +175,10 @@ def _place_of_one(tag: int, rank: int) -> int:
 
 
 def _check_known(data: Bytes, line: LineLayout, starts: NDArray[np.int64], end: int, raw_bytes: int) -> None:
-    """Raise when a stream does not hold just this many raw bytes."""
+    """Raise if a stream does not hold exactly this many raw bytes."""
     lines = -(-raw_bytes // LINE_BYTES)
     if len(starts) < lines:
-        # The stream is over before the last line begins; its last line is cut, or all that there are are whole.
+        # The stream ends before the last line begins: its own last line is cut, or all its lines are whole.
         left = data.size - end * line.element_bytes
         if left >= 0:
             raise _truncated_tag(line, data.size - left, left, len(starts))

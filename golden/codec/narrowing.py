@@ -23,7 +23,7 @@ _QUIET = {1: 0x7FC0, 2: 0x7E00}
 
 
 class Narrowing(IntEnum):
-    """What the field ``narrow`` of a descriptor may hold."""
+    """Values of the field ``narrow`` of a descriptor."""
 
     NONE = 0
     BFLOAT16 = 1
@@ -33,8 +33,8 @@ class Narrowing(IntEnum):
 def narrow(values: Any, form: Narrowing | int) -> NDArray[np.uint16]:
     """The bits of float32 values, rounded to nearest, ties to even.
 
-    The sign of zero stays. What is too large becomes infinity of its sign; what is too small for a subnormal becomes
-    zero of its sign. A NaN becomes the quiet NaN of its sign without payload: 0x7FC0 or 0x7E00.
+    Zero keeps its sign. A value that is too large becomes infinity, one too small for a subnormal becomes zero; both
+    keep the sign. A NaN becomes the quiet NaN of its sign without payload: 0x7FC0 or 0x7E00.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def narrow(values: Any, form: Narrowing | int) -> NDArray[np.uint16]:
     sign = (bits >> 16 & 0x8000).astype("<u2")
     nan = bits & 0x7FFF_FFFF > 0x7F80_0000
     if form is Narrowing.BFLOAT16:
-        # The carry out of the fraction raises the exponent by itself, up to that of infinity.
+        # A carry out of the fraction increments the exponent, up to that of infinity.
         rounded = (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype("<u2")
     else:
         with np.errstate(all="ignore"):
@@ -70,14 +70,14 @@ def narrow(values: Any, form: Narrowing | int) -> NDArray[np.uint16]:
 
 
 def widen(codes: Any, form: Narrowing | int) -> Bytes:
-    """The bytes of the float32 values that narrowed bits stand for: exact, NaNs with their sign and fraction.
+    """The bytes of the float32 values that narrowed values represent: exact; NaNs keep sign and fraction.
 
     Parameters
     ----------
     codes
         Array or bytes of 16-bit values, in C order.
     form
-        As they were narrowed.
+        The format that they were narrowed to.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _rounding(form: Narrowing | int) -> Narrowing:
 
 @cache
 def _float16_values() -> NDArray[np.uint32]:
-    """float32 bits of every float16; those of NaNs are put together here, as conversions may change them."""
+    """float32 bits of every float16. NaNs are assembled bit by bit, because a conversion may change them."""
     codes = np.arange(1 << 16, dtype="<u2")
     values = codes.view("<f2").astype("<f4").view("<u4")
     wide = codes.astype("<u4")

@@ -1,4 +1,4 @@
-"""The engine as a function: descriptors and memory images in, memory images and completions out."""
+"""The engine as a function: descriptors, memory images and faults in, memory images and correct completions out."""
 
 from golden.engine.engine import Engine, Silence
 from golden.engine.memory import BurstError, Fault, Memory

@@ -1,21 +1,21 @@
 """The engine as a function from descriptors and memory images to memory images and completions.
 
-A transfer that goes well has one right completion. So has one with a single fault. Where there are several, lanes and
-link work side by side, and which fault ends the transfer depends on how fast the memories are. Right is a completion
-for any fault that the engine can get to, whatever else is wrong:
+A transfer without a fault or with a single fault has one correct completion. With several faults, which of them ends
+the transfer depends on the speed of the memories, because lanes and link work in parallel. A completion is then correct
+for each fault that the engine can reach:
 
-- an error of memory: of each lane the first one in its blocks, and the first one on the link;
-- offload: the first block that the capacity does not hold;
-- prefetch: the first fault of the stream, in the order of the stream. The engine looks at all that came before a fault
-  until it names it, so no other one can be named. Of a block coding, sequence and length come first, then that it is
-  all there, then its padding, then its lines. What is behind the last block comes after them.
+- memory errors: the first one of each lane, in the order of its blocks, and the first one on the link;
+- offload: the first block for which the capacity is too small;
+- prefetch: the first fault of the stream, in the order of the stream. The engine checks everything before a fault
+  before it reports the fault, so it cannot report a later one. Within a block the order is: coding, sequence and
+  length, then that the block is complete, then its padding, then its lines. Bytes after the last block come last.
 
-The engine gets to a block's destination if nothing before it in the stream is wrong: nothing that cannot be read, or
-does not fit, or has a bad header. Of a block that is cut off or badly padded a part may have gone to its lane; the lane
-that names a block whose lines are wrong writes nothing behind it. The CRC is compared when all else went well.
+The engine can write a block if nothing before it in the stream is wrong: no read error, no lack of capacity, no bad
+header. Part of a truncated or badly padded block may have reached its lane. A lane that reports a block with wrong
+lines writes nothing after it. The CRC is compared only if there was no other fault.
 
-A port that falls silent does so at any moment of a transfer, so beside all these there is a completion for each silent
-port of its direction.
+A port can become silent at any moment of a transfer, so for each silent port of the direction there is one more correct
+completion.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Silence:
     Parameters
     ----------
     status
-        What becomes of a transfer in its direction: the kind of the port.
+        Status of a transfer in its direction; it names the kind of the port.
     lane
-        Of a lane's port.
+        Number of the lane, for a lane's port.
     """
 
     status: Status
@@ -78,9 +78,9 @@ class Engine:
     Parameters
     ----------
     parameters
-        What was built.
+        The configuration that was built.
     device, link
-        Device memory and the far side's.
+        Device memory and the memory behind the link.
     silent
         Ports that answer nothing for the time limit.
     """
@@ -91,10 +91,10 @@ class Engine:
     silent: frozenset[Silence] = frozenset()
 
     def run(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion:
-        """Do a transfer, and change the destination's image if it succeeds; the completion.
+        """Run a transfer and return its completion; the destination's image changes if the transfer succeeds.
 
-        On an error the destination is undefined within its capacity (offload) or raw length (prefetch); this model
-        leaves it as it was. Of several right completions it is the one for the first fault in the order of the stream.
+        After an error the destination is undefined within its capacity (offload) or raw length (prefetch); this model
+        does not change it. Of several correct completions it returns that of the first fault in stream order.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class Engine:
         Raises
         ------
         ValueError
-            If the transfer gets to addresses where there is neither memory nor a fault.
+            If the transfer reaches addresses that have neither memory nor a fault.
         """
         return self.outcomes(descriptor, channel)[0]
 
     def outcomes(self, descriptor: Descriptor, channel: Operation | None = None) -> list[Completion]:
-        """Do a transfer; all completions that are right for it, see above.
+        """Run a transfer and return all correct completions for it, see the head of this module.
 
         Parameters, errors: as :meth:`run`, which gives the first of them.
         """
@@ -120,24 +120,24 @@ class Engine:
         return [*act(descriptor, blank), *self._timeouts(descriptor, blank)]
 
     def _timeouts(self, asked: Descriptor, blank: Completion) -> list[Completion]:
-        """A completion for each silent port of a direction: an isolated one holds up transfers that do not use it."""
+        """A completion for each silent port of the direction; an isolated port blocks every transfer."""
         silent = sorted((each for each in self.silent if _PORTS[each.status] == asked.operation),
                         key=lambda each: (each.status, each.lane))
         return [replace(blank, status=each.status, lane=each.lane) for each in silent]
 
     def refusal(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion | None:
-        """The completion of a descriptor that is refused before anything is read or written; None when it is not."""
+        """The completion of a descriptor that is refused before anything is read or written; None if it is accepted."""
         status = self.parameters.refusal(descriptor, channel)
         return None if status is None else Completion(tag=descriptor.tag, status=status,
                                                       operation=descriptor.operation)
 
     def fetch(self, address: int) -> Descriptor | Completion:
-        """A ring's entry in the far side's memory: the descriptor, or the completion that says it cannot be read.
+        """Read a ring's entry from link memory: the descriptor, or the completion for an entry that cannot be read.
 
         Raises
         ------
         ValueError
-            If the address is no multiple of 64, or there is no memory.
+            If the address is not a multiple of 64, or has no memory.
         """
         if address % RECORD_BYTES:
             raise ValueError(f"the address of a ring's entry must be a multiple of {RECORD_BYTES}, not {address:#x}")
@@ -154,7 +154,7 @@ class Engine:
         size = built.block_bytes
         part = _coded_part(asked)
         unread = self._lane_errors(asked.source, asked.raw_bytes, write=False)
-        # What is before the first block that cannot be read may get to the link.
+        # Only blocks before the first one that cannot be read may reach the link.
         readable = min([asked.raw_bytes, *(each.block * size for each in unread)])
         raw = self.device.read(asked.source, readable) if readable else np.zeros(0, np.uint8)
         coded = narrow(raw, asked.narrow).view(np.uint8) if asked.narrow else raw
@@ -164,7 +164,7 @@ class Engine:
         ends = _ends(found)
         fitting = int(np.searchsorted(ends, min(asked.capacity, _LONGEST), side="right"))
         room = int(ends[fitting - 1]) if fitting else 0
-        # In the order of the stream: what gets to the link is before all that does not.
+        # In stream order: blocks that reach the link come before all that do not.
         faults = []
         if error := self.link.error(asked.destination, room, built.link_beat_bytes, write=True):
             faults.append(_of_memory(blank, Status.LINK_WRITE_ERROR, error))
@@ -189,7 +189,7 @@ class Engine:
         standing: tuple[int, int] | None = None
         if fault is not None:
             status, place = status_of(fault)
-            # Where the link failed, the stream has no end.
+            # After a link error the end of the stream is unknown.
             if not (error and status is Status.TRUNCATED):
                 faults.append((place, replace(blank, status=status, place=place)))
             if status is Status.BAD_PAYLOAD:
@@ -209,14 +209,14 @@ class Engine:
         return [replace(blank, crc=crc, bytes_written=raw.size, raw_blocks=_raw_blocks(found))]
 
     def _lane(self, address: int, block: int) -> int:
-        """The lane of a block of a transfer that begins at an address of device memory."""
+        """The lane of a block, for a transfer that begins at this address of device memory."""
         return (address // self.parameters.block_bytes + block) % self.parameters.lanes
 
     def _lane_errors(self, address: int, raw_bytes: int, *, write: bool) -> list[_LaneError]:
-        """Of each lane, the first error in its blocks."""
+        """The first error of each lane, in the order of its blocks."""
         built = self.parameters
         size = built.block_bytes
-        # Lanes take turns, so the first block of each that a fault hits is among as many blocks as there are lanes.
+        # Blocks are interleaved, so a fault's first block in each lane is among the fault's first blocks, one per lane.
         hit: set[int] = set()
         for fault in self.device.faults:
             if address < fault.end:
@@ -246,13 +246,13 @@ def _raw_blocks(found: Scan) -> int:
 
 
 def _coded_part(asked: Descriptor) -> int:
-    """How many raw bytes stand for one that is coded: the stream of a narrowed tensor is that of the 16-bit tensor,
-    with blocks as much shorter as it is."""
+    """Raw bytes for each byte that is coded: 2 where float32 is narrowed, because the 16-bit values are coded, in
+    blocks of half the size; otherwise 1."""
     return WIDE_BYTES // NARROWED_BYTES if asked.narrow else 1
 
 
 def _expand(stream: Bytes, asked: Descriptor, block_bytes: int) -> tuple[Bytes, StreamError | None]:
-    """The tensor, or the first thing that is wrong with its stream."""
+    """The tensor, and the first fault of its stream, if any."""
     part = _coded_part(asked)
     try:
         coded = blocks.decompress(stream, block_bytes // part, asked.raw_bytes // part,
@@ -263,7 +263,7 @@ def _expand(stream: Bytes, asked: Descriptor, block_bytes: int) -> tuple[Bytes, 
 
 
 def _handed_out(found: Scan) -> int:
-    """Blocks of which lanes get something: those before the first bad header, and one that is cut off or badly
-    padded."""
+    """Number of blocks of which a lane receives any bytes: those before the first bad header, and one that is truncated
+    or badly padded."""
     part = found.error is not None and found.error.reason in (Reason.TRUNCATED_DATA, Reason.BAD_PADDING)
     return found.offset.size + part

@@ -39,7 +39,7 @@ class BurstError:
     beat
         First address of its first beat that failed.
     response
-        The answer.
+        The AXI response.
     """
 
     address: int
@@ -48,7 +48,7 @@ class BurstError:
 
 
 class Memory:
-    """Regions of bytes; between them there is nothing.
+    """Regions of bytes; addresses between them have no memory.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Memory:
         self.add(base, image)
 
     def add(self, base: int, image: Bytes) -> None:
-        """Another region; its bytes are written in place.
+        """Add a region; its bytes are written in place.
 
         Raises
         ------
@@ -90,11 +90,11 @@ class Memory:
         self._images.insert(at, image)
 
     def read(self, address: int, size: int) -> Bytes:
-        """A copy of so many bytes; ValueError if no region has them all."""
+        """A copy of ``size`` bytes; ValueError if they do not lie in one region."""
         return self._view(address, size).copy()
 
     def write(self, address: int, data: Bytes) -> None:
-        """Write bytes; ValueError if no region has room for all."""
+        """Write bytes; ValueError if they do not lie in one region."""
         self._view(address, data.size)[:] = data
 
     def _view(self, address: int, size: int) -> Bytes:
@@ -107,10 +107,10 @@ class Memory:
         raise ValueError(f"{size} bytes at {address:#x} are not within a region: there are {regions}")
 
     def error(self, address: int, size: int, beat_bytes: int, *, write: bool) -> BurstError | None:
-        """The first error that an access gets; None if all goes well.
+        """The first error of an access; None if there is none.
 
-        An access goes in bursts to the next 4 KiB boundary, of 256 beats at most. A beat that touches a fault's
-        addresses fails, whichever of its bytes are wanted; of several faults in a beat the first in the list answers.
+        An access is split into bursts of at most 256 beats that do not cross 4 KiB. A beat fails if any of its bytes
+        lies in a fault, also a byte that is not used; of several faults in a beat the first in the list answers.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What an engine was built for, and which descriptors it refuses for that."""
+"""The parameters of an engine, and which descriptors it refuses because of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LENGTH_BITS = 40
 """Bits of every length in bytes."""
 
 RING_ENTRIES = tuple(1 << power for power in range(1, 17))
-"""Numbers of descriptors that a ring may hold."""
+"""Allowed sizes of a ring, in descriptors."""
 
 _UNDEFINED_FLAGS = 0xFFC0
 _BEAT_BYTES = (16, 32, 64)
@@ -24,7 +24,7 @@ _BEAT_BYTES = (16, 32, 64)
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What an engine was built for; the fields are those of its configuration.
+    """The parameters of an engine; the fields are those of its configuration.
 
     Parameters
     ----------
@@ -39,9 +39,10 @@ class Parameters:
     element_bytes
         Element sizes that were built.
     raw_fallback, crc
-        Whether blocks may go raw, and whether the CRC is computed; without, it is 0 in completions.
+        Whether blocks may stay raw, and whether the CRC is computed; if not, it is 0 in completions.
     narrowing
-        Whether float32 values can be rounded to 16 bits; blocks have 1024 bytes or more then, of which half is coded.
+        Whether float32 values can be rounded to 16 bits. Blocks then have 1024 bytes or more, as the 16-bit values of
+        a block must fill the smallest block.
 
     Raises
     ------
@@ -122,7 +123,7 @@ class Parameters:
                 and address + entries * RECORD_BYTES <= 1 << self.address_bits)
 
     def _misplaced(self, asked: Descriptor, offload: bool) -> bool:
-        """Whether a flag is set that is for the other direction, contradicts another, or was not built."""
+        """Whether a flag is set that belongs to the other direction, contradicts another flag, or was not built."""
         return ((asked.check_crc and (offload or not self.crc))
                 or (not asked.fallback and not offload)
                 or (asked.leave_raw and not (offload and asked.fallback and self.raw_fallback))

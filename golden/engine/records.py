@@ -24,7 +24,7 @@ _BITS = {"operation": 8, "element_bytes": 8, "tag": 32, "source": 64, "destinati
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptor:
-    """A transfer that is asked for; nothing is checked here, the engine does that.
+    """A request for a transfer; fields are not checked here, the engine checks them.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ class Descriptor:
     crc
         Expected CRC-32C, for ``check_crc``.
     tag
-        The user's own.
+        A number of the driver's own.
     interrupt, check_crc, fallback, leave_raw
         Flags; ``fallback`` False forbids raw blocks, ``leave_raw`` makes every block raw.
     narrow
-        What float32 values are rounded to before they are coded: 0, or one of
+        Format that float32 values are rounded to before they are coded: 0 for none, or one of
         :class:`golden.codec.narrowing.Narrowing`.
     other_flags
-        Bits of the flags that have no meaning.
+        Undefined bits of the flags.
     reserved
-        The words that must be zero.
+        The reserved words, which must be zero.
     """
 
     operation: int
@@ -118,29 +118,29 @@ class Descriptor:
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """What became of a descriptor.
+    """The result of a descriptor.
 
     Parameters
     ----------
     tag, operation
-        The descriptor's.
+        Copied from the descriptor.
     status
-        What happened.
+        Success, or the cause of the failure.
     lane, response
         AXI errors: the lane (0 for the link) and the response.
     crc
-        CRC-32C of the block stream; on an error 0, but for CRC_MISMATCH.
+        CRC-32C of the block stream; 0 after an error, except after CRC_MISMATCH.
     raw_blocks
         Blocks that were left raw.
     bytes_written
-        Of the stream (offload) or the tensor (prefetch); 0 on an error.
+        Bytes of the stream (offload) or of the tensor (prefetch); 0 after an error.
     nonzero
         Non-zero elements (offload).
     place
         AXI errors: first address of the burst. Malformed streams and small destinations: number of the block, from 0;
         TRAILING: number of blocks.
     cycles
-        From taking the descriptor to the completion; left out of comparisons.
+        From the start of the descriptor to its completion; ignored in comparisons.
     """
 
     tag: int

@@ -1,4 +1,4 @@
-"""What becomes of a descriptor: one code for each cause."""
+"""Status codes of completions: one for each cause."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Operation", "Response", "Status", "status_of"]
 
 
 class Operation(IntEnum):
-    """What a descriptor asks for."""
+    """The operation of a descriptor."""
 
     OFFLOAD = 1
     """From device memory, compressed, over the link."""
@@ -31,19 +31,19 @@ class Status(IntEnum):
     OK = 0x00
     """Done."""
     BAD_OPERATION = 0x01
-    """Neither offload nor prefetch, or not what this queue is for."""
+    """The operation is neither offload nor prefetch, or belongs to the other queue."""
     BAD_ELEMENT = 0x02
-    """An element size that was not built."""
+    """The element size was not built."""
     BAD_FLAGS = 0x03
-    """A flag without meaning, for this operation or at all, or a check that was not built."""
+    """A flag is undefined, has no meaning for this operation, or needs a feature that was not built."""
     BAD_SOURCE = 0x04
     """The source is not aligned, or ends beyond the last address."""
     BAD_DESTINATION = 0x05
     """The destination is not aligned, or ends beyond the last address."""
     BAD_RAW_BYTES = 0x06
-    """The raw length is zero, too large, or no whole number of elements."""
+    """The raw length is zero, too large, or not a whole number of elements."""
     BAD_PACKED_BYTES = 0x07
-    """The packed length is zero, too large, or no multiple of 4; or it is not zero for an offload."""
+    """The packed length of a prefetch is zero, too large or not a multiple of 4, or that of an offload is not zero."""
     BAD_RESERVED = 0x08
     """A reserved word is not zero."""
     DESTINATION_TOO_SMALL = 0x10
@@ -59,31 +59,31 @@ class Status(IntEnum):
     DESCRIPTOR_READ_ERROR = 0x24
     """The far side answered the read of a ring's entry with an error."""
     LANE_READ_TIMEOUT = 0x28
-    """Device memory answered nothing to reads for the time limit."""
+    """Device memory answered no read within the time limit."""
     LANE_WRITE_TIMEOUT = 0x29
-    """Device memory answered nothing to writes for the time limit."""
+    """Device memory answered no write within the time limit."""
     LINK_READ_TIMEOUT = 0x2A
-    """The far side answered nothing to reads for the time limit."""
+    """The far side answered no read within the time limit."""
     LINK_WRITE_TIMEOUT = 0x2B
-    """The far side answered nothing to writes for the time limit."""
+    """The far side answered no write within the time limit."""
     DESCRIPTOR_READ_TIMEOUT = 0x2C
-    """The far side answered nothing to reads for the time limit, while a ring's entry was read or waited for that."""
+    """The far side answered no read within the time limit while a ring's entry was being read or waited to be read."""
     BAD_CODING = 0x30
     """A block's coding is neither raw nor the descriptor's element size."""
     BAD_SEQUENCE = 0x31
     """A block's sequence is not its number modulo 256."""
     BAD_LENGTH = 0x32
-    """A block's payload is longer or shorter than its raw length can make it."""
+    """A block's payload is longer or shorter than its raw length allows."""
     TRUNCATED = 0x33
-    """The stream ends before its last block does."""
+    """The stream ends before the end of its last block."""
     TRAILING = 0x34
-    """The stream goes on behind its last block."""
+    """The stream continues after its last block."""
     BAD_PADDING = 0x35
-    """A byte that pads a block is not zero."""
+    """A byte of a block's padding is not zero."""
     BAD_PAYLOAD = 0x36
-    """A block's lines are not its raw length."""
+    """A block's lines do not expand to exactly its raw length."""
     CRC_MISMATCH = 0x40
-    """The CRC-32C of the stream is not the expected one."""
+    """The CRC-32C of the stream differs from the expected one."""
     ABORTED = 0x50
     """The driver ended the transfer."""
 
@@ -100,7 +100,7 @@ _OF_FRAMES = {
 
 
 def status_of(fault: StreamError) -> tuple[Status, int]:
-    """Status of a malformed stream, and its place: the number of the block, or of blocks when the stream goes on."""
+    """Status of a malformed stream, and its place: the number of the block, or the count of blocks for TRAILING."""
     assert fault.block is not None
     if fault.line is not None:
         return Status.BAD_PAYLOAD, fault.block

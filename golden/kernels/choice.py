@@ -14,10 +14,10 @@ from golden.kernels import numpy_kernels
 __all__ = ["KERNELS", "NUMBA_BYTES", "kernels", "numba_installed", "use"]
 
 KERNELS = ("numpy", "numba")
-"""What :func:`use` knows."""
+"""Names that :func:`use` accepts."""
 
 NUMBA_BYTES = 8 << 20
-"""Fewer bytes are not worth loading Numba for."""
+"""Below this size, loading Numba costs more than it saves."""
 
 _wanted: ContextVar[str | None] = ContextVar("wanted kernels", default=None)
 
@@ -25,7 +25,7 @@ _wanted: ContextVar[str | None] = ContextVar("wanted kernels", default=None)
 def kernels(size: int) -> ModuleType:
     """The module with the inner loops for this many bytes: ``pack``, ``walk``, ``expand``, ``expand_blocks``.
 
-    Numba's for :data:`NUMBA_BYTES` and more where it is installed, NumPy's otherwise, unless :func:`use` says which.
+    Numba's for :data:`NUMBA_BYTES` and more where it is installed, NumPy's otherwise, unless :func:`use` has set one.
     """
     wanted = _wanted.get()
     compiled = _compiled() if wanted == "numba" or (wanted is None and size >= NUMBA_BYTES) else None
@@ -39,9 +39,9 @@ def use(name: str) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If it is none of :data:`KERNELS`.
+        If the name is not in :data:`KERNELS`.
     ModuleNotFoundError
-        If it is ``numba`` and Numba is not installed.
+        If the name is ``numba`` and Numba is not installed.
     """
     if name not in KERNELS:
         raise ValueError(f"kernels must be {' or '.join(KERNELS)}, not {name!r}")
@@ -55,7 +55,7 @@ def use(name: str) -> Iterator[None]:
 
 
 def numba_installed() -> bool:
-    """Whether Numba is there, and takes this Python and this NumPy."""
+    """Whether Numba is installed and supports this version of Python and NumPy."""
     return _compiled() is not None
 
 

@@ -1,7 +1,8 @@
-"""The inner loops of both streams, compiled by Numba: what :mod:`golden.kernels.numpy_kernels` has, byte for byte.
+"""The inner loops of both streams, compiled by Numba: same functions and results as
+:mod:`golden.kernels.numpy_kernels`.
 
-Plain loops over elements, two to five times as fast. The first call compiles for seconds; the result is cached on
-disk. Import this module only where Numba is installed: :mod:`golden.kernels` looks after that.
+Plain loops over elements, two to five times as fast. The first call takes seconds to compile; the result is cached on
+disk. Import this module only where Numba is installed: :mod:`golden.kernels.choice` checks that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from golden.codec.layout import LINE_BYTES, line_layout
 __all__ = ["expand", "expand_blocks", "pack", "walk"]
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiled at the first call for each type of arguments; kept on disk where there is a folder to write to."""
+    """Compile at the first call for each type of arguments; cached on disk where a folder is writable."""
     try:
         return njit(cache=True, nogil=True)(function)
     except RuntimeError:
@@ -60,7 +61,7 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
     return _expand_blocks(units, units.view(np.uint8), first, lines, out.view(line.dtype), line.tag_bytes)
 
 
-# Places are unsigned throughout: a signed one may count from the end, and to look after that costs half of the speed.
+# All indices are unsigned: a signed index may be negative, and the check for that halves the speed.
 _0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
@@ -91,7 +92,7 @@ def _pack(source, target, target_bytes, lines, elements, tag_bytes, headers, fra
                 for bit in range(8):
                     value = source[first]
                     first += _1
-                    # Written in any case, and written over when it is zero.
+                    # Always written; overwritten by the next element if it is zero.
                     target[at] = value
                     found = np.uint64(value != 0)
                     at += found
@@ -125,7 +126,7 @@ def _walk(content, element_bytes, tag_bytes):
 
 @_compiled
 def _line(units, content, start, target, at, tag_bytes):
-    """Expand the line whose tag is at a unit; the unit where the next one would be. No place is read beyond the end."""
+    """Expand the line whose tag is at ``start``; returns the unit after it. Nothing beyond the end is read."""
     element_bytes = np.uint64(content.size // units.size)
     tag_at = start * element_bytes
     source = start + np.uint64(tag_bytes) // element_bytes

@@ -1,10 +1,11 @@
 """The inner loops of both streams in pure NumPy: no Python loop touches a single element or packs a single line.
 
-Packing lays tags and elements (and, for blocks, headers and padding) side by side as if nothing were zero, beside a
-mask of what stays, and gathers what stays in one go. Expanding computes for every element of the output which unit
-of the stream it would come from, gathers, and multiplies by the tag's bit.
+Packing writes tags and all elements (and, for blocks, headers and padding) into one array, with a mask of what the
+stream keeps, and then copies the kept units in one step. Expanding computes, for every element of the output, the unit
+of the stream that it would come from, copies these units, and multiplies each by its bit of the tag.
 
-All work on *units*: as many bytes as an element. :mod:`golden.kernels.numba_kernels` has the same functions compiled.
+All functions work on *units*; a unit has as many bytes as an element. :mod:`golden.kernels.numba_kernels` has the same
+functions compiled.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["expand", "expand_blocks", "pack", "walk"]
 Units = NDArray[Any]
 Positions = NDArray[np.int64]
 
-# What fits the second-level cache, with everything that is computed of it.
+# Fits the second-level cache together with all intermediate arrays.
 _PACK_UNITS = 1 << 18
 _EXPAND_UNITS = 1 << 17
 
@@ -38,13 +39,13 @@ def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: ND
     raw
         A multiple of ``row_bytes``.
     out
-        Where the stream goes, large enough for the worst case.
+        Receives the stream; large enough for the worst case.
     element_bytes
         1, 2 or 4.
     row_bytes
         Raw bytes of a line; of a block when there are headers.
     headers
-        Header of each block, which goes before it, with the coding to use and the payload bytes that result.
+        Header of each block, written in front of it, with the coding and the payload bytes that result.
 
     Returns
     -------
@@ -100,8 +101,8 @@ def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: ND
 def walk(units: Units, element_bytes: int) -> tuple[Positions, int]:
     """Where the lines of a stream begin.
 
-    Each tag tells where the next one is, so this can only go from one to the next; what each step would be is
-    counted for all places at once.
+    The place of a tag follows from the tag before it, so the walk is sequential; the lengths of all possible steps are
+    computed in advance, for all places at once.
 
     Returns
     -------
@@ -120,7 +121,7 @@ def walk(units: Units, element_bytes: int) -> tuple[Positions, int]:
 
 
 def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int, out: Bytes) -> Positions:
-    """Expand blocks of whole lines, each where its first tag is known.
+    """Expand blocks of whole lines, given the place of each block's first tag.
 
     Parameters
     ----------
@@ -133,16 +134,16 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
     lines
         Lines of every block.
     out
-        Where the blocks go, back to back. Those of malformed blocks come out as anything.
+        Receives the blocks, back to back. The content of malformed blocks is undefined.
 
     Returns
     -------
     numpy.ndarray
-        Units before the end of each block, as its tags have it.
+        Units before the end of each block, according to its tags.
     """
-    # Steps go on beyond the end of the stream, so that a block that is cut there does not seem to end there.
+    # Steps continue beyond the end of the stream, so that a truncated block does not seem to end there.
     steps = np.append(_steps(units, line_layout(element_bytes)), np.uint8(1))
-    # One step in all blocks at once.
+    # One line of every block at a time.
     positions = np.empty((lines + 1, first.size), np.int64)
     positions[0] = first
     for number in range(lines):
@@ -152,7 +153,7 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
 
 
 def _steps(units: Units, line: LineLayout) -> NDArray[np.uint8]:
-    """Units from each place to the next tag, were it the beginning of a tag."""
+    """Units from each place to the next tag, if a tag began at that place."""
     ones = np.zeros(units.size + line.tag_units, np.uint8)
     np.bitwise_count(units, out=ones[:units.size])
     span = 1
@@ -173,9 +174,9 @@ def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> N
     element_bytes
         1, 2 or 4.
     starts
-        Units before the tag of each line. Elements beyond the end of the stream come out as anything.
+        Units before the tag of each line. Elements beyond the end of the stream are undefined.
     out
-        A line for each start.
+        Receives a line for each start.
     """
     line = line_layout(element_bytes)
     target = out.view(line.dtype).reshape(-1, line.elements)
@@ -199,7 +200,7 @@ def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> N
 def _elements_before(tags: Bytes) -> Bytes:
     """Elements in the groups of eight before each group of its line.
 
-    A word of bytes times a word of ones holds the running sums of the bytes: none exceeds 128 here.
+    A word of bytes multiplied by a word whose bytes are all 1 has the running sums of the bytes; none exceeds 128 here.
     """
     counts = np.bitwise_count(tags)
     if tags.shape[1] == 4:

@@ -1,1 +1,1 @@
-"""The formats in plain Python, written from docs/formats.md alone: slow, short, and the judge of the fast code."""
+"""The formats in plain Python, from docs/formats.md alone: slow and short; the fast code is tested against it."""

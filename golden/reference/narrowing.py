@@ -1,4 +1,4 @@
-"""Rounding of float32 to 16 bits, slowly: the value as a fraction, the steps around it, and the nearer one."""
+"""Rounding of float32 to 16 bits by definition: the value as a fraction, and the nearer of its two neighbours."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def fields(bits: int, exponent_bits: int, fraction_bits: int) -> tuple[int, int,
 
 
 def magnitude(exponent: int, fraction: int, exponent_bits: int, fraction_bits: int) -> Fraction:
-    """What a finite value is, without its sign."""
+    """The magnitude of a finite value."""
     steps = fraction + (1 << fraction_bits) * (exponent > 0)
     return Fraction(steps) * Fraction(2) ** (max(exponent, 1) - (1 << exponent_bits - 1) + 1 - fraction_bits)
 
 
 def edges() -> list[int]:
-    """float32 around every rounding edge of every exponent, of both signs, in no order."""
+    """float32 values next to every rounding boundary of every exponent, with both signs, in no particular order."""
     rng = random.Random(1)
     found = []
     for exponent in range(256):
@@ -37,7 +37,7 @@ def edges() -> list[int]:
 
 
 def narrowed(bits: int, form: int) -> int:
-    """The 16 bits that 32 bits become."""
+    """The 16 bits that the 32 bits of a float32 are rounded to."""
     exponent_bits, fraction_bits = FORMATS[form]
     sign, exponent, fraction = fields(bits, 8, 23)
     sign <<= 15
@@ -45,8 +45,8 @@ def narrowed(bits: int, form: int) -> int:
     if exponent == 255:
         return sign | top | (1 << fraction_bits - 1) * (fraction != 0)
     value = magnitude(exponent, fraction, 8, 23)
-    # Codes are in the order of their values, so the one below is found by halving; the next may be infinity, which
-    # stands where the next finite value would be.
+    # Codes rise with their values, so the largest code that is not above the value is found by bisection. The code
+    # after it may be infinity, which counts as the value that the next finite code would have.
     low, high = 0, top
     while high - low > 1:
         middle = (low + high) // 2
@@ -61,7 +61,7 @@ def _at(code: int, form: int) -> Fraction:
 
 
 def widened(code: int, form: int) -> int:
-    """The 32 bits that 16 bits stand for."""
+    """The 32 bits of the float32 that 16 bits represent."""
     exponent_bits, fraction_bits = FORMATS[form]
     sign, exponent, fraction = fields(code, exponent_bits, fraction_bits)
     if exponent == (1 << exponent_bits) - 1:

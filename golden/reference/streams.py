@@ -1,4 +1,4 @@
-"""Both streams, slowly: plain Python from the text of docs/formats.md, in the order of the stream, sharing no code."""
+"""Both streams in plain Python from the text of docs/formats.md, in stream order; shares no code with the codec."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compress_lines(raw: bytes, size: int) -> bytes:
 
 
 def decompress_lines(packed: bytes, size: int, raw_bytes: int | None = None, most: int | None = None) -> bytes:
-    """``most`` is the raw length that may not be exceeded, where no length is known."""
+    """The raw bytes of a line stream; ``most`` limits the raw length where it is not known."""
     places, tag_bytes = LINE // size, LINE // size // 8
     raw = b""
     at = number = 0
@@ -50,7 +50,7 @@ def decompress_lines(packed: bytes, size: int, raw_bytes: int | None = None, mos
         if len(held) < ones * size:
             if raw_bytes is not None:
                 raise MalformedError("TRUNCATED_DATA", at, number)
-            # The first element that is missing may be where the tensor ends.
+            # The tensor may end at the first element that is missing.
             whole = len(held) // size
             wanted = [place for place in range(places) if tag[place]][whole]
             if wanted == 0 or 0 in tag[wanted:]:

@@ -1,1 +1,1 @@
-"""Which treatment each tensor gets, by the time of its transfers that computing does not hide; and self-tuning."""
+"""Plans: predicted cycles of transfers, the treatment that each tensor gets, files of plans, and self-tuning."""

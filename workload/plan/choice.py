@@ -1,11 +1,11 @@
 """Which treatment each tensor gets: the one whose transfers leave the least time that computing does not hide.
 
-A dump of a training has a layer's tensor at several steps. They are planned as one, with the least time on average:
-the next step, which is not in the dump, gets the same treatment.
+A dump of a training run has a layer's tensor at several steps. They get one treatment, the one with the least mean
+time, because the steps that are not in the dump get the same.
 
-Of those that are equal, the one that changes the tensor least: raw, then zero-value coding in elements of its own size,
-then in other elements, then rounded, the smaller error first, and of equal errors raw first. Lossy treatments must be
-allowed, and one that turns a finite value into infinity is never chosen.
+Among equal treatments the one that changes the tensor least is chosen: raw, then zero-value coding in elements of its
+own size, then in other elements, then rounded, with the smaller error first, and for equal errors raw first. Lossy
+treatments must be allowed, and one that turns a finite value into infinity is never chosen.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["EQUAL", "Choice", "Hidden", "Plan", "Totals", "always", "dump_tensor
            "never", "never_of", "plan_dump"]
 
 Hidden = Callable[[str], float]
-"""Seconds that computing hides of a tensor's transfer, each way."""
+"""Seconds of a tensor's transfer that computing hides, in each direction."""
 
 EQUAL = 1e-9
-"""Times that differ by less of themselves are equal."""
+"""Times whose relative difference is below this count as equal."""
 
-# Of blocks that are all alike, so many are worked out one by one, and the steady state behind them is extended.
+# Where all blocks are equal, so many are calculated one by one; the steady state after them is extrapolated.
 _ALIKE = 512
 
 
@@ -44,9 +44,9 @@ class Choice:
     Parameters
     ----------
     tensor, chosen, exposed
-        Those of a tensor, or the means of a layer over the steps of a training.
+        Of a tensor, or of a layer, with means over the steps of the training run.
     arrays
-        The tensors of the steps, each with the same treatment; none where there is one tensor alone.
+        The tensors of the steps, each with the same treatment; empty for a single tensor.
     """
 
     tensor: Tensor
@@ -56,7 +56,7 @@ class Choice:
 
     @property
     def alone(self) -> tuple[Choice, ...]:
-        """The choices for single tensors: those of the steps, or this one."""
+        """The choices for single tensors: those of the steps, or only this one."""
         return self.arrays or (self,)
 
 
@@ -71,10 +71,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices, and what they come to beside compressing always and never; of a training, in a step of it.
+    """The choices and their totals, beside those of compressing always and never; for a training run, totals per step.
 
-    ``always`` is zero-value coding in elements of each tensor's own size; ``never`` is raw, None where the engine
-    leaves nothing raw.
+    ``always`` is zero-value coding in elements of each tensor's own size; ``never`` is raw, None if the engine has no
+    raw fallback.
     """
 
     choices: tuple[Choice, ...]
@@ -84,18 +84,18 @@ class Plan:
 
 
 def always(options: Sequence[Option]) -> Option:
-    """Zero-value coding in elements of the tensor's own size, or the next best."""
+    """Zero-value coding in elements of the tensor's own size, or the option nearest to it."""
     return next(option for option in options if not option.how.leave_raw)
 
 
 def never(options: Sequence[Option]) -> Option | None:
-    """Raw, where the engine leaves blocks raw."""
+    """Raw; None if the engine has no raw fallback."""
     return next((option for option in options if option.how.leave_raw and not option.how.lossy), None)
 
 
 def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[str] = (),
                 max_error: float | None = None) -> Tensor:
-    """All that could be done with an array.
+    """All treatments of an array, with what is predicted for each.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
     lossy
         Formats that float32 may be rounded to.
     max_error
-        Largest error by the largest magnitude that is allowed; any but infinity when None.
+        Largest allowed error, as a share of the largest magnitude; None allows every finite error.
 
     Raises
     ------
     ValueError
-        If the array is empty, or the engine cannot move it or round.
+        If the array is empty, or the engine can neither move nor round it.
     """
     if not array.size:
         raise ValueError(f"{name} is empty: there is nothing to plan")
@@ -133,9 +133,9 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
 
 def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, timing: Timing,
                    lossy: Sequence[str] = (), max_error: float | None = None) -> Tensor:
-    """The same of a tensor of which only size and density are known; see :func:`dump_tensor`.
+    """All treatments of a tensor of which only size and density are known; see :func:`dump_tensor`.
 
-    Its blocks are all alike; values of 4 bytes are float32.
+    All its blocks are taken as equal, and values of 4 bytes as float32.
     """
     found = []
     for how in treatments(timing.config, name, raw_bytes, own_bytes, float32=own_bytes == WIDE_BYTES, lossy=lossy):
@@ -150,14 +150,14 @@ def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, ti
 
 
 def plan_dump(tensors: Iterable[Tensor], hidden: Hidden, clock_mhz: float) -> Plan:
-    """Choose for tensors whose transfers are each on their own.
+    """Choose treatments for tensors whose transfers do not overlap.
 
     Parameters
     ----------
     tensors
-        Each with all that could be done with it.
+        Each with all its treatments.
     hidden
-        What computing hides of each layer's transfers.
+        Seconds of each layer's transfers that computing hides.
     clock_mhz
         Of the engine.
 
@@ -190,20 +190,20 @@ def plan_dump(tensors: Iterable[Tensor], hidden: Hidden, clock_mhz: float) -> Pl
 
 
 def never_of(tensors: Sequence[Tensor]) -> list[Option] | None:
-    """Raw for every tensor; None where the engine leaves nothing raw."""
+    """Raw for every tensor; None if the engine has no raw fallback."""
     found = [never(tensor.options) for tensor in tensors]
     return None if None in found else [option for option in found if option is not None]
 
 
 def least(options: Iterable[Option], cost: Callable[[Option], float]) -> Option:
-    """The first whose cost is the lowest, or equal to it."""
+    """The first option whose cost equals the lowest."""
     costs = [(cost(option), option) for option in options]
     lowest = min(each for each, _ in costs)
     return next(option for each, option in costs if each <= lowest * (1 + EQUAL))
 
 
 def _alike(cycles: Callable[[Blocks], float], blocks: Blocks, timing: Timing) -> float:
-    """Cycles of a tensor whose blocks are all alike."""
+    """Cycles of a tensor whose blocks are all equal."""
     count = blocks.link_bytes.size
     if count <= 2 * _ALIKE:
         return cycles(blocks)

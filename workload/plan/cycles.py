@@ -1,22 +1,23 @@
 """The cycles that a transfer takes in the engine, block by block, from the bytes of each block.
 
-Offload. A lane reads a block at a beat a cycle, decides how to code it, and codes it at a beat a cycle; the store
-holds two blocks (without the raw fallback there is none, and blocks are coded while they are read). A block goes to the
-link when it is whole in the lane's buffer, in the order of the stream. The link's writer gathers a burst before it
-writes it, and holds two. ::
+Offload. A lane reads a block at one beat per cycle, decides how to code it, and codes it at one beat per cycle. Its
+store holds two blocks; without the raw fallback there is no store, and blocks are coded while they are read. A block is
+sent to the link, in stream order, when all of it is in the lane's buffer. The link's writer collects a whole burst
+before it writes it, and holds two bursts. ::
 
-    read[k]  = later of read[k - lanes], room in the store                + beats
-    coded[k] = later of read[k], coded[k - lanes], room in the buffer     + beats
-    sent[k]  = later of sent[k - 1], coded[k], room at the writer         + link bytes / link beat
-    done     = bursts, each from when it is gathered or the one before is written, at the link's bandwidth
+    read[k]  = max(read[k - lanes], space in the store)                   + beats
+    coded[k] = max(read[k], coded[k - lanes], space in the buffer)        + beats
+    sent[k]  = max(sent[k - 1], coded[k], space in the writer)            + link bytes / link beat
+    burst[j] = max(burst[j - 1], burst j collected)                       + burst bytes / link bandwidth
 
-Prefetch. Blocks come over the link in order, as long as the buffer of their lane has room; a lane expands a block at a
-beat a cycle while it comes. ::
+Prefetch. Blocks arrive over the link in order, while the buffer of their lane has space. A lane expands a block at one
+beat per cycle while it arrives. ::
 
-    come[k]  = later of come[k - 1], room in the buffer                   + link bytes / link bandwidth
-    done[k]  = later of come[k], (later of come[k - 1], done[k - lanes])  + beats
+    begin[k] = max(come[k - 1], space in the buffer)
+    come[k]  = begin[k] + link bytes / link bandwidth
+    done[k]  = max(come[k], max(begin[k], done[k - lanes]) + beats)
 
-What is left are the constants below, read off the simulated presets, for all of which they are the same:
+The rest are the constants below. They were read from simulations and are the same for all presets.
 :mod:`verif.engine.simulate` measures what this module predicts.
 """
 
@@ -36,18 +37,18 @@ from hdl.engine.axi.bursts import burst_beats
 __all__ = ["Blocks", "Timing"]
 
 OFFLOAD_CYCLES = 56
-"""From taking a descriptor to its completion, but for what the blocks take and the memories' latency."""
+"""Offload: cycles from the start of a descriptor to its completion, without those of blocks and memory latency."""
 PREFETCH_CYCLES = 46
-"""The same of prefetch."""
+"""Prefetch: the same."""
 RAW_BEHIND_CODED = 8
-"""Offload: a raw block behind a coded one of its lane waits until the compressor is empty."""
+"""Offload: cycles that a raw block after a coded one of its lane waits until the compressor is empty."""
 CODED_BEHIND_RAW = 4
-"""Prefetch: a coded block behind a raw one of its lane waits until the decompressor is filled."""
+"""Prefetch: cycles that a coded block after a raw one of its lane waits until the decompressor is filled."""
 
-_STORED = 2         # blocks of a lane's raw store
-_FRAMED = 16        # blocks that an offload buffer holds, however short
-_WAITING = 8        # blocks that a prefetch buffer holds, however short
-_BURSTS = 2         # that the link's writer holds
+_STORED = 2         # blocks in a lane's raw store
+_FRAMED = 16        # most blocks in an offload buffer, also if they are short
+_WAITING = 8        # most blocks in a prefetch buffer, also if they are short
+_BURSTS = 2         # bursts in the link's writer
 _HEADER = 4
 
 
@@ -87,16 +88,16 @@ class Blocks:
 
 
 class Timing:
-    """What an engine takes for transfers, in cycles.
+    """Predicts the cycles of an engine's transfers.
 
     Parameters
     ----------
     config
         The engine.
     link
-        Bytes that the link carries in a cycle; the port's width when None, and at most that.
+        Bytes that the link carries per cycle, limited to the port's width; None stands for the width.
     latency
-        Cycles that memories take to answer.
+        Cycles until memories answer.
 
     Raises
     ------
@@ -114,11 +115,11 @@ class Timing:
         self._port = config.link_beat_bytes
         self._burst = burst_beats(self._port) * self._port
         self.link = float(self._port) if link is None else min(link, float(self._port))
-        # Of the bursts that may be outstanding, each comes once in a latency, to be read as to be written.
+        # Latency limits a port to its outstanding bursts per latency, for reads and for writes.
         self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()))
         self._link_moves = min(self.link, self._answered(self._port, self._burst))
         odd = config.lanes & (config.lanes - 1)
-        # Where lanes are no power of two, the first one is found by long division of the block's number.
+        # If the number of lanes is not a power of two, the first lane comes from a long division of the block's number.
         self._finding = config.address_bits - (config.block_bytes.bit_length() - 1) if odd else 0
 
     def offload(self, blocks: Blocks) -> float:
@@ -141,7 +142,7 @@ class Timing:
                 start = read[k] - codes[k]
             else:
                 if stored >= 0:
-                    # Beat by beat, the room of the block that leaves the store.
+                    # Space becomes free beat by beat, as the oldest block leaves the store.
                     start = max(start, coded[stored] - codes[stored])
                 read[k] = max(start + reads[k], coded[stored] + 1 if stored >= 0 else 0.0)
                 start = read[k]
@@ -165,7 +166,7 @@ class Timing:
         for k, size in enumerate(sizes):
             takes = size / self._link_moves
             rows = ceil((size - _HEADER) / self._port) * self._port
-            # Its last row waits for the blocks that have to leave, the rows before for their rows.
+            # Its last row waits until the blocks it replaces are done; earlier rows need only part of their space.
             begin = max(come, *(done[each] - takes for each in rooms[k % lanes].put(k, rows)), 0.0)
             start = begin
             if k >= lanes:
@@ -175,7 +176,7 @@ class Timing:
         return PREFETCH_CYCLES + self._finding + 2 * self.latency + max(done)
 
     def rough(self, raw_bytes: int, link_bytes: float) -> tuple[float, float]:
-        """Cycles of offload and prefetch from sizes alone: what begins a transfer, and the side that limits it."""
+        """Cycles of offload and prefetch from sizes alone: start-up, and the time of the slower of lanes and link."""
         config = self.config
         lanes = raw_bytes / config.lanes
         begin = self._finding + 2 * self.latency
@@ -189,12 +190,12 @@ class Timing:
         return burst_beats(self.config.beat_bytes) * self.config.beat_bytes
 
     def _answered(self, beat: int, burst: int) -> float:
-        """Bytes that a port moves in a cycle."""
+        """Bytes that a port moves per cycle."""
         return min(float(beat), self.config.outstanding_reads * burst / (self.latency + burst / beat))
 
 
 class _Room:
-    """A buffer, and the blocks in it."""
+    """A lane's buffer, and the blocks in it."""
 
     def __init__(self, size: int, most: int) -> None:
         self._free = size
@@ -202,7 +203,7 @@ class _Room:
         self._held: deque[tuple[int, int]] = deque()
 
     def put(self, block: int, size: int) -> list[int]:
-        """Put a block in; those that have to leave first."""
+        """Put a block in; returns the blocks that must leave first."""
         left = []
         while self._held and (size > self._free or len(self._held) >= self._most):
             other, freed = self._held.popleft()
@@ -214,7 +215,7 @@ class _Room:
 
 
 class _Writer:
-    """The link's writer: gathers bursts, and writes them one after the other."""
+    """The link's writer: collects bursts, and writes one after the other."""
 
     def __init__(self, burst: int, rate: float) -> None:
         self._burst = burst
@@ -224,7 +225,7 @@ class _Writer:
         self._ends: list[float] = []
 
     def room(self, size: int) -> float:
-        """When it can have taken so many bytes more."""
+        """The cycle from which there is space for ``size`` more bytes."""
         free = self._taken + size - _BURSTS * self._burst
         if free <= 0:
             return 0.0
@@ -232,7 +233,7 @@ class _Writer:
         return self._ends[number] - max(0, (number + 1) * self._burst - free) / self._rate
 
     def take(self, size: int, begin: float, end: float) -> None:
-        """Take bytes that come evenly from begin to end."""
+        """Take bytes that arrive at a constant rate from ``begin`` to ``end``."""
         self._taken += size
         while (len(self._ends) + 1) * self._burst <= self._taken:
             full = (len(self._ends) + 1) * self._burst
@@ -240,7 +241,7 @@ class _Writer:
         self._gathered = end
 
     def end(self) -> float:
-        """When all is written."""
+        """The cycle in which everything is written."""
         rest = self._taken - len(self._ends) * self._burst
         if rest:
             self._write(self._gathered, rest)
@@ -252,7 +253,7 @@ class _Writer:
 
 
 def _raw_lengths(blocks: Blocks, block_bytes: int) -> NDArray[Any]:
-    """Raw bytes of each block: all have as many, but the last."""
+    """Raw bytes of each block: the same for all except the last."""
     count = blocks.link_bytes.size
     lengths = np.full(count, block_bytes)
     lengths[-1] = blocks.raw_bytes - (count - 1) * block_bytes

@@ -1,4 +1,4 @@
-"""Plans as files: JSON with the descriptor's fields of every tensor, what was predicted, and for which engine."""
+"""Plans as files: JSON with the engine, and for every tensor the descriptor's fields and the predicted figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIND = "cdma plan"
 
 @dataclass(frozen=True)
 class Predicted:
-    """What is predicted of a tensor: its bytes on the link, cycles, and the time that computing does not hide."""
+    """The prediction for a tensor: its bytes on the link, cycles, and the time that computing does not hide."""
 
     packed_bytes: int
     offload_cycles: int
@@ -33,7 +33,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is planned for a tensor: its size, its treatment by name and fields, and what is predicted of it."""
+    """The plan for a tensor: its size, its treatment by name and fields, and the prediction."""
 
     raw_bytes: int
     treatment: str
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class PlanFile:
-    """A plan as a file has it.
+    """The content of a plan's file.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class PlanFile:
     clock_mhz, link_gb_per_s
         Its clock, and the bandwidth of the link.
     latency
-        Cycles that memories take to answer.
+        Cycles until memories answer.
     tensors
         By name.
     """
@@ -68,7 +68,7 @@ class PlanFile:
 
     @property
     def link_share(self) -> float:
-        """What of the engine's port to the link the link carries."""
+        """Bandwidth of the link as a share of that of the engine's port to it."""
         return min(1.0, self.link_gb_per_s * 1e3 / self.clock_mhz / self.engine.link_beat_bytes)
 
     def write(self, path: str | Path) -> None:
@@ -82,7 +82,7 @@ class PlanFile:
         Raises
         ------
         ValueError
-            If it is not or has not.
+            If the plan is for another engine, or a tensor is missing or has another size.
         """
         mine, other = self.engine.as_dict(), engine.as_dict()
         differing = [name for name in mine if mine[name] != other[name]]
@@ -100,7 +100,7 @@ class PlanFile:
 
 
 def plan_file(plan: Plan, source: str, timing: Timing, clock_mhz: float) -> PlanFile:
-    """What is written of a plan.
+    """The content of the file for a plan.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def load_plan(path: str | Path) -> PlanFile:
     Raises
     ------
     ValueError
-        If the file cannot be read, is no plan, is of another version, or has what is not allowed.
+        If the file cannot be read, is not a plan, has another version, or has a value that is not allowed.
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("kind") != _KIND:

@@ -1,4 +1,4 @@
-"""The tensors of a dump by layer: at each step of training a layer has one."""
+"""The tensors of a dump grouped by layer: a layer has one tensor for each step of training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Layer:
     tensors: tuple[Tensor, ...]
 
     def under(self, how: Treatment) -> list[tuple[Tensor, Option]]:
-        """Each tensor with what a treatment makes of it."""
+        """Each tensor with its option for a treatment."""
         return [(tensor, next(option for option in tensor.options if option.how == how)) for tensor in self.tensors]
 
     def mean(self, how: Treatment, of: Callable[[Option], float]) -> float:
@@ -32,9 +32,9 @@ class Layer:
 
     @cached_property
     def tensor(self) -> Tensor:
-        """The layer in a mean step: treatments that are allowed at all steps, with the means of their figures.
+        """The mean of the layer's tensors: treatments that are allowed at all steps, with the means of their figures.
 
-        Errors are the largest.
+        The error is the largest of all steps.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Layer:
 
 
 def layers(tensors: Iterable[Tensor]) -> list[Layer]:
-    """Tensors by layer, in the order in which layers are met; one that names no step is a layer of its own."""
+    """Tensors by layer, in the order of the first tensor; a tensor whose name has no step is a layer of its own."""
     found: dict[tuple[str, bool], list[Tensor]] = {}
     for tensor in tensors:
         layer, step, _ = titled_step(tensor.name)

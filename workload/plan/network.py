@@ -1,8 +1,8 @@
-"""Plans for a network that swaps its activations, by the timeline of its training step.
+"""Plans for a network that swaps its activations, based on the timeline of its training step.
 
-A step of forward or backward hides the transfers beside it all together, so tensors are chosen together: each begins
-with the treatment that is fastest, and then, the largest tensor first, takes the one that changes it least with which
-the whole training step is as short.
+The transfers beside a step share its computing time, so treatments are chosen together. Each tensor begins with its
+fastest treatment. Then, from the largest tensor to the smallest, each gets the treatment that changes it least without
+making the training step longer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["plan_network"]
 def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[str], densities: Mapping[str, float],
                  timing: Timing, clock_mhz: float, bandwidth: float, *, lossy: Sequence[str] = (),
                  max_error: float | None = None, progress: Callable[[str, int, int], None] | None = None) -> Plan:
-    """Choose for all tensors of a network that are swapped.
+    """Choose treatments for all swapped tensors of a network.
 
     Parameters
     ----------
     plan, compute
-        The network, and what its steps take without swapping.
+        The network, and the times of its steps without swapping.
     chosen
         Tensors that are swapped, see :func:`workload.timeline.swapping.swapped`.
     densities
@@ -44,7 +44,7 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
     Raises
     ------
     ValueError
-        If nothing is swapped, or the engine cannot move a tensor or round.
+        If nothing is swapped, or the engine can neither move nor round a tensor.
     """
     names = [name for name in plan.tensors if name in chosen]
     if not names:
@@ -84,7 +84,7 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
 
 def _gentlest(tensor: Tensor, picked: Mapping[str, Option], shortest: float,
               line: Callable[[Mapping[str, Option]], Timeline]) -> Option:
-    """What changes a tensor least and leaves the training step as short."""
+    """The treatment that changes a tensor least without making the training step longer."""
     for option in tensor.options:
         if option == picked[tensor.name] or line({**picked, tensor.name: option}).seconds <= shortest * (1 + EQUAL):
             return option
@@ -92,7 +92,7 @@ def _gentlest(tensor: Tensor, picked: Mapping[str, Option], shortest: float,
 
 
 def _shares(timeline: Timeline, picked: Mapping[str, Option], second: float) -> dict[str, float]:
-    """The stalls of the training step, each shared by the tensors that move beside it as their times are."""
+    """Stalls by tensor: each stall is divided among the tensors that move in it, in proportion to their times."""
     exposed = dict.fromkeys(picked, 0.0)
     for slot in timeline.slots:
         for name in slot.tensors:

@@ -1,4 +1,4 @@
-"""Tensors, and what each treatment would make of them."""
+"""Tensors, and the predicted result of each treatment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Option", "Tensor"]
 
 @dataclass(frozen=True)
 class Option:
-    """What a treatment would make of a tensor.
+    """The predicted result of a treatment for a tensor.
 
     Parameters
     ----------
@@ -21,11 +21,12 @@ class Option:
     packed_bytes, raw_blocks, nonzero
         Of the block stream: its bytes, blocks that are left raw, elements that are not zero.
     offload_cycles, prefetch_cycles
-        From taking a descriptor to its completion.
+        From the start of a descriptor to its completion.
     error
-        Largest error by the largest magnitude; of a tensor that is not at hand, the format's bound for normal values.
+        Largest error, as a share of the largest magnitude; if the values are not known, the format's bound for normal
+        values.
     rounding
-        All that rounding changes; None where nothing is rounded, or the tensor is not at hand.
+        Errors of rounding in detail; None if nothing is rounded, or the values are not known.
     """
 
     how: Treatment
@@ -39,17 +40,17 @@ class Option:
 
     @property
     def cycles(self) -> float:
-        """There and back."""
+        """Cycles of offload and prefetch together."""
         return self.offload_cycles + self.prefetch_cycles
 
     def exposed(self, hidden_cycles: float) -> float:
-        """Cycles of offload and prefetch beyond those that computing hides of each."""
+        """Cycles of offload and prefetch that computing does not hide."""
         return max(0.0, self.offload_cycles - hidden_cycles) + max(0.0, self.prefetch_cycles - hidden_cycles)
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor, and all that could be done with it.
+    """A tensor, and all its treatments.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Tensor:
     density
         Share of its values that are not zero.
     options
-        All treatments, what changes least first.
+        All treatments; those that change the tensor least come first.
     """
 
     name: str

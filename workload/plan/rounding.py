@@ -1,4 +1,4 @@
-"""What rounding float32 values to 16 bits changes."""
+"""Errors that rounding float32 values to 16 bits causes."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from golden.codec.narrowing import Narrowing, narrow, widen
 __all__ = ["BOUNDS", "Rounding", "of_all", "rounding"]
 
 BOUNDS = {Narrowing.BFLOAT16: 2.0 ** -8, Narrowing.FLOAT16: 2.0 ** -11}
-"""Largest error of a value by its magnitude, as long as it is within the format's normal values."""
+"""Largest relative error of a value, within the range of the format's normal values."""
 
-# Values that are compared at once.
+# Values that are compared in one step.
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """How far values are from what comes back.
+    """The difference between values before and after rounding.
 
     Parameters
     ----------
     max_abs
         Largest error of a finite value.
     max_relative
-        That by the largest magnitude of the tensor; infinite where a value became infinity.
+        The same as a share of the tensor's largest magnitude; infinite if a value became infinity.
     mean_relative
-        Mean over all finite values but zeros of the error by the value's own magnitude.
+        Mean relative error of all finite values that are not zero.
     overflows, underflows
         Finite values that became infinity; values other than zero that became zero.
     nans, infinities
-        NaNs and infinities there were; all of them come back as such, NaNs without their payload.
+        Numbers of NaNs and infinities; they stay NaNs and infinities, but NaNs lose their payload.
     """
 
     max_abs: float

@@ -1,4 +1,4 @@
-"""What is shown of a plan: times in microseconds, and every rule beside the plan."""
+"""Summary of a plan for output: times in microseconds, and the other rules beside the plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["OptionSummary", "PlanSummary", "TensorSummary", "TotalSummary", "sum
 
 @dataclass(frozen=True)
 class OptionSummary:
-    """What a treatment would make of a tensor; see :class:`workload.plan.choice.Option`."""
+    """The predicted result of a treatment; see :class:`workload.plan.options.Option`."""
 
     treatment: str
     lossy: bool
@@ -33,7 +33,7 @@ class OptionSummary:
 
 @dataclass(frozen=True)
 class TensorSummary:
-    """A tensor, or a layer's tensors of all steps: the treatment, the time that computing does not hide then, and all
+    """A tensor, or a layer's tensors of all steps: the treatment, its time that computing does not hide, and all
     options."""
 
     name: str
@@ -65,7 +65,7 @@ class PlanSummary:
 
 
 def summary(plan: Plan, clock_mhz: float) -> PlanSummary:
-    """What is shown of a plan.
+    """Summarise a plan.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The ways in which the engine can move a tensor, in the order in which they change it."""
+"""The ways in which the engine can move a tensor; those that change it least come first."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LOSSY = {"bfloat16": Narrowing.BFLOAT16, "float16": Narrowing.FLOAT16}
 
 @dataclass(frozen=True)
 class Treatment:
-    """How a tensor is moved: the fields of its descriptor that say so.
+    """How a tensor is moved: the fields of its descriptor that select it.
 
     Parameters
     ----------
     element_bytes
         1, 2 or 4.
     fallback
-        Blocks that coding would not shrink are left raw.
+        Blocks that coding would not shrink stay raw.
     leave_raw
-        All blocks are left raw.
+        All blocks stay raw.
     narrow
-        What float32 is rounded to before; 0 leaves it as it is.
+        Format that float32 is rounded to before coding; 0 does not round.
     """
 
     element_bytes: int
@@ -44,7 +44,7 @@ class Treatment:
 
     @property
     def name(self) -> str:
-        """As tables have it: raw, zvc32, bfloat16, bfloat16+zvc16."""
+        """The name in tables: raw, zvc32, bfloat16, bfloat16+zvc16."""
         form = next((name for name, number in LOSSY.items() if number == self.narrow), "")
         if self.leave_raw:
             return form or "raw"
@@ -52,7 +52,7 @@ class Treatment:
 
     @property
     def lossy(self) -> bool:
-        """Whether other bits may come back."""
+        """Whether the restored bits may differ."""
         return self.narrow != Narrowing.NONE
 
     @property
@@ -63,13 +63,13 @@ class Treatment:
 
 def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, *, float32: bool = False,
                lossy: Sequence[str] = ()) -> list[Treatment]:
-    """All that an engine can do with a tensor, what changes least first: raw, zero-value coding in elements of its own
-    size and then of others, rounded, rounded and coded.
+    """All treatments that an engine has for a tensor, those that change it least first: raw, zero-value coding in
+    elements of its own size, then of other sizes, rounded, rounded and coded.
 
     Parameters
     ----------
     config
-        The engine; without the raw fallback it leaves nothing raw.
+        The engine; without the raw fallback it has no raw treatment.
     name, raw_bytes, own_bytes
         Of the tensor, for messages; its bytes, and those of one of its values.
     float32
@@ -101,14 +101,14 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
 
 
 def check_narrowing(config: EngineConfig) -> None:
-    """Raise ValueError when an engine cannot round float32 to 16 bits."""
+    """Raise ValueError if an engine cannot round float32 to 16 bits."""
     if not config.narrowing:
         raise ValueError(f"{config.name} has no stage that rounds float32 to 16 bits: choose an engine with narrowing "
                          "(--set narrowing=true), or leave lossy treatments out")
 
 
 def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
-    """The blocks of a tensor under a treatment, exactly.
+    """The exact blocks of a tensor under a treatment.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
 
 
 def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -> Blocks:
-    """The blocks of a tensor of which only the density is known: all alike, its non-zero values without a zero byte.
+    """The blocks of a tensor of which only the density is known: all equal, with no zero byte in a non-zero value.
     """
     size, coded = block_bytes // how.part, raw_bytes // how.part
     count = -(-coded // size)
@@ -140,13 +140,13 @@ def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -
 
 
 def _line_bytes(size: int, density: float, how: Treatment) -> int:
-    """Bytes of a line stream of so many bytes."""
+    """Bytes of the line stream of ``size`` raw bytes."""
     tags = zvc.packed_bytes(np.zeros(size, np.uint8), how.element_bytes)
     return tags + round(density * size / how.element_bytes) * how.element_bytes
 
 
 def _framed(raw_bytes: int, lengths: np.ndarray, nonzero: int, coded: int, size: int, how: Treatment) -> Blocks:
-    """Blocks from what their payloads would have as line streams."""
+    """Blocks, from the lengths that their payloads would have as line streams."""
     whole = np.full(lengths.size, size)
     whole[-1] = coded - (lengths.size - 1) * size
     raw = np.concatenate([choose(lengths[:-1], size, how.element_bytes, how.fallback, how.leave_raw),

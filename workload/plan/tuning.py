@@ -61,8 +61,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Counts:
-    """What the completions of an iteration say: of offload the bytes written, elements that are not zero, raw blocks
-    and cycles, of prefetch the cycles."""
+    """The counts in the completions of an iteration: for offload the bytes written, elements that are not zero, raw
+    blocks and cycles; for prefetch the cycles."""
 
     bytes_written: float
     nonzero: float
@@ -84,32 +84,32 @@ class _Known:
 
 
 class Controller:
-    """Decides for one tensor.
+    """Decides the treatment of one tensor, iteration by iteration.
 
     Parameters
     ----------
     raw_bytes
         Of the tensor.
     options
-        Treatments that are allowed, what changes least first.
+        Allowed treatments; those that change the tensor least come first.
     timing
         The engine.
     hidden
-        Cycles that computing hides of each transfer.
+        Cycles of each transfer that computing hides.
     settings
-        When it changes the treatment.
+        When the controller changes the treatment.
 
     Members
     -------
     current
-        Number of the treatment at work, in ``options``.
+        Number of the current treatment in ``options``.
     switches, trials
-        How often it changed, and how often another was tried.
+        How often the treatment changed, and how often another one was tried.
 
     Raises
     ------
     ValueError
-        If there is no treatment.
+        If ``options`` is empty.
     """
 
     def __init__(self, raw_bytes: int, options: Sequence[Treatment], timing: Timing, hidden: float = 0.0,
@@ -118,7 +118,7 @@ class Controller:
             raise ValueError("there is no treatment to choose from")
         self.options = tuple(options)
         self.settings = settings or Settings()
-        # Coded at first: that is safe, as blocks that do not shrink go raw.
+        # The first treatment is coding, which is safe: blocks that do not shrink stay raw.
         self.current = next((number for number, how in enumerate(options) if not how.leave_raw), 0)
         self.switches = self.trials = 0
         self._raw_bytes = raw_bytes
@@ -130,7 +130,7 @@ class Controller:
         self._iteration = 0
         self._now = self.current
         self._factors = 1.0, 1.0
-        # What is left raw does not depend on the values.
+        # The cycles of raw transfers do not depend on the values.
         self._left_raw = {number: _exact(how, raw_bytes, timing) for number, how in enumerate(options) if how.leave_raw}
         self._enough = self.settings.gain * sum(_exact(Treatment(1, leave_raw=True), raw_bytes, timing))
 
@@ -160,7 +160,7 @@ class Controller:
             self._agreed = 0
 
     def _better(self, exposed: Sequence[float]) -> int:
-        """The treatment that should be at work."""
+        """The treatment to use from now on."""
         guarded = [self._exposed(number, self._hidden * (1 - self.settings.reserve))
                    for number in range(self.current + 1)]
         for number in range(self.current):
@@ -173,7 +173,7 @@ class Controller:
         return self.current
 
     def _trial(self) -> int:
-        """The treatment to try in the next iteration; the one at work when there is none."""
+        """The treatment to try in the next iteration; the current one if there is no trial."""
         exposed = self._exposed(self.current, self._hidden)
         if exposed <= self._enough or not self._filled:
             return self.current
@@ -184,12 +184,12 @@ class Controller:
         return min(due, key=lambda number: self._known[number].due, default=self.current)
 
     def _learn(self, counts: Counts) -> None:
-        """What an iteration tells of the tensor and of its treatment."""
+        """Update density and correction factors from the counts of an iteration."""
         how, known = self.options[self._now], self._known[self._now]
         unit = _unit(how)
         filled = counts.nonzero * how.element_bytes * how.part / self._raw_bytes
         before = self._filled.get(unit, 0.0)
-        # Counts in other elements drift as these do.
+        # Counts for other element sizes are assumed to change in the same proportion.
         drift = filled / before if before else 1.0
         self._filled = {other: min(1.0, share * drift) for other, share in self._filled.items()} | {unit: filled}
         offload, prefetch = self._rough(self._now)
@@ -200,7 +200,7 @@ class Controller:
             known.due = self._iteration + known.wait
 
     def _exposed(self, number: int, hidden: float) -> float:
-        """Cycles of both transfers, as far as it is known, that are not hidden."""
+        """Estimated cycles of both transfers that are not hidden."""
         offload, prefetch = self._rough(number)
         if number not in self._left_raw:
             known = self._known[number]
@@ -209,7 +209,7 @@ class Controller:
         return max(0.0, offload - hidden) + max(0.0, prefetch - hidden)
 
     def _rough(self, number: int) -> tuple[float, float]:
-        """Cycles of both transfers when all blocks are filled alike."""
+        """Cycles of both transfers if all blocks have the same density."""
         if number in self._left_raw:
             return self._left_raw[number]
         how = self.options[number]
@@ -226,11 +226,11 @@ class Controller:
 
 
 def _exact(how: Treatment, raw_bytes: int, timing: Timing) -> tuple[float, float]:
-    """Cycles of both transfers of what is left raw."""
+    """Cycles of both transfers under a raw treatment."""
     blocks = expected(raw_bytes, 1.0, how, timing.config.block_bytes)
     return timing.offload(blocks), timing.prefetch(blocks)
 
 
 def _unit(how: Treatment) -> int:
-    """Bytes in memory of the elements that are counted: rounding keeps zeros, and makes few."""
+    """Bytes in memory of an element that is counted; rounding keeps zeros and adds few."""
     return how.element_bytes * how.part

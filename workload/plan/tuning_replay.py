@@ -1,8 +1,7 @@
-"""Self-tuning over a training run: dumps at a few points of it, what lies between on straight lines.
+"""Self-tuning over a training run: from dumps at a few points, with linear interpolation between them.
 
-The rows that a controller is compared with: never compressing, always compressing, always rounding where that is
-allowed, the best treatment of each tensor for the whole run, and the best of each iteration. The last two know the
-future.
+A controller is compared with: never compressing, always compressing, always rounding where that is allowed, the best
+treatment of each tensor for the whole run, and the best of each iteration. The last two know the future.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Track:
     density
         Of each iteration.
     options
-        The treatments that are allowed at every point, what changes least first.
+        The treatments that are allowed at every point; those that change the tensor least come first.
     counts
-        For each treatment and each field of :class:`workload.plan.tuning.Counts`, a value of each iteration.
+        For each treatment and each field of :class:`workload.plan.tuning.Counts`, a value for each iteration.
     """
 
     name: str
@@ -54,13 +53,13 @@ class Track:
         return np.array([sum(np.maximum(own[way] - hidden, 0.0) for way in _CYCLES) for own in self.counts])
 
     def at(self, number: int, iteration: int) -> Counts:
-        """What the completions of an iteration say when a treatment is at work."""
+        """The counts in the completions of an iteration under a treatment."""
         return Counts(**{name: float(values[iteration]) for name, values in self.counts[number].items()})
 
 
 @dataclass(frozen=True)
 class RuleSummary:
-    """What is shown of a rule: see :class:`Row`, times in microseconds."""
+    """Summary of a rule: see :class:`Row`, times in microseconds."""
 
     rule: str
     exposed_us: float
@@ -73,7 +72,7 @@ class RuleSummary:
 
 @dataclass(frozen=True)
 class Run:
-    """A treatment, and the first and last iteration of a row of iterations that have it."""
+    """A treatment, and the first and last of consecutive iterations with it."""
 
     treatment: str
     first: int
@@ -82,7 +81,7 @@ class Run:
 
 @dataclass(frozen=True)
 class TrackSummary:
-    """What is shown of a tensor: its density at both ends, and the controller's treatments."""
+    """Summary of a tensor: its first and last density, and the controller's treatments."""
 
     name: str
     raw_bytes: int
@@ -94,7 +93,7 @@ class TrackSummary:
 
 @dataclass(frozen=True)
 class ReplaySummary:
-    """What is shown of a training run."""
+    """Summary of a training run."""
 
     iterations: int
     rows: tuple[RuleSummary, ...]
@@ -110,7 +109,7 @@ class Row:
     name
         Of the rule.
     chosen
-        For every tensor the number of the treatment of each iteration.
+        For every tensor, the number of the treatment in each iteration.
     exposed
         Seconds of each iteration that are not hidden.
     link_bytes
@@ -120,7 +119,7 @@ class Row:
     switches, trials
         How often treatments were changed, and only tried.
     trial_cost
-        Seconds exposed in trials beyond those of the treatments at work.
+        Exposed seconds that trials add to those of the current treatments.
     """
 
     name: str
@@ -133,14 +132,14 @@ class Row:
     trial_cost: float = 0.0
 
     def summary(self) -> RuleSummary:
-        """What is shown of it."""
+        """The summary of the row."""
         return RuleSummary(self.name, float(self.exposed.sum()) * 1e6, round(self.link_bytes), self.lossy,
                            self.switches, self.trials, self.trial_cost * 1e6)
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """The rows of a training run: ``tuned`` is the controller."""
+    """The rows of a training run; the row ``tuned`` is the controller's."""
 
     tracks: tuple[Track, ...]
     rows: tuple[Row, ...]
@@ -151,7 +150,7 @@ class Replay:
         return next(row for row in self.rows if row.name == "tuned")
 
     def summary(self) -> ReplaySummary:
-        """Rows, and for each tensor its density and the controller's treatments in runs."""
+        """All rows, and for each tensor its density and the controller's treatments."""
         return ReplaySummary(int(self.tuned.exposed.size), tuple(row.summary() for row in self.rows), tuple(
             TrackSummary(track.name, track.raw_bytes, float(track.density[0]), float(track.density[-1]),
                          tuple(how.name for how in track.options), _runs(track, self.tuned.chosen[track.name]))
@@ -159,20 +158,20 @@ class Replay:
 
 
 def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
-    """The tensors of a training run, from those of a dump that are named by layer and step.
+    """The tensors of a training run, from the tensors of a dump, whose names have layer and step.
 
     Parameters
     ----------
     tensors
-        Each with all that could be done with it; names as :func:`workload.dumps.steps.training_step` reads them.
+        Each with all its treatments; names as :func:`workload.dumps.steps.training_step` reads them.
     iterations
-        How many there are from the first step to the last; between two steps of the dump, densities, counts and times
-        lie on straight lines.
+        Number of iterations from the first step to the last; between two steps of the dump, densities, counts and
+        times are interpolated linearly.
 
     Raises
     ------
     ValueError
-        If there are too few iterations, a name has no step, or a layer has no two steps or several sizes.
+        If there are too few iterations, a name has no step, or a layer has only one step or several sizes.
     """
     if iterations < 2:
         raise ValueError(f"a training run has 2 iterations or more, not {iterations}")
@@ -214,7 +213,7 @@ def _count(option: Option, name: str) -> float:
 
 def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: float,
            settings: Settings | None = None, progress: Callable[[str, int, int], None] | None = None) -> Replay:
-    """Run a controller for each tensor, and all rules beside it.
+    """Run a controller for each tensor, and all other rules.
 
     Parameters
     ----------
@@ -223,7 +222,7 @@ def replay(several: Sequence[Track], timing: Timing, hidden: Hidden, clock_mhz: 
     timing, clock_mhz
         The engine, and its clock.
     hidden
-        What computing hides of each tensor's transfers, in seconds.
+        Seconds of each tensor's transfers that computing hides.
     settings
         Of the controllers.
     progress

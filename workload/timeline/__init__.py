@@ -1,1 +1,1 @@
-"""The time of a training step whose activations are swapped over a link, beside computing."""
+"""The timeline of a training step that swaps activations: GPUs, densities, policies, engines, schedule, study."""

@@ -1,4 +1,4 @@
-"""What the steps of a network take without swapping: from a GPU's roofline, or from the user's own profile."""
+"""Times of a network's steps without swapping: from a GPU's roofline, or from the user's own profile."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Compute:
 
 
 def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Compute]:
-    """The steps of a network on a GPU.
+    """Times of a network's steps on a GPU.
 
     Forward reads a layer's inputs and weights and writes its output. Backward moves twice as many bytes: values and
-    gradients of either side. It does ``gradients`` times the forward's operations. The layers of a step run one after
-    the other.
+    gradients of inputs and output. It has ``gradients`` times the operations of forward. The layers of a step run one
+    after the other.
 
     Raises
     ------
     ValueError
-        If the efficiency is no share above 0.
+        If the efficiency is not above 0 and at most 1.
     """
     if not 0 < efficiency <= 1:
         raise ValueError(f"the efficiency must be above 0 and at most 1, not {efficiency:g}")
@@ -47,7 +47,7 @@ def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Co
         for layer in step.layers:
             moved = _traffic(layer, sizes, network.batch, network.element_bytes)
             work = layer.flops * network.batch
-            # Work outside of matrix products is bound by memory on all of these; the share is of theirs alone.
+            # Other layers are limited by memory on all these GPUs; the efficiency is that of matrix products only.
             share = efficiency if layer.kind in _LEARNED else 1.0
             forward += gpu.seconds(work, moved, share)
             backward += gpu.seconds(work * layer.gradients, 2 * moved, share)
@@ -59,12 +59,12 @@ def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Co
 
 
 def profiled(plan: Tensors, profile: Mapping[str, tuple[float, float]]) -> list[Compute]:
-    """The steps of a network with the user's own times; see :class:`workload.timeline.profiles.Profile`.
+    """Times of a network's steps from the user's own profile; see :class:`workload.timeline.profiles.Profile`.
 
     Raises
     ------
     ValueError
-        If a layer that is not in place has no time, or the profile has layers that the network has not.
+        If a layer that is not in place has no time, or the profile has layers that are not in the network.
     """
     names = {layer.name for layer in plan.network.layers}
     unknown = sorted(set(profile) - names)

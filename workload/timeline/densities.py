@@ -1,8 +1,8 @@
-"""How densely a network's tensors are filled, and what each algorithm makes of them.
+"""The density of a network's tensors, and the ratio of each algorithm on them.
 
-From a dump, ratios are measured on its arrays. From a density alone they are measured on a sample that has its non-zero
-values at random places, as normally distributed float32: for zero-value coding the places do not matter, while
-run-length coding and zlib make more of zeros that lie together, as they do in real activations.
+With a dump, ratios are measured on its arrays. With only a density, they are measured on a sample of normally
+distributed float32 values at random places. Zero-value coding does not depend on the places; run-length coding and zlib
+reach higher ratios on real activations, where zeros lie together.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Filling:
 
 
 def uniform(density: float) -> Filling:
-    """The filling of a density alone; see the head of this module.
+    """The filling of a tensor of which only the density is known; see the head of this module.
 
     Raises
     ------
     ValueError
-        If the density is no number from 0 to 1.
+        If the density is not a number from 0 to 1.
     """
     if isinstance(density, bool) or not isinstance(density, (int, float)) or not 0 <= density <= 1:
         raise ValueError(f"a density must be a number from 0 to 1, not {density!r}")
@@ -64,7 +64,7 @@ def uniform(density: float) -> Filling:
 def _sampled(density: float) -> Filling:
     places = np.random.default_rng(1)
     values = places.standard_normal(_SAMPLE).astype(np.float32)
-    # The smallest normal number stands in for what the generator might give as an exact zero.
+    # An exact zero of the generator is replaced by the smallest normal number.
     values[values == 0] = np.finfo(np.float32).tiny
     values[places.permutation(_SAMPLE)[round(density * _SAMPLE):]] = 0
     return Filling(density, _ratios(values))
@@ -82,15 +82,15 @@ def _ratios(array: np.ndarray) -> dict[str, float]:
 
 
 def default_fillings(plan: Tensors, density: float | None = None) -> dict[str, Filling]:
-    """The filling of every tensor where nothing was measured.
+    """The filling of every tensor if nothing was measured.
 
     Parameters
     ----------
     plan
         Steps and tensors of the network.
     density
-        That of all tensors in which a ReLU made zeros; the table's where None: SqueezeNet's as measured on the shipped
-        dump, the paper's average for other networks. All other tensors are full.
+        Density of all tensors with zeros from a ReLU. None takes that of the shipped dump for SqueezeNet, and the
+        paper's average for other networks. All other tensors have the density 1.
     """
     if density is None:
         table = json.loads(_TABLE.read_text(encoding="utf-8"))
@@ -107,15 +107,15 @@ def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = 
     Parameters
     ----------
     path
-        A .json file, ``{"conv1": 0.5, ...}``; anything else is a dump, whose arrays are measured. A tensor that it has
-        at several steps of training counts with all of them together.
+        A .json file, ``{"conv1": 0.5, ...}``; anything else is a dump, whose arrays are measured. Arrays of a
+        tensor at several steps of training are counted together.
     plan, density
-        As for :func:`default_fillings`, for tensors that the file has not.
+        As for :func:`default_fillings`, for tensors that are not in the file.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, or has none of the network's tensors.
+        If the file cannot be read, or none of the network's tensors is in it.
     """
     if str(path).endswith(".json"):
         found = _from_json(Path(path))
@@ -130,7 +130,7 @@ def fillings_from_file(path: str | Path, plan: Tensors, density: float | None = 
 
 
 def _from_dump(path: str | Path, plan: Tensors) -> dict[str, Filling]:
-    """The fillings of the network's tensors that a dump has, one array in memory at a time."""
+    """The fillings of those tensors of the network that are in a dump; reads one array at a time."""
     parts: dict[str, list[tuple[int, Filling]]] = {}
     for file, name in entries(path):
         tensor = training_step(name)[0]
@@ -142,7 +142,7 @@ def _from_dump(path: str | Path, plan: Tensors) -> dict[str, Filling]:
 
 
 def _together(parts: list[tuple[int, Filling]]) -> Filling:
-    """The filling of arrays of one type, with their bytes, as if they were one array."""
+    """The filling of several arrays of one type as if they were one array; each comes with its bytes."""
     raw = sum(size for size, _ in parts)
     return Filling(sum(size * filling.density for size, filling in parts) / raw,
                    {name: raw / sum(size / filling.ratios[name] for size, filling in parts) for name in ALGORITHMS})

@@ -1,12 +1,12 @@
-"""What the engine reaches of its limit, from the cycles of the simulated engine.
+"""The share of its bandwidth limit that the engine reaches, from cycles of the simulated engine.
 
-A transfer takes ``start + raw bytes / (share x limit)``: the limit is what lanes and link let through, the share is how
-busy the side that limits is while it streams, and the start is what the transfer takes beyond that, until the first
-block is ready and after the last has left. Both depend on the balance of the engine: the bandwidth of the lanes over
-what the link lets through, ratio x link bandwidth. Above 1 the link limits.
+A transfer takes ``start + raw bytes / (share x limit)``. The limit is the bandwidth of the slower side, lanes or link,
+in raw bytes. The share is the part of the time that this side is busy while the transfer streams. The start is the
+remaining time: before the first block is ready, and after the last one has left. Share and start depend on the balance
+of the engine, which is the bandwidth of the lanes divided by ratio x link bandwidth. If it is above 1, the link limits.
 
-Transfers of 1 MiB are measured, at densities from 0 to 1, with memories that answer at once and with memories that
-answer after 350 cycles and pause at random: of both, the lower share and the longer start count.
+Transfers of 1 MiB are measured at densities from 0 to 1, with memories that answer at once, and with memories that
+answer after 350 cycles and pause at random. The lower share and the longer start of the two are used.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ __all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file"
 
 _TABLE = Path(__file__).parent / "engine_share.json"
 DIRECTIONS = ("offload", "prefetch")
-"""Out of the device's memory, and back."""
+"""The two directions of a transfer."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Share of the limit while a transfer streams, and cycles that it takes beyond that."""
+    """Share of the limit while a transfer streams, and cycles of its start."""
 
     share: float
     start_cycles: float
 
 
 Reach = Callable[[str, float], Reached]
-"""What the engine reaches in a direction (``offload`` or ``prefetch``) at a balance."""
+"""Share and start of the engine in a direction (``offload`` or ``prefetch``) at a balance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """An engine that was measured.
+    """The measured figures of an engine.
 
     Parameters
     ----------
     lanes, beat_bytes, link_beat_bytes
         Its lanes, and the bytes of a beat on a lane and on the link.
     points
-        Balance, share and start in cycles by direction, the balance rising.
+        Balance, share and start in cycles, by direction, in the order of the balance.
     """
 
     lanes: int
@@ -61,7 +61,7 @@ class Measured:
     points: Mapping[str, tuple[tuple[float, float, float], ...]] = field(metadata=INLINED)
 
     def __call__(self, direction: str, balance: float) -> Reached:
-        """What it reaches: between two points on the line through them, beyond all as at the last."""
+        """Share and start at a balance: interpolated linearly between points, constant outside them."""
         balances, shares, starts = zip(*self.points[direction], strict=True)
         return Reached(float(np.interp(balance, balances, shares)), float(np.interp(balance, balances, starts)))
 
@@ -72,7 +72,7 @@ def constant(share: float) -> Reach:
     Raises
     ------
     ValueError
-        If the share is not above 0 and at most 1.
+        If the share is not above 0 or is more than 1.
     """
     if not 0 < share <= 1:
         raise ValueError(f"the share of its limit that the engine reaches must be above 0 and at most 1, not {share:g}")
@@ -90,7 +90,7 @@ def presets() -> tuple[str, ...]:
 
 
 def measured(preset: str) -> Measured:
-    """The figures of a preset of the engine, which ship with the project.
+    """The figures of a preset of the engine, from a table that ships with the project.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def from_file(path: str | Path, lanes: int | None = None) -> Measured:
     path
         JSON with a list ``engine``, a row for every measured transfer.
     lanes
-        Of several engines in it, the first with as many lanes, else the first.
+        Selects the first engine in the file with this number of lanes; without a match, the first engine.
 
     Raises
     ------
@@ -136,13 +136,13 @@ def from_file(path: str | Path, lanes: int | None = None) -> Measured:
 
 
 def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Measured]:
-    """Measured transfers as the table has them: by engine, its dimensions and points.
+    """Measured transfers by engine, as its dimensions and points, in the form of the shipped table.
 
     Parameters
     ----------
     rows
         As ``cdma bench`` measures them: name, lanes, beat_bytes, link_beat_bytes, direction, raw_bytes, packed_bytes,
-        cycles, limit in raw bytes per cycle, and share of the limit that the side which limits was busy.
+        cycles, limit in raw bytes per cycle, and the share of its limit.
     """
     sizes: dict[str, tuple[int, int, int]] = {}
     found: dict[tuple[str, str, float], list[Reached]] = defaultdict(list)
@@ -152,7 +152,7 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Measured]:
         balance = (row["lanes"] * row["beat_bytes"] * row["packed_bytes"]
                    / (row["link_beat_bytes"] * row["raw_bytes"]))
         start = row["cycles"] - row["raw_bytes"] / (row["limit"] * row["share"])
-        # Where memories pause at random, a run may be lucky and pause less than was asked for.
+        # A run with random pauses may pause less than the mean, so that its share exceeds 1.
         found[name, direction, balance].append(Reached(min(row["share"], 1.0), max(start, 0.0)))
     points: dict[str, dict[str, list[tuple[float, float, float]]]] = {
         name: {way: [] for way in DIRECTIONS} for name in sizes}

@@ -1,4 +1,4 @@
-"""Graphics processors as rooflines: the time that a layer takes from its work and its traffic."""
+"""Rooflines of graphics processors: the time of a layer from its operations and its memory traffic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["EFFICIENCY", "GPUS", "Gpu", "gpu"]
 
 EFFICIENCY = 0.5
 """Share of the peak that convolutions and matrix products reach: an assumption, not a measurement. Libraries reach
-from a third to nearly all of it, depending on the shapes; give your own, or a profile, where it matters."""
+from a third to nearly all of it, depending on the shapes; give your own value, or a profile, where it matters."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Gpu:
     Parameters
     ----------
     name, about
-        As commands name it, and in full.
+        Its name in commands, and its full name.
     tflops
         10^12 floating-point operations in float32 a second, outside tensor cores.
     bandwidth
@@ -34,7 +34,7 @@ class Gpu:
     memory: float
 
     def seconds(self, flops: float, traffic: float, efficiency: float = EFFICIENCY) -> float:
-        """Time of ``flops`` operations that move ``traffic`` bytes: the longer of both."""
+        """Time of ``flops`` operations that move ``traffic`` bytes: the longer of the two."""
         return max(flops / (self.tflops * 1e12 * efficiency), traffic / (self.bandwidth * 1e9))
 
 
@@ -54,7 +54,7 @@ def gpu(name: str) -> Gpu:
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no such processor.
     """
     if name not in GPUS:
         raise ValueError(f"there is no GPU {name!r}: give {', '.join(GPUS)}")

@@ -1,6 +1,7 @@
 """Files with the times of a network's layers: measured by ``cdma capture --profile``, or written by hand.
 
-By hand ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}`` will do. What is measured says where as well::
+A file written by hand needs only ``{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}``. A measured file names the
+device too::
 
     {"format": "cdma-profile", "version": 1, "device": "cuda", "device_name": "NVIDIA H200", "layers": {"conv1": ...}}
 """
@@ -29,10 +30,9 @@ class Profile:
     layers
         Seconds of forward and backward of a training step, by layer.
     device
-        Type of the device that they were measured on, as PyTorch names it: ``cpu``, ``cuda``; None if the file does
-        not say.
+        Type of the device of the measurement, as PyTorch names it: ``cpu``, ``cuda``; None if it is not in the file.
     device_name
-        Its maker's name; None if the file does not say.
+        The maker's name of the device; None if it is not in the file.
     """
 
     layers: Mapping[str, tuple[float, float]]
@@ -41,7 +41,7 @@ class Profile:
 
     @property
     def measured_on(self) -> str | None:
-        """The device in words; None if it is not known."""
+        """The device in words; None if unknown."""
         return self.device_name or ("a CPU" if self.device == "cpu" else self.device)
 
 
@@ -71,7 +71,7 @@ def load_profile(path: str | Path) -> Profile:
 
 
 def _layers(path: str | Path, content: Any) -> dict[str, tuple[float, float]]:
-    """Seconds by layer; anything else is refused."""
+    """Seconds by layer; ValueError if the content has another form."""
     if not isinstance(content, dict) or not content:
         raise ValueError(f"{path} must have an object with the times of each layer, by name")
     times = {}
@@ -84,7 +84,7 @@ def _layers(path: str | Path, content: Any) -> dict[str, tuple[float, float]]:
 
 
 def _milliseconds(entry: Any, key: str) -> float | None:
-    """A time of a profile's entry, None where there is none."""
+    """A time in an entry of a profile; None if it is missing or not allowed."""
     value = entry.get(key) if isinstance(entry, dict) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         return None

@@ -1,4 +1,4 @@
-"""One question to the timeline: network, GPU, link, engine, what is swapped, densities."""
+"""The inputs of a timeline: network, GPU, link, engine, policy of swapping, densities."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from workload.timeline.swapping import swapped
 __all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Scenario", "build_engine"]
 
 PRESET = "paper"
-"""The engine that is modelled where none is named: the paper's six memory controllers."""
+"""The default engine of the model, with the paper's six memory controllers."""
 LINK = 12.8
-"""10^9 bytes a second that Rhu et al. get from PCIe 3 with 16 lanes."""
+"""10^9 bytes a second that Rhu et al. measured on PCIe 3 with 16 lanes."""
 CLOCK_MHZ = 1000.0
 
 
@@ -36,9 +36,9 @@ def build_engine(preset: str = PRESET, clock_mhz: float = CLOCK_MHZ, lanes: int 
     clock_mhz
         Its clock.
     lanes, beat_bytes
-        Other dimensions than the preset's; its shares count at the same balance.
+        Dimensions in place of the preset's; the shares of the preset at the same balance are used.
     share
-        A share of the limit instead of the measured ones, or a file with figures of ``cdma bench``.
+        A share of the limit in place of the measured ones, or a file with figures of ``cdma bench``.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def build_engine(preset: str = PRESET, clock_mhz: float = CLOCK_MHZ, lanes: int 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is asked.
+    """The inputs of a timeline.
 
     Parameters
     ----------
@@ -63,21 +63,21 @@ class Scenario:
     gpu
         Name, see :data:`workload.timeline.gpus.GPUS`.
     batch
-        Samples of a step; the network's own when None.
+        Samples of a step; None takes the network's own.
     policy, least_bytes, use
         What is swapped, see :func:`workload.timeline.swapping.swapped`.
     memory
-        10^9 bytes of the device; the GPU's when None.
+        10^9 bytes of device memory; None takes the GPU's.
     link
         10^9 bytes a second of the link.
     engine
         The engine.
     density, densities
-        Density of all tensors behind a ReLU, and a dump or file of densities by tensor; the table's when None.
+        Density of all tensors after a ReLU, and a dump or file of densities by tensor; None takes the table's.
     efficiency
         Share of the GPU's peak that convolutions and products reach.
     profile
-        The user's own times instead.
+        File with the user's own times, in place of the roofline.
     """
 
     network: str
@@ -96,7 +96,7 @@ class Scenario:
 
     @property
     def device_memory(self) -> float:
-        """10^9 bytes of the device."""
+        """10^9 bytes of device memory."""
         return gpu(self.gpu).memory if self.memory is None else self.memory
 
     def study(self, progress: Callable[[str, int, int], None] | None = None) -> Study:

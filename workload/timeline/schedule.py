@@ -1,11 +1,11 @@
 """The timeline of a training step with activations swapped over a link, as Rhu et al. model it on top of vDNN.
 
-Forward runs step by step. The tensors that a step is the last to read are offloaded while it computes, and the next
-step begins when both are done. Backward runs the steps in reverse; while one computes, the tensors that the next one
-needs and the device has not are prefetched, and the next begins when both are done. What a step takes beyond its
-computing alone is its stall.
+Forward runs step by step. While a step computes, the tensors that no later step reads are offloaded; the next step
+begins when computing and transfers are complete. Backward runs the steps in reverse. While a step computes, the tensors
+that the next one needs and that are not on the device are prefetched; the next step begins when computing and transfers
+are complete. The stall of a step is its time minus the time of its computing without swapping.
 
-A transfer takes the device's memory bandwidth from the computing: at rate ``r`` it leaves ``B - r`` while it lasts.
+A transfer uses memory bandwidth of the device: at rate ``r`` it leaves ``B - r`` for computing until it ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workload.timeline.swapping import high_water
 __all__ = ["Engine", "Slot", "Timeline", "Transfer", "plain_dma", "run", "slowed"]
 
 Transfer = Callable[[str, str, int], float]
-"""Seconds that a tensor takes: its name, its direction (``offload`` or ``prefetch``), its raw bytes."""
+"""Seconds of a transfer, from the tensor's name, the direction (``offload`` or ``prefetch``) and the raw bytes."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Engine:
     Parameters
     ----------
     lanes, beat_bytes, clock_mhz
-        Their product is COMP_BW, what the lanes take in at most.
+        Their product is COMP_BW, the largest input bandwidth of the lanes.
     link_beat_bytes
-        Bytes of a beat on its port to the link, which carries them at the same clock.
+        Bytes of a beat on its port to the link, which has the same clock.
     reach
-        What it reaches of its limit, see :mod:`workload.timeline.engine_share`.
+        The share of its limit that it reaches, see :mod:`workload.timeline.engine_share`.
     """
 
     lanes: int
@@ -51,14 +51,14 @@ class Engine:
 
     @property
     def link_port_bandwidth(self) -> float:
-        """What its port to the link carries in bytes per second."""
+        """Bandwidth of its port to the link in bytes per second."""
         return self.link_beat_bytes * self.clock_mhz * 1e6
 
     def transfer(self, link: float, ratios: Callable[[str], float]) -> Transfer:
-        """Its transfers over a link of ``link`` bytes per second.
+        """The time of its transfers over a link of ``link`` bytes per second.
 
-        ``start + raw bytes / (share x min(COMP_BW, ratio x link))``, with each tensor's ratio. A link that is faster
-        than the engine's port to it has the port's bandwidth.
+        ``start + raw bytes / (share x min(COMP_BW, ratio x link))``, with each tensor's ratio. The
+        bandwidth of the link is limited to that of the engine's port.
         """
         carried = min(link, self.link_port_bandwidth)
 
@@ -72,7 +72,7 @@ class Engine:
 
 
 def plain_dma(link: float) -> Transfer:
-    """The copy engine of vDNN: the link's bandwidth for every tensor."""
+    """The copy engine of vDNN: every tensor moves at the bandwidth of the link."""
     return lambda name, direction, size: size / link
 
 
@@ -87,13 +87,13 @@ class Slot:
     start, end
         Seconds since the training step began.
     compute
-        Seconds that it computes, slowed by the transfer's share of the memory.
+        Seconds of computing, slowed by the transfers' share of memory bandwidth.
     alone
-        Seconds that it would compute without swapping.
+        Seconds of computing without swapping.
     transfer, moved
-        Seconds and raw bytes of what is offloaded or prefetched meanwhile.
+        Seconds and raw bytes of the transfers beside it.
     tensors
-        Which.
+        Names of the tensors that are transferred.
     """
 
     step: str
@@ -108,7 +108,7 @@ class Slot:
 
     @property
     def stall(self) -> float:
-        """Seconds beyond the computing alone."""
+        """Seconds beyond those of computing without swapping."""
         return max(self.compute, self.transfer) - self.alone
 
 
@@ -121,12 +121,12 @@ class Timeline:
 
     @property
     def seconds(self) -> float:
-        """The whole step."""
+        """Seconds of the whole step."""
         return self.slots[-1].end
 
     @property
     def stall(self) -> float:
-        """Stalls of all slots."""
+        """Seconds of stalls in all slots."""
         return sum(slot.stall for slot in self.slots)
 
     @property
@@ -136,7 +136,7 @@ class Timeline:
 
     @property
     def transfer(self) -> float:
-        """Seconds of transfers in both directions, hidden or not."""
+        """Seconds of transfers in both directions, hidden and exposed."""
         return sum(slot.transfer for slot in self.slots)
 
 
@@ -149,11 +149,11 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
     plan
         Steps and tensors of the network.
     compute
-        What each step takes without swapping.
+        Time and traffic of each step without swapping.
     chosen
-        Tensors that are swapped; none for the oracle.
+        Tensors that are swapped; empty for the oracle.
     transfer
-        How long each takes.
+        Gives the seconds of each transfer.
     bandwidth
         Bytes per second of the device's memory.
     """
@@ -182,7 +182,7 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
     for number in reversed(range(len(plan.steps))):
         wanted = coming[number - 1] if number else []
         if number == len(plan.steps) - 1 and coming[number]:
-            # What the first backward step itself needs is fetched before it begins.
+            # Tensors for the first step of backward are prefetched before it begins.
             add("", "backward", 0.0, 0.0, coming[number])
         add(plan.steps[number].name, "backward", compute[number].backward, compute[number].backward_traffic, wanted)
     return Timeline(tuple(slots), high_water(plan, names))
@@ -191,9 +191,9 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
 def slowed(alone: float, traffic: float, moved: float, transfer: float, bandwidth: float) -> float:
     """Seconds of a step's computing while ``moved`` bytes are transferred in ``transfer`` seconds.
 
-    Its own ``traffic`` has what the transfer leaves of the bandwidth: all is moved in ``(traffic + moved) / bandwidth``
-    where the transfer ends first, in ``traffic / (bandwidth - rate)`` where it does not. Bandwidth that the computing
-    leaves idle is taken first.
+    The step's own ``traffic`` gets the bandwidth that the transfer leaves. Memory traffic then takes
+    ``(traffic + moved) / bandwidth`` if the transfer ends first, and ``traffic / (bandwidth - rate)`` otherwise. The
+    step is slowed only where this is longer than ``alone``, because transfers first use bandwidth that is idle.
     """
     if not transfer:
         return alone

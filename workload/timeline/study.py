@@ -1,4 +1,4 @@
-"""One network on one GPU under one policy: the oracle, vDNN, and cDMA with each algorithm, side by side."""
+"""Compares the oracle, vDNN, and cDMA with each algorithm, for one network on one GPU under one policy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LayerSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is shown of a study."""
+    """Summary of a study for output."""
 
     swapped_density: float
     swapped_tensors: int
@@ -58,7 +58,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Study:
-    """The timelines of one network, by row: ``oracle``, ``vdnn``, and an algorithm's each."""
+    """The timelines of one network, by row: ``oracle``, ``vdnn``, and one for each algorithm."""
 
     plan: Tensors
     chosen: frozenset[str]
@@ -66,32 +66,32 @@ class Study:
     rows: Mapping[str, Timeline]
 
     def ratio(self, row: str) -> float:
-        """Raw bytes of all swapped tensors by what they have on the link, 1 where nothing is coded."""
+        """Raw bytes of all swapped tensors divided by their bytes on the link; 1 where nothing is coded."""
         sizes = {name: self.plan.tensors[name].size for name in sorted(self.chosen)}
         if row not in ALGORITHMS or not sizes:
             return 1.0
         return sum(sizes.values()) / sum(size / self.fillings[name].ratios[row] for name, size in sizes.items())
 
     def highest_ratio(self, row: str) -> float:
-        """The highest of any swapped tensor."""
+        """The highest ratio of a swapped tensor."""
         return max((self.fillings[name].ratios[row] for name in self.chosen), default=1.0) if row in ALGORITHMS else 1.0
 
     def speedup(self, row: str) -> float:
-        """Step time of plain swapping by the row's."""
+        """Step time of plain swapping divided by the row's."""
         return self.rows["vdnn"].seconds / self.rows[row].seconds
 
     def slowdown(self, row: str) -> float:
-        """Step time of the row by that without swapping."""
+        """Step time of the row divided by that without swapping."""
         return self.rows[row].seconds / self.rows["oracle"].seconds
 
     def density(self) -> float:
-        """Share of the values of all swapped tensors that is not zero; 1 where nothing is swapped."""
+        """Density of all swapped tensors together; 1 if nothing is swapped."""
         values = {name: self.plan.tensors[name].elements for name in sorted(self.chosen)}
         filled = sum(self.fillings[name].density * count for name, count in values.items())
         return filled / sum(values.values()) if values else 1.0
 
     def summary(self) -> Summary:
-        """What is shown of the rows and layers, times in milliseconds."""
+        """Summary of the rows and layers, times in milliseconds."""
         return Summary(self.density(), len(self.chosen), tuple(map(self._row, self.rows)), tuple(self._layers()))
 
     def _row(self, name: str) -> RowSummary:
@@ -120,7 +120,7 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
     Parameters
     ----------
     plan, compute, gpu
-        The network, what its steps take, and the memory's bandwidth.
+        The network, the times of its steps, and the GPU with its memory bandwidth.
     chosen
         Tensors that are swapped, see :func:`workload.timeline.swapping.swapped`.
     fillings

@@ -9,17 +9,17 @@ from workload.networks.tensors import Tensor, Tensors
 __all__ = ["COPIES", "POLICIES", "high_water", "swapped"]
 
 POLICIES = ("all", "conv", "dynamic", "lms")
-"""All that backward needs; what convolutions read; as little as the device allows of none, conv and all; tensors of a
-size or more once a share of the device is in use."""
+"""``all``: every tensor that backward needs. ``conv``: those that a convolution reads. ``dynamic``: the first of none,
+conv and all that fits the device. ``lms``: tensors of a minimum size, once a share of the device is in use."""
 COPIES = 3
-"""Copies of the weights on the device: values, gradients, and the momentum of stochastic gradient descent."""
+"""Copies of the weights on the device: values, gradients, and momentum of stochastic gradient descent."""
 
 
 def swapped(plan: Tensors, policy: str, memory: float, least_bytes: int = 0, use: float = 0.5) -> frozenset[str]:
     """Names of the tensors that are offloaded in forward and prefetched in backward.
 
-    A tensor leaves in the last step that reads it. What the last step of forward reads or writes stays in any case:
-    backward begins there at once.
+    A tensor is offloaded beside the last step that reads it. Tensors that the last step of forward reads or writes are
+    never swapped, because backward begins with that step.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _by_size(plan: Tensors, every: Iterable[Tensor], memory: float, least_bytes:
     chosen: set[str] = set()
     candidates = sorted(every, key=lambda tensor: tensor.last_use)
     for tensor in candidates:
-        # What is chosen so far has left by now; does forward stand above the limit here?
+        # Tensors chosen before are off the device by now; offload this one if use is still above the limit.
         if tensor.size >= least_bytes and _forward_use(plan, chosen)[tensor.last_use] > use * memory:
             chosen.add(tensor.name)
     return frozenset(chosen)
@@ -68,7 +68,7 @@ def _by_size(plan: Tensors, every: Iterable[Tensor], memory: float, least_bytes:
 
 def high_water(plan: Tensors, names: Iterable[str]) -> int:
     """Most bytes that the device holds at any step, with these tensors swapped: :data:`COPIES` of the weights,
-    activations, and gradients of activations. The workspace of convolutions is left out."""
+    activations, and gradients of activations, without the workspace of convolutions."""
     chosen = set(names)
     return max(*_forward_use(plan, chosen), *_backward_use(plan, chosen))
 
@@ -90,12 +90,12 @@ def _backward_use(plan: Tensors, chosen: set[str]) -> list[int]:
     use = [COPIES * plan.weight_bytes] * steps
     for tensor in plan.tensors.values():
         if tensor.saved:
-            # A prefetch takes its room while the step before (in backward: of a higher number) computes.
+            # A prefetch needs its memory from the step before on, which has the higher number in backward.
             first = min(max(tensor.kept) + 1, steps - 1) if tensor.name in chosen else steps - 1
             for number in range(min(tensor.kept), first + 1):
                 use[number] += tensor.size
         if tensor.written:
-            # The gradient is there from the last reader's backward until the first writer's.
+            # The gradient exists from the backward of the last reader to that of the first writer.
             for number in range(min(tensor.written), tensor.last_use + 1):
                 use[number] += tensor.size
     return use
