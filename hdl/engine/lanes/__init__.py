@@ -1,1 +1,1 @@
-"""Lanes: all that stands beside one memory controller, for offload and for prefetch."""
+"""Lanes, one per memory controller: the offload and prefetch lane, framer, width converter and block merger."""

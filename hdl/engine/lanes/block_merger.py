@@ -1,4 +1,4 @@
-"""Gives every block just the beats its raw length takes, or says that it does not have them."""
+"""Merges coded and raw blocks into one stream, and checks their raw lengths."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["BlockMerger", "order_layout"]
 
 
 def order_layout() -> data.StructLayout:
-    """A block to come: whether it is raw, and shorter than the others."""
+    """A block in the order of the stream: whether it is raw, and whether it is shorter than the others."""
     return data.StructLayout({"raw": 1, "short": 1})
 
 
 class BlockMerger(wiring.Component):
-    """Brings coded and raw blocks back into one stream, in order, and holds coded ones to their raw length.
+    """Merges coded and raw blocks into one stream, in order, and checks that each has exactly its raw length.
 
     ::
 
@@ -29,9 +29,9 @@ class BlockMerger(wiring.Component):
         raw blocks ----> bypass -/          |
         order ----------------------------->+--> done, bad
 
-    A block that expands to too much ends at its length all the same, one that expands to too little ends early: what
-    goes out is never more than its place holds. What is wrong shows with the last beat of ``coded``; from then on
-    nothing moves until reset.
+    A block that expands to too many bytes is cut off at its raw length; one that expands to too few ends early. The
+    output therefore never exceeds the block's place in memory. A wrong length or a decoding error is reported with the
+    last beat of ``coded``; after that nothing moves until reset.
 
     Parameters
     ----------
@@ -41,21 +41,21 @@ class BlockMerger(wiring.Component):
     Members
     -------
     order : In(stream.Signature(order_layout()))
-        Blocks to come; one is taken ahead.
+        The blocks, in order; one is taken ahead.
     short_bytes : In(range(block_bytes + 1))
         Raw bytes of the block that is short.
     halved : In(1)
-        Blocks that are not short have half of block_bytes; read with ``narrowing``.
+        Blocks that are not short have half of ``block_bytes``; used only in builds with ``narrowing``.
     coded, bypass : In(beat_stream(beat_bytes))
-        Packets: coded blocks, expanded, and raw ones.
+        Packets: coded blocks after the decompressor, and raw blocks.
     code : In(ErrorCode)
-        Beside the last beat of a packet of ``coded``: its fate.
+        With the last beat of a packet of ``coded``: its result.
     o : Out(beat_stream(beat_bytes))
-        As many beats as the raw bytes of a block take. Combinational from the packets, but for ``keep``.
+        As many beats as the raw bytes of a block take. Combinational from the packets, except ``keep``.
     done : Out(1)
-        In this cycle a block has ended rightly.
+        In this cycle a block ended without a fault.
     bad : Out(1)
-        A block has not; stays until reset.
+        A block had a fault; stays until reset.
     """
 
     order: stream.Interface
@@ -79,9 +79,9 @@ class BlockMerger(wiring.Component):
         ahead, busy = Signal(), Signal()
         coming = Signal(order_layout(), reset_less=True)
         raw, short = Signal(reset_less=True), Signal(reset_less=True)
-        behind = Signal(range(beats), reset_less=True)      # beats of the block behind this one
-        over = Signal()                                     # the block has all its beats, but its packet goes on
-        excess = Signal()                                   # with more than an empty beat
+        behind = Signal(range(beats), reset_less=True)      # beats of the block after this one
+        over = Signal()                                     # the block has all its beats, but its packet continues
+        excess = Signal()                                   # and one more beat has come that was not the last
         beat = Signal.like(self.coded.payload, name="beat")
         valid, ready, moves, full, fits = (Signal(name=name) for name in ("valid", "ready", "moves", "full", "fits"))
         most = Mux(self.halved, beats // 2 - 1, beats - 1) if self._config.narrowing else beats - 1

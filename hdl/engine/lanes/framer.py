@@ -1,4 +1,4 @@
-"""Payloads into rows of the block stream, with room for the header in front."""
+"""Makes rows of the block stream from payloads, and leaves room for the header."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Framer"]
 
 
 class Framer(wiring.Component):
-    """Moves each payload up by the bytes of a header, and joins lane beats to rows as wide as the link.
+    """Shifts each payload up by the bytes of a header, and joins lane beats to rows as wide as the link.
 
     ::
 
@@ -24,7 +24,8 @@ class Framer(wiring.Component):
              +---------+   +---------------------+
                last 4 bytes wait for the next beat
 
-    A beat whose end does not fit into its place any more takes a cycle more when it is the last one.
+    The shift moves the last 4 bytes of each beat into the next one. A payload whose last beat is full up to these bytes
+    needs one more cycle.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ class Framer(wiring.Component):
     i : In(beat_stream(beat_bytes))
         Payloads.
     o : Out(stream.Signature({data, last, bytes}))
-        Rows; the first 4 bytes of a payload's first row are zero, and so is all behind its end. ``bytes`` is the
-        length of the payload, beside its ``last`` row.
+        Rows. The first 4 bytes of a payload's first row are zero, and so are all bytes after its end. ``bytes`` is the
+        length of the payload, valid with its ``last`` row.
     """
 
     i: stream.Interface
@@ -57,9 +58,9 @@ class Framer(wiring.Component):
         parts = self._config.link_beat_bytes // n
         beat = self.i.payload
         carry = Signal(8 * HEADER_BYTES)
-        spill = Signal()                            # what is left of a payload is in the carry
+        spill = Signal()                            # the carry holds the end of a payload
         part = Signal(range(parts))
-        counted = Signal(len(self.o.payload.bytes))     # of the payload, before this beat
+        counted = Signal(len(self.o.payload.bytes))     # bytes of the payload before this beat
 
         kept = Signal(8 * n)
         size = Signal(range(n + 1))

@@ -1,4 +1,4 @@
-"""A lane of offload: blocks from one memory controller, coded, framed and buffered."""
+"""A lane of offload: reads blocks from one memory controller, codes, frames and buffers them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from hdl.engine.transfer.streams import framed_stream
 
 __all__ = ["OffloadLane"]
 
-_ASKED = 4      # blocks that may be asked for before their first beat came, beyond those in the reader
+_ASKED = 4      # blocks that may be requested before their first beat arrives, besides those in the reader
 _ORDERED = 4    # blocks between the store and the buffer
-_FRAMED = 16    # blocks that the packed buffer holds, however short they are
+_FRAMED = 16    # limit of blocks in the packed buffer, for blocks of any length
 
 
 class OffloadLane(wiring.Component):
-    """Reads blocks, codes each or leaves it raw, and holds them ready for the link.
+    """Reads blocks, codes each or leaves it raw, and buffers them for the link.
 
     ::
 
@@ -42,14 +42,13 @@ class OffloadLane(wiring.Component):
                                        |    ^      +----------------+
                                        +-> zero count          (raw blocks)
 
-    The narrower is there with ``narrowing``, and raw beats go past it unless the transfer asks for it; behind it a
-    block is half as long.
-    The zeros of a block are counted while it is stored, so its packed length is known before it is coded, and a block
-    that would not shrink goes past the compressor. Without the raw fallback there is no store. In the buffer a block
-    counts only when it is whole; its header is put in when it leaves.
+    The narrower is built with ``narrowing``; beats bypass it unless the transfer asks for it. A narrowed block is half
+    as long. The non-zero elements of a block are counted while it is stored, so its coded length is known before it is
+    coded, and a block that would not shrink bypasses the compressor. Without the raw fallback there is no store. A
+    block is taken out of the buffer only when all of it is there; its header is inserted then.
 
-    Throughput: 1 raw beat per cycle; a raw block behind a coded one waits for the compressor to run empty. Latency: a
-    block leaves about its own length after its last beat came, as it is stored first.
+    Throughput: 1 raw beat per cycle. A raw block after a coded one waits until the compressor is empty. Latency: since
+    a block is stored first, it leaves about as many cycles after its last beat as it has beats.
 
     Parameters
     ----------
@@ -61,19 +60,19 @@ class OffloadLane(wiring.Component):
     i : In(stream.Signature(lane_block_layout(config)))
         Blocks to offload.
     narrow : In(Narrowing)
-        What float32 values are rounded to; held during a transfer.
+        What float32 values are rounded to; must not change during a transfer.
     axi : Out(axi_read(...))
         The memory controller.
     o : Out(framed_stream(config))
         Framed blocks, in order.
     stop : In(1)
-        Begin nothing new, drop what comes. Until reset.
+        Begin nothing new and discard what arrives. Must stay high until reset.
     idle : Out(1)
         No AXI transaction is open.
     fault : Out(fault_layout(address_bits))
         The first error response.
     waits : Out({memory, buffer})
-        In this cycle the lane waits: for the memory, with a block asked for; for the link, with a full buffer.
+        In this cycle the lane waits for the memory (a block is requested), or for the link (the buffer is full).
 
     Source: Rhu et al., HPCA 2018, section V-B; the block stream of docs/formats.md.
     """
@@ -105,7 +104,7 @@ class OffloadLane(wiring.Component):
             data.StructLayout({"raw": 1, "block": scanned_layout(config.block_bytes)}), _ORDERED)
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
 
-        # Requests: to the reader, and what the block will need behind it.
+        # Requests go to the reader; the facts of each block wait in `asked` for its beats.
         m.d.comb += [
             self.i.ready.eq(reader.i.ready & asked.i.ready),
             reader.i.valid.eq(self.i.valid & asked.i.ready),
@@ -122,7 +121,7 @@ class OffloadLane(wiring.Component):
             self.fault.eq(reader.fault),
         ]
 
-        # Beats pass the count; a block's facts follow it through the count's delay.
+        # Beats pass the zero count; the facts of a block are delayed as much as its count.
         beats = self._narrowed(m, reader)
         beat = beats.payload
         passes = Signal()
@@ -147,7 +146,7 @@ class OffloadLane(wiring.Component):
         if config.raw_fallback:
             self._choose(m, beat, zeros, scanned, ready, passes, compressor, framer, order)
         else:
-            # Two blocks may be on their way through the count.
+            # Up to two blocks may be inside the zero count.
             room = order.level <= _ORDERED - 2
             m.d.comb += [
                 ready.eq(compressor.i.ready & room),
@@ -164,11 +163,11 @@ class OffloadLane(wiring.Component):
         return m
 
     def _coded(self, raw_bytes: Value) -> Value:
-        """Bytes of a block behind the narrower."""
+        """Bytes of a block after the narrower."""
         return Mux(self.narrow == Narrowing.NONE, raw_bytes, raw_bytes >> 1) if self._config.narrowing else raw_bytes
 
     def _narrowed(self, m: Module, reader: AxiReader) -> stream.Interface:
-        """The reader's packets, through the narrower or past it."""
+        """The reader's packets, through the narrower or around it."""
         if not self._config.narrowing:
             return reader.o
         m.submodules.narrower = narrower = FloatNarrower(self._config.beat_bytes)
@@ -187,12 +186,12 @@ class OffloadLane(wiring.Component):
 
     def _choose(self, m: Module, beat: data.View, zeros: ZeroCount, scanned: data.View, ready: Signal, passes: Signal,
                 compressor: Compressor, framer: Framer, order: StreamFifo) -> None:
-        """The store, and behind it two ways to the framer."""
+        """The store, followed by two ways to the framer: through the compressor, or around it."""
         m.submodules.store = store = RawStore(
             self._config.beat_bytes, self._config.element_bytes, self._config.block_bytes)
         inside = Signal(range(8))       # blocks in the compressor
-        empty = Signal(init=1)          # there is none
-        told = Signal()                 # the buffer knows of the block at hand
+        empty = Signal(init=1)          # no block is in the compressor
+        told = Signal()                 # the current block has been entered into `order`
         known = Signal()
         past = Signal()
         goes = Signal()
@@ -231,7 +230,7 @@ class OffloadLane(wiring.Component):
             m.d.sync += [inside.eq(inside - 1), empty.eq(inside == 1)]
 
     def _buffer(self, m: Module, framer: Framer, order: StreamFifo) -> None:
-        """Rows into the packed buffer; whole blocks out of it, each with its header."""
+        """Writes rows to the packed buffer, and sends whole blocks from it, each with its header."""
         config = self._config
         words = config.link_words
         payload = self.o.payload
@@ -242,7 +241,7 @@ class OffloadLane(wiring.Component):
             data.StructLayout(facts | {"block_words": len(payload.block_words)}), _FRAMED)
         block = order.o.payload.block
         known = Signal()
-        # A block's length comes late in its cycle, and its words have one of their own.
+        # The payload's length settles late in its cycle, so the number of words is computed in the next one.
         closed = Signal(data.StructLayout(facts), reset_less=True)
         closes = Signal()
         free = Signal()

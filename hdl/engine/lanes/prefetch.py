@@ -1,4 +1,4 @@
-"""A lane of prefetch: blocks from the link, expanded, into one memory controller."""
+"""A lane of prefetch: buffers blocks from the link, expands them and writes them to one memory controller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hdl.engine.transfer.streams import payload_stream, stream_fault_layout
 
 __all__ = ["PrefetchLane"]
 
-_BLOCKS = 8     # that a lane holds before they are expanded, however short they are
+_BLOCKS = 8     # limit of blocks that wait to be expanded, for blocks of any length
 
 
 class PrefetchLane(wiring.Component):
@@ -31,22 +31,22 @@ class PrefetchLane(wiring.Component):
 
     ::
 
-                +--------+   +--------+ coded  +--------------+   +--------+   +---------+   +--------+
+                +--------+   +-----------+ coded  +--------------+   +--------+   +---------+   +--------+
         i --+-->| buffer |-->| converter |------->| decompressor |-->| merger |-->| widener |-->| writer |--> axi
-            |   +--------+   +--------+        +--------------+   |        |   +---------+   |        |
-            |                 ^  | raw                            |        |                 |        |
-            |                 |  +------------------------------->|        |                 |        |
-            |   +--------+    |                                   +--------+                 +--------+
-            +-->| blocks |----+-------------------------------------^--> address ----------------^
+            |   +--------+   +-----------+        +--------------+   |        |   +---------+   |        |
+            |                 ^  | raw                               |        |                 |        |
+            |                 |  +---------------------------------->|        |                 |        |
+            |   +--------+    |                                      +--------+                 +--------+
+            +-->| blocks |----+----------------------------------------^--> address ----------------^
                 +--------+
 
-    The rows of a block wait in the buffer, and what is known of it beside; blocks keep their order and raw ones
-    overtake nothing: the merger turns to a block when the one before it is whole. The widener is there with
-    ``narrowing``, and beats go past it unless the transfer asks for it; before it a block is half as long.
+    The rows of a block wait in the buffer, its facts in FIFOs beside it. Blocks keep their order: the merger takes a
+    block, coded or raw, when the one before it has ended. The widener is built with ``narrowing``; beats bypass it
+    unless the transfer asks for it. Before it, a block is half as long.
 
     Latency: the first address is at the port 6 cycles after the row of a raw block was taken, 7 after that of a coded
-    one (8 with a slot register), and the first beat in the cycle after it. Throughput: 1 lane beat per cycle; a coded
-    block behind a raw one may start up to 4 cycles late, as the decompressor is empty then.
+    one (8 with a slot register), and the first beat one cycle later. Throughput: 1 lane beat per cycle; a coded block
+    after a raw one may start up to 4 cycles late, because the decompressor is empty then.
 
     Parameters
     ----------
@@ -56,26 +56,27 @@ class PrefetchLane(wiring.Component):
     Members
     -------
     i : In(payload_stream(config))
-        Blocks of one transfer, of which this lane has every ``lanes``-th; ``ready`` comes from a register. Once
-        something is wrong, or the lane is stopped, it is taken and dropped.
+        Blocks of one transfer, every ``lanes``-th of which belongs to this lane; ``ready`` is registered. After a fault
+        or with ``stop``, beats are taken and discarded.
     element : In(3)
-        Element size in bytes of coded blocks; held during a transfer.
+        Element size in bytes of coded blocks; must not change during a transfer.
     narrow : In(Narrowing)
-        What float32 values were rounded to; held during a transfer. Raw bytes of ``i`` are those of the rounded ones.
+        What float32 values were rounded to; must not change during a transfer. ``raw_bytes`` of ``i`` counts the
+        narrowed values.
     axi : Out(axi_write(address_bits, beat_bytes))
-        The memory controller. Nothing but the places of the blocks is written, each to its raw length at most.
+        The memory controller. Only the places of the blocks are written, each up to its raw length at most.
     stop : In(1)
-        Begin nothing new. Until reset.
+        Begin nothing new. Must stay high until reset.
     idle : Out(1)
-        No AXI transaction is open; and unless the lane is stopped, every block that came whole has been written.
+        No AXI transaction is open; and, unless the lane is stopped, every block that arrived whole has been written.
     settled : Out(1)
-        Every block that came whole has been found good, or one has not.
+        Every block that arrived whole has been found good, or a fault was found.
     axi_fault : Out(fault_layout(address_bits))
         The first error response; the lane writes nothing more until reset.
     fault : Out(stream_fault_layout())
-        The first block that does not expand to its raw length; the lane stands still until reset.
+        The first block that does not expand to its raw length; the lane stops until reset.
     waits : Out({memory, buffer})
-        In this cycle the lane waits: for the memory, with a beat for it; for the link, with an empty buffer.
+        In this cycle the lane waits for the memory (a beat is ready), or for the link (the buffer is empty).
 
     Source: the block stream of docs/formats.md.
     """
@@ -111,7 +112,7 @@ class PrefetchLane(wiring.Component):
         widening = self._widened(m, merger, writer)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
 
-        # In: `ready` is decided a cycle ahead, with room for two rows.
+        # Input: `ready` is registered, so it needs room for two rows.
         ready = Signal()
         halted = Signal()
         push = Signal()
@@ -136,7 +137,7 @@ class PrefetchLane(wiring.Component):
             orders.i.payload.short.eq(block.raw_bytes != whole_bytes),
         ]
 
-        # Raw blocks go past the decompressor.
+        # Raw blocks bypass the decompressor.
         m.d.comb += [
             decompressor.i.valid.eq(converter.o.valid & ~converter.raw),
             merger.bypass.valid.eq(converter.o.valid & converter.raw),
@@ -149,7 +150,7 @@ class PrefetchLane(wiring.Component):
             merger.code.eq(decompressor.error.code),
         ]
 
-        # Places and numbers follow from those of the first block.
+        # Addresses and numbers of later blocks are counted up from those of the first one.
         begun = Signal()
         asks = Signal()
         pulls = Signal()
@@ -185,7 +186,7 @@ class PrefetchLane(wiring.Component):
             with m.If(merger.done):
                 m.d.sync += number.eq(stepped(number, config.lanes))
 
-        # Blocks that came whole and have not been found good.
+        # Counts blocks that arrived whole and have not been found good.
         open_ = Signal(range(2 * _BLOCKS + 4))
         comes = Signal()
         m.d.comb += [
@@ -210,7 +211,7 @@ class PrefetchLane(wiring.Component):
         return self.narrow == Narrowing.NONE
 
     def _widened(self, m: Module, merger: BlockMerger, writer: AxiWriter) -> Value:
-        """The merger's beats to the writer, through the widener or past it; whether the widener holds any."""
+        """Connects merger and writer, through the widener or around it; returns whether the widener holds data."""
         if not self._config.narrowing:
             wiring.connect(m, merger.o, writer.data)
             return Const(0)

@@ -1,4 +1,4 @@
-"""Cuts rows of the link's width into packets of lane beats."""
+"""Converts rows as wide as the link into packets of lane beats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def payload_layout(config: EngineConfig) -> data.StructLayout:
 
 
 class WidthConverter(wiring.Component):
-    """Makes a packet of each block: one lane beat per cycle, none lost between blocks.
+    """Makes a packet of each block: one lane beat per cycle, with no idle cycle between blocks.
 
     ::
 
@@ -34,13 +34,13 @@ class WidthConverter(wiring.Component):
     Members
     -------
     rows : In(stream.Signature(8 * link_beat_bytes))
-        Every block begins a row.
+        Rows; every block begins with a new row.
     payloads : In(stream.Signature(payload_layout(config)))
         Blocks, in the order of their rows.
     o : Out(beat_stream(beat_bytes))
         Their payloads, without padding; combinational from ``rows``.
     raw : Out(1)
-        Beside a beat of ``o``: it is a raw block's.
+        With a beat of ``o``: it belongs to a raw block.
     """
 
     rows: stream.Interface
@@ -63,7 +63,7 @@ class WidthConverter(wiring.Component):
         end = self.payloads.payload.end
         busy = Signal()
         raw = Signal(reset_less=True)
-        behind = Signal(len(end) - shift, reset_less=True)      # beats behind this one
+        behind = Signal(len(end) - shift, reset_less=True)      # beats of the block after this one
         tail = Signal(shift, reset_less=True)                   # place of the last byte in the last beat
         part = Signal(range(parts))
         last = Signal()

@@ -1,1 +1,1 @@
-"""The link side: blocks of all lanes into one stream and back, its CRC, and the link's memory."""
+"""The link side: aggregator and distributor of the block stream, realigner, verdict, CRC-32C, and the link writer."""

@@ -1,4 +1,4 @@
-"""Whole blocks of all lanes, in order, into one stream of words without gaps."""
+"""Joins the blocks of all lanes, in order, into one stream of words without gaps."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Aggregator", "start_layout"]
 
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
-    """A transfer to gather: the lane of its first block, its number of blocks, and the bytes it may take at most."""
+    """A transfer to gather: lane of its first block, number of blocks, and capacity of the destination in bytes."""
     return data.StructLayout({"first_lane": lane_bits(config), "blocks": BLOCK_BITS, "capacity": LENGTH_BITS})
 
 
 class Aggregator(wiring.Component):
-    """Takes blocks from the lanes in turn and packs them at word grain, one full beat per cycle.
+    """Takes blocks from the lanes in turn and packs them word by word, one full beat per cycle.
 
     ::
 
@@ -36,15 +36,15 @@ class Aggregator(wiring.Component):
                                           |     facts, room         totals, overflow
                  cycle:             0          1                      2
 
-    All beats of a block are turned by the same number of words, the place where the block begins in a row; a block's
-    first beat tells, by the block's length, where the next one begins, and whether this one's last beat fills a row.
-    If it does not, the next lane's first beat is taken in the same cycle. Neighbours stand on different sides of the
-    multiplexer, so both together are one: even lanes on one side, odd ones on the other; of an odd number of lanes,
-    the last one stands on both.
+    All beats of a block are rotated by the same number of words: the place in a row where the block begins. The length
+    that comes with a block's first beat gives the place of the next block, and whether this block's last beat fills a
+    row. If it does not, the first beat of the next lane is taken in the same cycle. Two neighbouring lanes are
+    therefore selected at once, so there are two multiplexers: one for the even lanes and one for the odd ones. With an
+    odd number of lanes the last one is connected to both.
 
     Latency: 2 cycles from a beat to its row. Throughput: 1 beat of ``o`` per cycle while the lanes have data and
-    blocks are longer than a beat; with a single lane, a boundary inside a row costs a cycle. The last beat of a
-    transfer, if its words do not fit into the row, needs one more.
+    blocks are longer than a beat. With a single lane, a block boundary inside a row costs a cycle. The end of a
+    transfer costs a cycle more if the words of its last beat do not fit into the row.
 
     Parameters
     ----------
@@ -54,18 +54,19 @@ class Aggregator(wiring.Component):
     Members
     -------
     start : In(stream.Signature(start_layout(config)))
-        Transfers, of at least one block; taken when the one before is done.
+        Transfers of at least one block; taken when the previous transfer is done.
     lanes : In(framed_stream(config)).array(config.lanes)
-        Blocks, of just ``block_words`` words; those of a transfer begin with ``first_lane`` and take the lanes in turn.
-        Whether a lane is ready depends on what it and the one before it show.
+        Blocks of exactly ``block_words`` words. The first block of a transfer is in lane ``first_lane``; the following
+        blocks are in the following lanes, in turn. The ``ready`` of a lane depends on its own ``valid`` and payload and
+        on those of the lane before it.
     o : Out(words_stream(config))
-        The block stream; words behind the last one are zero. Its ``ready`` reaches the lanes' in the same cycle.
+        The block stream; words after the last one are zero. The lanes' ``ready`` depend combinationally on ``o.ready``.
     overflow : Out({valid, block})
-        A block did not fit into the capacity; neither it nor anything after goes out, until reset.
+        A block did not fit into the capacity; neither it nor any later block is sent, until reset.
     bytes, nonzero, raw_blocks : Out
-        Totals of the transfer, with ``done``: bytes of the stream, non-zero elements, blocks that were left raw.
+        Totals of the transfer, valid with ``done``: bytes of the stream, non-zero elements, blocks that were left raw.
     done : Out(1)
-        From the cycle after the last beat of ``o`` was taken to the next start.
+        High from the cycle after the last beat of ``o`` was taken until the next start.
 
     Source: the block stream of docs/formats.md.
     """
@@ -93,13 +94,13 @@ class Aggregator(wiring.Component):
         # Cycle 0: which lanes are taken from.
         current = Signal(lanes)                     # one-hot; none between transfers
         head = Signal(lanes, reset_less=True)       # one-hot: the lane of the next block to begin
-        opening = Signal(reset_less=True)           # the next beat of `current` is a block's first: it is `head`, too
+        opening = Signal(reset_less=True)           # the next beat of `current` is a block's first; `current` == `head`
         joins = Signal()                            # the last beat of this block will not fill a row
-        place = Signal(exact_log2(words), reset_less=True)  # where the next block begins in its row
-        here = Signal.like(place, reset_less=True)  # where this one did
-        unbegun = Signal(BLOCK_BITS, reset_less=True)
-        some = Signal(reset_less=True)              # blocks are unbegun
-        one = Signal(reset_less=True)               # just one is
+        place = Signal(exact_log2(words), reset_less=True)  # word of its row in which the next block begins
+        here = Signal.like(place, reset_less=True)  # word of its row in which the current block began
+        unbegun = Signal(BLOCK_BITS, reset_less=True)       # blocks that have not begun
+        some = Signal(reset_less=True)              # `unbegun` is not 0
+        one = Signal(reset_less=True)               # `unbegun` is 1
         advance, take, last, pair, begins, ends = (
             Signal(name=name) for name in ("advance", "take", "last", "pair", "begins", "ends"))
         valid = Cat(lane.valid for lane in self.lanes)
@@ -166,7 +167,7 @@ class Aggregator(wiring.Component):
                 began.eq(begins),
                 odd.eq(on_odd),
                 facts.eq(shown),
-                # What does not fit into the last row goes out behind it; `place` is where the last block ends by now.
+                # Words that did not fit into the last row leave in a row of their own; `place` is their number.
                 flush.eq(beat & final & ~left & (place != 0)),
             ]
         m.submodules.ledger = ledger = Ledger(config)
@@ -191,10 +192,10 @@ class Aggregator(wiring.Component):
 
     def _give(self, m: Module, row: Value, advance: Value, place: Value, given: Value, short: Value, final: Value,
               flush: Value, fits: Value) -> None:
-        """Cycle 2: the row, if all of it fits, and whether the transfer ends with it.
+        """Cycle 2: sends the row if its blocks fit into the capacity.
 
-        ``given``: a row comes from beats; ``short``: it is the last one, and not full; ``final``: it has the last beat;
-        ``flush``: a row comes from what was left over.
+        ``given``: a row is made of beats; ``short``: it is the last row and not full; ``final``: it contains the last
+        beat; ``flush``: a row is made of the words left over from the last beat.
         """
         words = self._config.link_words
         partial = Signal()
@@ -210,7 +211,7 @@ class Aggregator(wiring.Component):
             self.o.payload.data.eq(row),
             self.o.payload.words.eq(payload.words),
             self.o.payload.last.eq(payload.last),
-            # A partial beat at the end has as many words as the place behind it says.
+            # The number of words of a partial last beat is the place after it.
             self.bytes.eq(Cat(Const(0, exact_log2(WORD_BYTES)), place, full_beats)),
         ]
         with m.If(advance):
@@ -227,12 +228,12 @@ class Aggregator(wiring.Component):
             m.d.sync += [self.done.eq(0), idle.eq(0), full_beats.eq(0)]
 
     def _sides(self, current: Value, head: Value) -> list[dict[int, Value]]:
-        """For each side, its lanes, and when each is looked at."""
+        """For each multiplexer, its lanes and the select signal of each."""
         lanes = self._config.lanes
         sides: list[dict[int, Value]] = [{k: current[k] | head[k] for k in range(side, lanes, 2)}
                                          for side in range(min(lanes, 2))]
         if lanes > 1 and lanes % 2:
-            # Between the last lane and the first, both even: the last one is looked at from the odd side.
+            # The last lane and the first are both even: the last lane is selected on the odd side when it is current.
             sides[0][lanes - 1] = head[lanes - 1] & ~current[lanes - 1]
             sides[1][lanes - 1] = current[lanes - 1]
         return sides

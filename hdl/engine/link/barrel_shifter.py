@@ -1,4 +1,4 @@
-"""The aggregator's data path: beats of two blocks into one row of words, and what is left over."""
+"""The aggregator's data path: joins beats of up to two blocks into rows of words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WORD_BITS = 8 * WORD_BYTES
 
 
 def part_layout(words: int) -> data.StructLayout:
-    """A beat to be joined: its words, zero behind the last one, and the place in the row where the first one goes."""
+    """A part, a beat to be joined: its words, zero after the last one, and the place of the first word in the row."""
     return data.StructLayout({"data": _WORD_BITS * words, "place": exact_log2(words)})
 
 
 class BarrelShifter(wiring.Component):
-    """Turns beats to their places and joins them with what was left over.
+    """Rotates beats to their places in the row and joins them with the words left over from the previous beat.
 
     ::
 
@@ -30,9 +30,9 @@ class BarrelShifter(wiring.Component):
                             |     |
                             +--> [rest]
 
-    A part that goes to place ``p`` is turned by ``p`` words: what does not fit into the row then stands at the
-    beginning, where it is the rest. The row that is given takes the rest up to the first part's place, the first part
-    from there on, and the second part, when there is one, from its own place on.
+    A part that goes to place ``p`` is rotated by ``p`` words. Its words that do not fit into the row are then at the
+    beginning: they are the rest. The row consists of the rest up to the first part's place, the first part from there
+    on, and the second part, if there is one, from its own place on.
 
     Parameters
     ----------
@@ -48,9 +48,10 @@ class BarrelShifter(wiring.Component):
     side : In(1)
         Which of the parts is the first one.
     advance : In(1)
-        The registers take what comes.
+        The registers load.
     beat, pair, short : In(1)
-        There is a first part; a second one too; the first one does not fill the row, and no second one does.
+        ``beat``: there is a first part; ``pair``: there is a second one too; ``short``: the first part does not fill
+        the row and there is no second one.
     row : Out(words of 32 bits)
         The joined row. Without a beat: the rest up to the place of the parts, then zeros.
     """
@@ -82,7 +83,7 @@ class BarrelShifter(wiring.Component):
         rest = Signal(_WORD_BITS * words, reset_less=True)
         row = Signal(_WORD_BITS * words, reset_less=True)
         kept = Signal(words)
-        source = Signal()       # the part whose turned words are the rest
+        source = Signal()       # the part whose rotated words become the rest
         m.d.comb += [self.row.eq(row), kept.eq(self._chosen(self.side, below)), source.eq(self.side ^ self.pair)]
         uses = []
         for number, mask in enumerate(below):

@@ -35,7 +35,7 @@ def _columns(function: Callable[[int], int]) -> tuple[int, ...]:
 
 
 class Crc32c(wiring.Component):
-    """CRC-32C (Castagnoli) of the words that pass by.
+    """Computes the CRC-32C (Castagnoli) of a stream of words.
 
     ::
 
@@ -46,12 +46,13 @@ class Crc32c(wiring.Component):
                                  x^(32 words) |  | x^32, once per word of the last beat
                                               +--+-----+
 
-    Behind a beat of ``W`` words the register of a CRC is ``(r + w0) x^(32 W) + w1 x^(32 (W - 1)) + ... ``. Here the
-    factor ``x^(32 W)`` of the last beat is left out: ``v' = v x^(32 W) + w0 + w1 x^-32 + ...``, and ``r = v x^(32 W)``
-    is found at the end, word by word. As words behind the end are zero, just those of them that were there are
-    multiplied in, so the last beat may have any length and costs neither a shifter nor more matrices.
+    After a beat of ``W`` words the remainder of a CRC is ``(r + w0) x^(32 W) + w1 x^(32 (W - 1)) + ... ``. Here the
+    state ``v`` leaves out the factor ``x^(32 W)`` of the last beat: ``v' = v x^(32 W) + w0 + w1 x^-32 + ...``. At the
+    end, ``v`` is multiplied by ``x^32`` once for each word of the last beat. Words after the end are zero, so the last
+    beat may have any number of words and needs neither a shifter nor more matrices.
 
-    Everything but the 32 bits of the state feeds forward. ``done`` rises ``words + 2`` cycles after the last beat.
+    Only the 32 bits of the state are a feedback loop. ``done`` rises ``words + 2`` cycles after the last beat, for a
+    last beat of ``words`` words.
 
     Parameters
     ----------
@@ -61,12 +62,12 @@ class Crc32c(wiring.Component):
     Members
     -------
     i : In(valid, payload of a words stream)
-        What passes by: ``data``, ``words`` and ``last``, in the cycles with ``valid``. All but the last beat are
-        full; bytes behind ``words`` words are not read. Behind a last beat the next one waits for ``done``.
+        Beats, one in each cycle with ``valid``: ``data``, ``words`` and ``last``. All but the last beat are full; data
+        after ``words`` words is ignored. After a last beat, the next beat must not come before ``done``.
     value : Out(32)
-        The CRC, with ``done``.
+        The CRC, valid with ``done``.
     done : Out(1)
-        From the end of a message to the first beat of the next.
+        High from the end of the computation until the first beat of the next message.
 
     Source: the block stream of docs/formats.md; RFC 3720, 12.1 (polynomial, initial value, final exclusive-or).
     """

@@ -1,4 +1,4 @@
-"""Takes the block stream apart: headers checked, blocks realigned, each handed to its lane."""
+"""Takes the block stream apart: checks headers, realigns blocks and sends each to its lane."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = ["Distributor", "start_layout"]
 
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
-    """A transfer to distribute: the lane of its first block, where it goes in device memory, its raw length, the
-    element size in bytes of its coded blocks, and whether its values were narrowed, so that blocks have half their
-    bytes in the stream."""
+    """A transfer to distribute: lane of its first block, address in device memory, raw length, element size in bytes
+    of its coded blocks, and whether its values were narrowed (``halved``: blocks have half their bytes in the
+    stream)."""
     return data.StructLayout({"first_lane": lane_bits(config), "address": config.address_bits,
                               "raw_bytes": LENGTH_BITS, "element": 3, "halved": 1})
 
 
 class _State:
-    """Parts of the distributor, and the registers that its cycles share; ``_1`` and ``_2`` name the cycle.
+    """Submodules of the distributor, and the registers that its cycles share; ``_1`` and ``_2`` name the cycle.
 
-    ``go``: everything moves in this cycle. ``begins``: a transfer begins. ``lane`` and ``turn`` are the lane and the
-    realigner of the next block, ``unread`` is its number; ``made``, ``first``, ``last``, ``shown`` and ``live`` are
-    about the row of each realigner.
+    ``go``: all cycles advance. ``begins``: a transfer begins. ``lane`` and ``turn`` are the lane and the realigner of
+    the next block, ``unread`` is its number. ``made``, ``first``, ``last``, ``shown`` and ``live`` have one bit for the
+    row of each realigner.
     """
 
     def __init__(self, config: EngineConfig) -> None:
@@ -76,7 +76,7 @@ class _State:
 
 
 class Distributor(wiring.Component):
-    """Hands every block of a stream to its lane, one link beat per cycle whatever their lengths.
+    """Sends every block of a stream to its lane, one link beat per cycle for any lengths of blocks.
 
     ::
 
@@ -89,14 +89,15 @@ class Distributor(wiring.Component):
                      +-------+   +--------+
         cycle:  0        1           2              2
 
-    Blocks take the two realigners in turn, so that a beat that ends one block and begins the next is done in one
-    cycle. Of an odd number of lanes each may get its row from either; a single lane gets one row per cycle.
+    Blocks use the two realigners in turn, so that a beat that ends one block and begins the next takes one cycle. With
+    an even number of lanes each lane belongs to one realigner; with an odd number each lane is connected to both. A
+    single lane gets one row per cycle.
 
-    Faults are told in the order of the stream: for every block coding, sequence, length, that it is all there, then
-    padding; then what is behind the last one. Nothing of a block with a bad header is handed out, nor of one after it;
-    of a block that is cut off or badly padded, rows may have gone.
+    The first fault in the order of the stream is reported. Each block is checked for coding, sequence, length,
+    truncation, then padding; after the last block, the stream is checked for more words. No row is sent of a block with
+    a bad header or of any later block. Rows of a truncated or badly padded block may have been sent.
 
-    Latency: a row leaves 2 cycles after the beat with its last word was taken, a block's last one at most 3.
+    Latency: a row leaves 2 cycles after the beat with its last word was taken, the last row of a block at most 3.
     Throughput: 1 beat per cycle; a beat with several headers takes a cycle for each.
 
     Parameters
@@ -107,17 +108,17 @@ class Distributor(wiring.Component):
     Members
     -------
     start : In(stream.Signature(start_layout(config)))
-        One transfer; reset before the next.
+        One transfer; the unit must be reset before the next.
     i : In(beat_stream(link_beat_bytes))
-        Its block stream, as one packet of whole words. After a fault it is taken and dropped.
+        Its block stream, as one packet of whole words. After a fault the rest is taken and discarded.
     lanes : Out(payload_stream(config)).array(config.lanes)
         Blocks, to each lane.
     stop : In(1)
-        Hand out nothing more; what comes is dropped. Until reset.
+        Send no more rows; beats of ``i`` are taken and discarded. Must stay high until reset.
     fault : Out(stream_fault_layout())
-        What is wrong first; stays until reset. ``block`` is the number of blocks for ``TRAILING``.
+        The first fault; stays until reset. ``block`` is the number of blocks for ``TRAILING``.
     done : Out(1)
-        The stream ended rightly, and every row has been taken; stays until reset.
+        The stream ended without a fault, and every row has been taken; stays until reset.
     raw_blocks : Out(BLOCK_BITS)
         Blocks that were raw so far.
 
@@ -151,7 +152,7 @@ class Distributor(wiring.Component):
         return m
 
     def _transfer(self, m: Module, s: _State) -> None:
-        """The transfer: known, with all that follows from it, before the first beat is taken."""
+        """Registers the transfer and the values computed from it before the first beat is taken."""
         config = self._config
         steps = Signal(3)
         m.d.comb += [
@@ -172,7 +173,7 @@ class Distributor(wiring.Component):
                 m.d.sync += s.halved.eq(self.start.payload.halved)
 
     def _realign(self, m: Module, s: _State) -> None:
-        """Cycle 0: the beat at hand goes to the realigners. ``turn`` is the one that the next block takes."""
+        """Cycle 0: the current beat goes to the realigners. ``turn`` selects the realigner of the next block."""
         lanes = self._config.lanes
         spills = Signal(2)
         opens = Signal(2)
@@ -200,7 +201,7 @@ class Distributor(wiring.Component):
                 m.d.sync += realigner.place.eq(s.parser.place)
             with m.If(s.go):
                 m.d.sync += [
-                    # What is cut off does not end.
+                    # A truncated block has no last row.
                     spills[k].eq((heads & s.parser.head_ends & ~s.parser.torn)
                                  | (tails & s.parser.tail_ends & s.parser.tail_spills & ~cut)),
                     opens[k].eq(heads | (opens[k] & ~s.made[k])),
@@ -217,7 +218,7 @@ class Distributor(wiring.Component):
             m.d.sync += [s.turn.eq(~s.turn), s.lane.eq(s.lane.rotate_left(1)), s.unread.eq(increased(s.unread))]
 
     def _header(self, m: Module, s: _State) -> None:
-        """Cycle 1: the header."""
+        """Cycle 1: registers the header and passes it to the check."""
         with m.If(s.go):
             m.d.sync += [s.head_1.eq(s.parser.head), s.whole_1.eq(s.parser.whole), s.torn_1.eq(s.parser.torn),
                          s.more_1.eq(s.parser.more)]
@@ -227,7 +228,7 @@ class Distributor(wiring.Component):
         m.d.comb += [s.check.header.eq(s.header_1), s.check.sequence.eq(s.sequence_1), s.check.final.eq(s.final_1)]
 
     def _block(self, m: Module, s: _State) -> None:
-        """Cycle 2: the block, and what is wrong with it."""
+        """Cycle 2: registers the facts of the block and the faults found in its header and at the stream's end."""
         config = self._config
         begun = Signal()
         with m.If(s.begins):
@@ -260,7 +261,7 @@ class Distributor(wiring.Component):
             ]
 
     def _rows(self, m: Module, s: _State) -> None:
-        """The rows go to their lanes. When both are there, that of the block that came last is the younger."""
+        """Sends the rows to their lanes. Of two rows, the younger is that of the later block."""
         lanes = self._config.lanes
         taken = Signal(2)
         m.d.comb += s.live.eq(s.shown & ~(s.younger & (s.barred & s.bad).replicate(2)) & ~self.stop.replicate(2))
@@ -294,7 +295,7 @@ class Distributor(wiring.Component):
             ]
 
     def _faults(self, m: Module, s: _State) -> None:
-        """Faults, in the order of the stream."""
+        """Reports the first fault in the order of the stream."""
         spoilt = Signal(2)
         for k, realigner in enumerate(s.realigners):
             m.d.comb += spoilt[k].eq(s.live[k] & s.last[k] & self._padded(m, k, realigner.row, s.ends[k]))
@@ -323,6 +324,6 @@ class Distributor(wiring.Component):
 
 
 def _status(check: HeaderCheck) -> Value:
-    """What is wrong first with a malformed header, in the order of the format's description."""
+    """The status of a malformed header: the first failed check in the order coding, sequence, length."""
     return Mux(check.bad_coding, Status.BAD_CODING,
                Mux(check.bad_sequence, Status.BAD_SEQUENCE, Status.BAD_LENGTH))

@@ -1,4 +1,4 @@
-"""What a transfer has cost so far: room that is left at the destination, and totals."""
+"""Keeps the accounts of a transfer: capacity left at the destination, and totals."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ __all__ = ["Ledger", "facts_layout"]
 
 
 def facts_layout(config: EngineConfig) -> data.StructLayout:
-    """What a lane says about a block beside its first beat: see :func:`hdl.engine.transfer.streams.framed_stream`."""
+    """Facts of a block, sent with its first beat: see :func:`hdl.engine.transfer.streams.framed_stream`."""
     framed: Any = framed_stream(config).members["payload"].shape
     return data.StructLayout({name: framed[name].shape for name in ("block_words", "nonzero", "raw")})
 
 
 class Ledger(wiring.Component):
-    """Books blocks: whether each fits into what is left of the capacity, and the totals of those that do.
+    """Checks whether each block fits into the capacity that is left, and adds up the totals of those that do.
 
-    The room is kept in two parts, so that neither check nor subtraction is as long as a length: a purse, which is
-    always enough for a block while there is anything in the reserve, and the reserve, in units that refill it.
+    The capacity left is kept in two counters, so that no comparison or subtraction is as wide as a length: ``purse``,
+    in words, which holds enough for any block while ``reserve`` is not zero, and ``reserve``, in units that refill
+    the purse.
 
     Parameters
     ----------
@@ -38,15 +39,15 @@ class Ledger(wiring.Component):
     Members
     -------
     start : In(1), capacity : In(LENGTH_BITS)
-        A transfer begins, and may take so many bytes.
+        A transfer begins; its capacity in bytes.
     begins : In(1), facts : In(facts_layout(config))
-        A block is to be booked.
+        A block begins; its facts.
     fits : Out(1)
-        In the same cycle: it fits, or none is booked, and all before did fit.
+        In the same cycle: no block so far has exceeded the capacity, including one that begins.
     overflow : Out({valid, block})
-        From the next cycle on: number of the first block that did not. Nothing is booked any more, until reset.
+        From the next cycle on: number of the first block that did not fit. Nothing is counted any more, until reset.
     nonzero, raw_blocks : Out
-        Totals, two cycles after the last block was booked.
+        Totals, valid two cycles after the last block began.
     """
 
     def __init__(self, config: EngineConfig):
@@ -60,7 +61,7 @@ class Ledger(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         facts = self.facts
-        unit = len(facts.block_words)       # a block takes less than two to the power of this
+        unit = len(facts.block_words)       # a block has fewer than 2 ** unit words
         purse = Signal(unit + 1, reset_less=True)
         reserve = Signal(LENGTH_BITS - exact_log2(WORD_BYTES) - unit, reset_less=True)
         refilled = Signal(unit + 1)

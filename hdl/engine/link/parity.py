@@ -16,9 +16,10 @@ __all__ = ["LinearMap"]
 class _Network:
     """Exclusive-ors of two nodes each; the first nodes are the inputs.
 
-    A column says which outputs a node still has to be added to. Greedily, the two nodes that most outputs have in
-    common are added once and for all, until no two outputs have a pair in common (Paar, *Optimized arithmetic for
-    Reed-Solomon encoders*, ISIT 1997); among equals, the least deep pair. What is left is added output by output.
+    The column of a node is the set of outputs that it still has to be added to. A greedy search repeatedly takes the
+    pair of nodes that the most outputs have in common and makes its sum a new node, until no two outputs share a pair
+    (Paar, *Optimized arithmetic for Reed-Solomon encoders*, ISIT 1997). Among equal pairs, the least deep one is taken.
+    The remaining nodes are added output by output.
     """
 
     def __init__(self, columns: tuple[int, ...], outputs: int):
@@ -44,7 +45,7 @@ class _Network:
                         for output in range(outputs)]
 
     def _common(self, left: list[int], later: int) -> Iterator[tuple[int, int, int, int]]:
-        """Pairs of a node and those before it that have two outputs or more in common, as entries of the heap."""
+        """Pairs of a node and an earlier one that share at least two outputs, as entries of the heap."""
         for earlier in range(later):
             count = (left[earlier] & left[later]).bit_count()
             if count > 1:
@@ -56,7 +57,7 @@ class _Network:
         return len(self.depths) - 1
 
     def _sum(self, nodes: list[int]) -> int | None:
-        """Their sum, the least deep first; None of none."""
+        """The node that is the sum of ``nodes``, least deep first; None if there are none."""
         terms = [(self.depths[node], node) for node in nodes]
         heapq.heapify(terms)
         while len(terms) > 1:
@@ -69,15 +70,15 @@ _network = cache(_Network)
 
 
 class LinearMap(wiring.Component):
-    """Adds up columns of a matrix over GF(2), one for each input bit that is set. Combinational.
+    """Multiplies a matrix over GF(2) by the input: the sum of the columns whose input bit is set. Combinational.
 
-    Synthesis tools hardly find what sums have in common, so it is found here: for the matrices of CRCs this takes off
-    more than half of the exclusive-ors.
+    Synthesis tools find few common subexpressions in such sums, so they are found here. For the matrices of CRCs this
+    removes more than half of the exclusive-or gates.
 
     Parameters
     ----------
     columns : tuple of int
-        What each bit of the input adds to the output.
+        Columns of the matrix: what each input bit adds to the output.
     outputs : int
         Bits of the output.
 

@@ -1,4 +1,4 @@
-"""Turns link beats so that a block begins at the first word of a row, and joins its rows."""
+"""Rotates link beats so that a block begins at the first word of a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Realigner"]
 
 
 class Realigner(wiring.Component):
-    """Makes rows of the words behind a header: every row but a block's last is full.
+    """Makes rows of the words after a header: every row but a block's last is full.
 
     ::
 
@@ -24,8 +24,8 @@ class Realigner(wiring.Component):
                          +->| before |-->|     |   +-----+
                             +--------+   +-----+
 
-    All beats of a block are turned by the same number of words, so that its first word stands first; what a row lacks
-    of a beat comes from the one before it.
+    All beats of a block are rotated by the same number of words, so that the block's first word comes first. A row is
+    made of the rotated words of two beats in succession.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ class Realigner(wiring.Component):
     beat : In(32 * words)
         A link beat.
     place : In(range(words))
-        Where the block's header is in its beat; held while the block's beats come.
+        Word of its beat in which the block's header is; must not change during the block's beats.
     carried : Out(words)
-        Which words of a row come from the beat before: the first ones.
+        Which words of a row come from the previous beat; they are the first ones.
     keep : In(1)
         The beat belongs to the block.
     make : In(1)
-        A row is made: of the beat before and this one, or, with ``flush``, of the beat before alone.
+        Make a row of the previous beat and this one.
     flush : In(1)
-        See ``make``.
+        With ``make``: make a row of the previous beat alone.
     row : Out(32 * words)
-        The row that was made, from the next cycle on. Words behind the block's end have no meaning.
+        The row, from the next cycle on. Words after the block's end are undefined.
     """
 
     def __init__(self, words: int):

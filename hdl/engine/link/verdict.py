@@ -1,4 +1,4 @@
-"""Which fault of a stream comes first in it, where lanes find theirs at different times."""
+"""Finds the fault that comes first in a stream, although lanes report theirs at different times."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hdl.engine.transfer.streams import stream_fault_layout
 
 __all__ = ["Verdict"]
 
-_PAUSE = 4      # cycles until what the distributor had handed out when it was stopped shows in the lanes
+_PAUSE = 4      # cycles until rows that the distributor sent before it was stopped are counted by the lanes
 
 
 class Verdict(wiring.Component):
-    """Waits until all that came before a fault has been looked at, and names the first one in the stream.
+    """Waits until all blocks before a fault have been checked, and reports the first fault in the stream.
 
     ::
 
@@ -23,7 +23,7 @@ class Verdict(wiring.Component):
         watch -----------------> settle ----------------> compare -------------> fault
                   (stop from here on)                     lane by lane
 
-    Without it the fault that is reported would depend on how long the memories take.
+    Without this wait the fault that is reported would depend on the latency of the memories.
 
     Parameters
     ----------
@@ -33,15 +33,15 @@ class Verdict(wiring.Component):
     Members
     -------
     distributor : In(stream_fault_layout())
-        What it found in headers and padding.
+        Faults of headers and padding.
     lanes : In(stream_fault_layout()).array(lanes)
-        What each lane found in a block's lines.
+        Faults that each lane found in the lines of a block.
     settled : In(lanes)
-        Lanes that have looked at every block they got whole, or found a fault.
+        Lanes that have checked every block they received whole, or have found a fault.
     stop : Out(1)
-        To the distributor: no block after those that are on the way can matter.
+        To the distributor: a fault was found, so later blocks are not needed.
     fault : Out(stream_fault_layout())
-        The first fault in the order of the stream; of those of one block, the distributor's. Stays until reset.
+        The first fault in the order of the stream; of two in one block, the distributor's. Stays until reset.
     """
 
     def __init__(self, config: EngineConfig):

@@ -1,4 +1,4 @@
-"""The block stream into the link's memory."""
+"""Writes the block stream to the link's memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAGE_BYTES = 4096
 
 
 class LinkWriter(wiring.Component):
-    """Writes a transfer's words to consecutive addresses, in bursts that are as long as they may be.
+    """Writes a transfer's words to consecutive addresses, in bursts of the greatest length allowed.
 
     ::
 
@@ -33,8 +33,9 @@ class LinkWriter(wiring.Component):
           +-> [beats up to the page's end, or the last] --^
                          requests
 
-    A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst; while
-    it is written, the next one gathers. Pages of 4 KiB are what bursts end at, and full ones are one burst each.
+    A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst. While
+    it is written, the beats of the next one collect in the FIFO. Bursts end at 4 KiB boundaries; a full page is one
+    burst.
 
     Latency: a burst's ``awvalid`` rises 4 cycles after its last beat was taken, if the port is free. Throughput: one
     beat per cycle.
@@ -42,25 +43,25 @@ class LinkWriter(wiring.Component):
     Parameters
     ----------
     config : EngineConfig
-        What to build; ``outstanding_reads`` bounds the bursts on the way here, too.
+        What to build; ``outstanding_reads`` also limits the outstanding write bursts here.
 
     Members
     -------
     start : In(stream of {address})
-        Where the next transfer goes: a multiple of the beat. Taken when the one before is done.
+        Address of the next transfer, a multiple of the beat. Taken when the previous transfer is done.
     i : In(words_stream(config))
-        Its words, up to ``last``. Ready from the start on, unless the FIFO is full; its ``ready`` depends on nothing
-        of this stream. With ``stop``, or behind a fault, all is taken and dropped.
+        Words of the transfer, up to ``last``. Ready from the start on, unless the FIFO is full; ``i.ready`` does not
+        depend on ``i.valid`` or ``i.payload``. With ``stop``, or after a fault, all beats are taken and discarded.
     axi : Out(axi_write(config.address_bits, config.link_beat_bytes))
-        The link's memory. Of the last beat, just the bytes of its words are written.
+        The link's memory. Of the last beat, only the bytes of its words are written.
     stop : In(1)
-        Begin nothing new, drop what comes; a burst that was begun is completed with beats that write nothing.
+        Begin no new burst and discard what arrives; a burst that has begun is completed with all strobes low.
     idle : Out(1)
-        No burst is on the way.
+        No burst is outstanding.
     fault : Out(axi_fault_layout(config))
-        The first error response; from then on the unit is as if stopped, until reset.
+        The first error response; after it the unit behaves as if stopped, until reset.
     done : Out(1)
-        From the last response of a transfer to the next start; not with a fault.
+        High from the last response of a transfer until the next start; stays low after a fault.
     """
 
     start: stream.Interface
@@ -86,8 +87,8 @@ class LinkWriter(wiring.Component):
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
 
         halted = Signal()
-        active = Signal()       # a transfer's last beat has not come yet
-        ended = Signal()        # it has
+        active = Signal()       # a transfer runs, and its last beat has not arrived
+        ended = Signal()        # the last beat of a transfer has arrived
         asks = Signal()         # a request waits for the writer
         request = Signal(span_layout(config.address_bits, length_bits), reset_less=True)
         # Place of the next beat; a transfer's first burst may begin inside a page.
