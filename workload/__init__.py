@@ -1,4 +1,4 @@
-"""Activations: their dumps, their capture, what coding gains on them, and what that is worth in a training step."""
+"""Activations: dumps, capture, statistics and ratios, networks, timelines of training steps, plans, results."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = ["capture", "profile"]
 
-# The room is called capturing because a module of the name capture would hide the function.
+# The package is called capturing because a module named capture would hide the function.
 _HOMES = {"capture": "workload.capturing", "profile": "workload.capturing.profiling"}
 
 
 def __getattr__(name: str) -> Any:
-    # Fetched when asked for: every import of a module of this package runs this file.
+    # Imported on first use, because every import of a module of this package runs this file.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

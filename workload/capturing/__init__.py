@@ -1,4 +1,4 @@
-"""Capture of activations from PyTorch, as dumps that all commands read."""
+"""PyTorch: capture of activations as dumps, profiles of layers, training with rounded activations, an example."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CaptureError", "capture"]
 def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[int] | None = None,
             modules: str | Iterable[str] = ("*",), outputs: bool = False, least: int = 4096, max_array: int = 4 << 20,
             max_total: int = 1 << 30, form: str | None = None) -> Recorder:
-    """Write what backward keeps of a model's activations, while it trains.
+    """Write the activations that a model keeps for backward, while it trains.
 
     ::
 
@@ -37,16 +37,16 @@ def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[i
     Returns
     -------
     Recorder
-        A context manager: the model is captured from its beginning to its end.
+        A context manager: the model is captured within its context.
 
     Raises
     ------
     ValueError
         If PyTorch is not installed, or a choice is not allowed.
     CaptureError
-        If no module fits, or the folder has a dump already; in the first step, if the form cannot hold the values.
+        If no module matches, or the folder has a dump already; in the first step, if the form cannot hold the values.
     TypeError
-        If the model is no ``torch.nn.Module``.
+        If the model is not a ``torch.nn.Module``.
     """
     patterns = (modules,) if isinstance(modules, str) else tuple(modules)
     settings = Settings(every, None if steps is None else tuple(steps), patterns, outputs, least, max_array, max_total,

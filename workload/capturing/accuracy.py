@@ -1,4 +1,4 @@
-"""What rounded activations do to accuracy: the worked example trained with each format and several seeds."""
+"""The effect of rounded activations on accuracy: trains the worked example with each format and several seeds."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["Accuracy", "accuracies"]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The runs with a format; None stands for activations as they are."""
+    """The runs with a format; None stands for activations without rounding."""
 
     narrow: str | None
     runs: tuple[Training, ...]
 
     @property
     def mean(self) -> float:
-        """Mean share of the test images that were read."""
+        """Mean share of the test images that were classified correctly."""
         return mean(run.accuracy for run in self.runs)
 
     @property
     def spread(self) -> float | None:
-        """Standard deviation of that over the seeds; None of one."""
+        """Standard deviation of that share over the seeds; None for one seed."""
         return stdev(run.accuracy for run in self.runs) if len(self.runs) > 1 else None
 
     @property
@@ -36,7 +36,7 @@ class Accuracy:
 
 def accuracies(formats: Sequence[str | None], seeds: int,
                progress: Callable[[str, int, int], None] | None = None) -> list[Accuracy]:
-    """Train with every format and the seeds from 0 on.
+    """Train with every format and with the seeds from 0 on.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The worked example: a small convolutional network learns the handwritten digits that scikit-learn brings along.
+"""The worked example: a small convolutional network learns the handwritten digits that scikit-learn ships.
 
 The images are 8x8 pixels in 17 shades, scaled up to 16x16. Every third one is for testing. Seeds are fixed, so that a
-run gives the same figures again on the same machine and release of PyTorch.
+run is repeatable on the same machine and release of PyTorch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RATE, _MOMENTUM, _DECAY = 0.03, 0.9, 5e-4
 
 @dataclass(frozen=True)
 class Training:
-    """A run: share of the test images that it gets right, and mean loss of every epoch."""
+    """A run: share of the test images classified correctly, and mean loss of every epoch."""
 
     seed: int
     narrow: str | None
@@ -37,7 +37,7 @@ class Training:
 
 
 class Digits(torch.nn.Module):
-    """Four convolutions, two max poolings and two linear layers; a ReLU behind each but the last."""
+    """Four convolutions, two max poolings and two linear layers; a ReLU after each but the last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,12 +75,12 @@ def train(narrow: str | None = None, seed: int = 0,
     ----------
     narrow
         Format of :data:`workload.dumps.types.FORMATS` that the activations kept for backward are rounded to; None
-        leaves them as they are.
+        does not round.
     seed
-        Of weights and order.
+        Seed of weights and order.
     watch
-        Called with the model; training runs in the context that it gives, as :class:`workload.capturing.recorder.
-        Recorder` is one.
+        Called with the model; training runs in the context manager that it returns, for example
+        :class:`workload.capturing.recorder.Recorder`.
     progress
         Called with a stage, the epochs done and all of them.
 

@@ -12,7 +12,7 @@ from workload.capturing.digits import Training, steps, train
 __all__ = ["PERCENT", "example", "points"]
 
 PERCENT = (0, 2, 20, 60, 100)
-"""Points of the training that are captured."""
+"""Captured points of the training, in per cent."""
 
 
 def points() -> dict[int, int]:
@@ -28,7 +28,7 @@ def example(folder: str | Path, narrow: str | None = None, seed: int = 0,
     Parameters
     ----------
     folder
-        Of the dump.
+        Folder of the dump.
     narrow, seed, progress
         See :func:`workload.capturing.digits.train`.
     limits

@@ -16,19 +16,19 @@ torch = package("torch", "torch")
 
 
 def writer(arrays: Mapping[str, Any], form: str | None) -> tuple[str, Callable[[BinaryIO], None]]:
-    """How arrays are written.
+    """Choose the form of a step's file.
 
     Parameters
     ----------
     arrays
         Contiguous tensors in the host's memory, by name.
     form
-        ``npz``, ``safetensors``, or None for the first where it can hold them.
+        ``npz``, ``safetensors``, or None for .npz if it can hold the values, and .safetensors otherwise.
 
     Returns
     -------
     tuple[str, Callable[[BinaryIO], None]]
-        The suffix of the file, and what writes its content.
+        The suffix of the file, and a function that writes its content.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The folder that a capture writes: a file of arrays for each step, and a manifest that says what is in them.
+"""The folder that a capture writes: a file of arrays for each step, and a manifest that describes them.
 
-Files and manifest are written beside their place and then renamed, so that a folder can be read at any time: while
-the training runs, and after it was killed.
+Files and manifest are written under a temporary name and then renamed, so that the folder can be read at any time:
+while the training runs, and after it was killed.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ __all__ = ["Entry", "Manifest", "check_folder", "read_manifest"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An array.
+    """The description of an array.
 
     Attributes
     ----------
     module
-        The module that made it; for what functions make between modules, the one that finished before.
+        The module that made it; for tensors that functions make between modules, the module that finished last.
     kind
-        ``saved`` for backward, or ``output`` of a module alone.
+        ``saved`` for backward, or only ``output`` of a module.
     saved_by
         The module in which it was saved first; None for an output.
     shape, full_shape
-        As it is in the file, and in the whole batch.
+        In the file, and in the whole batch.
     dtype
         Type of its values, as PyTorch names it.
     layout
         Order of its values in device memory, ``NCHW`` or ``NHWC``; None for other than four dimensions. In the file
         it is always NCHW.
     density
-        Share of values of the whole batch that have a bit set.
+        Share of values of the whole batch that are not zero, which means that a bit is set.
     """
 
     module: str
@@ -78,7 +78,7 @@ class Manifest:
     Parameters
     ----------
     folder
-        Made when it is not there.
+        Created if it does not exist.
     model
         Class of the model.
 
@@ -104,7 +104,7 @@ class Manifest:
 
     @property
     def arrays(self) -> dict[str, dict[str, Any]]:
-        """What is known of every array, by name."""
+        """The description of every array, by name."""
         return self._content["arrays"]
 
     @property
@@ -123,18 +123,18 @@ class Manifest:
         write
             Writes its content.
         step, epoch
-            As they are counted; the epoch is None if the training did not set it.
+            Numbers of both; the epoch is None if the training did not set it.
         entries
             The arrays by name.
         saved_bytes
-            Bytes of all that backward keeps at this step, captured or not.
+            Bytes of all activations kept for backward in this step, captured or not.
         written_bytes
             Bytes of the arrays.
 
         Raises
         ------
         OSError
-            If it cannot be written; the folder is as before then.
+            If it cannot be written; the folder is then unchanged.
         """
         self._replace(name, write)
         self.files.append({"file": name, "step": step, "epoch": epoch, "bytes": written_bytes,
@@ -143,7 +143,7 @@ class Manifest:
         self.save()
 
     def note(self, text: str) -> None:
-        """Say, once, what was left out."""
+        """Add a note on what was left out; each note is kept once."""
         if text not in self.notes:
             self.notes.append(text)
 

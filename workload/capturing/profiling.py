@@ -1,7 +1,8 @@
 """Times of a model's layers, as torch.profiler measures them while it trains, for ``cdma timeline --profile``.
 
-A layer is a module without others within; what functions do counts to the layer that finished before, and so do modules
-that the timeline has in place. Operations of backward are found by the sequence numbers that autograd gives both sides.
+A layer is a module that contains no other module. The time of functions between modules counts for the layer that
+finished last, and so does that of modules that the timeline treats as in place. Operations of backward are matched with
+those of forward by autograd's sequence numbers.
 """
 
 from __future__ import annotations
@@ -32,30 +33,31 @@ _IN_PLACE = ("ReLU", "ReLU6", "LeakyReLU", "Dropout", "Dropout2d", "Identity", "
 class Profiler:
     """Measures steps of a model's training, as a context manager, and writes the file when they are done.
 
-    Training goes on where the file cannot be written then.
+    If the file cannot be written, training continues.
 
     Parameters
     ----------
     model
-        What is trained; a step is a call of it in training mode with gradients recorded, and the backward after it.
+        The model that is trained. A step is a call of it in training mode with gradients recorded, and the backward
+        after it.
     file
         Written as JSON, see :mod:`workload.timeline.profiles`.
     warm_up, steps
-        Steps before those that are measured, and how many are.
+        Number of steps before the measured ones, and number of measured steps.
 
     Attributes
     ----------
     epoch
-        Set by whoever counts epochs; a profile does not use it.
+        Set by code that counts epochs; a profile does not use it.
     times
         Milliseconds of forward and backward by layer; None until the steps are done.
     stopped
-        Why the file was not written; None while all is well.
+        Why the file was not written; None without an error.
 
     Raises
     ------
     ValueError
-        If there are no steps, or the file cannot be there; at the end, if the training had fewer steps.
+        If there are no steps, or the file's path is not allowed; at the end, if the training had fewer steps.
     """
 
     def __init__(self, model: Any, file: str | Path, warm_up: int = 3, steps: int = 5) -> None:
@@ -104,7 +106,7 @@ class Profiler:
                                  module.register_forward_hook(partial(self._leave, name), always_call=True)]
         self._profile = torch.profiler.profile(activities=kinds, acc_events=True)
         self._profile.__enter__()
-        # The call that is under way has passed the hooks that the model just got.
+        # The call in progress began before these hooks were registered.
         self._enter(type(self._model).__name__, self._model, ())
 
     def _enter(self, name: str, module: Any, args: Any) -> None:
@@ -146,7 +148,7 @@ def check_file(file: str | Path) -> Path:
     Raises
     ------
     CaptureError
-        If its folder is not there, or it is a folder itself.
+        If its folder does not exist, or the path is a folder itself.
     """
     path = Path(file)
     if path.is_dir():
@@ -158,12 +160,12 @@ def check_file(file: str | Path) -> Path:
 
 def profile(model: Any, example_input: Any, file: str | Path, *, warm_up: int = 3,
             steps: int = 5) -> dict[str, dict[str, float]]:
-    """Measure a model's layers on an input, and write what ``cdma timeline --profile`` reads.
+    """Measure a model's layers on an input, and write the file that ``cdma timeline --profile`` reads.
 
     Parameters
     ----------
     model
-        In training mode. Backward begins at the sum of its outputs; gradients that it has stay as they are.
+        In training mode. Backward begins at the sum of its outputs; its gradients are not changed.
     example_input
         A batch, or a tuple of the model's inputs.
     file, warm_up, steps
@@ -198,11 +200,11 @@ def layer_times(events: Any, steps: int, layers: Collection[str]) -> dict[str, d
     Parameters
     ----------
     events
-        Of torch.profiler, with a range for every call of a module.
+        From torch.profiler, with a range for every call of a module.
     steps
-        That they have.
+        Number of steps in them.
     layers
-        Modules that are layers of their own; the times of others count to the layer before, or the first.
+        Modules that are layers; the time of other modules counts for the layer before, or for the first layer.
     """
     device = any(event.device_time_total for event in events)
     times: dict[str, list[float]] = {}
@@ -220,7 +222,7 @@ def layer_times(events: Any, steps: int, layers: Collection[str]) -> dict[str, d
             times.setdefault(layer, [0.0, 0.0])
             if not _within_operation(event):
                 times[layer][0] += _time(event, device)
-            # An operation without a gradient carries the number of the next that has one: the last is right.
+            # An operation without a gradient has the number of the next one with a gradient: the last is correct.
             if event.sequence_nr >= 0:
                 numbers[event.sequence_nr] = layer
     for event in events:
@@ -230,7 +232,7 @@ def layer_times(events: Any, steps: int, layers: Collection[str]) -> dict[str, d
 
 
 def _in_steps(times: dict[str, list[float]], steps: int, layers: Collection[str]) -> dict[str, dict[str, float]]:
-    """The times of one step, by layers alone."""
+    """The times of one step, by layer only."""
     merged: dict[str, list[float]] = {}
     into = next((name for name in times if name in layers), None)
     for name, part in times.items():
@@ -251,11 +253,11 @@ def _order(event: Any) -> tuple[float, float]:
 
 
 def _within_operation(event: Any) -> bool:
-    """Whether an operation is part of another, whose time has its own."""
+    """Whether an operation is part of another one, whose time includes it."""
     parent = event.cpu_parent
     return parent is not None and not parent.name.startswith(_MARK)
 
 
 def _time(event: Any, device: bool) -> float:
-    """Microseconds of an operation: of its kernels on the device, where there is one."""
+    """Microseconds of an operation: those of its kernels if there is a device, else those of the processor."""
     return event.device_time_total if device else event.cpu_time_total

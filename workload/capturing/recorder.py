@@ -1,4 +1,4 @@
-"""Capture: what backward keeps of a model's activations, written step by step while it trains."""
+"""Capture: writes the activations that a model keeps for backward, step by step while it trains."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ torch = package("torch", "torch")
 class Recorder:
     """Captures steps of a model's training, as a context manager; see :func:`workload.capture`.
 
-    A step is a call of the model while it is in training mode and gradients are recorded. Between captured steps the
-    model has two hooks; in one, each of its modules has. Backward gets what was saved, unchanged.
+    A step is a call of the model in training mode while gradients are recorded. Between captured steps only the model
+    has two hooks; in a captured step each of its modules has. Backward gets the saved tensors unchanged.
 
     Attributes
     ----------
     epoch
-        The epoch that the manifest names; the training sets it, None until then.
+        The epoch for the manifest, set by the training; None until then.
     step
-        Steps met so far.
+        Number of steps so far.
     stopped
-        Why nothing more is captured; None while all is well.
+        Why capture stopped; None while it works.
     """
 
     def __init__(self, model: Any, folder: str | Path, settings: Settings) -> None:
@@ -102,7 +102,7 @@ class Recorder:
             self._total += now.bytes
 
     def _save(self, write: Any) -> bool:
-        """Write, and go on training where that fails."""
+        """Write; if that fails, warn and let training continue."""
         try:
             write()
         except OSError as error:

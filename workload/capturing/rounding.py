@@ -1,4 +1,4 @@
-"""Training with rounded activations: what backward keeps is narrowed, as the engine would store it."""
+"""Training with rounded activations: tensors saved for backward are narrowed as the engine does it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ torch = package("torch", "torch")
 
 @contextmanager
 def rounded(model: Any, name: str | None) -> Iterator[None]:
-    """Round the float32 activations that are saved for backward, to nearest with ties to even; weights stay.
+    """Round the float32 activations that are saved for backward, to nearest with ties to even, but not weights.
 
-    Forward works on exact values, backward on those that came back.
+    Forward uses the exact values, backward the restored ones.
 
     Parameters
     ----------
     model
-        Its parameters and buffers are left alone.
+        Its parameters and buffers are not rounded.
     name
-        Format; None leaves all as it is.
+        Format; None does not round.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def rounded(model: Any, name: str | None) -> Iterator[None]:
     if name not in FORMATS:
         raise ValueError(f"there is no format {name!r} to narrow activations to: there are {', '.join(FORMATS)}")
     form, weights = FORMATS[name], Weights(model)
-    # What several layers save is rounded once; an entry is found only while its tensor is alive.
+    # A tensor that several layers save is rounded once; an entry is valid only while its tensor is alive.
     last: dict[Any, tuple[int, Any]] = {}
 
     def pack(tensor: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Runs a training script of the user's, and finds its model and its epochs while it runs."""
+"""Runs a training script of the user, and finds its model and epochs while it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Watched", "run_script"]
 
 torch = package("torch", "torch")
 
-# What only hands its call on to the model within.
+# Wrappers that only pass their call on to the model inside.
 _WRAPPERS = ("OptimizedModule", "DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
 
 
@@ -29,20 +29,20 @@ class Watched:
     model
         The first module that is called in training mode, with gradients recorded and parameters to learn; None before.
     watcher
-        What watches it; its attribute ``epoch`` is set.
+        The context manager that observes it; its attribute ``epoch`` is set.
     """
 
     def __init__(self, watch: Callable[[Any], AbstractContextManager[Any]], pattern: str = "*") -> None:
         self.model: Any = None
         self.watcher: Any = None
         self._watch, self._pattern = watch, pattern
-        self._fresh = False  # an iteration over a data loader began, and the model was not called since
+        self._fresh = False  # an iteration over a data loader began, and the model was not called after that
         self._epoch: int | None = None
         self._stack = ExitStack()
 
     @contextmanager
     def armed(self) -> Iterator[None]:
-        """Watch out for the model until the end of the context."""
+        """Look for the model until the end of the context."""
         loader = torch.utils.data.DataLoader
         call, iterate = torch.nn.Module.__call__, loader.__iter__
 
@@ -82,12 +82,12 @@ class Watched:
 def run_script(script: str | Path, arguments: Sequence[str], watched: Watched) -> None:
     """Run a script as ``python SCRIPT ARGUMENTS`` does, and watch its model.
 
-    What the script raises is passed on, SystemExit included.
+    Exceptions of the script are passed on, including SystemExit.
 
     Raises
     ------
     CaptureError
-        If there is no such file.
+        If the file does not exist.
     """
     path = Path(script)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""What is captured: steps, modules, limits, and the names that arrays get."""
+"""Settings of a capture: steps, modules, limits, and the names of arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class CaptureError(ValueError):
-    """A capture that cannot be done as it is asked for; the message says what to change."""
+    """A capture is not possible with these settings; the message says what to change."""
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,23 @@ class Settings:
     Attributes
     ----------
     every
-        A step in so many is captured, from step 0 on.
+        One step in this many is captured, from step 0 on.
     steps
-        These steps instead, when not None.
+        The steps to capture; overrides ``every``.
     modules
-        Patterns, as file names have them, of the names or classes of modules; an array is captured when its module
-        fits one.
+        Patterns, as for file names, of the names or classes of modules; an array is captured if its module matches
+        one.
     outputs
-        Whether what modules return is captured where backward does not keep it.
+        Whether outputs of modules that are not kept for backward are captured too.
     least
         Arrays of fewer bytes in the whole batch are left out.
     max_array
-        Most bytes of an array: the first samples of the batch that fit. An array of which no sample fits is left out.
+        Most bytes of an array; as many of the first samples of the batch are kept as fit. If not even one sample fits,
+        the array is left out.
     max_total
-        Most bytes of all arrays; a step that would exceed it is not written, and no other is captured.
+        Most bytes of all arrays; a step that would exceed it is not written, and capture stops.
     form
-        One of :data:`FORMS`; None is .npz, but .safetensors for steps with values that NumPy has no type for.
+        One of :data:`FORMS`; None uses .npz, and .safetensors for steps with values that NumPy has no type for.
     """
 
     every: int = 1
@@ -69,11 +70,11 @@ class Settings:
         return step in self.steps if self.steps is not None else step % self.every == 0
 
     def wanted(self, *names: str) -> bool:
-        """Whether a module of that name, or class, is."""
+        """Whether a module of that name or class is captured."""
         return any(fnmatchcase(name, pattern) for name in names for pattern in self.modules)
 
     def check_modules(self, modules: Iterable[tuple[str, str]]) -> None:
-        """Check that the patterns fit some module.
+        """Check that the patterns match a module.
 
         Parameters
         ----------
@@ -83,7 +84,7 @@ class Settings:
         Raises
         ------
         CaptureError
-            If none fits.
+            If none matches.
         """
         there = list(modules)
         if not any(self.wanted(*names) for names in there):
@@ -93,7 +94,7 @@ class Settings:
 
 
 class Names:
-    """Names of the arrays of a step: the module's, then ``#2``, ``#3`` and so on where it has several."""
+    """Names of the arrays of a step: the module's name, with ``#2``, ``#3`` and so on for its further arrays."""
 
     def __init__(self) -> None:
         self._count: dict[str, int] = {}
@@ -105,14 +106,14 @@ class Names:
 
 
 def prefix(step: int) -> str:
-    """What the names of a step's arrays and its file begin with, as :mod:`workload.characterise.arrays` reads it."""
+    """Prefix of the names of a step's file and arrays; :mod:`workload.characterise.arrays` reads it."""
     return f"step{step:06d}"
 
 
 def sample(shape: Sequence[int], element_bytes: int, limit: int) -> int | None:
-    """How many entries of the first dimension, the samples of a batch, fit a limit in bytes.
+    """Number of samples, entries of the first dimension, that fit a limit in bytes; None if not one fits.
 
-    None where not even one does. All channels and whole maps are kept, so that the statistics of a sample hold.
+    Only whole samples are kept, so that statistics of channels and maps stay valid.
     """
     if not shape:
         return 1 if element_bytes <= limit else None
@@ -126,7 +127,7 @@ def byte_count(text: str) -> int:
     Raises
     ------
     ValueError
-        If it is none.
+        If the text is not a size.
     """
     plain = text.strip().upper().removesuffix("IB").removesuffix("B")
     unit = plain[-1:] if plain[-1:] in "KMGT" else ""

@@ -1,4 +1,4 @@
-"""One captured call of a model: hooks on its modules, and on what autograd saves."""
+"""One captured call of a model: hooks on its modules and on the tensors that autograd saves."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ torch = package("torch", "torch")
 class Step:
     """The activations of a call, copied while it runs.
 
-    A tensor is named after the module that made it, or changed it in place; what functions of a module make between
-    those within it, after the one that finished before. What lies in the same memory is taken once.
+    A tensor is named after the module that made it or last changed it in place. A tensor that a function makes between
+    modules is named after the module that finished last. Tensors in the same memory are captured once.
 
     Parameters
     ----------
     model, settings
-        What is called, and what of it is captured.
+        The model that is called, and the settings of the capture.
     room
         Bytes that may still be written.
     inputs
-        Of the call.
+        Inputs of the call.
 
     Attributes
     ----------
     arrays
-        Samples in the host's memory, and what the manifest says of them, by name.
+        Samples in host memory and their descriptions for the manifest, by name.
     saved_bytes
         Bytes of all floating-point activations that backward keeps.
     bytes
-        Of the samples.
+        Bytes of the samples.
     full
-        Whether there was no room for one.
+        Whether a sample did not fit into ``room``.
     notes
-        What was left out, in words.
+        Notes on arrays that were left out.
     """
 
     def __init__(self, model: Any, settings: Settings, room: int, inputs: Any) -> None:
@@ -64,12 +64,12 @@ class Step:
         self._handling = sys.exc_info()[1]
         self._handles: list[Any] = []
         for name, module in model.named_modules():
-            # What is compiled to TorchScript takes no hooks.
+            # Modules compiled to TorchScript accept no hooks.
             if name and not isinstance(module, torch.jit.ScriptModule):
                 self._handles += [module.register_forward_pre_hook(partial(self._enter, name), prepend=True,
                                                                     with_kwargs=True),
                                   module.register_forward_hook(partial(self._leave, name), always_call=True)]
-        # Only the innermost hooks on saved tensors are called: those of the user, if there are any, are ours to call.
+        # PyTorch calls only the innermost hooks on saved tensors, so ours must call those of the user.
         outer = torch._C._autograd._top_saved_tensors_default_hooks(False) or (_same, _same)
         self._hooks = torch.autograd.graph.saved_tensors_hooks(partial(self._pack, outer[0]), outer[1])
         self._hooks.__enter__()
@@ -79,7 +79,7 @@ class Step:
         return sys.exc_info()[1] is not self._handling
 
     def close(self) -> None:
-        """Take all hooks away."""
+        """Remove all hooks."""
         self._hooks.__exit__()
         for handle in self._handles:
             handle.remove()
@@ -94,13 +94,13 @@ class Step:
             self._maker(tensor)
             if self._settings.outputs and activation(tensor):
                 self._take(tensor.detach(), None)
-        # A module that was interrupted never left.
+        # Modules above it on the stack were interrupted by an exception.
         while len(self._running) > 1 and self._running.pop().name != name:
             pass
         self._running[-1].finished = name
 
     def _maker(self, tensor: Any) -> _Maker:
-        """Who made a tensor: whoever runs when it is met first, or first after a change in place."""
+        """The maker of a tensor: the module that runs when it is first seen, or first seen after a change in place."""
         key = storage_of(tensor)
         found = self._makers.get(key)
         if found is None or found.version != tensor._version:
@@ -114,7 +114,7 @@ class Step:
         return outer(tensor)
 
     def _take(self, tensor: Any, saved_by: str | None) -> None:
-        """Take an array that was saved, or is an output where ``saved_by`` is None."""
+        """Capture a saved tensor, or an output if ``saved_by`` is None."""
         met = self._seen.find(tensor)
         if met is None:
             met = _Met()
@@ -130,7 +130,7 @@ class Step:
                 self.arrays[met.name] = values, replace(entry, kind="saved", saved_by=saved_by)
 
     def _copy(self, tensor: Any, module: str) -> str | None:
-        """Copy the sample of an array, and give its name; None where it is left out."""
+        """Copy the sample of an array; returns its name, or None if it is left out."""
         name, settings = self._names.next(module), self._settings
         if tensor.numel() * tensor.element_size() < settings.least:
             return None
@@ -154,7 +154,7 @@ class Step:
 
 @dataclass
 class _Running:
-    """A module that is running, and the one within it that finished last."""
+    """A running module, and the module inside it that finished last."""
 
     name: str
     finished: str | None = None
@@ -162,21 +162,21 @@ class _Running:
 
 @dataclass(frozen=True)
 class _Maker:
-    """The module that made a tensor, how often it had been changed in place by then, and its shape."""
+    """The module that made a tensor, the number of changes in place until then, and its shape."""
 
     module: str
     version: int
     shape: Any
 
     def shaped(self, tensor: Any) -> Any:
-        """A tensor as its maker made it, where it was only flattened since."""
+        """The tensor in the shape its maker gave it, if it was only flattened after that."""
         whole = tensor.is_contiguous() and tensor.numel() == self.shape.numel()
         return tensor.view(self.shape) if whole else tensor
 
 
 @dataclass
 class _Met:
-    """A tensor that was met: its array's name, None where it is left out, and whether backward keeps it."""
+    """A tensor that was seen: the name of its array, None if it is left out, and whether backward keeps it."""
 
     name: str | None = None
     saved: bool = False

@@ -16,12 +16,12 @@ _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
 
 
 def activation(tensor: Any) -> bool:
-    """Whether a tensor has values in memory, floating-point ones."""
+    """Whether a tensor has floating-point values in memory."""
     return tensor.is_floating_point() and tensor.numel() > 0 and in_memory(tensor)
 
 
 def in_memory(tensor: Any) -> bool:
-    """Whether a tensor has memory of its own kind: sparse ones have not, nor what ``torch.func`` stands in for."""
+    """Whether a tensor has plain memory; sparse tensors and the wrappers of ``torch.func`` have not."""
     try:
         tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
@@ -30,15 +30,15 @@ def in_memory(tensor: Any) -> bool:
 
 
 def storage_of(tensor: Any) -> Any:
-    """The memory that a tensor is in, to compare and to look up; it does not keep the memory alive.
+    """A key for the memory of a tensor, for comparisons and dictionaries; it does not keep the memory alive.
 
-    While it is held no other memory compares equal, even where the address is used again.
+    While the key exists, no other memory compares equal, even if the address is reused.
     """
     return _Reference(tensor.untyped_storage())
 
 
 def kept_bytes(tensor: Any) -> int:
-    """Bytes that a tensor takes in memory; values that are repeated count once."""
+    """Bytes of a tensor in memory; repeated values count once."""
     return without_repeats(tensor).numel() * tensor.element_size()
 
 
@@ -51,7 +51,7 @@ def without_repeats(tensor: Any) -> Any:
 
 
 def tensors(value: Any) -> Iterator[Any]:
-    """The tensors in what a module takes or gives."""
+    """The tensors in the inputs or outputs of a module."""
     if isinstance(value, torch.Tensor):
         if in_memory(value):
             yield value
@@ -64,13 +64,13 @@ def tensors(value: Any) -> Iterator[Any]:
 
 
 def bits(tensor: Any) -> Any:
-    """A tensor as whole numbers of its own size, which are zero where all bits are."""
+    """A tensor as integers of its element size, which are zero where all bits are zero."""
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     return tensor.detach().view(kinds[tensor.element_size()])
 
 
 class Weights:
-    """Parameters and buffers of a model, which are no activations."""
+    """Parameters and buffers of a model, which are not activations."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -107,27 +107,27 @@ def _is_part(tensor: Any, weight: Any) -> bool:
 
 
 class Seen:
-    """Which parts of which memory were met before, and what was noted with them.
+    """Remembers parts of memory, each with a note.
 
-    A part that was changed in place since is another one.
+    After a change in place, a part counts as a new one.
     """
 
     def __init__(self) -> None:
         self._parts: dict[Any, list[tuple[_Part, Any]]] = {}
 
     def find(self, tensor: Any) -> Any:
-        """What was noted with a tensor that has all values of this one; None where there is none."""
+        """The note of a tensor that contains all values of this one; None if there is none."""
         part = _Part.of(tensor)
         return next((noted for other, noted in self._parts.get(storage_of(tensor), ()) if other.covers(part)), None)
 
     def note(self, tensor: Any, noted: Any) -> None:
-        """Remember a tensor."""
+        """Remember a tensor with a note."""
         self._parts.setdefault(storage_of(tensor), []).append((_Part.of(tensor), noted))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The bytes between which a tensor lies in its memory, its strides, and how often that was changed in place."""
+    """The range of bytes of a tensor in its memory, its strides, and the number of changes in place."""
 
     start: int
     end: int
@@ -145,6 +145,6 @@ class _Part:
         return cls(start, start + reach * size, strides, reach == once.numel(), tensor._version)
 
     def covers(self, other: _Part) -> bool:
-        """Whether all values of another are in this one."""
+        """Whether this part contains all values of another."""
         return self == other or (self.dense and self.version == other.version and self.start <= other.start
                                  and other.end <= self.end)
