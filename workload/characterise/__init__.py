@@ -1,1 +1,1 @@
-"""What dumps would gain: density, zero runs, entropy, and the ratio under every coding."""
+"""Statistics of dumps: density, zero runs, clustering, the bound of mask coding, and the ratio of every coding."""

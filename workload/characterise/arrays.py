@@ -1,7 +1,7 @@
-"""What dumps would gain: density, and the ratio under every coding, in every layout, as stored and narrowed.
+"""Measures dumps: density and the ratio of every coding, in every layout, as stored and narrowed.
 
-Arrays are loaded and measured one at a time, in worker processes where there are several or on a Dask cluster, so that
-a set of dumps may be larger than memory; what is kept of an array is its sums.
+Arrays are loaded and measured one at a time, in worker processes or on a Dask cluster. Only sums are kept of an array,
+so that the dumps may be larger than memory.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks")
 # Below this many bytes of dumps, starting workers takes longer than the work.
 _ALONE_BYTES = 4 << 20
 
-# Values that are rounded at once.
+# Values that are rounded in one step.
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What a coding makes of an array: its bytes, the ratio, and the ratio at the bound of mask coding."""
+    """An array under a coding: packed bytes, ratio, and the ratio at the bound of mask coding."""
 
     packed_bytes: int
     ratio: float | None
@@ -48,7 +48,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Coded:
-    """An array, or many, in one layout and format: where its zeros are, and its bytes under every coding.
+    """One or more arrays in one layout and format: statistics of zeros, and bytes under every coding.
 
     ``format`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
     of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`.
@@ -63,11 +63,11 @@ class Coded:
     bounds: dict[str, float] = field(metadata=HIDDEN)
 
     def ratio(self, coding: str) -> float | None:
-        """Raw bytes over packed bytes; None without bytes."""
+        """Raw bytes divided by packed bytes; None for an empty array."""
         return self.raw_bytes / self.packed[coding] if self.packed[coding] else None
 
     def bound(self, coding: str) -> float | None:
-        """The ratio that the bound of mask coding gives; None where it takes no bytes, as with zeros alone."""
+        """The ratio at the bound of mask coding; None if the bound is 0 bytes, as for an array of zeros only."""
         return self.raw_bytes / self.bounds[coding] if self.bounds[coding] else None
 
     def __add__(self, other: Coded) -> Coded:
@@ -122,7 +122,7 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     dtype, element_bytes, shape
         Type, or size in bytes, of a raw file's elements, and the shape of its array.
     jobs
-        Worker processes; the processor's cores when None, none at all when 1.
+        Worker processes; None takes one for each core, 1 measures in this process.
     scheduler
         Address of a Dask cluster that is to measure instead, see :func:`workload.characterise.spread.on_cluster`.
     progress
@@ -213,7 +213,7 @@ def _work(task: _Task) -> Array:
 
 def _measured(tasks: Sequence[_Task], jobs: int | None, scheduler: str | None) -> Iterator[Array]:
     if scheduler is not None:
-        # Workers have working folders of their own.
+        # A worker may have another working folder.
         return on_cluster(_work, [replace(task, file=task.file.absolute()) for task in tasks], scheduler)
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     if jobs is None and sum(file.stat().st_size for file in {task.file for task in tasks}) < _ALONE_BYTES:
@@ -222,7 +222,7 @@ def _measured(tasks: Sequence[_Task], jobs: int | None, scheduler: str | None) -
 
 
 def _title(path: Path, dumps: list[Path]) -> str:
-    """What is put before the names of a dump's arrays: nothing when it is alone, its stem, or its path."""
+    """Prefix for the names of a dump's arrays: empty for a single dump, otherwise its stem or its path."""
     if len(dumps) == 1:
         return ""
     return path.stem if sum(other.stem == path.stem for other in dumps) == 1 else str(path)
@@ -238,7 +238,7 @@ def _narrowed(array: np.ndarray, form: str) -> np.ndarray:
 
 
 def _layouts(values: np.ndarray, stored: str, form: str, narrowed: bool) -> Iterator[Coded]:
-    """An array in all layouts, that in which it is stored first."""
+    """An array in all layouts; the stored one comes first."""
     first = _coded(reorder(values, stored, stored), stored, form, narrowed)
     yield first
     for layout in LAYOUTS:
@@ -251,7 +251,7 @@ def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
     own = own_element_bytes(values)
     density = measure(values, own)
     bits = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    # Elements of another size than the values' may not divide the array: what is missing is zeros.
+    # Elements of another size than the values may not divide the array, which is then padded with zeros.
     bits = np.concatenate((bits, np.zeros(-bits.size % 4, np.uint8))) if bits.size % 4 else bits
     packed, bounds = {}, {}
     for size in (1, 2, 4):

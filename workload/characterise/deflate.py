@@ -1,8 +1,8 @@
 """DEFLATE as zlib writes it, one of the paper's baselines: every 4 KiB of an array is a stream of its own.
 
 Each window is what ``zlib.compress(window, 6)`` gives: a zlib stream (RFC 1950) with its 2-byte header and 4-byte
-check, level 6 (zlib's default), so that no match reaches back beyond the window's beginning: the paper's 4 KB. The
-last window holds what is left. The streams stand back to back; zlib finds the end of each by itself, so no lengths
+check, level 6 (zlib's default), so that no match reaches back into the window before; the paper uses 4 KB too. The
+last window may be shorter. The streams stand back to back; zlib finds the end of each by itself, so no lengths
 are stored or counted. There is no fallback, but DEFLATE's stored blocks keep the growth to 11 bytes in a window.
 """
 

@@ -1,6 +1,6 @@
-"""Where the zeros of an array are: density, lengths of zero runs, clustering. Zero means that all bits are zero.
+"""Statistics of the zeros of an array: density, lengths of zero runs, clustering. Zero means that all bits are zero.
 
-Every measure is a sum, so that arrays are measured one at a time, in any process, and added up.
+Every statistic is a sum, so that arrays can be measured one at a time, in any process, and added.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def elements(array: Any, element_bytes: int | None = None) -> np.ndarray:
 
 
 def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The longest runs of elements that are zero, and of elements that are not, in their order.
+    """The maximal runs of zero and of non-zero elements, in order.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     tuple[np.ndarray, np.ndarray]
-        Of every run, whether its elements are not zero, and how many they are.
+        For every run, whether its elements are not zero, and their number.
     """
     if not values.size:
         return np.zeros(0, bool), np.zeros(0, np.int64)
@@ -98,7 +98,7 @@ class ZeroRuns:
         if not self.lengths:
             return None
         reached = np.cumsum(self.counts)
-        # Compared as products: a quotient that is rounded up would skip the length that is just enough.
+        # Products are compared, because a quotient that is rounded up would skip the correct length.
         return self.lengths[int(np.argmax(reached * 100 >= percent * self.number))]
 
     def by_powers(self) -> list[dict[str, int]]:
@@ -145,7 +145,7 @@ class Spread:
 
     @property
     def clustering(self) -> float | None:
-        """The variance over that of independent zeros: about 1 where zeros are strewn, more where they cluster.
+        """The variance divided by that of independent zeros: about 1 for zeros at random places, more for clusters.
 
         None where no array has two blocks, or nothing or everything is zero.
         """
@@ -158,7 +158,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Density:
-    """How many elements are not zero, the runs of those that are, and how the density varies from block to block."""
+    """The number of non-zero elements, the runs of zeros, and the variation of density from block to block."""
 
     elements: int = 0
     nonzero: int = 0
@@ -167,7 +167,7 @@ class Density:
 
     @derived
     def density(self) -> float | None:
-        """Non-zero elements over elements; None without elements."""
+        """Share of elements that are not zero; None without elements."""
         return self.nonzero / self.elements if self.elements else None
 
     @derived

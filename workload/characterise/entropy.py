@@ -1,8 +1,8 @@
 """The bound of mask coding: how small a mask of the zeros and the non-zero elements can be together.
 
-A coder that stores which elements are zero, knowing nothing but their share, needs H(d) bits of mask per element on
-average, d being the density, and the non-zero elements as they are. Zero-value coding spends 1 bit of mask, so it never
-beats the bound. A coder that knows more can: of where zeros cluster (long runs), or of the values (zlib).
+A coder that stores which elements are zero and knows only the density d needs H(d) bits of mask per element on
+average, plus the non-zero elements. Zero-value coding has 1 bit of mask per element, so it never beats the bound. A
+coder that uses more can beat it: clusters of zeros (run-length coding), or the values (zlib).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def mask_entropy(density: float) -> float:
 
 
 def bound_bytes(elements: int, nonzero: int, element_bytes: int) -> float:
-    """Bytes of mask and non-zero elements at the least.
+    """Lower bound for the bytes of mask and non-zero elements.
 
     Parameters
     ----------

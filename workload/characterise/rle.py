@@ -6,14 +6,14 @@ run is
     byte 0 of 0 to 127     a run of byte 0 + 1 literals: the 1 to 128 elements, none of them zero, follow
     byte 0 of 128 to 255   a run of byte 0 - 127 zeros, 1 to 128; nothing follows
 
-Runs are as long as they can be: elements that are zero and elements that are not never share one, and only a run of
-more than 128 is cut, into whole 128s and what is left. The raw length follows from the stream. This is PackBits with
+Runs are maximal: a run has either only zeros or only non-zero elements, and a run of more than 128 elements is split
+into runs of 128 and a shorter last one. The raw length follows from the stream. This is PackBits with
 zeros as the only value that repeats, and a count byte at any element size.
 
-The paper does not fix the widths of its counts. What it says of run-length coding holds for any of them: the cost is in
-the number of runs, so that it needs zeros that lie together in memory, and depends on the layout. Short counts are kind
-to it: zeros that stand alone cost a byte, and a byte more where the literals go on. There is no fallback: dense data
-grows by 1 byte in 128 elements, and strictly alternating 8-bit data by a half.
+The paper does not fix the widths of its counts. Its statements hold for any width: the cost depends on the number of
+runs, so the ratio depends on zeros that are adjacent in memory and on the layout. Short counts favour run-length coding:
+a single zero costs a byte, and a second one where the literals continue. There is no fallback: dense data grows by 1
+byte in 128 elements, and strictly alternating 8-bit data by a half.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workload.characterise.density import elements, runs
 __all__ = ["LONGEST", "compress", "decompress", "packed_bytes"]
 
 LONGEST = 128
-"""Elements of a run at most."""
+"""Most elements of a run."""
 
 
 def compress(raw: Any, element_bytes: int) -> np.ndarray:
@@ -57,7 +57,7 @@ def compress(raw: Any, element_bytes: int) -> np.ndarray:
     literal = np.repeat(literal, parts)
     cut = np.full(literal.size, LONGEST)
     cut[np.cumsum(parts) - 1] = lengths - (parts - 1) * LONGEST
-    # Every run is its count byte and, if they are literals, its elements; what is no count byte is an element's.
+    # A run is a count byte and, for literals, the elements; all bytes that are not counts belong to elements.
     sizes = 1 + np.where(literal, cut * element_bytes, 0)
     places = np.cumsum(sizes) - sizes
     out = np.empty(int(sizes.sum()), np.uint8)

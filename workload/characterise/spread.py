@@ -1,4 +1,4 @@
-"""Work split into tasks: on the cores of this machine, or on a Dask cluster that is there already."""
+"""Runs tasks in parallel: on the cores of this machine, or on an existing Dask cluster."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["on_cluster", "on_cores"]
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
-_PATIENCE_S = 5  # for a scheduler, and for a first worker
-_RETURN_S = 60  # for a worker where all were lost
+_PATIENCE_S = 5  # seconds to wait for a scheduler, and for a first worker
+_RETURN_S = 60  # seconds to wait for a new worker after all were lost
 
 
 class _GoneError(ValueError):
-    """There are no workers any more."""
+    """All workers are lost."""
 
 
 def on_cores(work: Callable[[_Task], _Result], tasks: Sequence[_Task], workers: int) -> Iterator[_Result]:
@@ -44,8 +44,8 @@ def on_cores(work: Callable[[_Task], _Result], tasks: Sequence[_Task], workers: 
     ValueError
         If a process ended early.
     """
-    # Workers start afresh: a process that has threads, as that of a progress bar, must not be forked.
-    # Ctrl-C reaches them as well, and ends them without a word.
+    # Workers are started anew, because a process with threads (of a progress bar) must not be forked.
+    # Ctrl-C reaches the workers too, and ends them without a message.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=signal.signal,
                                initargs=(signal.SIGINT, signal.SIG_DFL))
     try:
@@ -88,18 +88,18 @@ def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address
 
 
 def _reach(address: str) -> None:
-    """Shake hands: a client that fails at it, as with a server of another kind, is slow to go away, and loud."""
+    """Connect once in advance: a Dask client that cannot connect takes long to close and prints its errors."""
     connect = package("distributed.comm", "cluster").connect
 
     async def shake() -> None:
-        # Dask's own patience ends before the handshake, which a silent server never answers.
+        # Dask's own time limit does not cover the handshake, which a silent server never answers.
         await (await asyncio.wait_for(connect(address, timeout=_PATIENCE_S), _PATIENCE_S)).close()
 
-    # In a thread, as this one may have a running event loop, as that of a notebook.
+    # In a thread, because this one may have a running event loop, for example in a notebook.
     with ThreadPoolExecutor(1) as thread:
         try:
             thread.submit(asyncio.run, shake()).result()
-        except Exception as error:  # of any type, as the bytes of another protocol may be taken for anything
+        except Exception as error:  # of any type, because bytes of another protocol can cause any error
             raise ValueError(f"there is no Dask scheduler at {address} that answers within {_PATIENCE_S} seconds: give "
                              "its address (tcp://HOST:PORT)") from error
 
@@ -124,7 +124,7 @@ def _gathered(client: Any, futures: Sequence[Any], address: str, killed: type[Ex
 
 
 def _result(client: Any, future: Any, address: str) -> Any:
-    """A result, waited for while there are workers: Dask itself waits for ever, as new ones may come."""
+    """Wait for a result while there are workers; Dask itself waits without limit, because new ones may come."""
     while True:
         try:
             return future.result(timeout=_PATIENCE_S)
@@ -140,7 +140,7 @@ def _result(client: Any, future: Any, address: str) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What goes wrong is raised; what Dask writes of it beside is left out."""
+    """Suppress Dask's messages; errors are raised anyway."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)

@@ -53,12 +53,12 @@ def _archive(path: Path) -> np.lib.npyio.NpzFile:
 
 def read_raw(path: Path, dtype: str | None = None, element_bytes: int | None = None,
              shape: Sequence[int] | None = None) -> np.ndarray:
-    """The elements of a file that is nothing else; parameters and errors as for :func:`raw_array`.
+    """The elements of a file without a header; parameters and errors as for :func:`raw_array`.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, too.
+        Also if the file cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -80,12 +80,12 @@ def raw_array(content: bytes, where: str, dtype: str | None = None, element_byte
     dtype, element_bytes
         Type, or size in bytes, of the elements; one of them is needed.
     shape
-        That of the array; all elements in one dimension when None.
+        Shape of the array; None gives one dimension.
 
     Raises
     ------
     ValueError
-        If they are no whole number of elements, or type or shape do not fit them.
+        If the content is not a whole number of elements, or does not fit the type or the shape.
     """
     if dtype is None and element_bytes is None:
         raise ValueError(f"{where} is read as raw elements: say how large they are (--element 8, 16 or 32) or of which "

@@ -1,7 +1,7 @@
 """Dumps of many files: a folder with a manifest.
 
-``manifest.json`` is ``{"format": "cdma-dump", "version": 1, "files": [{"file": "step000010.npz"}, ...]}``; what else
-it says is about how the dump was made. The files are .npz or .safetensors in the same folder, and name their arrays.
+``manifest.json`` is ``{"format": "cdma-dump", "version": 1, "files": [{"file": "step000010.npz"}, ...]}``; other
+entries describe how the dump was made. The files are .npz or .safetensors in the same folder, and name their arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MANIFEST = "manifest.json"
 FORMAT = "cdma-dump"
 VERSION = 1
 PARTS = (".npz", ".safetensors")
-"""What the files of a dump may be."""
+"""Suffixes that the files of a dump may have."""
 
 
 def parts(folder: Path) -> list[Path]:

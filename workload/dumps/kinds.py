@@ -1,4 +1,4 @@
-"""Dumps of any kind: which arrays they have, and the arrays."""
+"""Dumps of any kind: lists and reads their arrays."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
     Raises
     ------
     ValueError
-        With one sentence, if the dump cannot be read, has no such array, or holds what has no raw bits.
+        If the dump cannot be read, has no such array, or has values that are not numbers.
     """
     found = {}
     for file, group in groupby(entries(path, array), key=lambda entry: entry[0]):
@@ -102,12 +102,12 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
 
 
 def check_once(paths: Iterable[str | Path]) -> None:
-    """Check that no file of several dumps is there twice, by whatever path.
+    """Check that no file is given twice, also not by different paths.
 
     Raises
     ------
     ValueError
-        If one is.
+        If a file is given twice.
     """
     met: dict[Path, Path] = {}
     for path in map(Path, paths):

@@ -16,10 +16,10 @@ def reorder(array: np.ndarray, layout: str, stored: str = "NCHW") -> np.ndarray:
     Parameters
     ----------
     array
-        Four dimensions in the order of ``stored``. Arrays of any other number of dimensions have no channels and rows
-        to exchange and come back as they are.
+        Four dimensions in the order of ``stored``. Arrays with another number of dimensions have no channels and rows
+        to exchange and are returned unchanged.
     layout
-        The layout to give it, one of :data:`LAYOUTS`.
+        The new layout, one of :data:`LAYOUTS`.
     stored
         The layout that it has, one of :data:`LAYOUTS`.
 

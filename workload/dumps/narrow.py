@@ -9,7 +9,7 @@ from workload.dumps.types import FORMATS
 __all__ = ["DEFAULT_FORMAT", "narrow"]
 
 DEFAULT_FORMAT = {2: "float16", 1: "float8_e4m3"}
-"""The type that an element size in bytes stands for when none is named."""
+"""The default type for an element size in bytes."""
 
 
 def narrow(array: np.ndarray, element_bytes: int, name: str | None = None) -> np.ndarray:
@@ -58,7 +58,7 @@ def _sticky_float32(array: np.ndarray) -> np.ndarray:
     """float64 values as float32 for rounding once more: cut towards zero, the lowest bit set where bits were lost.
 
     ml_dtypes converts float64 through float32. Rounding to nearest twice would move values that lie close to the
-    middle between two codes; with the lost bits kept in the lowest bit the second rounding decides as if it was alone.
+    middle between two codes; with the lost bits kept in the lowest bit the second rounding gives the correct result.
     """
     nearest = array.astype(np.float32)
     cut = np.where(np.abs(nearest) > np.abs(array), np.nextafter(nearest, np.float32(0)), nearest)

@@ -1,4 +1,4 @@
-"""PyTorch's files, .pt and .pth, read by PyTorch itself, tensors only: nothing in the file is run."""
+"""PyTorch's files, .pt and .pth, read by PyTorch itself, only tensors: no code in the file is run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["pickled_names", "read_pickled"]
 def pickled_names(path: Path) -> list[str]:
     """The names of a file's tensors: keys and numbers of the dicts and lists around them, with slashes between.
 
-    A tensor that is all of the file has the file's name.
+    A file that is a single tensor gives it the file's name.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _tensors(path: Path) -> dict[str, Any]:
     torch = package("torch", "torch")
     with reading(path, "PyTorch file", (pickle.UnpicklingError, RecursionError, AttributeError, KeyError, TypeError)):
         try:
-            # Mapped, the file is read where it is looked at; files of old releases cannot be.
+            # A mapped file is read only where it is accessed; files of old releases cannot be mapped.
             content = _read(torch, path, mmap=True)
         except RuntimeError:
             content = _read(torch, path, mmap=False)
@@ -77,7 +77,7 @@ def _read(torch: Any, path: Path, mmap: bool) -> Any:
 
 
 def _flat(torch: Any, content: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The tensors in nested dicts, lists and tuples; all else is passed over."""
+    """The tensors in nested dicts, lists and tuples; other content is skipped."""
     if isinstance(content, torch.Tensor):
         yield name, content
         return

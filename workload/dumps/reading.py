@@ -1,4 +1,4 @@
-"""How files fail: one sentence, whatever went wrong."""
+"""Errors of reading files, as messages of one sentence."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SHOWN = 8
 
 @contextmanager
 def reading(path: Path, kind: str, mistakes: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn what reading a file raises into a sentence.
+    """Turn exceptions of reading a file into a ValueError of one sentence.
 
     Parameters
     ----------
     path
         The file.
     kind
-        What it is read as.
+        The kind of file, for the message.
     mistakes
-        What else means that the file is malformed.
+        Further exceptions that mean that the file is malformed.
 
     Raises
     ------
@@ -54,10 +54,10 @@ def refuse_pipe(path: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If it is a named pipe: opening one waits for a writer, and what was read is gone.
+        If it is a named pipe: opening one waits for a writer, and it can be read only once.
     """
     path = Path(path)
-    # What a shell passes for <(command) is a pipe as well, but one that is open already and has no path of its own.
+    # A shell's <(command) is a pipe too, but it is open already and has no path of its own.
     if path.is_fifo() and path.resolve().exists():
         raise ValueError(f"{path} is a named pipe: write its content to a file first, and give that")
     return path

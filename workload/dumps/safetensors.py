@@ -1,7 +1,7 @@
-"""The .safetensors format: the library checks a file and says what is in it, and NumPy maps the arrays.
+"""The .safetensors format: the library checks a file and lists its arrays, and NumPy maps them.
 
-The library's own arrays are not used: it has none of 8-bit floats in NumPy, and it copies what it reads. A mapped array
-takes no memory until it is read, and pages that were read can be dropped again, so a dump may be larger than memory.
+The library's own arrays are not used: it has no 8-bit floats in NumPy, and it copies the data. A mapped array needs no
+memory until it is read, and its pages can be dropped again, so a dump may be larger than memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def safetensors_names(path: Path) -> list[str]:
 
 
 def read_safetensors(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Arrays of a file, mapped copy-on-write: nothing that is written to them reaches the file.
+    """Arrays of a file, mapped copy-on-write: writes to them do not change the file.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Puts networks together: every method adds one layer, works its shape out and gives its name for others to read."""
+"""Builds networks: every method adds one layer, computes its shape, and returns its name for later layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Builder"]
 
 
 class Builder:
-    """A network in the making.
+    """A network under construction.
 
     Every method takes the new layer's ``name`` and, as ``after``, the layer that it reads (the one added last when
     left out), and returns the name. Shapes that do not fit raise ValueError.
@@ -62,12 +62,12 @@ class Builder:
 
     def pool(self, name: str, kernel: int, stride: int, pad: int = 0, average: bool = False, ceil: bool = True,
              after: str | None = None) -> str:
-        """Max or average pooling; the last window hangs over the edge (Caffe's way) unless ``ceil`` is False."""
+        """Max or average pooling; the last window may extend past the edge, as in Caffe, unless ``ceil`` is False."""
         source, (channels, height, width) = self._maps(name, after)
         _check_sizes(name, kernel=kernel, stride=stride)
         shape = (channels, *(_span(name, size, kernel, stride, pad, ceil) for size in (height, width)))
         kind = "average pool" if average else "pool"
-        # The maximum's gradient goes where the maximum was: both maps are read, as cuDNN does; the mean's needs none.
+        # Backward of max pooling reads both maps to find the maximum, as cuDNN does; that of the mean reads none.
         return self._add(Layer(name, kind, (source,), shape, 0, math.prod(shape) * kernel * kernel,
                                reads_input=not average, reads_output=not average))
 
@@ -83,7 +83,7 @@ class Builder:
         return self._add(Layer(name, "relu", (source,), shape, 0, math.prod(shape), in_place=True, reads_output=True))
 
     def dropout(self, name: str, after: str | None = None) -> str:
-        """Dropout in place; its mask, a bit an element, is left out of the account."""
+        """Dropout in place; its mask of one bit per element is not counted."""
         source = self._source(after)
         shape = self._shapes[source]
         return self._add(Layer(name, "dropout", (source,), shape, 0, math.prod(shape), in_place=True))
@@ -107,7 +107,7 @@ class Builder:
         return self.relu(f"{name}/relu") if relu else name
 
     def concat(self, name: str, after: Sequence[str]) -> str:
-        """Feature maps side by side along the channels; nothing is moved, their writers write there at once."""
+        """Concatenation along the channels; moves nothing, because the inputs are written to their place directly."""
         shapes = [self._shapes[self._source(source)] for source in after]
         if len({shape[1:] for shape in shapes}) != 1:
             raise ValueError(f"{name}: maps of {' and '.join(map(_text, shapes))} cannot stand side by side")
@@ -115,7 +115,7 @@ class Builder:
                                view=True))
 
     def add(self, name: str, after: Sequence[str], relu: bool = False) -> str:
-        """The sum of what several layers wrote, as residual networks have it."""
+        """The sum of several layers' outputs, as in residual networks."""
         shapes = [self._shapes[self._source(source)] for source in after]
         if len(set(shapes)) != 1:
             raise ValueError(f"{name}: {' and '.join(map(_text, shapes))} cannot be added, they are not of one shape")
@@ -124,7 +124,7 @@ class Builder:
 
     def inception(self, name: str, after: str, one: int, three: tuple[int, int], five: tuple[int, int],
                   pool: int) -> str:
-        """GoogLeNet's module: 1x1, 3x3 and 5x5 behind 1x1 reductions, 1x1 behind a pool, side by side."""
+        """GoogLeNet's module: 1x1, 3x3 and 5x5 after 1x1 reductions, 1x1 after a pool, concatenated."""
         branches = [self.conv(f"{name}/1x1", one, 1, after=after)]
         for size, (reduced, channels) in ((3, three), (5, five)):
             self.conv(f"{name}/{size}x{size}_reduce", reduced, 1, after=after)
@@ -167,7 +167,7 @@ class Builder:
         return self.norm(f"{name}/norm2", "layer")
 
     def network(self) -> Network:
-        """The network as it stands."""
+        """The network with the layers added so far."""
         if not self._layers:
             raise ValueError(f"{self._name} has no layers")
         return Network(self._name, self._about, self._batch, self._input, tuple(self._layers))

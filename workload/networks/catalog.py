@@ -1,4 +1,4 @@
-"""The networks by name, and networks of the user's own from JSON files."""
+"""The networks by name, and networks of the user from JSON files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["NETWORKS", "PAPER", "load_network"]
 NETWORKS: dict[str, Callable[..., Network]] = {
     "alexnet": alexnet, "overfeat": overfeat, "nin": nin, "vgg16": vgg16, "squeezenet": squeezenet,
     "googlenet": googlenet, "resnet50": resnet50, "transformer": transformer}
-"""What makes each network; all take ``batch``."""
+"""The function that builds each network; all take ``batch``."""
 PAPER = ("alexnet", "overfeat", "nin", "vgg16", "squeezenet", "googlenet")
 """The six networks of Rhu et al."""
 
@@ -42,12 +42,12 @@ def load_network(name: str, batch: int | None = None) -> Network:
         shape of one sample) and ``layers``, a list of objects that have the ``kind`` and ``name`` of a layer and the
         arguments of that method of :class:`workload.networks.builder.Builder`.
     batch
-        Samples of a step instead of the network's own.
+        Samples of a step; None takes the network's own.
 
     Raises
     ------
     ValueError
-        If there is no such network, or the file describes none.
+        If there is no such network, or the file does not describe one.
     """
     if name in NETWORKS:
         return NETWORKS[name]() if batch is None else NETWORKS[name](batch=batch)

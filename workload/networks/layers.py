@@ -1,4 +1,4 @@
-"""A network as a table: layers in the order of the forward pass, with shapes, parameters and work of one sample."""
+"""A network as a table: layers in the order of the forward pass, with shapes, parameters, operations per sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = ["INPUT", "Layer", "Network"]
 
 INPUT = "data"
-"""The name by which layers read the network's input."""
+"""The name of the network's input."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class Layer:
     inputs
         Names of the layers it reads; :data:`INPUT` is the network's input.
     shape
-        What it writes for one sample: channels, height, width of feature maps.
+        Shape of its output for one sample: channels, height, width of feature maps.
     params
         Learned parameters.
     flops
         Floating-point operations of the forward pass for one sample, a multiply-add counted as two.
     gradients
-        How many passes of the forward's work backward takes: 2 where there are weights (one for the weights' gradient,
-        one for the input's), 1 without, and 1 where nobody needs the input's gradient.
+        Operations of backward, as a multiple of forward's: 2 with weights (gradients of weights and of the input), 1
+        without weights, and 1 if the gradient of the input is not needed.
     in_place
-        It overwrites what it reads, as ReLU and dropout do.
+        It overwrites its input, as ReLU and dropout do.
     view
-        It moves nothing: a concatenation, whose inputs are written side by side from the start.
+        It moves no data: a concatenation, whose inputs are written to their place directly.
     reads_input, reads_output
-        Backward reads what the layer read or wrote, so that this stays until then.
+        Backward reads the input or output of the layer, so that it is kept until then.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Network:
     Parameters
     ----------
     name
-        As commands name it.
+        Its name in commands.
     about
         Where its table comes from, in one sentence.
     batch

@@ -1,4 +1,4 @@
-"""What is published of the networks' sizes, as a check of the tables: parameters, multiply-adds, activations."""
+"""Published sizes of the networks, to check the tables: parameters, multiply-adds, activations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PUBLISHED = {
 
 
 def counts(network: Network) -> Counts:
-    """The same sizes as the table of a network gives them."""
+    """The same sizes, calculated from the table of a network."""
     products = [layer for layer in network.layers if layer.kind in PRODUCTS]
     return Counts(network.params, sum(layer.flops for layer in products) / 2,
                   sum(layer.elements for layer in products), network.about)

@@ -1,7 +1,7 @@
-"""What of a network is in device memory: the buffers that layers write, and the steps that write and read them.
+"""The tensors of a network in device memory, and the steps that write and read them.
 
-A step is a layer with the in-place layers behind it, so that a convolution and its ReLU are one step and one tensor.
-The inputs of a concatenation lie in its tensor from the start, and it takes no step.
+A step is a layer with the in-place layers after it, so that a convolution and its ReLU are one step and one tensor.
+The inputs of a concatenation are written directly into its tensor; it has no step of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Step", "Tensor", "Tensors", "tensors"]
 
 @dataclass(frozen=True)
 class Step:
-    """A layer with the in-place layers behind it.
+    """A layer with the in-place layers after it.
 
     Parameters
     ----------
@@ -46,13 +46,14 @@ class Tensor:
     Parameters
     ----------
     name
-        That of the layer that writes it first, of a concatenation its own; ``data`` is the network's input.
+        Name of the layer that writes it first, or of the concatenation; ``data`` is the network's input.
     elements, size
         Values, bytes.
     sparse
-        A ReLU made zeros in it, and what came after it kept them: max pooling, dropout, normalisation across channels.
+        It has zeros from a ReLU, also after layers that keep zeros: max pooling, dropout, normalisation across
+        channels.
     written, read, kept
-        Numbers of the steps that write it in forward, read it in forward, read it in backward; rising.
+        Numbers of the steps that write it in forward, read it in forward, read it in backward; each in rising order.
     feeds_conv
         A convolution reads it.
     """
@@ -73,7 +74,7 @@ class Tensor:
 
     @property
     def last_use(self) -> int:
-        """The step of forward after which it may leave the device."""
+        """The step of forward after which it may be removed from the device."""
         return max(self.written + self.read)
 
 
@@ -136,7 +137,7 @@ def _groups(network: Network) -> list[list[Layer]]:
     home: dict[str, int] = {}
     for layer in network.layers:
         if layer.view:
-            # What is in place behind a concatenation runs with the last of the steps that wrote it.
+            # An in-place layer after a concatenation belongs to the last step that writes into it.
             home[layer.name] = max((home[source] for source in layer.inputs if source in home), default=-1)
             continue
         if layer.in_place and home.get(layer.inputs[0], -1) >= 0:
@@ -164,5 +165,5 @@ def _sparse(network: Network, buffer: dict[str, str]) -> dict[str, bool]:
     for layer in network.layers:
         inherits = layer.kind in ("pool", "lrn", "dropout", "concat")
         layers[layer.name] = layer.kind == "relu" or (inherits and all(layers[source] for source in layer.inputs))
-    # A tensor is what its last layer leaves there; of one that several write side by side, the concatenation is last.
+    # The last layer that writes a tensor decides; for a tensor with several writers that is the concatenation.
     return {buffer[name]: sparse for name, sparse in layers.items()}

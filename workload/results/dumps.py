@@ -13,7 +13,7 @@ from workload.data import shipped_dumps
 __all__ = ["ArrayFigures", "DumpFigures", "Figures", "LayoutFigures", "StepFigures", "dump_figures", "dumps"]
 
 _CODINGS = {"zvc": "blocks", "rle": "rle", "zlib": "zlib"}
-"""The engine's stream and the paper's baselines, by the names that characterise has."""
+"""The engine's stream and the paper's baselines, by their names in characterise."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class StepFigures:
 
 @dataclass(frozen=True)
 class DumpFigures:
-    """A dump; ``training`` is empty where its arrays tell no step."""
+    """A dump; ``training`` is empty if its arrays have no step."""
 
     dump: str
     arrays: tuple[ArrayFigures, ...]
@@ -64,7 +64,7 @@ class DumpFigures:
 
 
 def dumps() -> tuple[DumpFigures, ...]:
-    """The figures of every dump that ships."""
+    """The figures of every shipped dump."""
     return tuple(dump_figures(path) for path in shipped_dumps().values())
 
 

@@ -1,4 +1,4 @@
-"""The figures of docs/results.md: what the engine gains, modelled from measured densities and cycles, by one call.
+"""The figures of docs/results.md: the gain of the engine, modelled from measured densities and cycles.
 
 Nothing is fitted: every figure follows from the tables of networks and GPUs, the densities, the measured cycles of the
 engine, and the assumptions that docs/timeline.md lists.
@@ -43,22 +43,22 @@ from workload.timeline.swapping import POLICIES
 
 __all__ = ["DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "alike", "results"]
 
-_DIGITS = 6  # of every figure: more would differ from one machine to the next
+_DIGITS = 6  # of every figure; further digits differ between machines
 
 GPUS = tuple(SPEEDUPS)
 """The GPUs of the paper."""
 DENSITIES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-"""Densities that are asked about."""
+"""Densities that are compared."""
 EFFICIENCIES = (0.3, EFFICIENCY, 0.7, 0.9)
-"""Shares of the peak that are asked about."""
+"""Shares of the peak that are compared."""
 ENGINES = ("paper", "wide")
-"""Engines that are asked about on other links."""
+"""Engines that are compared on other links."""
 
 
 LINKS = (Link("PCIe 3 x16", 12.8, "titan-xp"), Link("PCIe 3 x16", 12.8, "v100"), Link("PCIe 4 x16", 25.6, "a100"),
          Link("PCIe 5 x16", 51.2, "h100"), Link("NVLink 2 to POWER9", 75.0, "v100"),
          Link("NVLink-C2C", 450.0, "h100"))
-"""PCIe at the 80 % of its rate that the paper gets; NVLink at its rate, which is kind to plain swapping."""
+"""PCIe at 80 % of its rate, as in the paper; NVLink at its full rate, which favours plain swapping."""
 
 Progress = Callable[[str, int, int], None]
 

@@ -15,9 +15,9 @@ RATIO = 2.6
 HIGHEST_RATIO = 13.8
 """The same, the highest of a layer."""
 VDNN_LOSS = 18.0
-"""Per cent of performance that vDNN loses with VGG-16, batch 256, on a Titan X (Rhu et al., MICRO 2016)."""
+"""Loss of performance of vDNN in per cent, for VGG-16, batch 256, on a Titan X (Rhu et al., MICRO 2016)."""
 VDNN_MEMORY = 28.0
-"""GB that the same step takes without swapping, by the same paper."""
+"""GB of memory for the same step without swapping, from the same paper."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ SPEEDUPS = {"titan-x": Published(32, 61, "arXiv version"), "titan-xp": Published
 
 @dataclass(frozen=True)
 class Headline:
-    """The figures that the paper's abstract has: ratios, and speed-ups over vDNN in per cent."""
+    """The figures of the paper's abstract: ratios, and speed-ups over vDNN in per cent."""
 
     average_ratio: float
     highest_ratio: float
@@ -44,7 +44,7 @@ class Headline:
 
 
 def headline(studies: Sequence[Study]) -> Headline:
-    """Our figures over several networks, with zero-value coding; every network counts the same."""
+    """Our figures over several networks with equal weight, with zero-value coding."""
     ratios = [study.ratio("zvc") for study in studies]
     gains = [100 * (study.speedup("zvc") - 1) for study in studies]
     return Headline(sum(ratios) / len(ratios), max(study.highest_ratio("zvc") for study in studies),

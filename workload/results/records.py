@@ -51,7 +51,7 @@ class GpuNetworks:
 
 @dataclass(frozen=True)
 class PaperHeadline:
-    """What the paper's abstract says of a GPU, and which version of the paper says it."""
+    """Figures of the paper's abstract for a GPU, and the version of the paper."""
 
     average_ratio: float
     highest_ratio: float
@@ -73,7 +73,7 @@ class GpuHeadline:
 
 @dataclass(frozen=True)
 class VdnnFigures:
-    """Per cent of performance that vDNN loses, and GB that a step takes without swapping."""
+    """Loss of performance of vDNN in per cent, and GB of memory for a step without swapping."""
 
     loss: float
     memory_gb: float
@@ -92,7 +92,7 @@ class VdnnCase:
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """A batch that the device does not hold without swapping, under one policy."""
+    """A batch that does not fit the device without swapping, under one policy."""
 
     network: str
     batch: int
@@ -124,7 +124,7 @@ class LinkRow:
 
 @dataclass(frozen=True)
 class ShareRow:
-    """What an engine reaches of its limit with tensors of one balance of lanes and link."""
+    """The share of its limit that an engine reaches at one balance of lanes and link."""
 
     engine: str
     lanes: int
@@ -135,7 +135,7 @@ class ShareRow:
 
 @dataclass(frozen=True)
 class EngineShares:
-    """What the engines reach with a tensor of the paper's average density over the paper's link."""
+    """Shares of the engines for a tensor of the paper's average density over the paper's link."""
 
     density: float
     rows: tuple[ShareRow, ...]
@@ -143,7 +143,7 @@ class EngineShares:
 
 @dataclass(frozen=True)
 class DensityRow:
-    """The headline figures by GPU, were all tensors of one density."""
+    """The headline figures by GPU, if all tensors had this density."""
 
     density: float
     ratio: float
@@ -152,7 +152,7 @@ class DensityRow:
 
 @dataclass(frozen=True)
 class EfficiencyRow:
-    """The headline figures by GPU, were convolutions to reach another share of the GPU's peak."""
+    """The headline figures by GPU, if convolutions reached this share of the GPU's peak."""
 
     efficiency: float
     headlines: Mapping[str, Headline]
@@ -160,7 +160,7 @@ class EfficiencyRow:
 
 @dataclass(frozen=True)
 class CountsRow:
-    """A network's table, and what is published of the network."""
+    """A network's table, and published sizes of the network."""
 
     network: str
     here: Counts
