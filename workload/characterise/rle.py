@@ -11,8 +11,8 @@ into runs of 128 and a shorter last one. The raw length follows from the stream.
 zeros as the only value that repeats, and a count byte at any element size.
 
 The paper does not fix the widths of its counts. Its statements hold for any width: the cost depends on the number of
-runs, so the ratio depends on zeros that are adjacent in memory and on the layout. Short counts favour run-length coding:
-a single zero costs a byte, and a second one where the literals continue. There is no fallback: dense data grows by 1
+runs, so the ratio depends on zeros that are adjacent in memory and on the layout. Short counts favour this coding: a
+single zero costs a byte, and a second one where the literals continue. There is no fallback: dense data grows by 1
 byte in 128 elements, and strictly alternating 8-bit data by a half.
 """
 
