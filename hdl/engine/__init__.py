@@ -1,1 +1,1 @@
-"""The engine: the data paths of both directions, lanes, link, control and AXI ports."""
+"""The engine: data paths of both directions, lanes, link, control, AXI masters, and the transfers they exchange."""

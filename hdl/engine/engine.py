@@ -1,4 +1,4 @@
-"""The engine: both data paths, control, and the ports of a memory-mapped device."""
+"""The engine's top: both data paths, control, and the AXI ports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Engine"]
 
 
 class Engine(wiring.Component):
-    """Moves tensors between device memory and the link, compressed on the way.
+    """Moves tensors between device memory and the link, and compresses them for the link.
 
     ::
 
@@ -34,7 +34,7 @@ class Engine(wiring.Component):
         irq <------------|         |<---------------------------------------+
                          +---------+
 
-    Both directions run at the same time, each on descriptors of its own.
+    Both directions run at the same time, each with its own descriptors.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Engine(wiring.Component):
         return m
 
     def _watch(self, m: Module, offload: OffloadPath, prefetch: PrefetchPath, control: Control) -> None:
-        """Tells both paths and control which ports are silent, and control which ones are isolated."""
+        """Connects the silent ports to both paths and control, and the isolated ports to control."""
         lanes = self._config.lanes
         silent: dict[str, list[Value]] = {"offload": [], "prefetch": []}
         for name in [*(f"lane{lane}" for lane in range(lanes)), "link"]:

@@ -1,1 +1,1 @@
-"""AXI4 and AXI4-Lite: port signatures, and masters that keep the protocol's rules."""
+"""AXI4 and AXI4-Lite: port signatures, burst splitter, read and write masters, arbiter, time limit, registers' port."""

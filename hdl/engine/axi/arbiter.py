@@ -1,4 +1,4 @@
-"""Several AXI4 read masters on one port."""
+"""Shares one AXI4 read port among several masters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REQUEST = ("araddr", "arlen", "arsize", "arburst", "arcache", "arprot")
 
 
 class AxiReadArbiter(wiring.Component):
-    """Merges the read channels of several masters: requests in turn, data to whom it belongs.
+    """Merges the read channels of several masters: requests in turn, data to the master that requested it.
 
     ::
 
@@ -25,20 +25,20 @@ class AxiReadArbiter(wiring.Component):
                        +--> [FIFO of owners] --+
         i[k] r <--------------------- [count] -+----- o r
 
-    Latency: a request takes 1 cycle, data none. Throughput: one request every 2 cycles, one beat per cycle.
+    Latency: 1 cycle for a request, none for data. Throughput: one request every 2 cycles, one beat per cycle.
 
-    Bursts come in the order of their requests, so a master that does not take its data holds up the others. The last
-    beat of a burst is counted: ``rlast`` and ``rid`` of the port are not read, and ``rlast`` of the masters is right.
-    ``o.rready`` is that of the master whose burst it is.
+    Bursts arrive in the order of their requests, so a master that does not take its data delays the others. Beats are
+    counted: ``rlast`` and ``rid`` of the port are ignored, and ``rlast`` to the masters is computed. ``o.rready`` is
+    that of the master whose burst arrives.
 
     Parameters
     ----------
     address_bits, beat_bytes : int
         Bits of an address, bytes of a beat.
     inputs : int
-        Masters: 1 or more. The one that asks goes first whose turn was longest ago.
+        Number of masters, 1 or more; served round robin.
     outstanding : int
-        Bursts on the way at most.
+        Greatest number of outstanding bursts.
 
     Members
     -------
@@ -63,7 +63,7 @@ class AxiReadArbiter(wiring.Component):
         # It holds `outstanding` bursts: one of them in its output register.
         m.submodules.open = open_ = StreamFifo(owned, self._outstanding - 1)
 
-        # Requests: round robin, from the master behind the one that went last.
+        # Requests: round robin, beginning with the master after the one served last.
         latest = Signal(range(count))
         chosen = Signal(range(count))
         some = Cat(master.arvalid for master in self.i).any()

@@ -1,4 +1,4 @@
-"""Cutting requests into bursts that AXI4 allows."""
+"""Splits requests into bursts that AXI4 allows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ INCR = 1
 """Addresses count up in a burst."""
 
 CACHE = 0b0011
-"""Modifiable and bufferable: interconnects may widen, narrow and cut the bursts."""
+"""Modifiable and bufferable: interconnects may change the width of the bursts and split them."""
 
 _PAGE_BITS = 12         # no burst crosses 4 KiB
 _MOST_BEATS = 256       # of a burst
 
 
 def burst_beats(beat_bytes: int) -> int:
-    """Beats of a full-length burst: up to a 4 KiB boundary, and what AXI4 allows (IHI 0022, A3.4.1)."""
+    """Beats of a full-length burst: 4 KiB, or 256 beats if that is less (IHI 0022, A3.4.1)."""
     return min((1 << _PAGE_BITS) // beat_bytes, _MOST_BEATS)
 
 
@@ -30,25 +30,25 @@ def span_layout(address_bits: int, length_bits: int) -> data.StructLayout:
 
 
 def burst_layout(address_bits: int, beat_bytes: int) -> data.StructLayout:
-    """A burst: where it starts, its beats less one, whether its request ends with it, and bytes of the request's last
-    beat (0 for a whole one)."""
+    """A burst: start address, number of beats less one, whether it is the last of its request, and the bytes of the
+    request's last beat (0 for a full one)."""
     return data.StructLayout({"address": address_bits, "len": 8, "last": 1, "tail": exact_log2(beat_bytes)})
 
 
 def fault_layout(address_bits: int) -> data.StructLayout:
-    """The first error response: ``resp``, and the ``address`` that its burst starts at; both count if ``valid``."""
+    """The first error response: ``resp`` and the start ``address`` of its burst, if ``valid``."""
     return data.StructLayout({"valid": 1, "resp": 2, "address": address_bits})
 
 
 class BurstSplitter(wiring.Component):
-    """Cuts requests into bursts as long as they may be: up to the next 4 KiB boundary.
+    """Splits requests into bursts of the greatest length allowed: up to the next 4 KiB boundary.
 
     ::
 
         i --> [page, offset, beats left] --> [length: to the end of the request, or of the page] --> o
 
-    Three cycles for a request of one burst, two for every further burst; a full-length burst takes the bus for 64 or
-    more, so the adders take a cycle of their own.
+    A request of one burst takes three cycles, every further burst two. A full-length burst occupies the bus for 64
+    cycles or more, so the sums are registered.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class BurstSplitter(wiring.Component):
     i : In(stream.Signature(span_layout(address_bits, length_bits)))
         Requests.
     o : Out(stream.Signature(burst_layout(address_bits, beat_bytes)))
-        Their bursts, in order. All of it comes from registers.
+        Their bursts, in order; all outputs are registered.
     begin : In(1)
-        Another burst may be shown at ``o`` in the next cycle.
+        Another burst may be valid at ``o`` in the next cycle.
     drop : In(1)
-        Forget requests instead, but for the burst that is shown.
+        Discard requests, except a burst that is already valid at ``o``.
 
     Source: AMBA AXI and ACE (IHI 0022), A3.4.1: a burst must not cross a 4 KiB boundary.
     """
@@ -93,7 +93,7 @@ class BurstSplitter(wiring.Component):
         last = Signal(reset_less=True)
         tail = Signal(shift, reset_less=True)
         crossing = Signal(len(beats) + 1)
-        # A page's number is long: what its lower half carries into the upper one is found a cycle before it counts.
+        # A page's number is wide, so the carry into its upper half is computed one cycle before the increment.
         half = len(page) // 2
         carry = Signal(reset_less=True)
         ends = Signal()

@@ -1,4 +1,4 @@
-"""An AXI4-Lite subordinate: the bus becomes one access at a time to registers."""
+"""An AXI4-Lite subordinate: turns the bus into single accesses to registers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def register_port(address_bits: int) -> wiring.Signature:
     """Accesses to registers of 32 bits, as the bus side has them; the registers have ``In(register_port(...))``.
 
     ``write`` or ``read`` is high for one cycle. ``address`` (of a word), ``write_data`` and ``write_strobe`` (a bit
-    per byte) are right from that cycle until ``ack``, which comes in the next cycle or later, for one cycle; beside
-    it are ``read_data`` and ``error`` (there is no such register). There is no other access until then.
+    per byte) are valid from that cycle until ``ack``. ``ack`` is high for one cycle, in the next cycle or later;
+    ``read_data`` and ``error`` (the access was refused) are valid with it. The next access begins after ``ack``.
     """
     return wiring.Signature({
         "address": Out(address_bits - 2), "write": Out(1), "write_data": Out(32), "write_strobe": Out(4),
@@ -35,12 +35,13 @@ class AxiLite(wiring.Component):
         b  <-------- [register] <----------+
         r  <-------- [register] <----------+
 
-    Every channel has one place, so addresses and data may come in any order and at any distance, and all that goes to
-    the bus comes from registers. A write goes when it has address and data and the response before it was taken, a
-    read alike; they take turns, because the next one of a kind is never there when one has just gone. The two lowest
-    bits of an address are not read.
+    Every channel has one register, so addresses and data may come in any order and at any distance, and all outputs to
+    the bus are registered. A write begins when its address and data have come and the previous write response was
+    taken; a read begins when its address has come and the previous read data was taken. Writes and reads alternate,
+    because after one access the next of the same kind cannot be there yet. The two lowest bits of an address are
+    ignored.
 
-    Latency: with an acknowledgement in the next cycle, the response comes 4 cycles after the last of the request.
+    Latency: with ``ack`` in the next cycle, the response comes 4 cycles after the last part of the request.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class AxiLite(wiring.Component):
     Members
     -------
     bus : In(axi_lite(address_bits))
-        The bus. ``SLVERR`` tells that there is no such register.
+        The bus. ``SLVERR`` answers an access with ``error``.
     port : Out(register_port(address_bits))
         The registers.
 

@@ -17,7 +17,7 @@ __all__ = ["AxiReader"]
 
 
 class AxiReader(wiring.Component):
-    """Reads whatever it is asked for, with several bursts on the way.
+    """Reads the bytes of each request, with several bursts outstanding.
 
     ::
 
@@ -28,35 +28,35 @@ class AxiReader(wiring.Component):
                                       v
         r ------------------------> [count, check] --> [register] --> o, fault
 
-    Latency: ``arvalid`` rises 2 cycles after a request was taken, a beat comes out 1 cycle after it came in.
+    Latency: ``arvalid`` rises 2 cycles after a request was taken; a beat is output 1 cycle after it was taken.
     Throughput: one beat per cycle across bursts and requests. A request takes 3 cycles of the request channel, and 2
-    more for every burst behind its first, so requests of one or two beats that follow each other are slower.
+    more for every burst after its first, so successive requests of one or two beats are slower.
 
-    ``rready`` is a function of registers and of ``o.ready``. Nothing is taken while no burst is on the way, and
-    ``rlast`` and ``rid`` are not read: bursts come in order, with the beats that were asked for.
+    ``rready`` depends on registers, ``stop`` and ``o.ready``. It is low while no burst is outstanding. ``rlast`` and
+    ``rid`` are ignored: bursts arrive in order, with the number of beats that was requested.
 
     Parameters
     ----------
     address_bits, beat_bytes, length_bits : int
         Bits of an address, bytes of a beat, bits of a request's length.
     outstanding : int
-        Bursts on the way at most.
+        Greatest number of outstanding bursts.
 
     Members
     -------
     i : In(stream.Signature(span_layout(address_bits, length_bits)))
         Requests: at least one byte, from a multiple of the beat on.
     o : Out(beat_stream(beat_bytes))
-        One packet for each request, in order; ``keep`` is right on every beat.
+        One packet for each request, in order; ``keep`` is valid on every beat.
     axi : Out(axi_read(address_bits, beat_bytes))
         The memory.
     stop : In(1)
-        Begin nothing new, drop what comes, and the beat that is shown.
+        Begin no new burst; discard arriving beats and the beat that waits at ``o``.
     idle : Out(1)
-        No burst is on the way. Requests may wait, unless stopped.
+        No burst is outstanding. Requests may wait, unless stopped.
     fault : Out(fault_layout(address_bits))
-        The first error response; the beat it came with and all later ones do not come out, and the unit is as if
-        stopped, until reset.
+        The first error response. Its beat and all later ones are discarded, and the unit begins nothing new until
+        reset.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, responses).
     """
@@ -91,7 +91,7 @@ class AxiReader(wiring.Component):
             self.fault.valid.eq(faulty),
         ]
 
-        # Requests: entered into the FIFO in the first cycle that they are shown.
+        # Requests are entered into the FIFO in the first cycle in which they are valid at the port.
         shown = Signal()
         m.d.comb += [
             splitter.begin.eq(open_.i.ready),
@@ -108,7 +108,7 @@ class AxiReader(wiring.Component):
         ]
         m.d.sync += shown.eq(splitter.o.valid & ~axi.arready)
 
-        # Responses: counted, so that a memory whose rlast is wrong cannot shift packets.
+        # Beats are counted, so that a memory with a wrong rlast cannot shift packets.
         burst = open_.o.payload
         count = Signal(8)
         ends = Signal()
@@ -126,7 +126,7 @@ class AxiReader(wiring.Component):
         ]
         with m.If(taken):
             m.d.sync += count.eq(Mux(ends, 0, count + 1))
-        # What is shown stays until it is taken, so an error may be seen before that.
+        # A valid beat stays until it is taken, so its error may be registered before that.
         with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
             m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
         closes = ends & burst.last

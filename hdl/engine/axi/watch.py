@@ -1,24 +1,24 @@
 """The time limit of the AXI masters: how long a port may leave a master without an answer.
 
-A port that answers nothing for the limit is *silent*. What follows, in the order in which it happens:
+A port that answers nothing for the time limit is *silent*. The states of its master, in order:
 
 =========  ======================================================  =================================================
 state      what goes on                                            left when
 =========  ======================================================  =================================================
 answering  the port's channels move, or the master waits for       the master waits, and nothing moves for the limit:
            nothing                                                 the transfer ends with a ``..._TIMEOUT`` status
-silent     the master is stopped: it begins nothing, keeps what    all other ports of the data path are idle: the
-           it shows (AXI forbids to take it back), and would       result is reported, and the rest of the path is reset
-           drop what comes
-isolated   as before, without a transfer: no transfer of this      the port has taken and answered all that was open:
-           direction begins while a port is isolated; late         the master is reset, and the next transfer begins
-           beats and responses are taken and dropped
+silent     the master is stopped: it begins nothing, keeps its     all other ports of the data path are idle: the
+           valid outputs (AXI forbids to withdraw them), and       result is reported, and the rest of the path is reset
+           discards what arrives
+isolated   as before, but the transfer has ended: no transfer of   the port has completed all open transactions: the
+           this direction begins while a port is isolated; late    master is reset, and the next transfer begins
+           beats and responses are taken and discarded
 =========  ======================================================  =================================================
 
-A transfer that comes while a port is isolated waits for it, and ends with the same status when the port is silent.
-:class:`hdl.engine.paths.supervisor.Supervisor` keeps these states for the data paths,
-:class:`hdl.engine.control.fetcher.Fetcher` for the descriptor rings. The FIFO of open bursts that each master has
-anyway knows what is still to come, and its output registers hold what is shown, so nothing is stored twice.
+A transfer that is requested while a port is isolated waits for the port, and ends with the same status if the port is
+still silent. :class:`hdl.engine.paths.supervisor.Supervisor` keeps these states for the data paths,
+:class:`hdl.engine.control.fetcher.Fetcher` for the descriptor rings. No extra storage is needed: each master has a FIFO
+of its open bursts, and its output registers hold the request that is valid at the port.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["LIMIT_BITS", "Metronome", "PortWatch", "read_answers", "write_answers"]
 
 LIMIT_BITS = 5
-"""Bits of a time limit, which is the logarithm of a number of cycles."""
+"""Bits of a time limit, which is given as the logarithm of a number of cycles."""
 
 
 class Metronome(wiring.Component):
-    """Ticks in equal periods of 2 to the power of n cycles, for several n at once.
+    """Makes periodic ticks, one every 2^n cycles, for several n.
 
     ::
 
@@ -44,16 +44,16 @@ class Metronome(wiring.Component):
     Parameters
     ----------
     limits : int
-        Periods.
+        Number of limits.
 
     Members
     -------
     limit : In(LIMIT_BITS).array(limits)
-        The n of each; with 0 it does not tick.
+        The n of each limit; 0: no ticks.
     changed : In(1)
-        A limit is another one than in the cycle before: this cycle is no tick.
+        A limit has changed since the previous cycle: no tick is made of the change.
     tick : Out(limits)
-        A bit for each, high for one cycle in its period.
+        One bit for each limit, high for one cycle per period.
     """
 
     def __init__(self, limits: int):
@@ -76,7 +76,7 @@ class Metronome(wiring.Component):
 
 
 class PortWatch(wiring.Component):
-    """Finds out that a port is silent.
+    """Detects that a port is silent.
 
     ======  =======  =====  =========================================================
     cycle   answers  tick   then
@@ -86,16 +86,16 @@ class PortWatch(wiring.Component):
     t + p   0        1      ``silent``
     ======  =======  =====  =========================================================
 
-    A port is silent when it answered nothing for at least one period of the tick, and at most two.
+    A port becomes silent after at least one and at most two periods of the tick without an answer.
 
     Members
     -------
     answers : In(1)
-        In this cycle the port answers, or owes nothing: :func:`read_answers`, :func:`write_answers`.
+        In this cycle the port answers, or no answer is due: :func:`read_answers`, :func:`write_answers`.
     tick : In(1)
-        Once in each period.
+        High for one cycle per period.
     silent : Out(1)
-        Until the port answers.
+        The port is silent; high until it answers.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class PortWatch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        answers = Signal(init=1)    # the port's own signals come late in a cycle
+        answers = Signal(init=1)    # registered, because the port's signals settle late in a cycle
         asked = Signal()
         m.d.sync += answers.eq(self.answers)
         with m.If(answers):
@@ -114,20 +114,20 @@ class PortWatch(wiring.Component):
 
 
 def read_answers(port: wiring.PureInterface) -> Value:
-    """Whether the read channels of a port answer, or owe nothing.
+    """Whether the read channels of a port answer in this cycle, or no answer is due.
 
-    A port owes that it takes a request, and that it shows a beat while the master is ready for one. Where a beat is
-    shown that the master does not take, the master is what is slow: the port may well take no request then.
+    The port must accept a request, and must send a beat while the master is ready for one. While a beat is valid that
+    the master does not take, the master is the slow side, and the port need not accept a request.
     """
     return port.rvalid | (port.arvalid & port.arready) | ~(port.arvalid | port.rready)
 
 
 def write_answers(port: wiring.PureInterface) -> Value:
-    """Whether the write channels of a port answer, or owe nothing.
+    """Whether the write channels of a port answer in this cycle, or no answer is due.
 
-    A port owes that it takes a beat, and that it responds while the master is ready for that:
-    :class:`hdl.engine.axi.writer.AxiWriter` is from the last beat of a burst on. It does not owe that it takes an
-    address by itself: it may wait for the beat behind it.
+    The port must accept a beat, and must respond while the master is ready for a response, which
+    :class:`hdl.engine.axi.writer.AxiWriter` is from the last beat of a burst on. It need not accept an address alone:
+    it may wait for the first beat of its burst.
     """
     return ((port.awvalid & port.awready) | (port.wvalid & port.wready) | (port.bvalid & port.bready)
             | ~(port.wvalid | port.bready))

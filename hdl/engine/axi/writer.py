@@ -17,7 +17,7 @@ __all__ = ["AxiWriter"]
 
 
 class AxiWriter(wiring.Component):
-    """Writes exactly the bytes it is asked to, with several bursts on the way.
+    """Writes exactly the bytes of each request, with several bursts outstanding.
 
     ::
 
@@ -31,38 +31,38 @@ class AxiWriter(wiring.Component):
                                                    v
         b -----------------------------------------+--> fault
 
-    Latency: ``awvalid`` rises 1 cycle after the first beat of a burst was there, which is 2 cycles after its request at
-    the earliest, and ``wvalid`` in the next; other beats take 1 cycle. A memory that takes no beat before its address
-    so loses no cycle. Throughput: one beat per cycle across bursts and requests, if ``awready`` comes 3 cycles before
-    the end of a burst. A request takes 4 cycles of the request channel, and 3 more for every burst behind its first,
-    so requests of up to 3 beats that follow each other are slower.
+    Latency: ``awvalid`` rises 1 cycle after the first beat of a burst is valid, at the earliest 2 cycles after its
+    request; ``wvalid`` rises one cycle later. Other beats take 1 cycle. A memory that accepts no beat before its
+    address therefore loses no cycle. Throughput: one beat per cycle across bursts and requests, if ``awready`` comes 3
+    cycles before the end of a burst. A request takes 4 cycles of the request channel, and 3 more for every burst after
+    its first, so successive requests of up to 3 beats are slower.
 
-    ``data.ready`` is a function of registers, ``stop`` and ``wready``; ``bready`` of registers, and high from the last
-    beat of a burst on. ``wvalid`` never waits
-    for ``awready``, but for the one of the burst before. An address may go out before the data of its burst are there,
-    while the burst before ends.
+    ``data.ready`` depends on registers, ``stop`` and ``wready``. ``bready`` depends on registers; it is high from the
+    last beat of a burst on. ``wvalid`` does not wait for ``awready`` of its own burst, only for that of the previous
+    one. While the previous burst ends, an address may be sent before the data of its burst arrive.
 
     Parameters
     ----------
     address_bits, beat_bytes, length_bits : int
         Bits of an address, bytes of a beat, bits of a request's length.
     outstanding : int
-        Bursts on the way at most.
+        Greatest number of outstanding bursts.
 
     Members
     -------
     i : In(stream.Signature(span_layout(address_bits, length_bits)))
-        Requests: at least one byte, to a multiple of the beat on.
+        Requests: at least one byte, to an address that is a multiple of the beat.
     data : In(beat_stream(beat_bytes))
-        As many beats as a request's bytes take; ``keep`` and ``last`` are not read. None is taken before its request.
+        As many beats as the bytes of a request take; ``keep`` and ``last`` are ignored. No beat is taken before its
+        request.
     axi : Out(axi_write(address_bits, beat_bytes))
         The memory.
     stop : In(1)
-        Begin nothing new, drop what comes; a burst that was begun is completed with beats that write nothing.
+        Begin no new burst and discard what arrives; a burst that has begun is completed with all strobes low.
     idle : Out(1)
-        Nothing is on the way; and unless the unit is stopped, no request is being worked on.
+        No burst is outstanding; and, unless the unit is stopped, no request is being processed.
     fault : Out(fault_layout(address_bits))
-        The first error response; the unit is as if stopped, until reset.
+        The first error response; after it the unit behaves as if stopped, until reset.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, strobes, responses).
     """
@@ -93,8 +93,8 @@ class AxiWriter(wiring.Component):
         faulty = Signal()
         fault = Signal(fault_layout(address_bits), reset_less=True)
         halted = Signal()
-        asks = Signal()             # the splitter's burst is shown at the port
-        more = Signal()             # beats of a burst are to come
+        asks = Signal()             # the splitter's burst is valid at the port
+        more = Signal()             # beats of the burst are outstanding
         left = Signal(8, reset_less=True)
         final = Signal(reset_less=True)
         tail = Signal(shift, reset_less=True)
@@ -109,13 +109,13 @@ class AxiWriter(wiring.Component):
             self.fault.eq(fault),
             self.fault.valid.eq(faulty),
             free.eq(~held | axi.wready),
-            # The address goes out a cycle before the first beat, while the last beat of the burst before does.
+            # The address is sent a cycle before the first beat, in the cycle of the previous burst's last beat.
             begins.eq(splitter.o.valid & ~asks & open_.i.ready & ~halted & Mux(more, moves & last, self.data.valid)),
             moves.eq(more & free & (self.data.valid | halted)),
             self.data.ready.eq(halted | (free & more)),
         ]
 
-        # Requests: the splitter shows a burst until it may go, and then at the port until it is taken.
+        # Requests: the splitter holds a burst until it may begin; then it is valid at the port until it is taken.
         m.d.comb += [
             splitter.begin.eq(1),
             splitter.drop.eq(halted),
@@ -155,8 +155,8 @@ class AxiWriter(wiring.Component):
                                & (~halted).replicate(beat_bytes)),
             ]
 
-        # Responses come in the order of the requests: all have the same identifier. None is due while the oldest burst
-        # still has beats to come, so that a port that waits for them is not taken for one that does not answer.
+        # Responses come in the order of the requests, because all have the same identifier. `bready` stays low while
+        # the oldest burst still has beats to send, so that a port that waits for them does not count as silent.
         m.d.comb += [
             axi.bready.eq(open_.o.valid & ~((open_.level == 1) & (more | held))),
             open_.o.ready.eq(axi.bvalid & axi.bready),

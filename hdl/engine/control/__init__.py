@@ -1,1 +1,1 @@
-"""Control: registers, descriptors, queues, rings, completions and the interrupt."""
+"""Control: register table and bank, descriptors and their check, queues, rings, completions, counters, interrupt."""

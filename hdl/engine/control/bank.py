@@ -1,4 +1,4 @@
-"""Registers on the bus: who is asked, what may be done, and what is answered."""
+"""The register bank: decodes bus accesses, checks them and answers them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fields_layout(register: Register) -> data.FlexibleLayout:
 
 
 class Bank(wiring.Component):
-    """Decodes accesses by the register table.
+    """Decodes accesses from the register table.
 
     ::
 
@@ -32,8 +32,8 @@ class Bank(wiring.Component):
                             +--> command --> (store)
                             +--> [choose] --> [register] --> port
 
-    An access is an error, and does nothing, if there is no such register, if it is written but read only, if not all
-    four bytes are written, or if the register's owner refuses.
+    An access is answered with an error and changes nothing if there is no such register, if it writes a read-only
+    register, if it does not write all four bytes, or if the register's owner refuses it.
 
     Parameters
     ----------
@@ -45,21 +45,22 @@ class Bank(wiring.Component):
     port : In(register_port(12))
         The bus.
     values : In
-        Fields of each register that logic keeps and that can be read, by its name in small letters.
+        Fields of each readable register that is kept in logic, by its name in small letters.
     written : Out
-        A bit for each register that logic keeps and that can be written, in the one cycle of the write.
+        A bit for each writable register that is kept in logic, high for the one cycle of the write.
     data : Out(32)
-        What is written, in that cycle.
+        The value written, in that cycle.
     refuse : In(1)
-        In that cycle: the write cannot be done.
+        In that cycle: the write is refused.
     push, count : In(1)
-        In that cycle: the store is to push a window, or to take a snapshot or clear counters.
+        In that cycle: the write makes the store push a window, or take a snapshot or clear counters.
     completion : In(data.ArrayLayout(32, 2))
-        The completions' words that were asked for one cycle before, with the lowest bits of ``port.address``.
+        Word of the oldest completion of each direction, one cycle after its number was in the lowest bits of
+        ``port.address``.
     command : Out(command_port())
         To the store.
     idle : Out(1)
-        No access goes on.
+        No access is in progress.
     """
 
     def __init__(self, config: EngineConfig):

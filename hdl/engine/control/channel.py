@@ -1,4 +1,4 @@
-"""A direction's descriptors: queued, checked, run one by one, completed."""
+"""A channel: queues, checks, runs and completes the descriptors of one direction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def causes_layout() -> data.StructLayout:
 
 
 class Channel(wiring.Component):
-    """Takes descriptors in order; each gives one completion, and none is taken without a place for that.
+    """Runs descriptors in order. Each gives one completion; none starts while the completion queue is full.
 
     ::
 
@@ -34,8 +34,8 @@ class Channel(wiring.Component):
                                   |                                     ^
                                   +--- bad descriptor, unread entry ----+
 
-    Latency: ``request`` comes 21 cycles after a descriptor was taken, the completion 17 cycles after ``result``; that
-    is added to the time of every transfer.
+    Latency: ``request`` is valid 21 cycles after a descriptor was taken, the completion 17 cycles after ``result``.
+    Both add to the time of every transfer.
 
     Parameters
     ----------
@@ -47,39 +47,39 @@ class Channel(wiring.Component):
     Members
     -------
     record : In(record_port())
-        New descriptors, never more than there are places.
+        New descriptors; none may be pushed while the queue is full.
     unread : In(1)
-        Beside ``push``: it stands for a ring's entry that could not be read.
+        With ``push``: the record stands for an entry of the ring that could not be read.
     unread_waits : Out(1)
-        Such a record is in the queue, or at work: there must be no second one.
+        Such a record is queued or being processed; a second one must not be pushed.
     level : Out(range(queue_depth + 1))
-        Descriptors that wait.
+        Descriptors in the queue.
     word, completion : In(4), Out(32)
         Word of the oldest completion, one cycle later; zero if there is none.
     pop : In(1)
         Removes the oldest completion.
     completions : Out(range(queue_depth + 1))
-        Completions that wait.
+        Completions in the queue.
     request : Out(stream.Signature(request_layout(config)))
-        Transfers to do.
+        Transfers to run.
     result : In(stream.Signature(result_layout(config)))
-        What became of them. Payloads do not change while ``ready`` is low.
+        Their results. The payload must not change while ``ready`` is low.
     abort : In(1)
-        Ends the transfer that is at work; without one it does nothing.
+        Aborts the running transfer; has no effect when none runs.
     aborting : Out(1)
-        Level, until the transfer's result came.
+        A level: high until the transfer's result arrives.
     hold : In(1)
-        Take no more descriptors, and abort the one at work.
+        Start no more descriptors, and abort the running one.
     busy : Out(1)
-        A descriptor is at work.
+        A descriptor is being processed.
     blocked : Out(1)
-        Descriptors wait, but completions have no place.
+        Descriptors wait because the completion queue is full.
     causes : Out(causes_layout())
-        For one cycle, when a completion came.
+        High for one cycle when a completion is pushed.
     account : Out(account_layout())
         Bytes of a transfer that succeeded.
     accounted : In(1)
-        They were added up.
+        The bytes were added to the counters.
     """
 
     request: stream.Interface
@@ -119,7 +119,7 @@ class Channel(wiring.Component):
             self.blocked.eq(full & (queue.level != 0) & ~self.busy),
         ]
 
-        # An entry that could not be read.
+        # The place in the queue of an entry that could not be read.
         marked = self.unread_waits
         mark = Signal.like(queue.tail, reset_less=True)
         unread = Signal()
@@ -127,7 +127,7 @@ class Channel(wiring.Component):
             m.d.sync += [marked.eq(1), mark.eq(queue.tail)]
 
         cycles = Signal(_CYCLE_BITS, reset_less=True)
-        bad = Signal()              # there was no transfer
+        bad = Signal()              # the descriptor was rejected: no transfer was run
         abort = Signal()
         word = Signal(exact_log2(RECORD_WORDS))
         uncounted = Signal()
@@ -137,7 +137,7 @@ class Channel(wiring.Component):
         offload = self._operation is Operation.OFFLOAD
         shown = self._completion(m, word, checker, Value.cast(status), unread, bad, cycles)
         m.d.comb += [
-            # The response of an entry that could not be read is in the place of its CRC; 0 says that there was none.
+            # For an entry that could not be read, the CRC field holds the AXI response; 0 means no response.
             unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
             status.eq(Mux(unread, unread_status, Mux(bad, checker.status, result.status))),
             account.raw_bytes.eq(checker.request.raw_bytes),

@@ -1,4 +1,4 @@
-"""Checks of a descriptor: word by word, into a transfer or the reason why there is none."""
+"""Checks a descriptor word by word, and makes it a transfer or the status of its first failure."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["Checker"]
 
 _HIGH_BITS = LENGTH_BITS - 32
 _ORDER = (0, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12, 1)
-"""Words as they are read: lengths before what they are added to, and at the end what is not added, since sums are known
-two steps late."""
+"""Order in which the words are read. Lengths come before the addresses they are added to. Words that are not added come
+last, because sums are known two steps late."""
 _STATUS = (Status.BAD_OPERATION, Status.BAD_ELEMENT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
            Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
 
 
 def _step(field: str, word: int = 0) -> int:
-    """The step at which a word of a field comes."""
+    """The step at which a word of a field is read."""
     return _ORDER.index(descriptor_layout()[field].offset // 32 + word)
 
 
 class Checker(wiring.Component):
-    """Reads a descriptor, one word in a cycle, and checks it with one 32-bit adder.
+    """Reads a descriptor, one word per cycle, and checks it with one 32-bit adder.
 
     ::
 
@@ -44,26 +44,26 @@ class Checker(wiring.Component):
     Parameters
     ----------
     config : EngineConfig
-        What is built, so what a descriptor may ask for.
+        What is built: it decides what a descriptor may ask for.
     operation : Operation
-        What descriptors of this queue must ask for.
+        The operation that descriptors of this queue must have.
 
     Members
     -------
     start : In(1)
-        One cycle: a descriptor is there.
+        High for one cycle: a descriptor is there.
     word : Out(4)
-        Word to read; ``data`` shows it one cycle later.
+        Number of the word to read.
     data : In(32)
-        That word.
+        That word, one cycle later.
     done : Out(1)
-        One cycle: all is known, and stays so until the next start.
+        High for one cycle. The outputs below are valid from then until the next start.
     status : Out(Status)
-        OK, or the first check that failed, in the order of the table in this file.
+        OK, or the first check that failed, in the order of ``_STATUS`` in this file.
     request : Out(request_layout(config))
         The transfer.
     tag, operation, interrupt : Out
-        What the completion needs of the descriptor.
+        Fields of the descriptor that the completion needs.
     """
 
     def __init__(self, config: EngineConfig, operation: Operation):
@@ -86,7 +86,7 @@ class Checker(wiring.Component):
         m.d.comb += [self.request.eq(request), self.tag.eq(tag), self.operation.eq(operation),
                      self.interrupt.eq(interrupt)]
 
-        # Words come two steps after their numbers went out; their sums are known two steps later still.
+        # A word arrives two steps after its number was output; its sum is known two steps after that.
         step = Signal(range(len(_ORDER)))
         steps = {"asks": step}
         works = {"asks": Signal(name="asks")}
@@ -111,14 +111,14 @@ class Checker(wiring.Component):
         m.d.sync += was_zero.eq(zero)
 
         def length_fails(name: str, misfits: Value) -> tuple[list[Value], list[Value]]:
-            """Statements for the two words of a length; ``misfits`` is about the first."""
+            """Statements for the two words of a length; ``misfits``: the first word fails its check."""
             fail = fails[name]
             return [fail.eq(misfits)], [fail.eq(fail | word[_HIGH_BITS:].any() | (zero & was_zero))]
 
         high = config.address_bits - 32
-        added = Signal(32)          # what is added to this word, or the complement of it is
-        second = Signal()           # to the upper half of something
-        subtracts = Signal()
+        added = Signal(32)          # addend of this word
+        second = Signal()           # this word is the upper half of a sum
+        subtracts = Signal()        # this word is subtracted from `added` instead
         with m.If(self.start):
             m.d.sync += fails.BAD_RESERVED.eq(0)
         with m.If(there), m.Switch(steps["there"]):
@@ -159,7 +159,7 @@ class Checker(wiring.Component):
                     m.d.comb += [added.eq(behind[32:]), second.eq(1)]
                     m.d.sync += [request[field][32:].eq(word), fails[name].eq(fails[name] | word[high:].any())]
 
-            # The capacity is added to the destination, or subtracted from the raw length.
+            # Offload adds the capacity to the destination; prefetch subtracts it from the raw length.
             minuend = request.destination if offload else request.raw_bytes
             with m.Case(_step("capacity")):
                 m.d.comb += [added.eq(minuend[:32]), subtracts.eq(not offload)]
@@ -180,10 +180,10 @@ class Checker(wiring.Component):
 
     def _sums(self, m: Module, word: Signal, added: Signal, second: Signal, subtracts: Signal,
               step: Signal, valid: Signal, fails: data.View) -> None:
-        """Sums of 64 bits in two steps, and what they decide.
+        """Computes 64-bit sums in two steps of 32 bits, and sets the failures that depend on them.
 
-        The first step leaves a carry for the second, and whether the lower half of the sum was zero. ``step`` is
-        the word whose sum is there, if ``valid``.
+        The first step passes on its carry, and whether the lower half of the sum was zero. ``step`` is the step of the
+        word whose sum is ready, if ``valid``.
         """
         offload = self._operation is Operation.OFFLOAD
         high = self._config.address_bits - 32
@@ -191,7 +191,7 @@ class Checker(wiring.Component):
         seconds = Signal(reset_less=True)
         total = Signal(33, reset_less=True)
         inexact = Signal(reset_less=True)
-        beyond = Signal()           # the sum is larger than the first address that was not built
+        beyond = Signal()           # the end is beyond the last address that was built
         m.d.comb += beyond.eq(total[high + 1:].any() | (total[high] & (total[:high].any() | inexact)))
         m.d.sync += [
             addends[0].eq(word ^ subtracts.replicate(32)),

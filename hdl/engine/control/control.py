@@ -1,4 +1,4 @@
-"""Control: everything between the registers and the data paths."""
+"""Control: connects bus, register bank, store, channels, rings and interrupt."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ class Control(wiring.Component):
     bus : In(axi_lite(12))
         Registers: :mod:`hdl.engine.control.table`.
     irq : Out(1)
-        Level: a bit is set in IRQ_STATUS and in IRQ_ENABLE.
+        A level: a bit is set both in IRQ_STATUS and in IRQ_ENABLE.
     fetch : Out(axi_read(address_bits, link_beat_bytes))
         Link memory, for the descriptor rings; aligned reads of 64 bytes.
     offload_request, prefetch_request : Out(stream.Signature(request_layout(config)))
         Checked transfers, one at a time in each direction.
     offload_result, prefetch_result : In(stream.Signature(result_layout(config)))
-        What became of them. Payloads do not change while ``ready`` is low.
+        Their results. The payload must not change while ``ready`` is low.
     offload_abort, prefetch_abort : Out(1)
-        Level, until the result of the transfer came.
+        A level: high until the result of the transfer arrives.
     silent : In(1)
-        The link has answered nothing to reads for the time limit (:mod:`hdl.engine.axi.watch`).
+        The link has not answered reads for the time limit (:mod:`hdl.engine.axi.watch`).
     isolated : In(PORTS)
-        Ports that have transactions open of something that was reported; those of descriptors are known in here.
+        Ports of the data paths that still have transactions open of a transfer that was reported.
     tick : Out(2)
-        The periods of the time limit: of the link, of the lanes.
+        Ticks of the time limits: for the link's ports, for the lanes' ports.
     offload_events, prefetch_events : In(events_layout(config))
         For the counters.
     soft_reset : Out(1)
-        One cycle: both directions are idle, and all that is in here starts anew, but for an isolated reader of
+        High for one cycle in which both directions are idle. Resets all of control except an isolated reader of
         descriptors.
     """
 
@@ -161,7 +161,7 @@ class Control(wiring.Component):
         return m
 
     def _join(self, m: Module, number: int, channel: Channel, store: Store, events: data.View) -> None:
-        """A channel and the store: descriptors one way, what is counted the other."""
+        """Connects a channel to the store: descriptors to the channel, events and totals to the store."""
         owned = store.direction == number
         m.d.comb += [
             channel.record.write.eq(store.record.write & owned),
@@ -175,7 +175,7 @@ class Control(wiring.Component):
         ]
 
     def _registers(self, m: Module, bank: Bank, name: str, channel: Channel, ring: Ring, taken: Signal) -> None:
-        """Registers of a channel, one by one."""
+        """Connects the registers of a channel."""
         def value(register: str) -> data.View:
             return bank.values[f"{name}_{register}"]
 
@@ -200,7 +200,7 @@ class Control(wiring.Component):
                      for register in ("base_lo", "base_hi", "size", "tail", "control")]
 
     def _refused(self, m: Module, bank: Bank, name: str, happened: Value) -> None:
-        """The register REFUSED of a channel: a bit is set by a refused write, and cleared by writing 1."""
+        """The register REFUSED of a channel: a refused write sets its bit; writing 1 clears it."""
         register = f"{name}_refused"
         status = Signal(3, name=register)
         cleared = bank.data[:3] & bank.written[register].replicate(3)
@@ -210,7 +210,7 @@ class Control(wiring.Component):
         m.d.comb += Value.cast(bank.values[register]).eq(status)
 
     def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher) -> None:
-        """The register of the time limit, what it times, and the ports that are isolated."""
+        """The register TIME_LIMIT, the ticks made from it, and the status bits of isolated ports."""
         register, = (each for each in registers(self._config) if each.name == "TIME_LIMIT")
         limit = Signal(fields_layout(register), init={each.name.lower(): each.reset for each in register.fields})
         m.submodules.metronome = metronome = Metronome(len(register.fields))
@@ -232,7 +232,7 @@ class Control(wiring.Component):
             self.isolated[port] | (fetcher.isolated if port == "link_read" else 0)) for port in PORTS]
 
     def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher) -> None:
-        """Interrupt registers: what happens in the cycle of a clear stays."""
+        """The interrupt registers. An event in the cycle in which its bit is cleared sets the bit."""
         layout = {register.name: fields_layout(register) for register in registers(self._config)}
         status = Signal(layout["IRQ_STATUS"])
         enable = Signal(layout["IRQ_ENABLE"])

@@ -1,4 +1,4 @@
-"""Descriptors and completions: records of 16 little-endian 32-bit words, what a driver writes and reads."""
+"""Layouts of descriptors and completions: records of 16 little-endian 32-bit words."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def flags_layout() -> data.StructLayout:
     """Flags of a descriptor.
 
     ``interrupt`` sets the direction's completion bit of IRQ_STATUS when the descriptor completes. ``check_crc``
-    (prefetch) compares the stream's CRC-32C with ``crc``. ``no_fallback`` (offload) codes every block, ``leave_raw``
-    (offload) none. ``narrow`` is what float32 values are rounded to before they are coded, and were on the way back.
-    All other bits are zero.
+    (prefetch) compares the stream's CRC-32C with ``crc``. ``no_fallback`` (offload) codes every block; ``leave_raw``
+    (offload) codes no block. ``narrow`` is the format to which an offload rounds float32 values before coding, and from
+    which a prefetch widens them. All other bits must be zero.
     """
     return data.StructLayout({"interrupt": 1, "check_crc": 1, "no_fallback": 1, "leave_raw": 1, "narrow": Narrowing,
                               "undefined": 10})
@@ -44,10 +44,10 @@ def flags_layout() -> data.StructLayout:
 def descriptor_layout() -> data.StructLayout:
     """A descriptor.
 
-    ``element`` is the element size in bytes (1, 2 or 4); ``tag`` is the user's own. ``source`` and ``destination``
-    are byte addresses, ``raw_bytes`` is the raw length. ``capacity`` is what the destination holds, in bytes.
-    ``packed_bytes`` is the length of the stream (prefetch; zero for offload). ``crc`` is read only with the flag
-    ``check_crc``. ``reserved`` is zero.
+    ``element`` is the element size in bytes (1, 2 or 4); ``tag`` is any number, returned in the completion. ``source``
+    and ``destination`` are byte addresses, ``raw_bytes`` is the raw length. ``capacity`` is the size of the
+    destination in bytes. ``packed_bytes`` is the length of the stream (prefetch; zero for offload). ``crc`` is read
+    only with the flag ``check_crc``. ``reserved`` must be zero.
     """
     return data.StructLayout({
         "operation": 8, "element": 8, "flags": flags_layout(), "tag": 32, "source": 64, "destination": 64,

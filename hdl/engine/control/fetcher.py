@@ -1,4 +1,4 @@
-"""Reads entries of the descriptor rings, one at a time, for both directions in turn."""
+"""Reads entries of the descriptor rings, one at a time, alternating between the directions."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from hdl.engine.control.table import DIRECTIONS
 
 __all__ = ["Fetcher"]
 
-_LOW_BITS = 26      # of an entry's address, in entries
+_LOW_BITS = 26      # bits of an entry's address, counted in entries, that are added first
 
 
 class Fetcher(wiring.Component):
-    """Brings entries of the rings to the store, and lets it push them.
+    """Reads entries of the rings into the store, which pushes them into the queues.
 
     ::
 
         rings --> [turns] --> [add] --> AxiReader --> [word by word] --> fill, push
                                             |
-                                            +-- fault --> [a record that says so] --> fill, push
+                                            +-- fault --> [record of the failure] --> fill, push
 
-    An entry that cannot be read becomes a record too, in its place between the others: ``failed`` is high while it is
-    pushed, its source is the address, its crc the response, its tag zero. The response is 0 where the link answered
-    nothing for the time limit (:mod:`hdl.engine.axi.watch`): the reader is isolated then, and no entry is asked for
-    until all that it has open was answered.
+    An entry that cannot be read is pushed as a record of its failure, in order with the others: ``failed`` is high
+    while it is pushed; its source is the entry's address, its CRC the AXI response, its tag zero. The response is 0
+    if the link did not answer for the time limit (:mod:`hdl.engine.axi.watch`). The reader is then isolated: no entry
+    is requested until the link has answered all open transactions.
 
     Parameters
     ----------
@@ -43,23 +43,23 @@ class Fetcher(wiring.Component):
     rings : In(ring_layout(config)).array(2)
         Registers of the rings.
     pending : In(2)
-        Rings with an entry to be read, and a place in the queue for it.
+        Rings that have an entry to read and a free place for it in the queue.
     begin, advance, fail : Out(2)
-        To the ring whose turn it is.
+        To the ring that is served: reading an entry begins; it was read; it could not be read.
     fill
         Words for the store: ``valid``, ``word``, ``data``; taken with ``ready``.
     push, direction, pushed
-        The record is whole, and for which queue; it was pushed.
+        The record is complete; the direction of its queue; the store has pushed it.
     failed : Out(1)
-        It tells of an entry that could not be read.
+        The record stands for an entry that could not be read.
     axi : Out(axi_read(address_bits, link_beat_bytes))
         Link memory.
     silent : In(1)
-        It has answered nothing for the time limit.
+        The link has not answered reads for the time limit.
     isolated : Out(1)
-        The reader has a transaction open of an entry that was reported.
+        The reader still has a transaction open of an entry whose failure was reported.
     idle : Out(1)
-        No entry is being read. With it, this unit needs no reset to start anew.
+        No entry is being read. A soft reset in such a cycle needs no reset of this unit.
     """
 
     def __init__(self, config: EngineConfig):
@@ -88,7 +88,7 @@ class Fetcher(wiring.Component):
         low = Signal(_LOW_BITS + 1, reset_less=True)
         high = Signal(config.address_bits - 32, reset_less=True)
         word = Signal(exact_log2(RECORD_WORDS))
-        # Of the ring that is read, so that nothing has to be chosen before it is added up.
+        # Base and head of the ring that is served are registered, so that no multiplexer is in front of the adder.
         base, head = (Signal.like(self.rings[0][name], name=name, reset_less=True) for name in ("base", "head"))
         beat_words = config.link_words
         resp = Signal(2, reset_less=True)

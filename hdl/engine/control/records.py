@@ -16,16 +16,16 @@ _WORD_BITS = exact_log2(RECORD_WORDS)
 
 
 def record_port() -> wiring.Signature:
-    """Words on their way into a record, as the writer has them.
+    """The port that writes records, as the writer has it.
 
-    ``write`` puts ``data`` at ``word`` of the record behind the newest one; ``push``, in the cycle of the last word,
-    adds that record to the queue.
+    ``write`` stores ``data`` as word ``word`` of the record after the newest one. ``push``, in the cycle of the last
+    word, adds that record to the queue.
     """
     return wiring.Signature({"write": Out(1), "word": Out(_WORD_BITS), "data": Out(32), "push": Out(1)})
 
 
 class RecordQueue(wiring.Component):
-    """Records of 16 words, first in, first out; words are written and read in any order.
+    """A FIFO of records of 16 words; the words of a record are written and read in any order.
 
     ::
 
@@ -40,17 +40,17 @@ class RecordQueue(wiring.Component):
     Members
     -------
     i : In(record_port())
-        New records. Nothing is pushed while the queue is full.
+        New records; none may be pushed while the queue is full.
     word : In(4)
-        Word of the oldest record that ``data`` shows in the next cycle.
+        Number of the word of the oldest record to read.
     data : Out(32)
-        That word.
+        That word, in the next cycle.
     pop : In(1)
         Removes the oldest record.
     level : Out(range(depth + 1))
-        Records that are held.
+        Records in the queue.
     head, tail : Out(range(depth))
-        Place of the oldest record, and of the next one.
+        Place of the oldest record, and of the next record to be pushed.
     """
 
     def __init__(self, depth: int):

@@ -1,4 +1,4 @@
-"""A descriptor ring: its registers, and where its next entry is."""
+"""The registers of a descriptor ring, and the place of its next entry."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def ring_layout(config: EngineConfig) -> data.StructLayout:
 
 
 class Ring(wiring.Component):
-    """Registers of a ring in link memory, which the driver fills up to ``tail`` and the engine empties from ``head``.
+    """Registers of a ring in link memory. The driver writes entries at ``tail``; the engine reads them at ``head``.
 
-    ``enable`` reads 1 while an entry is being read, even if 0 was written meanwhile: a ring that reads 0 is at rest.
-    Base and size can be changed only at rest. A ring that ends beyond the last address cannot be enabled.
+    ``enable`` reads 1 while an entry is being read, even if 0 has been written. When it reads 0 the ring is idle.
+    Base and size can be changed only while the ring is idle. A ring that ends beyond the last address cannot be
+    enabled.
 
     Parameters
     ----------
@@ -35,17 +36,17 @@ class Ring(wiring.Component):
     Members
     -------
     write : In
-        One bit for each register that is written in this cycle, with ``data``.
+        One bit for each register that is written in this cycle with ``data``.
     data : In(32)
-        What is written.
+        The value written.
     refuse : Out(1)
-        In the cycle of a write: it is not allowed now, and is not done.
+        In the cycle of a write: the write is not allowed, and changes nothing.
     values : Out(ring_layout(config))
-        What the registers hold.
+        Values of the registers.
     pending : Out(1)
-        There is an entry to be read.
+        There is an entry to read.
     begin, advance, fail : In(1)
-        Reading it began; it was read, or could not be.
+        Reading the entry begins; it was read; it could not be read.
     reading : Out(1)
         An entry is being read.
     """
@@ -66,7 +67,7 @@ class Ring(wiring.Component):
         tail = Signal(RING_INDEX_BITS)
         head = Signal(RING_INDEX_BITS)
         enable = Signal()
-        mask = Signal(RING_INDEX_BITS)              # of an index: one less than the size
+        mask = Signal(RING_INDEX_BITS)              # bits of an index: the size less one
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [

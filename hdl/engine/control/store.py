@@ -1,4 +1,4 @@
-"""The memory of the registers: descriptor windows, and counters with their snapshots."""
+"""The registers that are kept in a memory: descriptor windows, counters and their snapshots."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["Command", "Store", "account_layout", "command_port"]
 _WORD_BITS = 4
 _AREA_BITS = 2
 _LONGEST_ROUND = 2048
-"""Cycles between two visits of a counter: 8 visits, and in between records that are moved and snapshots."""
+"""Greatest number of cycles between two updates of a counter in the memory: those of the 8 counters, and copies and
+snapshots between them."""
 _SUMS = 2
-"""Counters, the first ones, that transfers add to when they end; events count up the others."""
+"""Number of counters, the first ones, that a transfer adds to when it ends; events increment the others."""
 
 
 class _Area(enum.Enum, shape=_AREA_BITS):
@@ -37,7 +38,7 @@ class _Area(enum.Enum, shape=_AREA_BITS):
 
 
 class Command(enum.Enum, shape=2):
-    """What the bus may ask for."""
+    """Commands from the bus."""
 
     WINDOW = 0
     """Read or write a word of a direction's window."""
@@ -50,9 +51,9 @@ class Command(enum.Enum, shape=2):
 
 
 def command_port() -> wiring.Signature:
-    """Commands as the bus side has them: held until ``done``; ``read_data`` is right beside that.
+    """The command port, as the bus side has it. A command is held until ``done``; ``read_data`` is valid with it.
 
-    ``write`` and ``write_data`` are for windows, ``snapshot`` and ``clear`` for :attr:`Command.COUNT`.
+    ``write`` and ``write_data`` belong to :attr:`Command.WINDOW`, ``snapshot`` and ``clear`` to :attr:`Command.COUNT`.
     """
     return wiring.Signature({
         "valid": Out(1), "kind": Out(Command), "direction": Out(1), "word": Out(_WORD_BITS), "write": Out(1),
@@ -61,15 +62,15 @@ def command_port() -> wiring.Signature:
 
 
 def account_layout() -> data.StructLayout:
-    """What a transfer that succeeded adds to the counters; held from ``valid`` on until it was added."""
+    """What a transfer that succeeded adds to the counters; held from ``valid`` on until it has been added."""
     return data.StructLayout({"valid": 1, "raw_bytes": LENGTH_BITS, "packed_bytes": LENGTH_BITS})
 
 
 class _State:
     """Registers that the states share, and the memory's ports.
 
-    ``word`` is the word of a record, or the half of a counter, at hand, of ``direction``; ``commanded`` and ``summed``
-    say that counters are walked through for a command or for the totals of a transfer, else for an event.
+    ``word`` is the current word of a record, or the current half of a counter, of ``direction``. Counters are updated
+    for a command (``commanded``), for the totals of a transfer (``summed``), or otherwise for counted events.
     """
 
     def __init__(self, write: Any, read: Any) -> None:
@@ -90,12 +91,12 @@ class _State:
         self.copies = Signal(name="copies")
 
     def at(self, area: _Area, where: Value | None = None) -> Value:
-        """Address of a word, the one at hand if none is given, in an area of the memory."""
+        """Address in an area of the memory, by default of the current word."""
         return Cat(self.place if where is None else where, Const(area.value, _AREA_BITS))
 
 
 class Store(wiring.Component):
-    """One memory of 128 words, and one small machine that does everything with it, one thing at a time.
+    """One memory of 128 words, and one state machine that does one operation on it at a time.
 
     ::
 
@@ -106,9 +107,9 @@ class Store(wiring.Component):
         account --> up] ---------|--------------------------> [add] <-----+
                                  +-------------------------------+
 
-    Descriptors go into the queues from here only, from a window or from the place where ring entries are gathered.
-    Counters live in the memory; beside it events are counted in a few bits, which a walk adds to the memory in turn.
-    After reset the memory is cleared, which takes 128 cycles.
+    All descriptors enter the queues from here: from a window, or from the area where ring entries are collected.
+    Counters are kept in the memory. Events are first counted in short registers, which are added to the memory in
+    turn. After reset the memory is cleared, which takes 128 cycles.
 
     Parameters
     ----------
@@ -124,15 +125,19 @@ class Store(wiring.Component):
     push, push_direction : In
         Push the entry into a direction's queue; held until ``pushed``.
     pushed : Out(1)
-        That was done.
+        The entry has been pushed.
     record : Out(record_port())
-        Into the queue of ``direction``; ``from_ring`` tells which of both it is.
+        Writes a descriptor into the queue of ``direction``.
+    direction, from_ring : Out(1)
+        Direction of ``record``; whether it comes from a ring, not from a window.
     events : In(events_layout(config)).array(2)
-        Events of each direction, and ``busy``, cycles with a descriptor at work.
+        Events of each direction.
+    busy : In(2)
+        Directions that process a descriptor in this cycle.
     account : In(account_layout()).array(2)
         Bytes of a transfer that ended.
     accounted : Out(2)
-        They were added.
+        The bytes have been added.
     """
 
     def __init__(self, config: EngineConfig):
@@ -167,7 +172,7 @@ class Store(wiring.Component):
         return m
 
     def _addend(self, m: Module, s: _State, small: Value) -> None:
-        """What is added to a counter: all of a direction on a command, a transfer's totals, or one of the walk."""
+        """The addend of the current counter: a transfer's totals, or the events counted for it."""
         bytes_ = Mux(s.counter[0], *(Mux(s.direction, self.account[1][name], self.account[0][name])
                                    for name in ("packed_bytes", "raw_bytes")))
         with m.If(~s.half):
@@ -176,7 +181,7 @@ class Store(wiring.Component):
             m.d.comb += s.total_in.eq(Mux(s.summed, bytes_[32:], 0))
 
     def _copied(self, m: Module, s: _State) -> None:
-        """Words that a copy has read go to the queue of records a cycle later."""
+        """Writes the words that a copy reads to the queue of records, one cycle later."""
         copied = Signal(_WORD_BITS, reset_less=True)
         m.d.sync += [copied.eq(s.word), s.copies.eq(0)]
         m.d.comb += [
@@ -186,7 +191,7 @@ class Store(wiring.Component):
         ]
 
     def _choose(self, m: Module, s: _State) -> None:
-        """States before and between what is done: the memory is cleared once, then the first that waits goes on."""
+        """States that clear the memory after reset and choose the next operation, in a fixed order of priority."""
         command = self.command
         with m.State("clear"):
             m.d.comb += [s.write.en.eq(1), s.write.addr.eq(Cat(s.place, s.turn[:_AREA_BITS]))]
@@ -220,7 +225,7 @@ class Store(wiring.Component):
                 m.next = "read"
 
     def _records(self, m: Module, s: _State) -> None:
-        """States that move words of records: in from a ring, to a queue, and in and out through the window."""
+        """States that move words of records: from a ring, to a queue, and between bus and window."""
         command = self.command
         with m.State("fill"):
             m.d.comb += [
@@ -256,7 +261,7 @@ class Store(wiring.Component):
             m.next = "wait"
 
     def _counters(self, m: Module, s: _State) -> None:
-        """States that read, add to and write a counter, one half of 32 bits after the other."""
+        """States that read a counter, add to it and write it back, one half of 32 bits after the other."""
         command = self.command
         with m.State("read"):
             m.d.comb += [s.read.en.eq(1), s.read.addr.eq(s.at(_Area.LIVE))]
@@ -295,7 +300,7 @@ class Store(wiring.Component):
                     m.next = "wait"
 
     def _events(self, m: Module, direction: Value, counter: Value, taken: Value) -> Value:
-        """Counts events until they are taken; what was counted of the one that is asked for."""
+        """Counts events in registers until ``taken``; returns the count for the given direction and counter."""
         counted = []
         for number, (busy, events) in enumerate(zip(self.busy, self.events)):
             for kind, event in enumerate((busy, events.link_busy, events.memory_stalls, events.buffer_stalls)):

@@ -1,4 +1,4 @@
-"""The register map: one table, from which decoder, C header, SystemRDL and documentation are made."""
+"""The register map: one table from which the decoder, the C header, SystemRDL and the documentation are made."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ DIRECTIONS = ("offload", "prefetch")
 
 PORTS = {"lane_read": "offload", "lane_write": "prefetch", "link_read": "prefetch, or descriptors",
          "link_write": "offload"}
-"""Kinds of AXI master ports, and whose transactions go through them."""
+"""Kinds of AXI master ports, and whose transactions use them."""
 
 TIME_LIMIT = 26
-"""Time limit of all ports after reset, as the logarithm of cycles: 2^26 are 67 ms at 1 GHz. Memory answers in
-microseconds, and a PCIe root complex answers for a device that does not within 50 ms, its usual completion timeout; so
-a port that is silent for longer is dead, at any clock up to 1.3 GHz."""
+"""Time limit of all ports after reset, as the logarithm of a number of cycles: 2^26 cycles are 67 ms at 1 GHz. Memory
+answers within microseconds. For a PCIe device that does not answer, the root complex answers after its completion
+timeout, usually 50 ms. A port that is silent for longer is dead; this holds at any clock up to 1.3 GHz."""
 
 
 class Access(Enum):
