@@ -1,1 +1,1 @@
-"""Amaranth hardware: configuration, zero-value coding cores, and Verilog emission."""
+"""Amaranth hardware: codec, engine, common components, configurations, Verilog emission, and a self-test for boards."""

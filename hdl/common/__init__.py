@@ -1,1 +1,1 @@
-"""Small parts of any hardware: FIFOs, skid buffers, counters, bit masks, memories, beats."""
+"""Components and helpers that do not depend on the engine: FIFO, skid buffers, counters, bit masks, SRAMs, beats."""

@@ -1,4 +1,4 @@
-"""What streams of bytes carry: beats of packets."""
+"""Layout of the beats that streams of bytes carry."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["beat_layout", "beat_stream"]
 def beat_layout(beat_bytes: int) -> data.StructLayout:
     """One transfer.
 
-    ``data`` is little-endian. ``keep`` has one bit per byte; it is read on the last beat of a packet only, where the
-    kept bytes are the first ones (none is allowed); on other beats all bytes count. ``last`` ends the packet.
+    ``data`` is little-endian. ``keep`` has one bit per byte and is read on the last beat of a packet only: the kept
+    bytes there must come first, and there may be none. On other beats all bytes are valid. ``last`` ends the packet.
     """
     return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1})
 

@@ -1,4 +1,4 @@
-"""Masks whose set bits come first, and the number of those bits."""
+"""Conversions between thermometer masks, whose set bits come first, and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters that are wide, and count every cycle."""
+"""Wide counters with short carry paths."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def increased(value: Value, step: ValueLike = 1) -> Value:
 
 
 def stepped(value: Value, step: int) -> Value:
-    """``value`` + a constant of at least 1 and few bits, as wide as ``value``."""
+    """``value`` + a small constant of at least 1, as wide as ``value``."""
     bits = min(step.bit_length(), len(value))
     low = value[:bits] + step
     return Cat(low[:bits], increased(value[bits:], low[bits]))
 
 
 def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0) -> None:
-    """Make ``value``, which starts at 0, a counter: 0 after ``clear``, else plus ``step``, which is 0 or 1.
+    """Makes ``value``, which starts at 0, a counter: 0 after ``clear``, else incremented by ``step``, which is 0 or 1.
 
-    Whether the parts of 8 bits are all ones is known in registers, so that whatever the width the clock may be high.
+    For each part of 8 bits, whether it is all ones is registered, so the carry path stays short at any width.
     """
     step, clear = Value.cast(step), Value.cast(clear)
     for start in range(0, len(value), _PART):
@@ -44,8 +44,8 @@ def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0) -> N
 
 
 def count_up(m: Module, counter: Value) -> None:
-    """Adds one to a long counter. Its upper half moves when the lower one is full: a carry that enables registers stays
-    short, while one that is added grows back into a chain when a tool saves area."""
+    """Adds one to a wide counter. Its upper half is incremented when the lower half is all ones: the carry is a
+    register enable, which stays short. Tools that optimise for area would turn an added carry into a long chain."""
     low, high = counter[:len(counter) // 2], counter[len(counter) // 2:]
     m.d.sync += low.eq(low + 1)
     with m.If(low.all()):
@@ -53,7 +53,7 @@ def count_up(m: Module, counter: Value) -> None:
 
 
 def count_down(m: Module, counter: Value) -> None:
-    """Takes one off a long counter, as :func:`count_up` adds it."""
+    """Subtracts one from a wide counter, in the way of :func:`count_up`."""
     low, high = counter[:len(counter) // 2], counter[len(counter) // 2:]
     m.d.sync += low.eq(low - 1)
     with m.If(~low.any()):

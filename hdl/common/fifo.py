@@ -1,4 +1,4 @@
-"""A FIFO between two streams: the one place where the engine's buffers become memory."""
+"""A FIFO between two streams; all buffers of the engine are made with it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class StreamFifo(wiring.Component):
     shape : ShapeLike
         Shape of the payload.
     depth : int
-        Transfers it holds at least; memory of just so many rows is made when it is a power of two.
+        Transfers it holds at least. If it is a power of two, the memory has exactly this number of rows.
 
     Members
     -------
     i, o : stream.Signature(shape)
         In and out.
     level : Out(range(depth + 2))
-        Transfers that are held.
+        Transfers in the FIFO.
     """
 
     i: stream.Interface

@@ -1,4 +1,4 @@
-"""Registers that keep ``ready`` from reaching back."""
+"""Skid buffers: stages of a stream with a registered ``ready``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Skid", "Spare"]
 
 
 class _Between(wiring.Component):
-    """What stands between a stream and its sink."""
+    """A stage between a stream and its sink."""
 
     i: stream.Interface
     o: stream.Interface
@@ -21,12 +21,12 @@ class _Between(wiring.Component):
 
 
 class Skid(_Between):
-    """Two places between a stream and its sink: all outputs, ``i.ready`` included, come from registers.
+    """Two places between a stream and its sink: all outputs, ``i.ready`` included, are registered.
 
     ::
 
         i --+-----------> [output] --> o
-            +--> [spare] --^             the spare takes what comes in the cycle the sink stops
+            +--> [spare] --^             the spare takes the transfer of the cycle in which the sink stops
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Skid(_Between):
 
 
 class Spare(_Between):
-    """A place between a stream and its sink for what comes in the cycle the sink stops.
+    """One place between a stream and its sink, for the transfer of the cycle in which the sink stops.
 
-    ``i.ready`` comes from a register. Where nothing waits, a transfer goes through in its cycle.
+    ``i.ready`` is registered. While the place is empty, a transfer passes in the same cycle.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Memories as modules that users replace: the wrapper of a macro, and what puts it where a memory would be inferred."""
+"""Wrapped memories: the module that users replace by their macros, and the platform that instantiates it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from amaranth.lib.memory import Memory
 __all__ = ["LEAST_BITS", "SramWrapping", "sram_name", "wrapper"]
 
 LEAST_BITS = 2048
-"""Bits of the smallest memory that is wrapped; smaller ones are rows of registers."""
+"""Bits of the smallest memory that is wrapped; smaller memories stay in the engine's module as registers."""
 
 
 def sram_name(top: str) -> str:
-    """Name of the wrapper's module that goes with a design."""
+    """Name of the wrapper's module for a design."""
     return f"{top}_sram"
 
 
 class SramWrapping:
-    """Stands for a platform while Verilog is generated: large memories become instances of the wrapper.
+    """Takes the place of a platform while Verilog is generated: large memories become instances of the wrapper.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class SramWrapping:
         self._name = sram_name(top)
 
     def get_memory(self, memory: Memory) -> Any:
-        """What is built for a memory (Amaranth asks for it by this name)."""
+        """The fragment built for a memory; Amaranth calls this method by its name."""
         width = Shape.cast(memory.shape).width
         if width * memory.depth < LEAST_BITS:
             return memory.elaborate(None)

@@ -1,1 +1,1 @@
-"""Configurations of cores and engine: parameters, checks, presets, and the catalogue of all presets."""
+"""Configurations of cores and engine: parameters and their checks, presets, and the catalogue of all designs."""

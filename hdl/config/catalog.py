@@ -1,4 +1,4 @@
-"""Everything that can be generated, by name: the cores' presets and the engine's."""
+"""All designs that can be generated, by name: presets of the engine and of the cores."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["engine_name", "kinds", "load_design", "names"]
 
 
 def engine_name(preset: str) -> str:
-    """What a preset of the engine is called among all designs: ``engine`` for the default, ``NAME_engine`` else."""
+    """Name of an engine preset among all designs: ``engine`` for the default, otherwise ``NAME_engine``."""
     return "engine" if preset == "default" else f"{preset}_engine"
 
 
 def names() -> list[str]:
-    """Names of all presets: the engine's first."""
+    """Names of all presets, those of the engine first."""
     return [name for _, presets in kinds().values() for name in presets]
 
 
 def kinds() -> dict[str, tuple[type[CoreConfig] | type[EngineConfig], dict[str, CoreConfig | EngineConfig]]]:
-    """What can be generated: the dataclass of each kind, and its presets by name; the engine first."""
+    """The kinds of designs, the engine first: the dataclass of each kind and its presets by name."""
     return {
         "engine": (EngineConfig, {engine_name(preset): load_engine(preset) for preset in engine_preset_names()}),
         "core": (CoreConfig, {preset: load_core(preset) for preset in preset_names()}),
@@ -33,7 +33,7 @@ def kinds() -> dict[str, tuple[type[CoreConfig] | type[EngineConfig], dict[str, 
 def load_design(preset_or_file: str) -> CoreConfig | EngineConfig:
     """The configuration of any preset by name, or of a TOML file by path.
 
-    A file that sets a parameter which only engines have is an engine's.
+    A file that sets a parameter which only engines have configures an engine, any other file a core.
 
     Raises
     ------
@@ -56,5 +56,5 @@ def _of_engine(path: Path) -> bool:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False    # reading it as a core's says what is wrong
+        return False    # loading it as a core's configuration reports the error
     return bool(set(values) & (set(EngineConfig.fields()) - set(CoreConfig.fields())))

@@ -1,7 +1,7 @@
 """The configuration of a core: one frozen dataclass, checked in one place.
 
 Every parameter of the generator is a field of :class:`CoreConfig`. The presets (TOML), the command line's
-``--set name=value`` and the JSON beside the Verilog are all made from the fields and their metadata.
+``--set name=value`` and the JSON file of a design are all made from the fields and their metadata.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hdl.config.settings import BEAT_BYTES, PIPELINES, PRESETS, Settings, parame
 __all__ = ["CORES", "CoreConfig", "load", "preset_names", "preset_path"]
 
 CORES = ("compressor", "decompressor")
-"""The cores that can be generated alone."""
+"""The cores that can be generated without an engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoreConfig(Settings):
-    """What is fixed when a core is built.
+    """Parameters that are fixed when a core is built.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class CoreConfig(Settings):
         return tuple(bits // 8 for bits in self.element_bits)
 
     def replace(self, **changes: Any) -> CoreConfig:
-        """A copy with some parameters changed; a name that was derived from the core follows the core."""
+        """A copy with some parameters changed. A name that was derived from the core changes with the core."""
         if "core" in changes and "name" not in changes and self.name == f"cdma_{self.core}":
             changes["name"] = ""
         return super().replace(**changes)

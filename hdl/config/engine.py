@@ -1,4 +1,4 @@
-"""The configuration of the engine: one frozen dataclass, cross-checked in one place."""
+"""The configuration of the engine: one frozen dataclass, checked in one place."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NARROWING_BLOCK = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig(Settings):
-    """What is fixed when an engine is built.
+    """Parameters that are fixed when an engine is built.
 
     Raises
     ------
     TypeError
         If a value has the wrong type.
     ValueError
-        If a value is not allowed, alone or beside another; the message names what was given and what is allowed.
+        If a value, or a combination of values, is not allowed; the message names what was given and what is allowed.
     """
 
     name: str = parameter("cdma_engine", "name of the top module", "a Verilog identifier")
@@ -95,12 +95,12 @@ class EngineConfig(Settings):
 
     @property
     def link_words(self) -> int:
-        """4-byte words of a link beat, the grain of the block stream."""
+        """Number of 4-byte words of a link beat."""
         return self.link_beat_bytes // 4
 
     @property
     def largest_payload(self) -> int:
-        """Bytes of the longest payload of a block: dense, and coded in the smallest elements."""
+        """Bytes of the longest payload of a block: no element is zero, and the smallest element size is used."""
         return largest_payload(self.block_bytes, self.element_bytes)
 
 

@@ -1,4 +1,4 @@
-"""What the configurations of cores and engine share: fields with help, changes by name, TOML files and presets."""
+"""The base of all configurations: fields with help texts, changes by name, TOML files and presets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PRESETS = Path(__file__).parent / "presets"
 """Where the shipped TOML files are."""
 
 BEAT_BYTES = (16, 32, 64)
-"""Bytes a stream transfer may carry."""
+"""Allowed numbers of bytes of a beat."""
 
 PIPELINES = ("small", "fast")
-"""How deep a core is pipelined: for few registers and a short latency, or for a high clock."""
+"""Pipelines of a core: ``small`` for few registers and a short latency, ``fast`` for a high clock."""
 
 _KEYWORDS = frozenset("""
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins

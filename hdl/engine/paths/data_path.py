@@ -1,4 +1,4 @@
-"""What both data paths are on the outside: transfers in, results out, the lanes' ports and the link's."""
+"""The interface that both data paths share: transfers in, results out, ports of the lanes and of the link."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class DataPath(wiring.Component):
     Members
     -------
     request, result : stream
-        Transfers to do, one at a time, and what became of them: :mod:`hdl.engine.transfer.records`.
+        Transfers to run, one at a time, and their results: :mod:`hdl.engine.transfer.records`.
     abort : In(1)
-        Ends the transfer that runs.
+        Aborts the running transfer.
     lanes : Out(lane).array(lanes)
         To each memory controller.
     link : Out(link)
         To the link.
     silent : In(lanes + 1)
-        Ports that have answered nothing for the time limit (:mod:`hdl.engine.axi.watch`): the lanes' in their order,
-        the link's behind them.
+        Ports that have not answered for the time limit (:mod:`hdl.engine.axi.watch`): those of the lanes in their
+        order, then that of the link.
     isolated : Out(lanes + 1)
-        Ports that have transactions open of a transfer that was reported.
+        Ports that still have transactions open of a transfer that was reported.
     events : Out(events_layout(config))
         For counters.
     """

@@ -1,4 +1,4 @@
-"""Picking one fault where several units may have one."""
+"""Chooses one fault when several units report one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, Valu
     Parameters
     ----------
     faults : sequence of dict
-        Values for the fields of :func:`hdl.engine.paths.supervisor.path_fault_layout` by name; what is left out is 0.
+        Values of the fields of :func:`hdl.engine.paths.supervisor.path_fault_layout` by name; missing fields are 0.
     """
     fault = Signal(path_fault_layout(config), name=name)
     for number, fields in enumerate(faults):
@@ -33,7 +33,7 @@ def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, Valu
 
 
 def timeouts(silent: Value, lane_status: Status, link_status: Status) -> list[dict[str, ValueLike]]:
-    """Faults of ports that answer nothing, for :func:`first_fault`: of the lanes, and of the link behind them."""
+    """Faults of silent ports, for :func:`first_fault`: those of the lanes in their order, then that of the link."""
     lanes = len(silent) - 1
     faults: list[dict[str, ValueLike]] = [
         {"valid": silent[lane], "status": lane_status, "lane": lane} for lane in range(lanes)]

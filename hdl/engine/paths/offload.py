@@ -1,4 +1,4 @@
-"""Offload: from device memory, compressed, over the link."""
+"""The offload path: reads device memory, compresses, and writes over the link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["OffloadPath"]
 
 
 class OffloadPath(DataPath):
-    """Reads tensors through the lanes, and writes their block streams over the link.
+    """Reads tensors through the lanes and writes their block streams over the link.
 
     ::
 
@@ -128,7 +128,7 @@ class OffloadPath(DataPath):
         return m
 
     def _begin(self, m: Module, supervisor: Supervisor, walkers: list[BlockWalker]) -> None:
-        """Gives each lane its first block, one lane in a cycle: the transfer's first lane first."""
+        """Gives each lane its first block, one lane per cycle, beginning with the transfer's first lane."""
         config = self._config
         lane = Signal(lane_bits(config), reset_less=True)
         page = Signal.like(walkers[0].page, reset_less=True)

@@ -1,4 +1,4 @@
-"""Prefetch: over the link, expanded, into device memory."""
+"""The prefetch path: reads over the link, expands, and writes to device memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["PrefetchPath"]
 
 
 class PrefetchPath(DataPath):
-    """Reads block streams over the link, and writes their tensors through the lanes.
+    """Reads block streams over the link and writes their tensors through the lanes.
 
     ::
 
@@ -104,7 +104,7 @@ class PrefetchPath(DataPath):
         crc_done = Signal(init=not config.crc)
         if config.crc:
             m.submodules.crc = crc = clear(Crc32c(config.link_beat_bytes))
-            # Of the last beat, from the length: its keep bits are not known early enough.
+            # Words of the last beat, from the packed length, because its keep bits settle too late in the cycle.
             tail = transfer.packed_bytes[2:exact_log2(config.link_beat_bytes)]
             m.d.comb += [
                 crc.i.valid.eq(reader.o.valid & reader.o.ready),
@@ -119,7 +119,7 @@ class PrefetchPath(DataPath):
         settled = Signal()
         m.d.sync += [
             done.eq(distributor.done & crc_done & Cat(lane.idle for lane in lanes).all() & ~supervisor.begin),
-            # The comparison takes a cycle to be seen.
+            # One cycle later, because `mismatch` is registered.
             settled.eq(done),
         ]
         faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)

@@ -1,4 +1,4 @@
-"""What both data paths do around a transfer: find its first lane, watch for faults, stop, drain, clear, report."""
+"""The supervisor of a data path: finds the first lane, watches for faults, stops, drains, clears and reports."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Supervisor", "path_fault_layout", "totals_layout"]
 
 
 def path_fault_layout(config: EngineConfig) -> data.StructLayout:
-    """Why a transfer cannot go on; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
+    """Why a transfer failed; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
     return data.StructLayout({"valid": 1, "status": Status, "lane": 4, "resp": 2,
                               "place": max(config.address_bits, BLOCK_BITS)})
 
 
 def totals_layout() -> data.StructLayout:
-    """What a transfer that succeeded did; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
+    """Totals of a transfer that succeeded; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
     return data.StructLayout({"bytes": LENGTH_BITS, "nonzero": LENGTH_BITS, "raw_blocks": BLOCK_BITS, "crc": 32})
 
 
 class Supervisor(wiring.Component):
-    """Takes one transfer at a time through a data path, and always ends it with a result and a clean path.
+    """Runs one transfer at a time through a data path, and always ends it with a result and a cleared path.
 
     ::
 
@@ -37,12 +37,13 @@ class Supervisor(wiring.Component):
                       +---------------------------------------------------------------------+
                              a port is isolated, and silent or the transfer is aborted
 
-    In ``stop`` the units of the path begin nothing new and finish the AXI transactions that are open; in ``clear``
-    they are reset, so nothing of a transfer, whole or not, is left for the next one.
+    In ``stop`` the units of the path begin nothing new and finish their open AXI transactions. In ``clear`` they are
+    reset, so that nothing of the transfer is left for the next one.
 
-    A unit whose port is silent (:mod:`hdl.engine.axi.watch`) is not reset then, but isolated: it stays stopped until
-    its port has finished all that is open, and the parts of the path that have no port stay in reset as long. The next
-    transfer waits for it in ``place``. Here unit 0 has an idle port, and unit 1 a silent one that comes back at c:
+    A unit whose port is silent (:mod:`hdl.engine.axi.watch`) is not reset in ``clear`` but isolated: it stays stopped
+    until its port has completed all open transactions. As long, the units without a port stay in reset, and the next
+    transfer waits in ``place``. In this table unit 0 has an idle port, and unit 1 a silent one that has completed its
+    transactions in cycle c:
 
     =====  =======  ===========  ==========  ==========  =========  =============================
     cycle  state    unit_idle    unit_stop   unit_clear  clear      isolated
@@ -67,32 +68,31 @@ class Supervisor(wiring.Component):
     Members
     -------
     request : In(stream.Signature(request_layout(config)))
-        Transfers to do.
+        Transfers to run.
     result : Out(stream.Signature(result_layout(config)))
-        What became of them.
+        Their results.
     abort : In(1)
         Ends the transfer with ``ABORTED``, unless it has ended already.
     transfer : Out(request_layout(config))
         The transfer, from ``begin`` on.
     first_lane, last_block, tail_bytes : Out
-        Lane of the transfer's first block, number of its last one, and raw bytes of that one.
+        Lane of the transfer's first block, number of its last block, and raw bytes of the last block.
     begin : Out(1)
-        One cycle: the units may start.
+        High for one cycle: the units start.
     finished : In(1)
-        All is done, and rightly.
+        The transfer has ended without a fault.
     fault : In(path_fault_layout(config))
-        Something went wrong; read while the transfer runs.
+        A fault of the transfer; read while the transfer runs. Faults of silent ports must come before all others.
     totals : In(totals_layout())
-        Read with ``finished``; its ``crc`` with a fault ``CRC_MISMATCH`` too.
+        Read with ``finished``; its ``crc`` also with a fault ``CRC_MISMATCH``.
     unit_idle, silent : In(units)
-        The unit has no AXI transaction open; its port has answered nothing for the time limit. A fault must tell of
-        silent ports before all others.
+        The unit has no AXI transaction open; its port has not answered for the time limit.
     unit_stop, unit_clear : Out(units)
         Stops a unit; resets it.
     isolated : Out(units)
         The unit still has AXI transactions open of a transfer that was reported.
     stop, clear : Out(1)
-        The same for those that have no port.
+        Stop and reset of the units without a port.
     """
 
     request: stream.Interface
@@ -127,7 +127,7 @@ class Supervisor(wiring.Component):
             self.tail_bytes.eq(last_byte[:block_bits] + 1),
             self.result.payload.eq(result),
         ]
-        # To all units, so from registers of their own.
+        # These go to all units, so they are registered.
         stop = Signal()
         clear = Signal()
         unit_stop = Signal(self._units)
@@ -135,7 +135,7 @@ class Supervisor(wiring.Component):
         idle = Signal(self._units)
         settled = Signal()      # every unit is idle, or has a silent port
         blocked = Signal()      # a unit is isolated
-        gone = Signal()         # and its port silent
+        gone = Signal()         # a unit is isolated and its port is still silent
         open_ = Signal(self._units)
         m.d.comb += [
             self.stop.eq(stop), self.clear.eq(clear), self.unit_stop.eq(unit_stop), self.unit_clear.eq(unit_clear),

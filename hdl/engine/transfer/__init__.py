@@ -1,1 +1,1 @@
-"""What all rooms of the engine share: requests, results, status, streams between lanes and link, interleave."""
+"""Layouts that the rooms of the engine share: requests, results, status, events, streams, and the interleave."""

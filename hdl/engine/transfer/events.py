@@ -1,4 +1,4 @@
-"""What the data paths let control count."""
+"""Events of the data paths that control counts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ __all__ = ["events_layout"]
 
 
 def events_layout(config: EngineConfig) -> data.StructLayout:
-    """What counters count, in each cycle: a beat on the link, and lanes that wait for memory and for a buffer."""
+    """Events of a cycle: a beat on the link; the numbers of lanes that wait for memory and for a buffer."""
     return data.StructLayout({"link_busy": 1, "memory_stalls": range(config.lanes + 1),
                               "buffer_stalls": range(config.lanes + 1)})

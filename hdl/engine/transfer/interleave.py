@@ -1,4 +1,4 @@
-"""Which lane a block belongs to, and the blocks that belong to a lane."""
+"""The interleave of blocks over lanes: the lane of an address, and the blocks of a lane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lane_bits(config: EngineConfig) -> int:
 
 
 def lane_block_layout(config: EngineConfig) -> data.StructLayout:
-    """A block for a lane to offload: where it is, its raw length, how to code it, and its number modulo 256."""
+    """A block for a lane to offload: address, raw length, how to code it, and its number modulo 256."""
     return data.StructLayout({"address": config.address_bits, "bytes": range(config.block_bytes + 1), "element": 3,
                               "fallback": 1, "leave_raw": 1, "sequence": 8})
 
@@ -27,7 +27,7 @@ def lane_block_layout(config: EngineConfig) -> data.StructLayout:
 class LaneFinder(wiring.Component):
     """Finds the lane of an address: (address / block_bytes) mod lanes.
 
-    Where lanes are no power of two, the remainder is found by long division, a bit of the address in each cycle.
+    If the number of lanes is no power of two, the remainder is computed by long division, one address bit per cycle.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class LaneFinder(wiring.Component):
     Members
     -------
     address : In(address_bits)
-        Read in the cycle of ``start``.
+        The address, read in the cycle of ``start``.
     start : In(1)
-        Begin.
+        Starts the computation.
     done : Out(1)
-        ``lane`` is there; stays until the next ``start``.
+        ``lane`` is valid; stays high until the next ``start``.
     lane : Out(lane_bits)
         The lane.
     """
@@ -75,7 +75,7 @@ class LaneFinder(wiring.Component):
 
 
 class BlockWalker(wiring.Component):
-    """Walks through the blocks of a transfer that belong to one lane, so that no lane waits for another's requests.
+    """Gives a lane the blocks of a transfer that belong to it, independently of the other lanes.
 
     Parameters
     ----------
@@ -85,16 +85,16 @@ class BlockWalker(wiring.Component):
     Members
     -------
     load : In(1)
-        Begin at the lane's first block: the ones below are read.
+        Begin at the lane's first block; ``page``, ``behind`` and ``sequence`` are read.
     page : In(address_bits - log2(block_bytes))
-        Where that block is, in blocks.
+        Address of that block divided by ``block_bytes``.
     behind : In(signed(BLOCK_BITS + 1))
-        Blocks of the transfer behind that one; less than 0 when there is no block for this lane.
+        Number of blocks of the transfer after that one; negative when the transfer has no block for this lane.
     sequence : In(8)
         Number of that block, modulo 256.
     element, fallback, leave_raw, tail_bytes : In
-        Element size, whether blocks may go raw and whether all do, and raw bytes of the transfer's last block; held
-        during a transfer.
+        Element size, whether blocks may stay raw, whether all do, and raw bytes of the transfer's last block; must not
+        change during a transfer.
     o : Out(stream.Signature(lane_block_layout(config)))
         The blocks.
     """
@@ -115,7 +115,7 @@ class BlockWalker(wiring.Component):
         config = self._config
         page = Signal.like(self.page, reset_less=True)
         sequence = Signal.like(self.sequence, reset_less=True)
-        # In two's complement: the highest bit says that there is nothing left.
+        # In two's complement: the highest bit is set when no block is left.
         behind = Signal(BLOCK_BITS + 1, init=-1)
         m.d.comb += [
             self.o.valid.eq(~behind[-1]),

@@ -1,4 +1,4 @@
-"""What passes between control and the two data paths: one transfer to do, and what became of it."""
+"""Requests and results, which control and the data paths exchange, and the status codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK_BITS = LENGTH_BITS - 9
 
 
 class Status(enum.Enum, shape=8):
-    """What became of a descriptor; one code per cause."""
+    """How a descriptor ended; one code per cause."""
 
     OK = 0x00
     """Done."""
@@ -82,13 +82,12 @@ class Status(enum.Enum, shape=8):
 def request_layout(config: EngineConfig) -> data.StructLayout:
     """A checked transfer, offload or prefetch.
 
-    ``source`` and ``destination`` are byte addresses: offload reads raw bytes in device memory, from a block's start
-    on, and writes the block stream to the link, from a link beat on; prefetch goes the other way. ``element`` is the
-    element size in bytes (1, 2 or 4). ``fallback``: blocks may go raw, and ``leave_raw``: all do (offload).
-    ``narrow``: float32 values are rounded to it in the stream, whose elements have 2 bytes then. ``raw_bytes`` is the
-    raw length.
-    ``capacity`` is what the destination holds, in bytes. ``packed_bytes`` is the length of the stream (prefetch).
-    ``check_crc`` compares with ``crc`` (prefetch).
+    ``source`` and ``destination`` are byte addresses. The address in device memory is a multiple of ``block_bytes``,
+    the address at the link a multiple of ``link_beat_bytes``. ``element`` is the element size in bytes (1, 2 or 4).
+    ``fallback``: blocks may stay raw; ``leave_raw``: all stay raw (offload). ``narrow``: the format to which float32
+    values are rounded in the stream; the elements of the stream then have 2 bytes. ``raw_bytes`` is the raw length.
+    ``capacity`` is the size of the destination in bytes. ``packed_bytes`` is the length of the stream (prefetch).
+    ``check_crc``: compare the stream's CRC with ``crc`` (prefetch).
     """
     return data.StructLayout({
         "source": config.address_bits, "destination": config.address_bits, "element": 3, "fallback": 1, "leave_raw": 1,
@@ -103,14 +102,14 @@ def axi_fault_layout(config: EngineConfig) -> data.StructLayout:
 
 
 def result_layout(config: EngineConfig) -> data.StructLayout:
-    """What became of a transfer.
+    """The result of a transfer.
 
-    ``lane`` and ``resp`` belong to AXI errors, ``lane`` to a lane's timeout as well. ``place`` is the address of the
-    failing burst for AXI errors, the block's number for malformed streams and too small destinations, the number of
-    blocks for TRAILING, otherwise 0.
-    ``bytes`` is what was written: the stream (offload) or the raw bytes (prefetch); 0 on an error. ``nonzero`` counts
-    non-zero elements (offload; 0 for prefetch), ``raw_blocks`` blocks that were left raw; ``crc`` is the CRC-32C of
-    the stream. All are 0 on an error, but ``crc`` for CRC_MISMATCH.
+    ``lane`` and ``resp`` are set for AXI errors, ``lane`` also for a lane's timeout. ``place`` is the address of the
+    failing burst for AXI errors, the block's number for malformed streams and for a destination that is too small, the
+    number of blocks for TRAILING, otherwise 0.
+    ``bytes`` counts what was written: the stream (offload) or the raw bytes (prefetch). ``nonzero`` counts non-zero
+    elements (offload; 0 for prefetch), ``raw_blocks`` the blocks that were left raw; ``crc`` is the CRC-32C of the
+    stream. These four are 0 on an error, except ``crc`` for CRC_MISMATCH.
     """
     return data.StructLayout({
         "status": Status, "lane": 4, "resp": 2, "place": max(config.address_bits, BLOCK_BITS),

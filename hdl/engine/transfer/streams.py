@@ -1,7 +1,7 @@
-"""What lanes and link hand to each other: framed blocks and payloads, one link beat at a time.
+"""Streams between lanes and link: framed blocks and payloads, one link beat at a time.
 
-A *framed block* is a block as it stands in the block stream: its header, its payload, and the padding to whole words
-of 4 bytes. Source: the block stream of docs/formats.md.
+A *framed block* is a block in the form it has in the block stream: header, payload, and padding to whole words of 4
+bytes. Source: the block stream of docs/formats.md.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ __all__ = ["block_layout", "framed_stream", "payload_stream", "stream_fault_layo
 def framed_stream(config: EngineConfig) -> stream.Signature:
     """Framed blocks, from a lane to the aggregator: every block starts at byte 0 of a beat.
 
-    ``words`` of ``data`` count, 1 to ``link_words``; all but on the last beat; those behind are zero. ``first`` and
-    ``last`` bound a block. On the first beat, ``block_words`` is the number of words of the whole framed block,
-    ``nonzero`` its non-zero elements, and ``raw`` says that it was left raw.
+    ``words`` is the number of valid words of ``data``, 1 to ``link_words``; only the last beat may have fewer than
+    ``link_words``, and its other words are zero. ``first`` and ``last`` mark the first and last beat of a block. On the
+    first beat, ``block_words`` is the number of words of the whole framed block, ``nonzero`` the number of its non-zero
+    elements, and ``raw`` is set if it was left raw.
     """
     return stream.Signature(data.StructLayout({
         "data": 8 * config.link_beat_bytes, "words": range(config.link_words + 1), "first": 1, "last": 1,
@@ -29,16 +30,16 @@ def framed_stream(config: EngineConfig) -> stream.Signature:
 
 
 def words_stream(config: EngineConfig) -> stream.Signature:
-    """The block stream without gaps: ``words`` of ``data`` count, all but on the ``last`` beat of a transfer."""
+    """The block stream without gaps: ``words`` of ``data`` are valid; only the ``last`` beat may not be full."""
     return stream.Signature(data.StructLayout({
         "data": 8 * config.link_beat_bytes, "words": range(config.link_words + 1), "last": 1,
     }))
 
 
 def block_layout(config: EngineConfig) -> data.StructLayout:
-    """What a lane has to know to expand a block: lengths in bytes, where it goes, and its number in the transfer.
+    """Facts that a lane needs to expand a block: lengths in bytes, address, and its number in the transfer.
 
-    ``raw_bytes`` are those of narrowed values, where values were narrowed.
+    Where values were narrowed, ``raw_bytes`` counts the narrowed values.
     """
     return data.StructLayout({
         "payload_bytes": range(config.largest_payload + 1), "raw": 1,
@@ -49,8 +50,8 @@ def block_layout(config: EngineConfig) -> data.StructLayout:
 def payload_stream(config: EngineConfig) -> stream.Signature:
     """Payloads from the distributor to a lane, realigned: every block starts at byte 0 of a beat.
 
-    ``first`` and ``last`` bound a block; all beats but its last one are full, and what is behind its payload in that
-    one has no meaning. ``block`` counts on the first beat only.
+    ``first`` and ``last`` mark the first and last beat of a block. All beats but the last are full; bytes after the
+    payload in the last beat are undefined. ``block`` is valid on the first beat only.
     """
     return stream.Signature(data.StructLayout({
         "data": 8 * config.link_beat_bytes, "first": 1, "last": 1, "block": block_layout(config),
@@ -58,5 +59,5 @@ def payload_stream(config: EngineConfig) -> stream.Signature:
 
 
 def stream_fault_layout() -> data.StructLayout:
-    """A malformed stream: what is wrong, and the number of the block."""
+    """A fault of a stream: its status, and the number of the block."""
     return data.StructLayout({"valid": 1, "status": Status, "block": BLOCK_BITS})
