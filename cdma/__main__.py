@@ -21,11 +21,11 @@ simulation on your own dumps, area, and the golden model on files."""
 
 _EXAMPLES = """\
 examples:
-  cdma generate engine -o rtl                the DMA engine, with all that goes with it
+  cdma generate engine -o rtl                the DMA engine, with its driver and other files
   cdma simulate --engine default dump.npz    a dump through the simulated engine and back
   cdma compress layer.npy layer.zvc          compress a file with the golden model
   cdma simulate dump.npz                     through compressor and decompressor alone
-  cdma area decompressor --target ecp5       what the decompressor takes on an FPGA
+  cdma area decompressor --target ecp5       area of the decompressor on an FPGA
 
 exit codes: 0 done, 1 a check failed (malformed stream, differing bytes), 2 a mistake in the call, 130 interrupted.
 'cdma COMMAND --help' has the options and examples of a command."""
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader went away, as `head` does: not an error. Python would still flush into the closed pipe at exit.
+        # The reader closed the pipe, as `head` does, which is no error. Python would still flush into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (CheckError, StreamError) as error:
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
-        # A design that is half built would complain, part by part.
+        # Amaranth warns about every part of a design that is not complete.
         warnings.simplefilter("ignore")
         print("cdma: interrupted", file=sys.stderr)
         return 130

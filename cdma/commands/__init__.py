@@ -1,6 +1,6 @@
 """The sub-commands, one per file: ``add`` puts its options into the parser, ``run`` does the work."""
 
-# Commands import what they call inside of their functions: every call imports all commands, and has to start quickly.
+# Commands import inside their functions, because every call imports all commands and must start quickly.
 
 from cdma.commands import (
     area,

@@ -1,4 +1,4 @@
-"""``cdma area``: what engines and cores take in cells or on an FPGA."""
+"""``cdma area``: area of engines and cores in cells or on an FPGA."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DESCRIPTION = """\
 Synthesise cores with Yosys and print their area, by submodule and in total: cells, flip-flops and kGE (thousands of
 two-input NAND gates), with a cell library also um2 and, where OpenSTA is installed, the clock; on an FPGA LUTs and
 flip-flops. Without a library, gate sizes come from a small table. Submodules are mapped one by one, and the total is
-that of the flattened design, so the rows do not add up to it. The total is the area to quote.
+that of the flattened design, so the rows do not add up to it. Quote the total.
 
-An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, scaled to 28 nm beside
-the paper's figures. On an FPGA the engine is mapped as a whole: LUTs, flip-flops, RAMs, and how every buffer is built.
-A warning names the buffers of 2048 bits or more that are not in block RAM. That takes some minutes."""
+An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, scaled to 28 nm
+beside the paper's figures. On an FPGA the engine is mapped as a whole: LUTs, flip-flops, RAMs, and how every buffer
+is built. A warning names the buffers of 2048 bits or more that are not in block RAM. That takes some minutes."""
 
 _EXAMPLES = """\
   cdma area                                               both cores, technology-independent
@@ -32,12 +32,12 @@ _EXAMPLES = """\
   cdma area --liberty nangate45.lib --recipe small        less area, a lower clock
   cdma area compressor --set beat_bytes=64 --json
   cdma area --engine paper --liberty nangate45.lib        a whole engine, unit by unit
-  cdma area --engine tiny --target ecp5                   LUTs and block RAM, and whether every buffer is one"""
+  cdma area --engine tiny --target ecp5                   LUTs, block RAM, and how each buffer is built"""
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "area", "print what engines and cores take in cells or on an FPGA",
+    parser = add_command(commands, "area", "print the area of engines and cores in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
     parser.add_argument("--target", choices=("generic", "liberty", "ecp5", "xilinx7"),

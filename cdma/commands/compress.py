@@ -17,14 +17,14 @@ from cdma.console.options import (
 from cdma.console.output import count, print_json
 
 _DESCRIPTION = """\
-Compress one array with the golden model, bit for bit what the hardware does, and write it as a block stream
-(or, with --lines, as the bare line stream). The bits are stored as they are: nothing is rounded."""
+Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
+--lines, as the bare line stream). The coding is lossless: nothing is rounded."""
 
 _EXAMPLES = """\
   cdma compress layer.npy layer.zvc
   cdma compress dump.npz layer.zvc --array conv1
   cdma compress weights.bin weights.zvc --element 16      any file, as raw elements
-  cdma compress layer.npy layer.lines --lines             what the compressor core puts out
+  cdma compress layer.npy layer.lines --lines             the output of the compressor core
   cat raw | cdma compress - - --element 32 > packed"""
 
 
@@ -40,12 +40,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
     parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
                         help="raw bytes of a block, 512 to 32768 (default: 4096)")
-    parser.add_argument("--no-fallback", action="store_true", help="code blocks even where that makes them longer")
+    parser.add_argument("--no-fallback", action="store_true", help="code blocks even if that makes them longer")
     json_option(parser)
 
 
 def run(call: argparse.Namespace) -> int:
-    """Compress, write, and print sizes; nothing but the stream goes to standard output when that is the target."""
+    """Compress, write, and print sizes; if the stream goes to standard output, nothing else is printed there."""
     import numpy as np
 
     from golden.codec import blocks, crc32c

@@ -1,4 +1,4 @@
-"""``cdma decompress``: the golden model back from a stream to a file."""
+"""``cdma decompress``: expands a stream to a file with the golden model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cdma.console.output import count
 
 _DESCRIPTION = """\
 Expand a block stream (or, with --lines, a line stream) that 'cdma compress' or the hardware wrote. The output is an
-array when its name ends with .npy, raw bytes otherwise. A malformed stream is refused with the place where it
-breaks, exit code 1, and nothing is written."""
+array if its name ends with .npy, raw bytes otherwise. For a malformed stream the error names the place of the first
+fault, the exit code is 1, and nothing is written."""
 
 _EXAMPLES = """\
   cdma decompress layer.zvc layer.npy --dtype float32 --shape 1,96,32,32
@@ -28,12 +28,12 @@ def add(commands: Any) -> None:
     parser.add_argument("output", metavar="OUT", help=".npy for an array, any other name for raw bytes; - is "
                         "standard output")
     parser.add_argument("--lines", action="store_true", help="the input is a line stream; needs --element")
-    element_option(parser, "bits of an element of a line stream (block streams say it themselves)")
+    element_option(parser, "bits of an element of a line stream (block streams have it in their headers)")
     parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
                         help="raw bytes of a block, as when compressed (default: 4096)")
     parser.add_argument("--raw-bytes", type=whole_number, metavar="N", help="length that the output must have")
     parser.add_argument("--crc", type=_crc, metavar="HEX",
-                        help="CRC-32C that the block stream must have, checked when its structure is sound")
+                        help="CRC-32C that the block stream must have, checked after its structure")
     parser.add_argument("--dtype", metavar="TYPE", help="NumPy type of a .npy output (default: uint8)")
     parser.add_argument("--shape", metavar="N,N,...", help="shape of a .npy output (default: one dimension)")
 

@@ -1,4 +1,4 @@
-"""``cdma generate``: everything that is handed over for an engine or a core."""
+"""``cdma generate``: writes all files for the use of an engine or a core in a design."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cdma.console.output import count, print_json, table
 from cdma.console.progress import Progress
 
 _DESCRIPTION = """\
-Write what goes into a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
-the ports and the versions of the tools; NAME.vlt, the lint rules that generated Verilog cannot keep, waived one by one
-with reasons; NAME.core for FuseSoC, NAME.f, and NAME.sdc. An engine comes with NAME_regs.h and NAME.rdl of its
-registers, cdma_driver.h, and NAME_README.md with an instantiation as well. The same configuration gives the same bytes
-on every machine. The Verilog of an engine takes from a quarter of a minute to some minutes, by the number of lanes."""
+Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
+the ports and the versions of the tools; NAME.vlt, waivers for the lint rules that generated Verilog breaks, each
+with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc. An engine comes with NAME_regs.h and NAME.rdl of its
+registers, cdma_driver.h, and NAME_README.md with an instantiation as well. The same configuration gives the same
+bytes on every machine. The Verilog of an engine takes 15 seconds to some minutes, depending on the number of lanes."""
 
 _EXAMPLES = """\
-  cdma generate --list                                    what there is
+  cdma generate --list                                    presets and parameters
   cdma generate engine -o rtl                             the DMA engine
   cdma generate engine --set lanes=8 --set name=my_dma -o rtl
   cdma generate -o rtl                                    compressor and decompressor alone
@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
 
 
 def run(call: argparse.Namespace) -> int:
-    """List, or generate and say what was written."""
+    """List, or generate and print which files were written."""
     if call.list:
         return _list(call.json)
     from hdl.generate.handover.files import files

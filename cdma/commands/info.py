@@ -1,4 +1,4 @@
-"""``cdma info``: what a block stream holds, header by header."""
+"""``cdma info``: the content of a block stream, header by header."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from cdma.console.options import add_command, block_bytes, json_option, read_str
 from cdma.console.output import count, print_json, table
 
 _DESCRIPTION = """\
-Read a block stream from header to header and expand it, and print what it holds: each block with its place, coding,
-sequence and ratio, then the whole. A malformed stream is refused with the place where it breaks, exit code 1."""
+Read a block stream from header to header and expand it, and print its content: each block with its place, coding,
+sequence and ratio, then the whole stream. For a malformed stream the error names the place of the first fault, and
+the exit code is 1."""
 
 _EXAMPLES = """\
   cdma info layer.zvc
@@ -23,7 +24,7 @@ _CODINGS = {0: "raw", 1: "ZVC 8", 2: "ZVC 16", 4: "ZVC 32"}
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "info", "print what a block stream holds", _DESCRIPTION, _EXAMPLES, run)
+    parser = add_command(commands, "info", "print the content of a block stream", _DESCRIPTION, _EXAMPLES, run)
     parser.add_argument("file", metavar="FILE", help="block stream; - is standard input")
     parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
                         help="raw bytes of a block, as when compressed (default: 4096)")

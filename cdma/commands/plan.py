@@ -30,17 +30,18 @@ if TYPE_CHECKING:
     from workload.plan.options import Tensor
 
 _DESCRIPTION = """\
-Choose for every tensor of a dump or a network how the engine moves it: left raw, zero-value coding in elements of 8, 16
-or 32 bits, and with --lossy also rounded to 16 bits, with or without coding. The choice is the one with the least time
-of offload and prefetch that computing does not hide; of equal ones, the one that changes the tensor least.
+Choose for every tensor of a dump or a network how the engine moves it: left raw, zero-value coding in elements of 8,
+16 or 32 bits, and with --lossy also rounded to 16 bits, with or without coding. The choice is the treatment with the
+least time of offload and prefetch that computing does not hide; if several are equal, the one that changes the
+tensor least.
 
-Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. What computing
-hides is --hide for dumps, nothing when not given, and the timeline's steps for networks. -o writes a plan that cdma
-simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean.
+Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. The time that
+computing hides is --hide for dumps (default: none), and that of the timeline's steps for networks. -o writes a plan
+that cdma simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean.
 
-With --tune, a training run instead: arrays are named by step and layer (p020/conv1, step100/conv1, epoch3/conv1), and a
-controller decides before each iteration from the counts of the last one; its exposed time stands beside that of
-compressing never and always, and of the best choices in hindsight."""
+With --tune, replay a training run instead: arrays are named by step and layer (p020/conv1, step100/conv1,
+epoch3/conv1), and a controller decides before each iteration from the counts of the last one; its exposed time is
+printed beside those of compressing never and always, and of the best choices in hindsight."""
 
 _EXAMPLES = """\
   cdma plan                                               the dump that ships with the project
@@ -58,7 +59,8 @@ _NETWORK = ("gpu", "batch", "policy", "density", "densities", "efficiency", "pro
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = add_command(commands, "plan", "what to compress, and how, by predicted time", _DESCRIPTION, _EXAMPLES, run)
+    parser = add_command(commands, "plan", "choose how to move each tensor, by predicted time", _DESCRIPTION,
+                         _EXAMPLES, run)
     parser.add_argument("sources", nargs="*", metavar="DUMP|NETWORK", help="dumps, a network (see 'cdma timeline "
                         "--list') or a .json file with one of yours; default: the dump that ships with the project")
     parser.add_argument("--array", action="append", metavar="NAME", help="array of a dump; may be repeated (default: "
@@ -69,22 +71,22 @@ def add(commands: Any) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
-                        "12.8, what the paper gets from PCIe 3 x16)")
+                        "12.8, measured by the paper on PCIe 3 x16)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
-    parser.add_argument("--latency", type=whole_number, default=0, metavar="CYCLES", help="cycles that memories take "
-                        "to answer (default: 0)")
+    parser.add_argument("--latency", type=whole_number, default=0, metavar="CYCLES", help="cycles until memories "
+                        "answer (default: 0)")
     parser.add_argument("--lossy", action="append", choices=("bfloat16", "float16"), default=[],
                         help="format that float32 may be rounded to; may be repeated (default: none)")
-    parser.add_argument("--max-error", type=positive, metavar="X", help="largest error of a rounded value that is "
-                        "allowed, by the tensor's largest magnitude (default: any)")
+    parser.add_argument("--max-error", type=positive, metavar="X", help="largest allowed error of a rounded "
+                        "value, as a share of the tensor's largest magnitude (default: any)")
     parser.add_argument("--hide", action="append", default=[], type=_hidden, metavar="[NAME=]US", help="dumps: "
                         "microseconds of computing beside each transfer, of all tensors or of one; may be repeated "
                         "(default: 0)")
     parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x)")
     parser.add_argument("--batch", type=whole_number, metavar="N", help="networks: samples of a step")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic"), help="networks: what is swapped (default: all)")
-    parser.add_argument("--density", type=share, metavar="X", help="networks: density of all tensors behind a ReLU")
+    parser.add_argument("--density", type=share, metavar="X", help="networks: density of all tensors after a ReLU")
     parser.add_argument("--densities", metavar="FILE", help="networks: dump to measure, or .json with densities")
     parser.add_argument("--efficiency", type=share, metavar="X", help="networks: share of the GPU's peak that "
                         "convolutions reach (default: 0.5)")
@@ -164,7 +166,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
 
 
 def _about(call: argparse.Namespace, source: str, timing: Timing) -> dict[str, Any]:
-    """What an outcome is for."""
+    """Source and engine of an outcome."""
     return {"source": source, "engine": timing.config.as_dict(), "clock_mhz": call.clock,
             "link_gb_per_s": timing.link * call.clock / 1e3, "latency": call.latency, "lossy": call.lossy,
             "max_error": call.max_error}
@@ -175,7 +177,7 @@ def _source(call: argparse.Namespace, default: str) -> str:
 
 
 def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progress: Progress) -> list[Tensor]:
-    """The tensors of dumps, each with all that could be done with it."""
+    """The tensors of dumps, each with all its treatments."""
     from cdma.measure.arrays import named_arrays
     from workload.plan.choice import dump_tensor
 
@@ -191,7 +193,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
 
 
 def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple[Plan, str]:
-    """The plan, and what it is for."""
+    """The plan, and its source."""
     if _is_network(call.sources):
         for option in ("array", "element", "hide"):
             if getattr(call, option):
@@ -207,12 +209,12 @@ def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple
 
 
 def hidden(given: list[tuple[str | None, float]], names: list[str]) -> Hidden:
-    """What ``--hide`` says of each tensor, in seconds.
+    """Hidden time of each tensor from ``--hide``, in seconds.
 
     Raises
     ------
     ValueError
-        If it names a tensor that there is not.
+        If it names a tensor that does not exist.
     """
     every = [value for name, value in given if name is None]
     own = {name: value for name, value in given if name is not None}

@@ -14,13 +14,13 @@ from cdma.report.results_page import results_page
 from golden.results import to_json
 
 _DESCRIPTION = """\
-Say what the engine gains, beside the figures of Rhu et al.: densities and ratios of the shipped dumps, training steps
-of the paper's six networks, of ResNet-50 and of a block of a transformer on the paper's GPUs, without swapping, swapped
-as they are, and swapped through the engine with zero-value coding, run-length coding and zlib; memory and policies;
-other densities, links and compute times; and the tables of networks beside what is published of them.
+Print the gain of the engine beside the figures of Rhu et al.: densities and ratios of the shipped dumps; training
+steps of the paper's six networks, of ResNet-50 and of a block of a transformer on the paper's GPUs, without
+swapping, swapped without coding, and swapped through the engine with zero-value coding, run-length coding and zlib;
+memory and policies; other densities, links and compute times; and the tables of networks beside published sizes.
 
-Prints the page that docs/results.md holds, as text. It takes a few seconds, and no figure is fitted to the paper's. For
-a network, link or GPU of yours see 'cdma timeline', for a dump of yours 'cdma characterise'."""
+Prints the page docs/results.md as text. This takes a few seconds. No figure is fitted to the paper's. For a network,
+link or GPU of yours see 'cdma timeline', for a dump of yours 'cdma characterise'."""
 
 _EXAMPLES = """\
   cdma results

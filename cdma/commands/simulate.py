@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
 through both, one array a packet, back to back. Every byte of both directions is compared with the golden model; the
-first byte that differs is named, and the exit code is 1.
+first difference is printed, and the exit code is 1.
 
 With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
-step's forward pass, then prefetched in reverse; the effective bandwidth stands beside that of a plain DMA engine of the
-same width. Completions, counters and both memories are compared with the golden model. With --plan, arrays are moved as
-cdma plan chose, over the link that it was made for, and the cycles that it predicted stand beside those of the
-simulation; without --engine, on the plan's engine.
+step's forward pass, then prefetched in reverse; the effective bandwidth is printed beside that of a plain DMA engine
+of the same width. Completions, counters and both memories are compared with the golden model. With --plan, arrays
+are moved as cdma plan chose, over the plan's link, and predicted cycles are printed beside simulated ones; without
+--engine, on the plan's engine.
 
-Arrays are coded as they are, with elements of their own size (32 bits where values are longer). With --element
+Arrays are coded without rounding, with elements of their own size (32 bits where values are longer). With --element
 smaller than the values of a floating-point array, the array is first rounded to float16 or, for 8 bits, to OCP E4M3
 float8; --narrow chooses another format, or none to code the raw bits in smaller elements. Integers and raw files are
 never rounded."""
@@ -47,7 +47,7 @@ _EXAMPLES = """\
   cdma simulate dump.npz --element 16                     rounded to float16 first
   cdma simulate layer.npy --beat-bytes 64 --stalls 0.3    with pauses in three of ten cycles on every side
   cdma simulate raw.bin --element 8 --json | jq '.arrays[].ratio'
-  cdma simulate layer.npy --waves                         leaves the waves in the build folder
+  cdma simulate layer.npy --waves                         writes waves to the build folder
   cdma simulate --engine default                          the shipped dump through the DMA engine and back
   cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1
   cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose"""
@@ -69,20 +69,20 @@ def add(commands: Any) -> None:
     engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
-    parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, predicted "
-                        "beside measured cycles")
-    parser.add_argument("--latency", type=whole_number, metavar="CYCLES", help="cycles that the engine's memories take "
-                        "to answer (default: 0, or the plan's)")
+    parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, and print "
+                        "predicted beside measured cycles")
+    parser.add_argument("--latency", type=whole_number, metavar="CYCLES", help="cycles until the engine's memories "
+                        "answer (default: 0, or the plan's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a transfer of the cores "
                         "(default: 32)")
     parser.add_argument("--stalls", type=_probability, default=0.0, metavar="P",
                         help="how often each side pauses, 0 to 0.95 (default: 0)")
     parser.add_argument("--simulator", choices=("verilator", "icarus"), default="verilator",
-                        help="default: verilator; engines run in verilator alone")
+                        help="default: verilator; engines run only in verilator")
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the pauses (default: 1)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
-                        help="folder for Verilog and simulator builds, which are used again (default: build/sim)")
+                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
     json_option(parser)
 
 
@@ -113,7 +113,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _finish(outcome: dict[str, Any], text: Callable[[dict[str, Any]], str], as_json: bool, waves: Path | None) -> int:
-    """Print an outcome, and fail with the first array that did."""
+    """Print an outcome; CheckError for the first array that failed."""
     if as_json:
         print_json(outcome)
     else:
@@ -127,7 +127,7 @@ def _finish(outcome: dict[str, Any], text: Callable[[dict[str, Any]], str], as_j
 
 
 def _check(call: argparse.Namespace) -> None:
-    """What goes with an engine, and what with cores."""
+    """Check that the options fit an engine, or cores."""
     simulates_engine = call.engine is not None or call.plan is not None
     given = {"--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"} \
         if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}

@@ -1,4 +1,4 @@
-"""``cdma timeline``: what swapping costs a training step, and what compressing gains."""
+"""``cdma timeline``: the cost of swapping in a training step, and the gain of compression."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from workload.timeline.study import Study
 
 _DESCRIPTION = """\
-Model one training step of a network whose activations are swapped to host memory, as vDNN does and Rhu et al. on top
-of it: a layer's input is offloaded while the layer computes, and prefetched in backward while the layer behind it
-computes; what does not fit behind the computing stalls. Rows: oracle (nothing is swapped), vdnn (swapped as it is), and
-the engine with zero-value coding (zvc), run-length coding (rle) and zlib.
+Model one training step of a network that swaps its activations to host memory, as vDNN and Rhu et al. do: a layer's
+input is offloaded while the layer computes, and prefetched in backward while the layer after it computes. Transfers
+that take longer than the computing cause stalls. Rows: oracle (no swapping), vdnn (swapping without coding), and the
+engine with zero-value coding (zvc), run-length coding (rle) and zlib.
 
-Times come from a roofline of the GPU or from a profile of yours; densities and ratios from a dump or file of yours, or
-from a table: one average for all networks but SqueezeNet. docs/timeline.md has the model and its assumptions."""
+Times come from a roofline of the GPU or from your profile; densities and ratios from your dump or file, or from a
+table, which has one average for all networks except SqueezeNet. docs/timeline.md has the model and its assumptions."""
 
 _EXAMPLES = """\
   cdma timeline --list                                    networks and GPUs
@@ -53,26 +53,26 @@ def add(commands: Any) -> None:
     parser.add_argument("--batch", type=whole_number, metavar="N",
                         help="samples of a step (default: the network's own)")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms"), default="all",
-                        help="what is swapped: all that backward needs; only what convolutions read; dynamic: none, "
-                        "conv or all, the first that fits the device; lms: by size (default: all)")
+                        help="what is swapped; all: tensors that backward needs; conv: tensors that convolutions read; "
+                        "dynamic: none, conv or all, the first that fits the device; lms: by size (default: all)")
     parser.add_argument("--least-kb", type=amount, default=1024, metavar="KB", help="lms: smallest tensor that is "
                         "swapped, in 1024 bytes (default: 1024)")
     parser.add_argument("--use", type=share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "
                         "use from which tensors are swapped (default: 0.5)")
     parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
     parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
-                        "12.8, what the paper gets from PCIe 3 x16)")
-    parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine by whose dimensions and measured "
-                        "cycles to go: default, paper, tiny or wide (default: paper, six lanes of 32 bytes)")
+                        "12.8, measured by the paper on PCIe 3 x16)")
+    parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine whose dimensions and measured "
+                        "cycles are used: default, paper, tiny or wide (default: paper, six lanes of 32 bytes)")
     parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
                         "preset's)")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
-    parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="what the engine reaches of its "
-                        "limit: a number above 0 and at most 1, or figures of cdma bench (default: the measured cycles "
-                        "of the preset)")
-    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors behind a ReLU, 0 to 1")
+    parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="share of its limit that the "
+                        "engine reaches: a number above 0 and at most 1, or figures of cdma bench (default: the "
+                        "measured cycles of the preset)")
+    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors after a ReLU, 0 to 1")
     parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
     parser.add_argument("--efficiency", type=share, metavar="X", help="share of the GPU's peak that convolutions "
                         "reach (default: 0.5)")
@@ -146,7 +146,7 @@ def _times(call: argparse.Namespace, scenario: Scenario) -> str:
 
 
 def _share_text(share: float | str | None) -> str:
-    """What the engine reaches of its limit, in words."""
+    """The source of the engine's share of its limit, in words."""
     if share is None:
         return "measured cycles"
     return f"measured cycles of {Path(share).name}" if isinstance(share, str) else f"{share:g} of its limit"

@@ -31,20 +31,19 @@ _DESCRIPTION = """\
 Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
 design and OpenSTA, which must be installed, calculates its clock. A core is flattened. An engine is measured unit by
 unit, each without the units inside it, and then as a whole with one of its lanes. Memories are macros, where paths
-start and end: their set-up and clock-to-output times are those of 32 kbit at 45 nm (50 and 310 ps) unless you give
-yours.
+start and end. By default their set-up and clock-to-output times are those of 32 kbit at 45 nm (50 and 310 ps).
 
 With --target ecp5 the design is placed and routed on a Lattice ECP5, with registers at its ports. That takes minutes
-for a core, and up to an hour for an engine of several lanes. With --units each unit of the engine is placed by itself.
-Place and route needs the extra 'boards' of this package. --sweep measures area, clock and throughput of both cores over
-beats and pipelines and of the default engine over lanes and pipelines, and marks the Pareto front."""
+for a core, and up to an hour for an engine of several lanes. With --units each unit of the engine is placed by
+itself. Place and route needs the extra 'boards' of this package. --sweep measures area, clock and throughput of both
+cores over beats and pipelines and of the default engine over lanes and pipelines, and marks the Pareto front."""
 
 _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        both cores in your own cell library (.lib or .lib.gz)
-  cdma timing --engine tiny --liberty nangate45.lib          unit by unit, and all together
+  cdma timing --engine tiny --liberty nangate45.lib          unit by unit, and as a whole
   cdma timing paper_compressor --target ecp5 --seeds 3       place and route on an ECP5, best and median of three
   cdma timing --engine tiny --target ecp5 --speed 6
-  cdma timing --engine default --target ecp5 --units         unit by unit, even where the whole does not fit
+  cdma timing --engine default --target ecp5 --units         unit by unit, also if the whole engine does not fit
   cdma timing --sweep --liberty nangate45.lib --plot sweep.svg"""
 
 
