@@ -24,7 +24,7 @@ WHOLE = {
 INSIDE = {
     "hdl.codec.lines.tag_reader.TagReader",
     "hdl.engine.control.bank.Bank", "hdl.engine.control.channel.Channel", "hdl.engine.control.fetcher.Fetcher",
-    "hdl.engine.control.ring.Ring", "hdl.engine.control.store.Store", "hdl.engine.paths.offload.OffloadPath",
+    "hdl.engine.control.store.Store", "hdl.engine.paths.offload.OffloadPath",
     "hdl.engine.paths.prefetch.PrefetchPath",
 }
 """Parts that are tested inside others only; a test of their own is still to be written."""

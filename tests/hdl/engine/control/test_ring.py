@@ -1,0 +1,117 @@
+"""A ring's registers against a model in plain Python: what is stored, what is refused, and when an entry is pending."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.control.ring import Ring
+from tests.hdl.bench import clocked
+
+_REGISTERS = ("base_lo", "base_hi", "size", "tail", "control")
+
+
+@dataclass
+class _Model:
+    """What the registers hold."""
+
+    address_bits: int
+    base: int = 0
+    size: int = 2
+    tail: int = 0
+    head: int = 0
+    enabled: bool = False
+    reading: bool = False
+
+    @property
+    def at_rest(self) -> bool:
+        return not self.enabled and not self.reading
+
+    @property
+    def pending(self) -> bool:
+        return self.enabled and not self.reading and self.head != self.tail
+
+    def write(self, name: str, value: int) -> bool:
+        """Writes a register; whether that is allowed."""
+        if name in ("base_lo", "base_hi", "size") and not self.at_rest:
+            return False
+        if name == "base_lo":
+            self.base = self.base >> 32 << 32 | value & ~63
+        elif name == "base_hi":
+            self.base = (value << 32 | self.base & 0xFFFFFFFF) & ((1 << self.address_bits) - 1)
+        elif name == "size":
+            if value not in [1 << k for k in range(1, 17)]:
+                return False
+            self.size, self.head, self.tail = value, 0, 0
+        elif name == "tail":
+            if value >= self.size:
+                return False
+            self.tail = value
+        else:
+            if value & 1 and self.base + 64 * self.size > 1 << self.address_bits:
+                return False
+            self.enabled = bool(value & 1)
+        return True
+
+
+def _value(rng: random.Random, name: str, model: _Model) -> int:
+    """A value to write: one that is allowed, most often, or one near a limit."""
+    if name == "size":
+        return rng.choice([1 << rng.randrange(1, 6), 1 << rng.randrange(18), 3, 0, 1 << 31 | 4, rng.getrandbits(17)])
+    if name == "tail":
+        return rng.choice([rng.randrange(model.size), model.size - 1, model.size, rng.getrandbits(32)])
+    if name == "control":
+        return rng.choice([0, 1, 1, 1, rng.getrandbits(32)])
+    if name == "base_hi":
+        return rng.choice([0, (1 << 32) - 1, (1 << 32) - 1, rng.getrandbits(32)])
+    # Rings that end with the last address, one entry later, or anywhere.
+    ends = (1 << 32) - 64 * model.size
+    return rng.choice([max(0, ends), max(0, ends + 64), 0xFFFFFFC0, rng.getrandbits(32)]) & 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("address_bits", [33, 40, 64])
+def test_registers(address_bits: int) -> None:
+    rng = random.Random(address_bits)
+    dut = Ring(EngineConfig(address_bits=address_bits))
+    model = _Model(address_bits)
+    seen: Counter[tuple[str, bool]] = Counter()
+
+    async def process(ctx: Any) -> None:
+        name = ""
+        for _ in range(3000):
+            values = ctx.get(dut.values)
+            assert (values.base * 64, values.size, values.tail, values.head) == (
+                model.base, model.size, model.tail, model.head)
+            assert values.enable == (not model.at_rest)
+            assert (ctx.get(dut.pending), ctx.get(dut.reading)) == (model.pending, model.reading)
+            begins = model.pending and rng.random() < 0.5
+            ends = model.reading and rng.random() < 0.3
+            fails = ends and rng.random() < 0.2
+            # The bus writes in every other cycle at most, and the engine does not move the ring in the same one.
+            name = rng.choice(_REGISTERS) if not name and not begins and not ends and rng.random() < 0.6 else ""
+            value = _value(rng, name, model) if name else rng.getrandbits(32)
+            ctx.set(dut.write, {each: each == name for each in _REGISTERS})
+            ctx.set(dut.data, value)
+            ctx.set(dut.begin, begins)
+            ctx.set(dut.advance, ends and not fails)
+            ctx.set(dut.fail, fails)
+            if name:
+                allowed = model.write(name, value)
+                assert ctx.get(dut.refuse) == (not allowed), (name, value)
+                seen[name, allowed] += 1
+            await ctx.tick()
+            if begins:
+                model.reading = True
+            if ends:
+                model.reading = False
+                model.enabled = model.enabled and not fails
+                model.head = model.head if fails else (model.head + 1) % model.size
+                seen["read", not fails] += 1
+
+    clocked(dut, process)
+    assert set(seen) == {(name, allowed) for name in (*_REGISTERS, "read") for allowed in (True, False)}
