@@ -1,4 +1,4 @@
-"""What every bench is made of: drivers, monitors, a model, a scoreboard, and the testbench that holds them.
+"""Base classes of the benches: drivers, monitors, a model, a scoreboard, and the testbench that holds them.
 
 A bench sends items through drivers; the testbench shows every item to the model, which says what must come out;
 monitors rebuild items from the pins and hand them to the scoreboard, which compares and keeps the differences.
@@ -36,7 +36,7 @@ class Agent(ABC):
         self._task = cocotb.start_soon(self._run())
 
     def stop(self) -> None:
-        """Stop to act and forget what was under way."""
+        """Stop acting, and discard items that are not finished."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -69,7 +69,7 @@ class Monitor(Agent, Generic[Seen]):
 
 
 class Model(ABC, Generic[Sent, Seen]):
-    """Says what must come out for what goes in, one item for one item."""
+    """Predicts the output item of each input item."""
 
     @abstractmethod
     def expect(self, item: Sent) -> Any:
@@ -134,7 +134,7 @@ class Scoreboard(Generic[Sent, Seen]):
         self.changed.set()
 
     def forget(self) -> None:
-        """Expect nothing any more: what was under way is lost in a reset."""
+        """Expect no more items: those not finished are lost in a reset."""
         self._expected.clear()
 
     def waiting_for(self) -> str:
@@ -161,14 +161,14 @@ class Testbench(ABC, Generic[Sent, Seen]):
 
     @abstractmethod
     def idle(self) -> None:
-        """Drive every input to what it is at rest."""
+        """Drive every input to its idle value."""
 
     @abstractmethod
     def in_reset(self) -> None:
         """Check what must hold while the reset is held."""
 
     async def reset(self, cycles: int = 3) -> None:
-        """Reset the design and the agents; what was under way is forgotten."""
+        """Reset the design and the agents; items that are not finished are discarded."""
         if self._clock is None:
             self._clock = Clock(self.dut.aclk, CLOCK_NS, "ns")
             self._clock.start()

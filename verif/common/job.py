@@ -1,4 +1,4 @@
-"""What passes between a process that starts a bench and the bench inside the simulator: a folder with JSON files."""
+"""Communication between the process that starts a bench and the bench inside the simulator: a folder of JSON files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load() -> dict[str, Any]:
 
 
 def report(values: dict[str, Any]) -> None:
-    """Hand values back to who started the run."""
+    """Return values to the process that started the run."""
     (folder() / "report.json").write_text(json.dumps(values))
 
 

@@ -127,7 +127,7 @@ def _compile(source: Path, top: str, simulator: str, options: Sequence[str], wav
 
 
 def _tidy(folder: Path, top: str) -> None:
-    """Delete what only the compiler needed: a hundred times as much as what is run."""
+    """Delete the files that only the compiler needed: they take a hundred times the space of the program."""
     kept = {top, f"{top}.v", "build.log", "sim.vvp", "cmds.f"}
     for file in folder.iterdir():
         if file.name not in kept:

@@ -11,7 +11,7 @@ from verif.common.stream import Bytes, Packet
 
 __all__ = ["corners", "random_raw"]
 
-# Bit patterns that are easily taken for zero, or for what they are not: -0.0, the smallest denormal, a quiet and two
+# Bit patterns that are easily mistaken for zero or for other values: -0.0, the smallest denormal, a quiet and two
 # signalling NaNs with payloads, infinity.
 _SPECIAL = {
     1: [0x80, 0x01, 0x7F, 0xFF, 0x79],

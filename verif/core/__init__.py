@@ -1,1 +1,1 @@
-"""Benches of the stand-alone cores: AXI4-Stream drivers, stimuli, throughput."""
+"""Verification of the stand-alone cores: AXI4-Stream drivers, stimuli, testbench, benches, measurements."""

@@ -82,7 +82,7 @@ class Source(Driver[Packet]):
         self._pins = tuple(Pin(getattr(dut, f"{prefix}_{name}")) for name in ("tdata", "tkeep", "tlast", "tuser"))
         self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
         self._ready = Pin(getattr(dut, f"{prefix}_tready"))
-        # What lies on the pins while tvalid is low must not matter, so it is the worst there is.
+        # The design must ignore the pins while tvalid is low, so they carry the most disturbing values then.
         self._rest: Beat = ("1" * 8 * beat_bytes, "01" * (beat_bytes // 2), "1", "111")
 
     def send(self, item: Packet) -> None:

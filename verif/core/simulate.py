@@ -146,7 +146,7 @@ def _check(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: int
 
 
 class _Meter:
-    """Beats of both cores in one figure, with the name of the array that is under way."""
+    """Beats of both cores as one number, with the name of the current array."""
 
     def __init__(self, tensors: Mapping[str, Tensor], beat_bytes: int, progress: Progress | None) -> None:
         self._progress = progress
@@ -158,7 +158,7 @@ class _Meter:
         self._done = dict.fromkeys(self._ends, 0)
 
     def say(self, what: str) -> None:
-        """Report what is under way before any beat passed."""
+        """Report the first array before any beat has passed."""
         if self._progress is not None:
             self._progress(what, 0, self._total)
 

@@ -106,7 +106,7 @@ def _damage(rng: np.random.Generator, whole: Bytes, element_bytes: int, kind: st
         return whole[:line.offset + tag_bytes + int(rng.integers(0, elements + 1)) * element_bytes + fraction]
     if kind == "flip":
         flipped = whole.copy()
-        # Flips of tags move everything behind them; flips of data do no more than change a value.
+        # A flip in a tag moves everything after it; a flip in data only changes a value.
         base, span = (line.offset, tag_bytes) if rng.random() < 0.7 else (0, whole.size)
         flipped[base + int(rng.integers(span))] ^= 1 << int(rng.integers(8))
         return flipped

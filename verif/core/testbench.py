@@ -121,7 +121,7 @@ def _failing(packet: Packet, error: StreamError) -> Expected:
     least = known = number * LINE_BYTES
     data = packet.data
     if number < len(lines):
-        # The elements that are there fill the line up to the first one that is missing.
+        # The elements that are present fill the line up to the first missing one.
         line = lines[number]
         claimed = line.tag.bit_count()
         bits = [bit for bit in range(LINE_BYTES // packet.element_bytes) if line.tag >> bit & 1]
@@ -142,7 +142,7 @@ def model_of(core: str) -> CompressorModel | DecompressorModel:
 
 
 class CoreTestbench(Testbench[Packet, Received]):
-    """A core with a source before it and a sink behind it.
+    """A core between a source and a sink.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Verification of the whole engine: memories, driver and scoreboard, benches, and what they measure."""
+"""Verification of the whole engine: stimuli, memories, driver, scoreboard, testbench, benches, measurements."""

@@ -89,7 +89,7 @@ class Control:
             channel.forget()
 
     async def state(self) -> str:
-        """What the engine says of itself, for messages."""
+        """The state of the engine from its registers, for messages."""
         names = ["STATUS", *(f"{channel.prefix}_{name}" for channel in self.channels.values()
                              for name in ("QUEUE", "COMPLETIONS", "RING_HEAD", "RING_TAIL"))]
         return ", ".join([f"{name} {await self.read(name):#x}" for name in names])
@@ -218,7 +218,7 @@ class Ring:
             raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
 
     async def feed(self, descriptors: Sequence[Descriptor]) -> None:
-        """Write descriptors behind the tail as entries get free, several at a time, and move the tail."""
+        """Write descriptors from the tail on as entries get free, several at a time, and move the tail."""
         left = list(descriptors)
         while left:
             head = await self._channel.read("RING_HEAD")

@@ -16,7 +16,7 @@ class OutOfSpaceError(RuntimeError):
 
 
 class Arena:
-    """Hands out places of an image one behind the other, with guard bytes before and behind each.
+    """Allocates places in an image one after the other, with guard bytes before and after each.
 
     The guards are at least 64 bytes of noise, like all that was not handed out; who compares the whole image with what
     it should be compares them too.
@@ -45,7 +45,7 @@ class Arena:
         self._free = 0
 
     def take(self, size: int, gap: int = 3, align: int | None = None) -> int:
-        """An address with so many bytes behind it.
+        """Allocates bytes and returns their address.
 
         Parameters
         ----------

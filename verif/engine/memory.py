@@ -43,7 +43,7 @@ FULL_BANDWIDTH = int(re.findall(r"\bFULL = (\d+);", SOURCE)[0])
 """The bandwidth knob of a port that carries a beat in every cycle."""
 
 RULES = tuple(re.findall(r"\bRULE_\w+ = \d+; +// (.*)", SOURCE))
-"""What each bit of the counter of broken rules says."""
+"""Meaning of each bit of the counter of broken rules."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +204,7 @@ class Memory:
                                                    "fail": resp + 4 * reads + 8 * writes})
 
     async def heal(self) -> None:
-        """Answer every access rightly again."""
+        """Answer every access without errors again."""
         await self.set("fail", 0)
 
     async def silence(self, channels: Iterable[str], port: int = ALL_PORTS) -> None:

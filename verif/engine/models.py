@@ -169,7 +169,7 @@ class ModelMemory:
             self._failing[number] = first, last, reads, writes
 
     async def heal(self) -> None:
-        """Answer every access rightly again."""
+        """Answer every access without errors again."""
         self._failing.clear()
 
     async def load(self, data: Bytes, address: int | None = None) -> None:

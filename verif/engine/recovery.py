@@ -1,4 +1,4 @@
-"""What benches do after something went wrong: transfers that must work."""
+"""Checks after a fault: nothing is left open, and transfers work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def right_pair(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
 
 
 async def goes_on(bench: EngineTestbench) -> None:
-    """No AXI transaction is open, memory is what it has to be, and both directions work."""
+    """Check that no AXI transaction is open, that memory has the expected content, and that both directions work."""
     await bench.quiet()
     await bench.compare()
     bench.clear()

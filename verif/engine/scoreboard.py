@@ -1,4 +1,4 @@
-"""What was wrong with an engine: completions and memory images beside those of the golden model."""
+"""The scoreboard of an engine: compares completions and memory images with those of the golden model."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Scoreboard:
 
     def judge(self, descriptor: Descriptor, seen: Completion, *, channel: Operation | None = None,
               aborted: bool = False) -> str | None:
-        """Judge a completion; what was wrong with it, or None.
+        """Check a completion; returns what was wrong with it, or None.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class Scoreboard:
         return sentence
 
     def compare(self, name: str, arena: Arena, seen: Bytes) -> str | None:
-        """Compare an image with what memory must hold; what was wrong, or None."""
+        """Compare an image with the expected memory; returns what was wrong, or None."""
         for loose in [each for each in self._loose if each.arena is arena]:
             self._loose.remove(loose)
             at = loose.address - arena.base

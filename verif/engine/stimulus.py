@@ -64,7 +64,7 @@ def random_behaviour(rng: np.random.Generator) -> Behaviour:
 
 
 def edges(config: EngineConfig, element_bytes: int) -> list[int]:
-    """Lengths around whatever ends inside an engine: elements, beats, lines, pages of 4 KiB, blocks, rounds of lanes.
+    """Lengths around all boundaries inside an engine: elements, beats, lines, pages of 4 KiB, blocks, rounds of lanes.
 
     All are multiples of the element size; the shortest is one element.
     """
@@ -180,7 +180,7 @@ DAMAGES = {
 
 
 def damage(rng: np.random.Generator, streams: Sequence[tuple[Bytes, int]]) -> Iterator[tuple[str, int, Bytes]]:
-    """For each stream with its element size: what was done to it, where it stands among them, and what it is now.
+    """For each stream with its element size: name of the fault, number of the stream, and the stream with the fault.
 
     A damaged stream may still be right: a flip inside an element only changes its value.
     """

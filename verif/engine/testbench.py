@@ -278,7 +278,7 @@ class EngineTestbench:
         self.scoreboard.check()
 
     async def there_and_back(self, tensors: Sequence[RawTensor]) -> None:
-        """Offload tensors, prefetch what came out, and compare everything after each; so many at once as fit."""
+        """Offload tensors, prefetch their streams, and compare everything after each; as many at once as fit."""
         left = list(tensors)
         while left:
             self.clear()

@@ -12,12 +12,12 @@ __all__ = ["bus_beats", "toggles"]
 
 
 def bus_beats(pieces: Iterable[Bytes], beat_bytes: int) -> np.ndarray:
-    """The beats in which pieces pass a bus one after the other, a row each; every piece begins a beat.
+    """The beats in which byte strings pass a bus one after the other, one row per beat; each begins a new beat.
 
     Parameters
     ----------
     pieces
-        Byte strings. Wires of bytes that a last beat has not keep what was on them.
+        Byte strings. In a last beat that is not full, the wires of the missing bytes keep their values.
     beat_bytes
         Width of the bus.
     """
@@ -32,5 +32,5 @@ def bus_beats(pieces: Iterable[Bytes], beat_bytes: int) -> np.ndarray:
 
 
 def toggles(beats: np.ndarray) -> int:
-    """Bits that change between consecutive beats; how the first one comes about does not count."""
+    """Number of bits that change between consecutive beats; the change to the first beat is not counted."""
     return int(np.bitwise_count(beats[1:] ^ beats[:-1]).sum(dtype=np.int64))

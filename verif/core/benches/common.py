@@ -1,4 +1,4 @@
-"""What the benches of both cores share: the testbench from the job, and what is done to a core of either kind."""
+"""Shared by the benches of both cores: the testbench of a job, and tests that apply to either core."""
 
 from __future__ import annotations
 

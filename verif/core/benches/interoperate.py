@@ -34,7 +34,7 @@ def _tensors(config: CoreConfig) -> list[tuple[int, np.ndarray]]:
 
 @cocotb.test()
 async def packets_pass(dut: Any) -> None:
-    """Frames come out as the golden model has them, whatever the pauses on either side."""
+    """Frames equal those of the golden model for any pauses on either side."""
     config = CoreConfig(**job.load()["config"])
     dut.aresetn.value = 0
     cocotb.start_soon(Clock(dut.aclk, 1, "ns").start())

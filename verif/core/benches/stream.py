@@ -1,4 +1,4 @@
-"""Long data: files go through a core as packets, back to back or one by one; what is seen is reported, not judged.
+"""Long data: files go through a core as packets, back to back or one by one; results are reported, not judged.
 
 The job names the configuration, the pauses, and for every packet the files of what goes in and what must come out.
 """

@@ -52,7 +52,7 @@ async def network(dut: Any) -> None:
             row |= {"prefetch_cycles": completion.cycles}
         read = await bench.link.traffic()
         await _compare(bench, prefetches, rows)
-        # Whole beats are read: what lies behind a stream passes too.
+        # Whole beats are read, so bytes after the end of a stream pass too.
         width = bench.config.link_beat_bytes
         _beats(bench, "read", (read.read_beats, read.read_toggles), [
             bench.link_arena.view(offload.destination, -(-stream.size // width) * width)
@@ -82,7 +82,7 @@ async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: lis
 
 
 def _beats(bench: EngineTestbench, what: str, seen: tuple[int, int], pieces: list[Bytes]) -> None:
-    """Note a fault when other beats than those of the pieces passed the link, or other bits toggled."""
+    """Note a fault when other beats than those of the byte strings passed the link, or other bits toggled."""
     beats = bus_beats(pieces, bench.config.link_beat_bytes)
     if seen != (wanted := (len(beats), toggles(beats))) and not bench.scoreboard.differences:
         bench.scoreboard.fault(f"link: {seen[0]} beats with {seen[1]} toggles were {what}, not {wanted[0]} with "

@@ -1,4 +1,4 @@
-"""An engine from power-up: whatever its registers start with, no output is unknown after reset, and transfers pass."""
+"""An engine from power-up: for any start values of registers, no output is unknown after reset, and transfers pass."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class _Driver:
 
 @cocotb.test()
 async def finds_the_engine(dut: Any) -> None:
-    """It reads what was built; where there is none it says so."""
+    """Initialising reads the configuration of the engine; without an engine it returns an error."""
     bench = await ready(dut)
     driver = _Driver(bench)
     assert await driver.init() == 0
@@ -234,7 +234,7 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
         assert await driver.submit(second, 77) == 0
         assert await driver.wait(operation) == (Status.OK, 77)
         _own(bench, driver, second)
-        # Several in a row, with submitted descriptors behind them.
+        # Several in a row, followed by submitted descriptors.
         await driver.call("set_polls", 1)
         for _ in range(3):
             assert await driver.transfer(second) == _TIMEOUT
@@ -297,7 +297,7 @@ class _RingMemory:
         return await driver.call("ring_init", int(operation), self.address, _LONG(self.place), self.entries)
 
     async def submit(self, driver: _Driver, asked: Descriptor, tag: int, publish: bool = True) -> int:
-        """Put a descriptor in, and tell the engine."""
+        """Write a descriptor into the ring, and move the tail."""
         status = await driver.call("ring_fill", tag, *map(_LONG, (
             asked.source, asked.destination, asked.raw_bytes, asked.capacity)), asked.element_bytes)
         content = self._words.view(np.uint8)

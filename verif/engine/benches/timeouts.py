@@ -53,7 +53,7 @@ async def _limited(dut: Any, limit: int = _LIMIT) -> EngineTestbench:
 
 
 async def _silence(bench: EngineTestbench, memory: str, channels: tuple[str, ...], lane: int) -> None:
-    """Let channels of a port stand still, and tell the scoreboard."""
+    """Stop channels of a port, and inform the scoreboard."""
     await getattr(bench, memory).silence(channels, lane)
     bench.scoreboard.silence(*{Silence(_status(memory, channel), lane) for channel in channels})
 
@@ -118,7 +118,7 @@ async def ports_that_fall_silent(dut: Any) -> None:
 
 @cocotb.test()
 async def ports_that_come_back_during_a_transfer(dut: Any) -> None:
-    """The next transfer waits for a port that answers late, and has nothing of what it owed."""
+    """The next transfer waits for a port that answers late, and gets none of the late answers."""
     bench = await _limited(dut)
     for operation, channel in bench.control.channels.items():
         for memory, channels, lane in _cases(bench, operation):

@@ -43,7 +43,7 @@ async def random_tensors(dut: Any) -> None:
 
 @cocotb.test()
 async def long_tensors(dut: Any) -> None:
-    """So many blocks that their sequence numbers come around, up to 1 MiB."""
+    """Tensors of up to 1 MiB with enough blocks for their sequence numbers to wrap around."""
     bench = await ready(dut)
     for length in {min(share(1 << 20), longest) for longest in (260 * bench.config.block_bytes, 1 << 20)}:
         size = int(bench.rng.choice(bench.config.element_bytes))
@@ -53,7 +53,7 @@ async def long_tensors(dut: Any) -> None:
 
 @cocotb.test()
 async def one_slow_memory(dut: Any) -> None:
-    """A memory controller that is far slower than the others holds all up, and nothing else happens."""
+    """A memory controller that is far slower than the others delays transfers, and causes no error."""
     bench = await ready(dut)
     for _ in range(share(3)):
         await bench.behave(Behaviour())
