@@ -42,7 +42,7 @@ class HeaderParser(wiring.Component):
     i : In(beat_stream(4 * words))
         The block stream, one packet of whole words.
     run : In(1)
-        Beats may be taken.
+        Beats may be taken. It may fall only while no beat is held.
     drop : In(1)
         All beats are taken and discarded.
     go : In(1)

@@ -91,6 +91,57 @@ def test_what_comes_behind_the_last_block_is_told(words: int) -> None:
         assert not any(_told_more(words, content))
 
 
+@pytest.mark.parametrize("words", [4, 16])
+def test_no_beat_is_taken_before_run_and_none_counts_after_drop(words: int) -> None:
+    rng = random.Random(words)
+    told = ("tail", "head", "whole", "torn", "more")
+    for cycles in (1, 2, 5, 9):
+        parser = HeaderParser(words)
+        content, _ = _stream(rng, words, 8)
+        beats = [content[at:at + words] for at in range(0, len(content), words)]
+
+        async def process(ctx: Any, parser: HeaderParser = parser, beats: list[list[int]] = beats,
+                          cycles: int = cycles) -> None:
+            left = list(beats)
+
+            async def step() -> bool:
+                """Offers the next beat for a cycle; whether it is taken."""
+                ctx.set(parser.i.valid, bool(left))
+                if left:
+                    ctx.set(parser.i.payload.data, sum(word << 32 * k for k, word in enumerate(left[0])))
+                    ctx.set(parser.i.payload.keep, (1 << 4 * len(left[0])) - 1)
+                    ctx.set(parser.i.payload.last, len(left) == 1)
+                taken = bool(left) and bool(ctx.get(parser.i.ready))
+                await ctx.tick()
+                if taken:
+                    left.pop(0)
+                return taken
+
+            ctx.set(parser.go, 1)
+            for _ in range(cycles):
+                assert not await step(), "a beat is taken before run"
+                assert not any(ctx.get(getattr(parser, name)) for name in told)
+            ctx.set(parser.run, 1)
+            assert await step(), "the first beat waits after run"
+            assert ctx.get(parser.head)
+            ctx.set(parser.go, rng.getrandbits(1))
+            for _ in range(rng.randrange(3)):
+                await step()
+            # Whatever is held is forgotten, what comes is taken at once, and nothing is told any more.
+            ctx.set(parser.drop, 1)
+            ctx.set(parser.run, rng.getrandbits(1))
+            for _ in range(len(left) + 2):
+                ctx.set(parser.go, rng.getrandbits(1))
+                assert not any(ctx.get(getattr(parser, name)) for name in told)
+                assert ctx.get(parser.i.ready)
+                await step()
+            assert not left
+            ctx.set(parser.drop, 0)
+            assert not any(ctx.get(getattr(parser, name)) for name in told), "a dropped beat is still held"
+
+        clocked(parser, process, cycles=2000)
+
+
 def _told_more(words: int, content: list[int]) -> list[int]:
     """What ``more`` says in every cycle of a stream of three blocks."""
     parser = HeaderParser(words)
