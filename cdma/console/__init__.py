@@ -1,1 +1,1 @@
-"""Options, progress, errors and output: what every command shares."""
+"""Shared by all commands: options, numbers, profiles, pictures, progress, errors, output."""

@@ -1,1 +1,1 @@
-"""What commands measure, put together from simulation, synthesis and workloads."""
+"""Measurements of commands: simulation, area, clocks, plans on the engine, benches, and comparisons of figures."""

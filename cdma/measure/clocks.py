@@ -44,7 +44,7 @@ def pnr(progress: Progress) -> dict[str, Any]:
     for speed in PLACED_SPEEDS:
         for name, config in jobs:
             if speed == PLACED_SPEEDS[0] or name in _BOTH_SPEEDS:
-                # What takes long once is not done three times.
+                # Designs that take long are placed once, not three times.
                 often = speed == PLACED_SPEEDS[0] and config.beat_bytes < max(BEAT_BYTES)
                 report = placed(config, _DEVICE, speed, _SEEDS if often else 1, progress)
                 rows.append({"preset": name} | report)

@@ -1,1 +1,1 @@
-"""What commands print and write: plain text, Markdown, HTML pages and plots."""
+"""Output of commands: plain text, Markdown pages, HTML pages and plots, all from one builder of pages."""

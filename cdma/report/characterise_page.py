@@ -132,13 +132,13 @@ def _clustering(last: Sequence[Array]) -> Iterator[Section]:
     if there:
         yield Section("Clustering", [
             ("How much the density varies from one block of 4 KiB to the next: its variance over that of zeros at "
-            "random places. At 1 it varies as chance would have it. The larger it is, the more blocks are nearly empty "
-            "or nearly full, and the engine's buffers have to even that out."), Stems("clustering", there)], kept=True)
+            "random places. At 1 zeros are independent. The larger the value, the more blocks are nearly empty or "
+            "nearly full, which the engine's buffers must compensate."), Stems("clustering", there)], kept=True)
 
 
 def _tables(arrays: Sequence[Array], totals: Sequence[Coded]) -> Iterator[Section]:
-    yield Section("Figures", [("Every array as stored. Runs are of zeros, in elements; p90 is the length that nine "
-                               "runs in ten do not exceed."), Table(*array_table(arrays, totals))])
+    yield Section("Figures", [("Every array as stored. Runs are of zeros, in elements; p90 is the 90th "
+                               "percentile of their lengths."), Table(*array_table(arrays, totals))])
     yield Section("In all", [Table(*total_table(totals), left=(0, 1))])
 
 

@@ -22,39 +22,40 @@ _SHIPPED = """\
 ## The cores: a real dump
 
 The [shipped dump](../workload/data/README.md), as `cdma simulate` prints it: array by array through compressor and
-decompressor, back to back. The limit is that of the array as a whole. Where a stretch of it is so dense that its lines
-grow, the packed side is full and the raw side waits; the cores hold a few beats, so a sparse stretch behind it cannot
-make the wait up. Arrays whose density is uneven can therefore stay below the limit (the lowest seen on dumps of real
-networks was 95.5 %, at 8 bits), arrays of even density reach it: see the next section."""
+decompressor, back to back. The limit is that of the whole array. In a part so dense that its lines grow, the packed
+side is full and the raw side waits. The cores buffer only a few beats, so a sparse part after it cannot compensate
+for the wait. Arrays of uneven density can therefore stay below the limit (the lowest value on dumps of real networks
+was 95.5 %, at 8 bits); arrays of even density reach it: see the next section."""
 
 _THROUGHPUT = """\
 ## The cores: beats per cycle
 
-Raw beats per cycle in simulation, over tensors of 64 KiB that follow each other without a pause, counted from the end
-of one to the end of the next, with a sink that is always ready; in brackets the share of what the packed side lets
-through, min(1, raw bytes / packed bytes). The compressor takes raw beats, the decompressor gives them."""
+Raw beats per cycle in simulation, over tensors of 64 KiB without a pause between them, counted from the end of one
+to the end of the next, with a sink that is always ready. In brackets: the share of the limit of the packed side,
+min(1, raw bytes / packed bytes). Raw beats are the input of the compressor and the output of the decompressor."""
 
 _LATENCY = """\
 ## The cores: latency
 
-The longest, in cycles from handshake to handshake, of packets alone. First beat: in the compressor from a line's last
-raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag and the
-elements of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw beat to the
-last packed beat. A line of narrow beats is eight beats long, so their compressor's pipeline is longer: what leaves with
-the end of the packet alone leaves later."""
+The longest latency in cycles, from handshake to handshake, of single packets. First beat: in the compressor from a
+line's last raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag
+and the elements of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw
+beat to the last packed beat. With narrow beats a line has eight beats and the compressor's pipeline is longer, so
+the end of a packet leaves later."""
 
 _AREA = """\
 ## The cores: area
 
-Of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND gates: on
-the generic target from a small table of gate sizes, with a cell library its um2 by those of its NAND gate."""
+Area of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND
+gates: for the generic target from a small table of gate sizes, with a cell library um2 divided by those of its NAND
+gate."""
 
 _TIMING = """\
 ## The cores: timing
 
 The clock that the slowest path of each kind allows, in cells at the library's own corner, with an ideal clock and wires
-without length; inputs arrive with the clock edge, outputs are taken at the next. It is the same netlist whose area
-stands above, mapped by the recipe `fast`."""
+without length; inputs arrive at the clock edge, and outputs are sampled at the next. The netlist is that of the area
+above, mapped by the recipe `fast`."""
 
 _GOLDEN = """\
 ## Golden model

@@ -14,32 +14,31 @@ _NETWORK = """\
 ## The engine: a network there and back
 
 The shipped dump through each engine, as `cdma simulate --engine PRESET` prints it: all arrays offloaded in order, then
-prefetched in reverse. Cycles count from taking a descriptor to its completion, so short arrays show what begins and
-ends a transfer."""
+prefetched in reverse. Cycles count from the start of a descriptor to its completion, so short arrays show the
+overhead of a transfer."""
 
 _TOGGLES = """\
 ## The engine: switching activity
 
 Bits that change on the link's data wires from one transferred beat to the next, over the shipped dumps; values are
-rounded to float16 or OCP E4M3 float8 where elements are shorter than theirs. Plain is the raw array as a DMA engine of
-the same width would move it. A packed bus toggles more per byte that passes it, since zeros are gone, but fewer bytes
-pass: the last column is what is left of the plain bus' toggles; above 1, packing saves time and costs switching. What
-is counted is the simulated bus, in both directions; the same count from the bytes of the streams must agree bit for
-bit. All wires count alike: a link that scrambles or encodes its data sees other figures."""
+rounded to float16 or OCP E4M3 float8 where elements are shorter than values. Plain is the raw array, moved by a DMA
+engine of the same width. A packed bus toggles more per byte, because there are no zeros, but it moves fewer bytes. The
+last column is packed toggles divided by plain toggles; above 1, packing saves time but costs switching. Toggles are
+counted on the simulated bus, in both directions, and compared with a count from the bytes of the streams. All wires
+have equal weight; on a link that scrambles or encodes its data the figures differ."""
 
 _THROUGHPUT = """\
 ## The engine: effective bandwidth
 
-Raw bytes per cycle of a transfer of 1 MiB, from the first beat on any port to the last, at every density; the limit is
-what ports of these widths let through, min(lanes x beat, ratio x link). In brackets how busy the side is that sets the
-limit: the link from its first to its last beat, or the lanes from the first to the last beat on any of them. Once
-with memories that answer at once, and once with memories that answer after 350 cycles and pause in a tenth of the
-cycles on every channel, at random; their share is of the cycles in which they do not pause, so luck can put it over
-100 %.
+Raw bytes per cycle of a transfer of 1 MiB, from the first beat on any port to the last, at every density. The limit is
+that of ports of these widths, min(lanes x beat, ratio x link). In brackets: how busy the limiting side is, which is the
+link from its first to its last beat, or the lanes from the first to the last beat on any of them. Memories answer at
+once, or after 350 cycles with random pauses in a tenth of the cycles on every channel. In the second case the share is
+of the mean number of cycles without pauses, so it can exceed 100 %.
 
-Where lanes and link could carry almost the same, a prefetch's lanes start one after another, as their first blocks
-arrive over the link, and so do the lanes of a tensor whose blocks are no multiple of the lanes end: of 1 MiB, that is
-one or two cycles of a hundred."""
+Where lanes and link have almost the same bandwidth, the start and end of a transfer cost one or two per cent at 1 MiB:
+the lanes of a prefetch start one after another, as their first blocks arrive over the link, and lanes end one after
+another if the number of blocks is not a multiple of the number of lanes."""
 
 _SCALING = """\
 ## The engine: how lanes scale
@@ -50,9 +49,9 @@ _AREA = """\
 ## The engine: area
 
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
-memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is taken as
-0.72 um2 at 45 nm, periphery included: single-port macros of some kilobytes take 0.55 um2 a bit there, and the cell with
-a read port of its own is 30 % larger. Area scales with the square of the feature size, as the paper scales it."""
+memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is counted
+as 0.72 um2 at 45 nm, with periphery: single-port macros of some kilobytes have 0.55 um2 per bit, and a cell with a
+separate read port is 30 % larger. Area is scaled with the square of the feature size, as in the paper."""
 
 
 def engine_sections(figures: dict[str, Any]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Plots as SVG."""
+"""Plots as SVG: bars, lines, histograms and stems of pages, timelines, self-tuning, sweeps."""
