@@ -1,1 +1,1 @@
-"""Sizing: Yosys scripts, cell tables, area of the cores by submodule, and timing of the mapped netlist."""
+"""Synthesis: area and timing of cores and engines, place and route, board images, and the tools for them."""

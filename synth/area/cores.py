@@ -1,4 +1,4 @@
-"""What a core takes: in gates of a small table, in cells of a library, or on an FPGA; in all and by submodule."""
+"""Area of a core: in gates of a small table, in cells of a library, or on an FPGA; in total and by submodule."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
 
 
 def target_library(target: str, liberty: str | Path | None) -> Library | None:
-    """The cell library of a target that has one; ValueError if they do not go together or it cannot be read."""
+    """The cell library of a target that has one; ValueError if they do not match or the library cannot be read."""
     if target not in scripts.TARGETS:
         raise ValueError(f"target must be one of {', '.join(scripts.TARGETS)}, not {target!r}")
     if target == "liberty" and liberty is None:
@@ -168,7 +168,7 @@ def _path(name: str, top: str) -> str:
 
 
 def _instances(modules: Mapping[str, Mapping[str, int]], top: str) -> dict[str, int]:
-    """How often each module is there, parents first, in the order of their names."""
+    """Number of instances of each module, parents first, in the order of their names."""
     found: dict[str, int] = {}
 
     def visit(name: str, number: int) -> None:

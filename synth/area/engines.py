@@ -1,4 +1,4 @@
-"""What an engine takes, unit by unit: logic in gates or in cells of a library, memories in bits and by an area model.
+"""Area of an engine, unit by unit: logic in gates or in cells of a library, memories in bits and by an area model.
 
 One lane is mapped and counted as often as there are lanes. A unit is mapped flat, with the units inside it cut out, so
 that rows add up to the total; what optimisation across the cuts would save is not counted.
@@ -207,7 +207,7 @@ def engine_area(config: EngineConfig, verilog: str, *, liberty: str | Path | Non
 
 def _part(yosys: Yosys, design: Design, root: str, cut: set[str], library: Library | None,
           recipe: str) -> tuple[AreaRow, Counter[Macro]]:
-    """Logic of a part without what is cut out, and its memories."""
+    """Area of the logic of a part, without modules that are cut out, and its memories."""
     macros = design.macros(root, cut, LEAST_BITS)
     sizes = [(macro.cell, macro.words, macro.width) for macro in macros]
     script = (scripts.gates_script(root, True, recipe, sizes) if library is None else

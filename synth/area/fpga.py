@@ -1,4 +1,4 @@
-"""What a design takes on an FPGA: LUTs, flip-flops, memories, and what became of each memory.
+"""Area of a design on an FPGA: LUTs, flip-flops, memories, and how each memory is built.
 
 A buffer that no block RAM was found for is still built, from LUTs or from thousands of flip-flops: here such buffers
 are named.
@@ -22,7 +22,7 @@ from synth.tools.yosys import Progress, YosysError, find, report
 __all__ = ["BLOCK", "DISTRIBUTED", "REGISTERS", "BuiltMemory", "FpgaArea", "built_memories", "fpga_area"]
 
 BLOCK, DISTRIBUTED, REGISTERS = "block RAM", "LUTs", "flip-flops"
-"""What a memory can become."""
+"""How a memory can be built."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class BuiltMemory:
 
 @dataclass(frozen=True)
 class FpgaArea:
-    """What a design takes on an FPGA, flattened.
+    """Area of a flattened design on an FPGA.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class FpgaArea:
 
     @derived
     def least_bits(self) -> int:
-        """The size from which on a memory should be in block RAM."""
+        """The smallest size, in bits, of a memory that should be in block RAM."""
         return LEAST_BITS
 
     @derived
@@ -132,7 +132,7 @@ def fpga_area(verilog: str, top: str, target: str, progress: Progress | None = N
 
 
 def built_memories(verilog: str, top: str, target: str) -> tuple[BuiltMemory, ...]:
-    """What becomes of the memories of a design, without the mapping of its logic; errors as :func:`fpga_area`."""
+    """How the memories of a design are built, without mapping its logic; errors as :func:`fpga_area`."""
     _check(target)
     files = find().run(scripts.memories_script(top, target), {"design.v": verilog}, ["memories.json", "rams.json"],
                        f"mapping of the memories of {top} for {target}")

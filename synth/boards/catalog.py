@@ -1,4 +1,4 @@
-"""The boards: which part, which clock, and what is pressed and lit."""
+"""The boards: part, clock, buttons and LEDs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Board:
 
     @property
     def clock_source(self) -> str:
-        """Where the clock comes from, in words."""
+        """The source of the clock, in words."""
         mhz = f"{self.oscillator_hz / 1e6:g} MHz"
         return f"the board's oscillator, {mhz}" if self.pll is None else f"a PLL, from the oscillator's {mhz}"
 
@@ -90,7 +90,7 @@ def _ulx3s(size: str) -> Board:
         platform=f"ULX3S_{size}_Platform", family="ecp5", oscillator_hz=25_000_000, clock_hz=25_000_000,
         switches="DIP switches 1 to 4", button="FIRE 1", button_pin=("button", 0), serial="/dev/ttyUSB0",
         program="openFPGALoader -b ulx3s {name}.bit",
-        # Low, the Wi-Fi module starts into its loader, and may load the FPGA anew.
+        # If it is low, the Wi-Fi module starts its loader, which may configure the FPGA again.
         high=(("esp32", "gpio0"),))
 
 

@@ -1,4 +1,4 @@
-"""The files of a board: Verilog, constraints, scripts for the tools, and a page that says how to go on."""
+"""The files of a board: Verilog, constraints, scripts for the tools, and a page with the next steps."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ set -e
 
 
 def synthesis_script(board: Board, name: str) -> str:
-    """The Yosys script: from ``NAME.v`` to ``NAME.json``, with what was counted in ``stat.json``."""
+    """The Yosys script: from ``NAME.v`` to ``NAME.json``, with the counts of cells in ``stat.json``."""
     return f"{scripts.fpga_script(name, True, board.family).replace('design.v', f'{name}.v')}write_json {name}.json\n"
 
 

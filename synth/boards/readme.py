@@ -1,4 +1,4 @@
-"""The page beside a board's files: how to build and load them, and what to see then."""
+"""The page beside a board's files: how to build and load them, and the expected output."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What logic is mapped to: a table of generic gates, cell libraries, FPGA primitives."""
+"""Targets of mapping: a table of generic gates, cell libraries in Liberty format, FPGA primitives."""

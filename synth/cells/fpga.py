@@ -1,4 +1,4 @@
-"""FPGA families: what maps to them, and which of their primitives are LUTs, flip-flops and memories."""
+"""FPGA families: the command that maps to each, and its primitives that are LUTs, flip-flops and memories."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Fpga:
 FPGA: dict[str, Fpga] = {
     "ecp5": Fpga(
         command="synth_ecp5 -top {top}", flat="", tree=" -noflatten",
-        # A carry cell is two LUTs; a 16 x 4 RAM takes the LUTs of two slices and the write logic of a third.
+        # A carry cell has two LUTs; a 16 x 4 RAM uses the LUTs of two slices and the write logic of a third.
         luts={"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6},
         flip_flops=("TRELLIS_FF",),
         memories="map_ram", block_rams=("DP16KD", "PDPW16KD"), distributed_rams=("TRELLIS_DPR16X4",)),
     "xilinx7": Fpga(
         command="synth_xilinx -family xc7 -noiopad -noclkbuf -top {top}", flat=" -flatten", tree="",
-        # Shift registers and small RAMs live in LUTs; carry chains and wide multiplexers stand beside them.
+        # Shift registers and small RAMs are built of LUTs; carry chains and wide multiplexers are separate primitives.
         luts={"INV": 1, "LUT1": 1, "LUT2": 1, "LUT3": 1, "LUT4": 1, "LUT5": 1, "LUT6": 1, "SRL16E": 1, "SRLC32E": 1,
               "RAM32X1S": 1, "RAM64X1S": 1,
               "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM32M": 4, "RAM64M": 4},

@@ -21,7 +21,7 @@ single-port macro of some kilobytes takes 0.55 um2 a bit there; the cell with po
 larger (8 instead of 6 transistors)."""
 
 NAND2_UM2 = 0.798
-"""A two-input NAND gate in open 45 nm cells: what a gate equivalent counts as without a library."""
+"""A two-input NAND gate in open 45 nm cells: the area of a gate equivalent without a library."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ GATES: dict[str, Gate] = {
     "XNOR2": Gate(5, "A*B+!A*!B", "NAND feeding an OAI21"),
     "MUX2": Gate(6, "A*!S+B*S", "two transmission gates between inverters"),
 }
-"""The gates that logic is mapped to; each name says its function in the usual way."""
+"""The gates that logic is mapped to, with the usual names of their functions."""
 
 CLOCK_GATE = "CLOCK_GATE"
 """The generic clock-gating cell, with the ports CE, CLK and GCLK."""
@@ -93,7 +93,7 @@ SEQUENTIAL: dict[str, Gate] = {
     LATCH: Gate(8, "", "transmission gate, inverter, clocked feedback, two clock and two data inverters", breaks=1),
     CLOCK_GATE: Gate(10, "", "a latch without input inverter, and an AND gate", breaks=2),
 }
-"""What holds a state."""
+"""Cells that hold a state."""
 
 
 def gate_size(name: str) -> float:

@@ -1,4 +1,4 @@
-"""The Liberty format: reading a file, packed or not, into a tree of groups."""
+"""The Liberty format: reads a file, compressed or not, into a tree of groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"""
 
 
 class LibertyError(ValueError):
-    """A file is no Liberty file, or lacks what is needed; the message names the file."""
+    """A file is not a Liberty file, or lacks a required attribute; the message names the file."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The first argument, empty where there is none."""
+        """The first argument; empty if there is none."""
         return self.arguments[0] if self.arguments else ""
 
     def all(self, kind: str) -> Iterator[Group]:
@@ -135,7 +135,7 @@ def parse(text: str, path: str | Path) -> Group:
             in_brackets = False
         elif mark == ":":
             if in_value and len(words) > 2:
-                # Neither may a simple attribute: its last word was the next one's name.
+                # A simple attribute may do so too: its last word is then the name of the next attribute.
                 following = words.pop()
                 finish()
                 words = [following]

@@ -1,4 +1,4 @@
-"""What synthesis has to know of a cell library: sizes, and which cells play which part."""
+"""The data of a cell library that synthesis needs: sizes, and the cells for special purposes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synth.cells.liberty import Group, LibertyError, parse, read
 __all__ = ["AVOIDED", "Cell", "ClockGate", "Library", "Pin", "load"]
 
 AVOIDED = ("*__edf*", "*lpflow*", "*probe*")
-"""Cells that are never used besides those the library itself says ``dont_use`` of: SkyWater's flip-flops with an
+"""Cells that are never used, besides those that the library marks ``dont_use``: SkyWater's flip-flops with an
 enable (larger than flip-flops behind a clock gate), its cells for switched power domains, and its probe points."""
 
 _FARADS = {"ff": 1.0, "pf": 1000.0}
@@ -137,19 +137,19 @@ class Library:
         self.group = group
         amount, _, unit = group.values.get("capacitive_load_unit", "1,pf").partition(",")
         self.load_unit = _number(amount, path, "capacitive_load_unit") * _FARADS.get(unit.strip().lower(), 1000.0)
-        """What one unit of load is in fF."""
+        """One unit of load in fF."""
         scale = re.fullmatch(r"\s*([\d.]+)\s*(ps|ns)\s*", group.values.get("time_unit", "1ns"))
         self.time_unit = float(scale[1]) * _PS[scale[2]] if scale else 1000.0
-        """What one unit of time is in ps."""
+        """One unit of time in ps."""
         self.cells = {cell.name: cell for cell in self._cells(group)}
         self.dont_use = sorted(
             name for name, cell in self.cells.items()
             if cell.group.values.get("dont_use", "false").lower() == "true"
             or any(fnmatchcase(name, pattern) for pattern in AVOIDED))
-        """Names of the cells to keep away from."""
+        """Names of the cells that must not be used."""
         self.nand2 = self._smallest("a two-input NAND gate, which kGE are counted in", ("1110",))
         self.driver = self._smallest("a buffer or an inverter", ("01",), ("10",))
-        """What stands for whatever drives a net from outside of the logic: the smallest buffer."""
+        """The assumed driver of nets from outside the logic: the smallest buffer."""
         if not any(cell.kind == "flip-flop" for cell in self._usable()):
             raise LibertyError(f"cell library {path} has no flip-flop")
 
@@ -182,7 +182,7 @@ class Library:
         return (cell for name, cell in sorted(self.cells.items()) if name not in self.dont_use)
 
     def _special(self) -> Iterator[Cell]:
-        # Libraries often say dont_use of these, which only keeps them out of the mapping of logic.
+        # Libraries often mark these dont_use, which only excludes them from the mapping of logic.
         return (cell for name, cell in sorted(self.cells.items())
                 if not any(fnmatchcase(name, pattern) for pattern in AVOIDED))
 

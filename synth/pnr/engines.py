@@ -59,7 +59,7 @@ class PlacedUnit:
 
     @derived
     def median_mhz(self) -> float | None:
-        """The clock that half of them reach."""
+        """The median clock of the runs."""
         return self.slowest.median_mhz
 
 
@@ -87,13 +87,13 @@ class PlacedUnits:
 
     @derived
     def total(self) -> Resources:
-        """What all units take together; what optimisation across their borders would save is not counted."""
+        """Resources of all units together, without optimisation across their borders."""
         return _sum(unit.used for unit in self.units)
 
 
 def place_units(config: EngineConfig, verilog: str, *, device: str = "LFE5U-85F", speed: int = 8, seeds: int = 1,
                 progress: Progress | None = None) -> PlacedUnits:
-    """Put each unit of an engine on an ECP5 of its own.
+    """Place each unit of an engine on a separate ECP5.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def place_units(config: EngineConfig, verilog: str, *, device: str = "LFE5U-85F"
 
 def place_part(design: Design, part: str, cut: Collection[str], *, device: str, speed: int,
                seeds: int = 1) -> PnrReport:
-    """Put one part of a design on an ECP5, with registers for what is cut out of it.
+    """Place one part of a design on an ECP5, with registers in place of modules that are cut out.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def place_part(design: Design, part: str, cut: Collection[str], *, device: str, 
 
 
 def _mhz(placed: PnrReport) -> float:
-    """The clock, none where a part does not fit."""
+    """The clock; None if a part does not fit."""
     return placed.best.mhz if placed.best else 0.0
 
 

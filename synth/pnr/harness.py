@@ -1,4 +1,4 @@
-"""Registers around a design so that it can be placed and routed on a part that has fewer pins than it has ports.
+"""Registers around a design, so that it can be placed and routed on a part with fewer pins than it has ports.
 
 Inputs come from a scan chain. Outputs go into registers, which a second chain folds into one bit, so that no part of
 the design is dropped. Each path of the design, from its inputs and to its outputs too, is then one from register to
@@ -29,7 +29,7 @@ CLOCK = "aclk"
 
 @dataclass(frozen=True)
 class Harness:
-    """Verilog around or inside a design, and what of the result is not the design's.
+    """Verilog around or inside a design, and the resources that are not the design's.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ endmodule
 
 
 def stand_in(module: str, ports: Sequence[dict[str, Any]], clock: str) -> Harness:
-    """What stands for a module: what goes into it is captured and folded, and the result is what it scans out.
+    """Replacement of a module: captures and folds its inputs, and drives its outputs from a scan chain.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class _Chains:
         self._clock = clock
 
     def scan(self, ports: Sequence[dict[str, Any]]) -> str:
-        """Gives values to ports, a bit in a cycle."""
+        """Shifts values into ports, one bit per cycle."""
         bits = ", ".join(_named(port["name"]) for port in reversed(ports))
         return f"""\
 (* keep_hierarchy *)
@@ -146,7 +146,7 @@ endmodule
 """
 
     def fold(self, ports: Sequence[dict[str, Any]]) -> str:
-        """Captures the values of ports, and makes one bit of them all."""
+        """Captures the values of ports, and folds them into one bit."""
         bits, last = ", ".join(_named(port["name"]) for port in reversed(ports)), _width(ports) - 1
         return f"""\
 (* keep_hierarchy *)
@@ -186,5 +186,5 @@ def _declared(kind: str, ports: Sequence[dict[str, Any]]) -> str:
 
 
 def _named(name: str) -> str:
-    """A name as Verilog takes it, whatever is in it, a keyword too."""
+    """A name escaped for Verilog, so that any characters and keywords are allowed."""
     return f"\\{name} "

@@ -1,4 +1,4 @@
-"""A design on an ECP5, placed and routed: its clock, its worst path in the design's own names, and what it takes."""
+"""A design on an ECP5, placed and routed: its clock, its worst path in the design's own names, and its area."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPEEDS = (6, 7, 8)
 """The speed grades; 8 is the fastest."""
 
 _TARGET_MHZ = 200
-"""What placement and routing strive for: above what any of the designs reaches, so that they never rest."""
+"""Target clock of placement and routing: above that of all designs, so that optimisation does not stop early."""
 
 _OPTIONS = {"LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
 
@@ -34,7 +34,7 @@ _BELS = {"luts": "TRELLIS_COMB", "flip_flops": "TRELLIS_FF", "block_ram": "DP16K
 
 @dataclass(frozen=True)
 class Resources:
-    """What a design takes, or a part has.
+    """Resources that a design uses, or a part has.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Resources:
 
 DEVICES = {"LFE5U-25F": Resources(24288, 24288, 56, 28), "LFE5U-45F": Resources(43848, 43848, 108, 72),
            "LFE5U-85F": Resources(83640, 83640, 208, 156)}
-"""The parts by name, with what they have."""
+"""The parts by name, with their resources."""
 
 
 @dataclass(frozen=True)
@@ -151,14 +151,14 @@ class PnrReport:
 
     @derived
     def median_mhz(self) -> float | None:
-        """The clock that half of the seeds reach; None if there is none."""
+        """The median clock of the seeds; None if there is none."""
         return median_low(run.mhz for run in self.runs) if self.runs else None
 
 
 def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, device: str = "LFE5U-85F",
                     speed: int = 8, seeds: int = 1, clock: str = CLOCK, inside: Sequence[Harness] = (),
                     progress: Progress | None = None) -> PnrReport:
-    """Put a design on an ECP5, between the registers of :mod:`synth.pnr.harness`.
+    """Place a design on an ECP5, between the registers of :mod:`synth.pnr.harness`.
 
     A design that takes more than the part has is not placed: its report says what it takes after synthesis.
 
@@ -223,7 +223,7 @@ def _run(nextpnr: Nextpnr, netlist: str, device: str, speed: int, seed: int, abo
 
 
 def _mapped(stat: str) -> Resources:
-    """What synthesis says that a design takes; placement adds a few LUTs for routes."""
+    """Resources of a design after synthesis; placement adds a few LUTs for routes."""
     counts: Counter[str] = Counter()
     for module in json.loads(stat)["modules"].values():
         counts.update(module["num_cells_by_type"])

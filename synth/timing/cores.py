@@ -23,7 +23,7 @@ CLOCK = "aclk"
 """The clock's port."""
 
 REGISTERS = "register to register"
-"""The kind of path that decides about a clock."""
+"""The kind of path that limits the clock."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def of_netlist(files: Mapping[str, str], top: str, library: Library, *, clock: s
     netlist = read(files["net.json"], top)
     paths = opensta.worst_paths(files["net.v"], netlist, library, clock, scripts.output_load(library))
     ordered = sorted(paths, key=lambda ends: (ends[0] != "register", ends[1] != "register"))
-    # A port that is only connected to another takes no time.
+    # A port that is only connected to another port has no delay.
     return tuple(_path(ends, paths[ends], netlist, library) for ends in ordered
                  if sum(step.ps for step in paths[ends]) > 0)
 

@@ -1,4 +1,4 @@
-"""How fast an engine is in the cells of a library: the slowest paths of each of its units, and of all together.
+"""The clock of an engine in the cells of a library: slowest paths of each unit, and of the whole engine.
 
 A unit is mapped flat, with the units inside it cut out: their pins become ports of the unit. A path from unit to unit
 is therefore no register to register path of either unit. It shows in the engine mapped as a whole, where lane 0 stands
@@ -30,11 +30,11 @@ from synth.units.hierarchy import Design
 __all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "engine_timing", "part_timing"]
 
 WHOLE = "all units together"
-"""What the engine mapped as a whole is called among its units."""
+"""Name of the engine as a whole, among its units."""
 
 
 _NUMBERS = re.compile(r"dump_module\$\d+")
-"""What differs between equal modules: a number that counts the modules before."""
+"""The part of the names of equal modules that differs: a running number."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class EngineTiming:
 
     @derived
     def mhz(self) -> float:
-        """The clock that every unit allows, and all together if they were timed."""
+        """The clock of the slowest unit, or of the whole engine if it was timed and is slower."""
         return min(part.worst.mhz for part in self.units if part.worst)
 
 
@@ -168,7 +168,7 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
 
 @dataclass(frozen=True)
 class Means:
-    """What maps and times: a Yosys, a library, the timing of memory macros, and a recipe."""
+    """The set-up of mapping and timing: Yosys, a library, the timing of memory macros, and a recipe."""
 
     yosys: Yosys
     library: Library
@@ -182,7 +182,7 @@ class Means:
 
 
 def part_timing(means: Means, design: Design, part: str, cut: Collection[str]) -> PartTiming:
-    """Timing of one part of a design, taken as a unit of its own that is there once.
+    """Timing of one part of a design, treated as a unit with one instance.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Netlist:
     names: dict[int, str]
 
     def register(self, instance: str, library: Library) -> str:
-        """What the design calls the register, or the pin of a memory, that an instance is; for a clock gate a register
+        """The design's name of the register, or of the memory's pin, of an instance; for a clock gate a register
         that it gates the clock of. One without a name of its own has a number, and behind an arrow the nearest
         named net that it leads to."""
         kind, pins = self.cells[instance]

@@ -23,7 +23,7 @@ _HOW = ("pip install 'cdma-rtl[boards]', or put nextpnr-ecp5 on PATH, or name on
 
 
 class NextpnrError(ValueError):
-    """nextpnr is missing, or has refused what it was given; the message is one line."""
+    """nextpnr is missing, or failed on its input; the message is one line."""
 
 
 @dataclass(frozen=True)

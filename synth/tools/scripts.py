@@ -17,7 +17,7 @@ __all__ = ["DEFAULT_RECIPE", "GATED_AT_LEAST", "RECIPES", "TARGETS", "Recipe", "
            "library_script", "memories_script", "output_load"]
 
 TARGETS = ("generic", "liberty", "ecp5", "xilinx7")
-"""What can be mapped to."""
+"""Targets of mapping."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ DEFAULT_RECIPE = next(iter(RECIPES))
 """The recipe if none is named."""
 
 GATED_AT_LEAST = 4
-"""Registers that a clock gate stands for at least: below, the multiplexers it saves are smaller than it is."""
+"""Fewest registers of a clock gate: with fewer, the multiplexers it saves are smaller than the gate."""
 
 _STAT = "opt_clean -purge\ntee -o stat.json stat -json\n"
 
@@ -195,7 +195,7 @@ def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memori
 
 
 def output_load(library: Library) -> float:
-    """What a register or an output counts as while logic is mapped, fF: three of the smallest buffers."""
+    """Assumed load of a register or an output while logic is mapped, in fF: three of the smallest buffers."""
     return 3 * library.driver.inputs[0].capacitance
 
 

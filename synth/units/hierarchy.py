@@ -19,7 +19,7 @@ _PORT = re.compile(r"^  (input|output|inout) (?:\[(\d+):0\] )?\\?(\S+?) ?;\n", r
 
 @dataclass(frozen=True, order=True)
 class Macro:
-    """A memory that is no row of registers: words, and bits of each."""
+    """A memory that is not built of registers: words, and bits of each."""
 
     words: int
     width: int
