@@ -39,7 +39,7 @@ class CoreConfig(Settings):
         ELEMENT_BITS, "element sizes the core can code, chosen per packet at run time", "one or more of 8, 16, 32")
     pipeline: str = parameter(
         "small",
-        "small: few registers and a short latency; fast: a stage more where bits are counted, for a high clock",
+        "small: few registers and a short latency; fast: one more stage, where bits are counted, for a high clock",
         "small or fast")
 
     def __post_init__(self) -> None:

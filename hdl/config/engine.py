@@ -38,7 +38,7 @@ class EngineConfig(Settings):
         12288, "packed bytes that a lane can hold, for each direction",
         "a multiple of link_beat_bytes, at least twice block_bytes, at most 1048576")
     address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", "32 to 64")
-    outstanding_reads: int = parameter(4, "read bursts that each port has on the way at most", "1 to 32")
+    outstanding_reads: int = parameter(4, "greatest number of outstanding bursts of each port", "1 to 32")
     queue_depth: int = parameter(8, "descriptors that each direction's queue holds", "8, 16, 32 or 64")
     element_bits: tuple[int, ...] = parameter(
         ELEMENT_BITS, "element sizes the lanes can code, chosen per descriptor", "one or more of 8, 16, 32")

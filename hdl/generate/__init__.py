@@ -1,1 +1,1 @@
-"""Verilog emission: flat tops with bus ports, the text, and everything that is handed over beside it."""
+"""Verilog emission: AXI4-Stream tops of the cores, the writer of Verilog, and the other files that are handed over."""

@@ -31,12 +31,12 @@ class AxiStreamCore(wiring.Component):
     aclk, aresetn : In(1)
         Clock, and synchronous reset, active low.
     s_axis_tdata, s_axis_tkeep, s_axis_tlast, s_axis_tuser, s_axis_tvalid, s_axis_tready
-        What the core takes. ``tuser`` is the element size in bytes (1, 2 or 4), read on the first beat of a packet;
+        Input of the core. ``tuser`` is the element size in bytes (1, 2 or 4), read on the first beat of a packet;
         ``tkeep`` is read on the last beat only, where the kept bytes come first.
     m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tvalid, m_axis_tready
-        What the core gives; ``tkeep`` is all ones but on the last beat.
+        Output of the core; ``tkeep`` is all ones except on the last beat.
     error_code : Out(2)
-        Fate of the packet, valid while ``m_axis_tvalid`` and ``m_axis_tlast`` are high: a value of ``ErrorCode``.
+        Result of the packet, valid while ``m_axis_tvalid`` and ``m_axis_tlast`` are high: a value of ``ErrorCode``.
     error_line : Out(24)
         Decompressor only, valid with ``error_code``: the line the packet failed in, modulo 2**24.
 

@@ -1,4 +1,4 @@
-"""Writes Verilog-2005 that every simulator and every synthesis tool reads alike."""
+"""Writes Verilog-2005 that has the same meaning in every simulator and synthesis tool."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
                  ports: Mapping[str, tuple[Value, PortDirection]] | None = None) -> str:
     """The Verilog of a design: registers, memories and continuous assignments.
 
-    Amaranth's own writer gives registers initial values and puts logic into ``always @*``. Neither means the same
-    everywhere. An ``always @*`` runs when an input changes, but a register that starts with its reset value does not
-    change in the reset, so in an event-driven simulator under the rules of SystemVerilog the logic behind it never
-    runs and stays X. A continuous assignment is evaluated at time 0 by every simulator, and without initial values a
-    simulation shows what depends on more than the reset. ROMs keep their words.
+    Amaranth's own writer gives registers initial values and puts logic into ``always @*``. Simulators treat both
+    differently. An ``always @*`` runs when an input changes, but a register that starts with its reset value does not
+    change during reset. In an event-driven simulator under the rules of SystemVerilog, the logic that depends on it
+    therefore never runs and stays X. Every simulator evaluates a continuous assignment at time 0. Without initial
+    values, a simulation shows whether anything depends on more than the reset. ROMs keep their contents.
 
-    The text depends on the design and the tool versions alone: no path, no date, and always the Yosys that the project
-    pins.
+    The text depends only on the design and the tool versions: it has no path and no date, and the Yosys is always the
+    one that the project pins.
 
     Parameters
     ----------
@@ -64,5 +64,5 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
     script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
     text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
-    # Signals without bits are declared, backwards and as two bits, and never used.
+    # Yosys declares signals of width zero as [-1:0], which is two bits; they are never used.
     return _EMPTY.sub("", text)

@@ -1,4 +1,4 @@
-"""Verilog of a core or an engine, and the facts that go with it: resolved configuration, ports, tool versions."""
+"""Generates the Verilog of a core or an engine, with its resolved configuration, ports and tool versions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hdl.generate.backend import verilog_text
 __all__ = ["WAIVERS", "Verilog", "emit"]
 
 WAIVERS = Path(__file__).parent / "waivers.vlt"
-"""Lint rules that generated Verilog cannot keep, waived one by one with reasons."""
+"""Lint waivers for the rules that generated Verilog cannot follow, each with its reason."""
 
 
 @dataclass(frozen=True)
 class Verilog:
-    """A generated core or engine; ``sram`` is the wrapper of its memories, where they are wrapped."""
+    """A generated core or engine; ``sram`` is the wrapper of its memories, if they are wrapped."""
 
     config: CoreConfig | EngineConfig
     text: str
@@ -42,7 +42,7 @@ class Verilog:
 
     @property
     def waivers(self) -> str:
-        """Verilator configuration that waives, with reasons, the lint rules that generated Verilog cannot keep."""
+        """Verilator configuration with the lint waivers and their reasons."""
         return WAIVERS.read_text(encoding="utf-8")
 
     @property
@@ -71,12 +71,12 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     config : CoreConfig or EngineConfig
         What to build.
     progress
-        Called with each stage, and zeros: how far a stage is, is not known.
+        Called with the name of each stage and two zeros, since progress within a stage is not known.
 
     Returns
     -------
     Verilog
-        Text, ports and facts, and the wrapper of the memories where they are wrapped.
+        Text, ports and facts, and the wrapper of the memories if they are wrapped.
     """
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)

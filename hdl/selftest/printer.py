@@ -1,4 +1,4 @@
-"""Messages with numbers, character by character."""
+"""Prints messages with numbers, character by character."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Printer(wiring.Component):
     dividends, divisors : In(ArrayLayout(width, numbers))
         The numbers are their quotients, rounded down.
     done : Out(1)
-        High when all was taken from ``o``, until the cycle behind the next start.
+        High when all characters were taken from ``o``, until the cycle after the next start.
     o : Out(stream.Signature(8))
         Characters.
     """

@@ -69,7 +69,7 @@ def _messages(beat_bytes: int) -> list[list[Part]]:
 
 
 class Selftest(wiring.Component):
-    """Runs all tests over and over, and prints what their counters say.
+    """Runs all tests repeatedly and prints their results and counters.
 
     ::
 
@@ -78,8 +78,8 @@ class Selftest(wiring.Component):
                         +--> trial --> counters --> printer --> UART --> tx
                         +--> running, passed, failed
 
-    A run is a heading, a line per test, and a line with how many passed. After it the line rests for a while, and the
-    next run begins. Ratio and beats per cycle are divided in hardware, rounded down to thousandths.
+    A run prints a heading, a line per test, and a line with the number of tests that passed. After a pause the next run
+    begins. Ratio and beats per cycle are computed in hardware, rounded down to thousandths.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Selftest(wiring.Component):
         0: every density and the dump; 1 to 8: that density in eighths alone; more: the dump alone. Read when a run
         begins; may change at any time.
     button : In(1)
-        Pressed, the next test gets a wrong bit, so that a test is seen to fail; may change at any time.
+        When pressed, a bit of the next test is flipped, to show that a test can fail; may change at any time.
     tx : Out(1)
         The UART's line.
     running, passed, failed : Out(1)

@@ -20,7 +20,7 @@ ITEMS = DUMP + 1
 
 
 class Source(wiring.Component):
-    """One packet per start: as activations are after a ReLU, or as a dump has them.
+    """Sends one packet per start: generated data like activations after a ReLU, or the lines of a dump.
 
     ::
 

@@ -1,4 +1,4 @@
-"""What the self-test prints, as codes in a memory: characters, and numbers that are filled in."""
+"""Encodes the self-test's messages for a memory: characters, and places for numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = ["END", "NUMBER", "THOUSANDTHS", "Number", "Part", "encode"]
 
 END = 0x00
-"""Code behind a message."""
+"""Code after a message."""
 
 NUMBER = 0x80
 """Bit of a code that stands for a number; the low bits say which."""
@@ -26,7 +26,7 @@ class Number:
     index : int
         Which number, 0 to 63.
     thousandths : bool
-        Whether it counts thousandths, and so is printed with three digits behind a point.
+        Whether it counts thousandths; it is then printed with three digits after the decimal point.
     """
 
     index: int
@@ -34,11 +34,11 @@ class Number:
 
 
 Part = str | Number
-"""A piece of a message."""
+"""A part of a message."""
 
 
 def encode(messages: Sequence[Sequence[Part]]) -> tuple[list[int], list[int]]:
-    """The codes of all messages, one behind the other, and where each begins."""
+    """The codes of all messages, one after the other, and the place where each begins."""
     codes: list[int] = []
     starts: list[int] = []
     for message in messages:

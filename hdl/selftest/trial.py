@@ -1,4 +1,4 @@
-"""One test: data through both cores, compared with what went in, and counted."""
+"""One test: sends data through both cores, compares the result with the input, and counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def patience(beats: int) -> int:
 
 
 class Trial(wiring.Component):
-    """Sends a packet through compressor and decompressor and says whether it came back.
+    """Sends a packet through compressor and decompressor and compares the result with the input.
 
     ::
 
@@ -35,9 +35,9 @@ class Trial(wiring.Component):
                cycles                    packed bytes         raw bytes |
                                                                      source, a second time
 
-    What comes back is compared with data that are made a second time, so that nothing is assumed of how long the cores
-    hold them. A test passes if every byte, the end of the packet and the decompressor's error code are right. One that
-    does not end in time fails. Behind a test that failed the cores are held in reset until the next one.
+    The input is generated a second time for the comparison, so the latency of the cores does not matter. A test passes
+    if every byte, the end of the packet and the decompressor's error code are right. A test that does not end in time
+    fails. After a test that failed the cores are held in reset until the next one.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class UartTransmitter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        frame = Signal(10, init=0x3FF)      # the bit on the line, and what is still to be sent behind it
+        frame = Signal(10, init=0x3FF)      # the bit on the line, then the bits still to be sent
         bits = Signal(range(11))
         cycles = Signal(range(self._divisor))
         m.d.comb += [self.tx.eq(frame[0]), self.i.ready.eq(bits == 0)]

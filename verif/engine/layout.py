@@ -52,7 +52,7 @@ class Arena:
         gap
             Multiples of the alignment that may be left out, at most.
         align
-            What the address is a multiple of; as for all places when not given.
+            The address is a multiple of this; by default the alignment of all places.
 
         Raises
         ------

@@ -50,25 +50,25 @@ class Status(enum.Enum, shape=8):
     DESCRIPTOR_READ_ERROR = 0x24
     """The link answered the read of a descriptor with an error."""
     LANE_READ_TIMEOUT = 0x28
-    """A memory controller answered nothing to reads for the time limit."""
+    """A memory controller did not answer reads within the time limit."""
     LANE_WRITE_TIMEOUT = 0x29
-    """A memory controller answered nothing to writes for the time limit."""
+    """A memory controller did not answer writes within the time limit."""
     LINK_READ_TIMEOUT = 0x2A
-    """The link answered nothing to reads for the time limit."""
+    """The link did not answer reads within the time limit."""
     LINK_WRITE_TIMEOUT = 0x2B
-    """The link answered nothing to writes for the time limit."""
+    """The link did not answer writes within the time limit."""
     DESCRIPTOR_READ_TIMEOUT = 0x2C
-    """The link answered nothing to reads for the time limit, while a descriptor was read or waited for that."""
+    """The link did not answer reads within the time limit, so that a descriptor could not be read."""
     BAD_CODING = 0x30
     """Malformed stream: a block's coding is neither raw nor the descriptor's element size."""
     BAD_SEQUENCE = 0x31
     """Malformed stream: a block's sequence number is not the next one."""
     BAD_LENGTH = 0x32
-    """Malformed stream: a block's payload length cannot be, for its coding and raw length."""
+    """Malformed stream: a block's payload length is impossible for its coding and raw length."""
     TRUNCATED = 0x33
     """Malformed stream: it ends before its last block does."""
     TRAILING = 0x34
-    """Malformed stream: there is more behind its last block."""
+    """Malformed stream: bytes follow its last block."""
     BAD_PADDING = 0x35
     """Malformed stream: the bytes that pad a block are not zero."""
     BAD_PAYLOAD = 0x36

@@ -1,1 +1,1 @@
-"""What is handed over beside the Verilog: files for tools, for drivers, and for whoever integrates the engine."""
+"""Files handed over with the Verilog: for tools, for drivers, and for the engineers who integrate the engine."""

@@ -54,7 +54,7 @@ def c_header(config: EngineConfig) -> str:
 
 
 def _built(config: EngineConfig, own: str) -> Iterator[str]:
-    yield f"/* What {config.name} was built with; the engine tells the same in its registers. */"
+    yield f"/* What {config.name} was built with; its registers have the same values. */"
     for name in ("lanes", "beat_bytes", "link_beat_bytes", "block_bytes", "buffer_bytes", "address_bits",
                  "queue_depth"):
         yield _define(f"{own}_{name.upper()}", f"{getattr(config, name)}u")

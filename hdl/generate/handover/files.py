@@ -25,9 +25,9 @@ def driver() -> str:
 
 
 def files(design: Verilog) -> dict[str, str]:
-    """Text of every file by its name: what :mod:`hdl.generate.handover` is for, and the Verilog first.
+    """Text of every file by its name, the Verilog first.
 
-    A core comes with what tools need; an engine besides with what drivers need, and a README.
+    Cores and engines have files for tools; engines also have files for drivers, and a README.
     """
     name, config = design.name, design.config
     facts = design.about()

@@ -51,12 +51,12 @@ def file_list(design: Verilog) -> str:
 
 
 def constraints(design: Verilog, mhz: float = 500.0) -> str:
-    """Timing constraints (SDC): the clock, and inputs and outputs that get a third of its period outside.
+    """Timing constraints (SDC): the clock, and input and output delays of a third of its period.
 
     Parameters
     ----------
     mhz : float
-        Clock to start from; whoever integrates the design sets their own.
+        A clock to start from; set it to the clock of the system.
     """
     period = 1000 / mhz
     return f"""\

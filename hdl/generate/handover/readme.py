@@ -1,4 +1,4 @@
-"""The page that goes with an engine: an instantiation, and how to use it."""
+"""The README of an engine: its files, configuration, instantiation and programming sequence."""
 
 from __future__ import annotations
 

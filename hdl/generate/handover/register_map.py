@@ -1,4 +1,4 @@
-"""The register map for readers, as Markdown and as plain values."""
+"""The register map as Markdown and as plain values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def register_facts(config: EngineConfig) -> list[dict[str, Any]]:
 
 
 def register_page(config: EngineConfig) -> str:
-    """Tables of all registers; the two channels, which are alike, in one."""
+    """Tables of all registers; the two channels have the same registers and share one table."""
     engine, channel, *_ = every = pages(config)
     places = ", ".join(f"0x{page.offset:03x} ({page.name})" for page in every[1:])
     return "\n".join([

@@ -19,7 +19,7 @@ _HARDWARE = {Access.RO: "hw = w;", Access.RW: "hw = r;", Access.WO: "hw = r;", A
 
 
 def systemrdl(config: EngineConfig) -> str:
-    """``NAME.rdl``: the whole engine's registers, and a register file for the two channels, which are alike."""
+    """``NAME.rdl``: the registers of the whole engine, and one register file for the two equal channels."""
     engine, channel, *_ = every = pages(config)
     enums: dict[str, type[Enum]] = {
         field.enum.__name__.lower(): field.enum
