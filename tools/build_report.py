@@ -1,6 +1,6 @@
-"""Builds the HTML report from the dumps that ship: ``python tools/build_report.py FOLDER``.
+"""Builds the HTML report of the shipped dumps: ``python tools/build_report.py FOLDER``.
 
-``index.html`` leads to a page of every dump, as ``cdma characterise --report`` writes it, and to that of
+``index.html`` links to a page for each dump, as ``cdma characterise --report`` writes it, and to the page of
 ``cdma results``.
 """
 

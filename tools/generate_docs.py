@@ -160,13 +160,13 @@ def _filled(text: str, begin: str, end: str, body: str) -> str:
 
 
 def _totals(table: str) -> str:
-    """A table of areas cut down to its title, its head and its last row."""
+    """The title, head and last row of a table of areas."""
     title, _, head, rule, *rows = table.rstrip().splitlines()
     return "\n".join([title, "", head, rule, rows[-1]])
 
 
 def readme(figures: dict[str, Any], gains: dict[str, Any]) -> str:
-    """The first page, with what `make` prints and what the engine gains between comments."""
+    """README.md, with the output of `make` and the gain of the engine between comments."""
     areas = [area_text(report) for report in figures["area"]
              if report["preset"] in DEFAULT_CORES and report["target"] == "generic"]
     engine = next(outcome for outcome in figures["engine_shipped"] if outcome["engine"] == load_engine("default").name)
@@ -189,7 +189,7 @@ def peers_page(figures: dict[str, Any]) -> str:
 
 
 def engine_shares(figures: dict[str, Any]) -> str:
-    """What the timeline takes from the measured transfers, by preset, as JSON with a line for each point."""
+    """Shares of engines for the timeline, from measured transfers, by preset: JSON with a line for each point."""
     engines = summary(figures["engine"])
     presets = {preset: engines[load_engine(preset).name] for preset in engine_preset_names()
                if load_engine(preset).name in engines}
@@ -205,7 +205,7 @@ def performance() -> dict[str, Any]:
 
 
 def shares() -> dict[Path, str]:
-    """Path and text of what engines reach."""
+    """Path and text of the shares of engines."""
     return {ROOT / "workload/timeline/engine_share.json": engine_shares(performance())}
 
 
@@ -231,7 +231,7 @@ def pages() -> dict[Path, str]:
 
 
 def stale(texts: dict[Path, str]) -> list[Path]:
-    """Pages that are not there, or not what they should be."""
+    """Pages that are missing, or differ from their generated text."""
     return [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
@@ -242,7 +242,7 @@ def main() -> int:
         for path in paths:
             print(f"{path.relative_to(ROOT)} is not what `make docs` writes", file=sys.stderr)
         return 1 if paths else 0
-    # Results are calculated from what engines reach, which is a generated file itself: it comes first.
+    # Results depend on the shares of engines, which are a generated file too, so that file comes first.
     for make in (shares, pages):
         texts = make()
         for path in stale(texts):
