@@ -22,7 +22,6 @@ WHOLE = {
 """Whole designs: the benches of tests/verif drive their Verilog."""
 
 INSIDE = {
-    "hdl.codec.lines.tag_reader.TagReader",
     "hdl.engine.control.bank.Bank", "hdl.engine.control.channel.Channel", "hdl.engine.control.fetcher.Fetcher",
     "hdl.engine.control.store.Store", "hdl.engine.paths.offload.OffloadPath",
     "hdl.engine.paths.prefetch.PrefetchPath",

@@ -42,13 +42,14 @@ class TagReader(wiring.Component):
         From :class:`~hdl.codec.lines.row_buffer.RowBuffer`.
     move : In(1), move_row : In(ROWS), move_lane : In(range(units)), move_crossed : In(1)
         Read from this row and lane from the next cycle on. ``move_crossed``: the data of the last beat before it began
-        in the previous row.
+        in the previous row. The row must be one of the four oldest in the ring: the one after it is read, too.
     row : Out(ROWS), lane : Out(range(units))
         The place that is being read.
     closing, past : Out(1)
         The packet ends exactly at this place; or it ended before it. Valid while the data before it is being read.
     start : In(ROWS)
-        Row in which the next packet begins, all zeros while that is not known.
+        Row in which the next packet begins, all zeros while that is not known. If that row is still held from the round
+        before, ``at_start`` must not be used.
     anew : In(1)
         The next packet has become the current one: discard what was read ahead.
     at_start : In(1)
