@@ -130,7 +130,7 @@ def test_pipes_are_clean(tmp_path: Path) -> None:
     (["decompress", "good", "o.npy", "--dtype", "float32", "--shape", "7,7"], "7,7"),
     (["decompress", "good", "o.npy", "--shape", "a"], "shape a"),
     (["info", "missing"], "missing"),
-    (["info", "."], "directory"),
+    (["info", "."], "is a folder: give the name of a file"),
 ])
 def test_mistakes(fails, layer: np.ndarray, tmp_path: Path, arguments: list[str], words: str) -> None:
     (tmp_path / "raw.bin").write_bytes(bytes(7))
