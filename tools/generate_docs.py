@@ -21,15 +21,17 @@ from typing import Any
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.console.options import DEFAULT_CORES
-from cdma.console.output import area_text, simulation_text
 from cdma.measure.compare import read_figures
-from cdma.report.engine_text import engine_simulation_text
+from cdma.report.area_text import area_text
+from cdma.report.figures import PresetArea
 from cdma.report.peers import blocks_table, paper_table
 from cdma.report.performance import performance_page
 from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
-from golden.results import to_json
+from cdma.report.simulated import CoresOutcome, EngineOutcome
+from cdma.report.simulation_text import engine_simulation_text, simulation_text
+from golden.results import from_json, to_json
 from hdl.config.catalog import kinds
 from hdl.config.engine import engine_preset_names, load_engine
 from hdl.generate.handover.register_map import register_page
@@ -167,10 +169,11 @@ def _totals(table: str) -> str:
 
 def readme(figures: dict[str, Any], gains: dict[str, Any]) -> str:
     """README.md, with the output of `make` and the gain of the engine between comments."""
-    areas = [area_text(report) for report in figures["area"]
-             if report["preset"] in DEFAULT_CORES and report["target"] == "generic"]
-    engine = next(outcome for outcome in figures["engine_shipped"] if outcome["engine"] == load_engine("default").name)
-    cores = simulation_text(figures["shipped"]).rstrip().rpartition("\n\n")[2]
+    areas = [area_text(area.report) for area in from_json(tuple[PresetArea, ...], figures["area"])
+             if area.preset in DEFAULT_CORES and area.report.target == "generic"]
+    engine = next(outcome for outcome in from_json(tuple[EngineOutcome, ...], figures["engine_shipped"])
+                  if outcome.engine == load_engine("default").name)
+    cores = simulation_text(from_json(CoresOutcome, figures["shipped"])).rstrip().rpartition("\n\n")[2]
     printed = "\n\n".join([engine_simulation_text(engine), cores, *map(_totals, areas)])
     old, new = (line["here"] for line in gains["headlines"])
     gained = (

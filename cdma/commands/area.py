@@ -6,14 +6,16 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import add_command, configurations, core_options, engine, engine_option, json_option
-from cdma.console.output import area_text, fixed, print_json, table
+from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.report.engine_text import engine_area_text, engine_fpga_text
-from golden.results import to_json
+from cdma.report.area_text import area_text, core_timing_text, engine_area_text, engine_fpga_text
 
 if TYPE_CHECKING:
+    from cdma.report.figures import EngineOnFpga
     from hdl.config.core import CoreConfig
     from hdl.config.engine import EngineConfig
+    from synth.area.cores import AreaReport
+    from synth.area.engines import EngineArea
 
 _DESCRIPTION = """\
 Synthesise cores with Yosys and print their area, by submodule and in total: cells, flip-flops and kGE (thousands of
@@ -68,33 +70,26 @@ def run(call: argparse.Namespace) -> int:
     return 0
 
 
-def _text(report: dict[str, Any]) -> str:
-    if "units" in report:
+def _text(report: AreaReport | EngineArea | EngineOnFpga) -> str:
+    from cdma.report.figures import EngineOnFpga
+    from synth.area.engines import EngineArea
+
+    if isinstance(report, EngineArea):
         return engine_area_text(report)
-    return engine_fpga_text(report) if "memories" in report else f"{area_text(report)}{_timing_text(report)}"
+    if isinstance(report, EngineOnFpga):
+        return engine_fpga_text(report)
+    return "\n\n".join(filter(None, [area_text(report), core_timing_text(report)]))
 
 
-def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace,
+            progress: Progress) -> AreaReport | EngineArea | EngineOnFpga:
     from cdma.measure.synthesis import measured_engine, measured_on_fpga
     from hdl.config.core import CoreConfig
     from synth.area.cores import area
 
     target = call.target or ("liberty" if call.liberty else "generic")
     if isinstance(config, CoreConfig):
-        return to_json(area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True,
-                            progress=progress))
+        return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True, progress=progress)
     if target in ("generic", "liberty"):
         return measured_engine(config, call.liberty, call.recipe, progress)
     return measured_on_fpga(config, target, progress)
-
-
-def _timing_text(report: dict[str, Any]) -> str:
-    """The clock that the slowest path of each kind allows; for a library without OpenSTA, that it is needed."""
-    if report["library"] and report["timed_with"] is None:
-        return "\n\nNo clock: OpenSTA calculates it, and its program sta is not on PATH (Debian: apt install opensta)."
-    if not report["paths"]:
-        return ""
-    rows = [[path["kind"], fixed(path["ps"], 0), fixed(path["mhz"], 0), path["start"], path["end"]]
-            for path in report["paths"]]
-    return (f"\n\nSlowest paths, timed with {report['timed_with']} (recipe {report['recipe']}, an ideal clock, wires "
-            f"without length):\n\n{table(['path', 'ps', 'MHz', 'from', 'to'], rows, left=(0, 3, 4))}")

@@ -13,7 +13,7 @@ from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.measure.compare import Comparison, compare, comparison_text, read_figures
-from cdma.report.performance import performance_page
+from golden.results import to_json
 
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, effective bandwidth of the
@@ -62,6 +62,8 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Measure, write and print; or compare."""
+    from cdma.report.performance import performance_page
+
     _check(call)
     old = [read_figures(path) for path in call.compare or ()]
     if len(old) == 2:
@@ -101,7 +103,7 @@ def _measured(call: argparse.Namespace) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with Progress() as progress:
         for name in call.only or SECTIONS:
-            figures |= SECTIONS[name](setup, progress)
+            figures |= to_json(SECTIONS[name](setup, progress))
             if path:
                 # All sections take hours: measured ones are kept if a later one fails.
                 _write(path, kept | figures)

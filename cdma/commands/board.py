@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import count, fixed, print_json, table
+from cdma.console.output import count, fixed, print_json
 from cdma.console.progress import Progress
+from cdma.report.tables import table
 from golden.results import to_json
 
 if TYPE_CHECKING:

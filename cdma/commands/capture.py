@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import count, fixed, print_json, table
+from cdma.console.output import count, fixed, print_json
 from cdma.console.progress import Progress
+from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from workload.capturing.script import Watched

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cdma.console.options import add_command, configurations, core_options, json_option
-from cdma.console.output import count, print_json, table
+from cdma.console.output import count, print_json
 from cdma.console.progress import Progress
+from cdma.report.tables import table
 
 _DESCRIPTION = """\
 Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from cdma.console.options import add_command, block_bytes, json_option, read_stream
-from cdma.console.output import count, print_json, table
+from cdma.console.output import count, print_json
+from cdma.report.tables import table
 
 _DESCRIPTION = """\
 Read a block stream from header to header and expand it, and print its content: each block with its place, coding,

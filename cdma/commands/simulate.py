@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +16,12 @@ from cdma.console.options import (
     json_option,
     whole_number,
 )
-from cdma.console.output import print_json, simulation_text
+from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.report.engine_text import engine_simulation_text, planned_simulation_text
+from cdma.report.simulation_text import engine_simulation_text, planned_simulation_text, simulation_text
 
 if TYPE_CHECKING:
-
-    pass
+    from cdma.report.simulated import CoresOutcome, EngineOutcome, PlannedOutcome
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
@@ -99,30 +97,34 @@ def run(call: argparse.Namespace) -> int:
     paths = [Path(path) for path in call.dumps]
     if call.plan:
         arrays = named_arrays(paths, call.array, call.element, call.dtype)
-        return _finish(planned(call.plan, config, arrays, latency=call.latency, stalls=call.stalls, seed=call.seed,
-                               waves=waves, build_dir=build_dir), planned_simulation_text, call.json, waves)
+        outcome = planned(call.plan, config, arrays, latency=call.latency, stalls=call.stalls, seed=call.seed,
+                          waves=waves, build_dir=build_dir)
+        return _finish(outcome, planned_simulation_text(outcome), call.json, waves)
     arrays = arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype)
     with Progress() as progress:
         if config is not None:
             outcome = simulated_engine(config, arrays, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
                                        waves=waves, build_dir=build_dir, progress=progress)
+            text = engine_simulation_text(outcome)
         else:
             outcome = simulated(arrays, beat_bytes=call.beat_bytes or 32, stalls=call.stalls, simulator=call.simulator,
                                 seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
-    return _finish(outcome, engine_simulation_text if config is not None else simulation_text, call.json, waves)
+            text = simulation_text(outcome)
+    return _finish(outcome, text, call.json, waves)
 
 
-def _finish(outcome: dict[str, Any], text: Callable[[dict[str, Any]], str], as_json: bool, waves: Path | None) -> int:
-    """Print an outcome; CheckError for the first array that failed."""
+def _finish(outcome: CoresOutcome | EngineOutcome | PlannedOutcome, text: str, as_json: bool,
+            waves: Path | None) -> int:
+    """Print an outcome as text or JSON; CheckError for the first array that failed."""
     if as_json:
         print_json(outcome)
     else:
-        print(text(outcome))
+        print(text)
         if waves is not None:
             print(f"waves: {waves}")
-    for row in outcome["arrays"]:
-        if not row["passed"]:
-            raise CheckError(f"{row['name']}: {row['difference']}")
+    for row in outcome.results:
+        if not row.passed:
+            raise CheckError(f"{row.name}: {row.difference}")
     return 0
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
@@ -13,9 +12,9 @@ from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element
 from cdma.measure.simulation import simulated, simulated_engine
 from cdma.measure.synthesis import measured_engine
+from cdma.report.figures import DumpToggles, PresetArea, PresetTiming
 from cdma.report.peers import PRESETS
 from golden import bench
-from golden.results import to_json
 from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.core import load, preset_names
 from hdl.config.engine import engine_preset_names, load_engine
@@ -23,7 +22,9 @@ from synth.area.cores import area
 from synth.timing.cores import timing
 from synth.tools.scripts import DEFAULT_RECIPE
 from verif.core import throughput as cores
+from verif.core.throughput import Latency, Throughput
 from verif.engine import throughput as engines
+from verif.engine.throughput import EngineThroughput
 from workload.data import shipped_dumps
 
 __all__ = ["SECTIONS", "Section", "Setup"]
@@ -47,119 +48,119 @@ class Setup:
     liberty: str | None = None
 
 
-Section = Callable[[Setup, Progress], dict[str, Any]]
-"""Measures one or several sections of the file."""
+Section = Callable[[Setup, Progress], Mapping[str, object]]
+"""Measures one or several sections of the file: results by the section's name."""
 
 
-def _throughput(setup: Setup, progress: Progress) -> dict[str, Any]:
-    rows: dict[str, list[dict[str, Any]]] = {"throughput": [], "latency": []}
+def _throughput(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    throughput: list[Throughput] = []
+    latency: list[Latency] = []
     names = preset_names()
     with simulation_errors():
         for number, name in enumerate(names):
             progress(f"simulating {name}", number, len(names))
             config, build_dir = load(name), setup.build_dir
-            rows["throughput"] += map(asdict, cores.measure(config, build_dir=build_dir))
-            rows["latency"] += map(asdict, cores.latency(config, build_dir=build_dir))
-    return rows
+            throughput += cores.measure(config, build_dir=build_dir)
+            latency += cores.latency(config, build_dir=build_dir)
+    return {"throughput": throughput, "latency": latency}
 
 
-def _engine(setup: Setup, progress: Progress) -> dict[str, Any]:
-    rows: dict[str, list[dict[str, Any]]] = {"engine": [], "engine_scaling": []}
+def _engine(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    presets: list[EngineThroughput] = []
+    scaling: list[EngineThroughput] = []
     build_dir = setup.build_dir
     names = engine_preset_names()
     with simulation_errors():
         for number, name in enumerate(names):
             progress(f"measuring engine {name}", number, len(names) + 1)
             for how in (engines.QUICK, engines.SLOW):
-                rows["engine"] += map(asdict, engines.measure(load_engine(name), how=how, build_dir=build_dir))
+                presets += engines.measure(load_engine(name), how=how, build_dir=build_dir)
         progress("measuring engines of 1 to 16 lanes", len(names), len(names) + 1)
         for how in (engines.QUICK, engines.SLOW):
-            rows["engine_scaling"] += map(asdict, engines.scaling(load_engine("default"), how=how, build_dir=build_dir))
-    return rows
+            scaling += engines.scaling(load_engine("default"), how=how, build_dir=build_dir)
+    return {"engine": presets, "engine_scaling": scaling}
 
 
-def _engine_area(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _engine_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"engine_area": [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
                             for name in engine_preset_names()]}
 
 
-def _engine_shipped(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _engine_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
     arrays = arrays_by_element([], None, None, None)
     return {"engine_shipped": [simulated_engine(load_engine(name), arrays, build_dir=setup.build_dir,
                                                 progress=progress) for name in engine_preset_names()]}
 
 
-def _area(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _area(setup: Setup, progress: Progress) -> Mapping[str, object]:
     jobs = [(name, target) for name in preset_names() for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
     reports = []
     for number, (name, target) in enumerate(jobs):
         progress(f"synthesising {name} for {target}", number, len(jobs))
         liberty = setup.liberty if target == "liberty" else None
         # By submodule where README shows it; elsewhere the total says it, in half the time.
-        reports.append({"preset": name} | to_json(area(load(name), target=target, liberty=liberty,
-                                               modules=target == "generic")))
+        reports.append(PresetArea(name, area(load(name), target=target, liberty=liberty, modules=target == "generic")))
     return {"area": reports}
 
 
-def _timing(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _timing(setup: Setup, progress: Progress) -> Mapping[str, object]:
     if setup.liberty is None:
         return {}
     reports = []
     names = preset_names()
     for number, name in enumerate(names):
         progress(f"timing {name}", number, len(names))
-        reports.append({"preset": name} | to_json(timing(load(name), liberty=setup.liberty)))
+        reports.append(PresetTiming(name, timing(load(name), liberty=setup.liberty)))
     return {"timing": reports}
 
 
-def _timing_plain(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _timing_plain(setup: Setup, progress: Progress) -> Mapping[str, object]:
     """The cores of docs/peers.md, mapped as the peers there are."""
     if setup.liberty is None:
         return {}
     reports = []
     for number, name in enumerate(PRESETS):
         progress(f"timing {name} as peers are measured", number, len(PRESETS))
-        reports.append({"preset": name} | to_json(timing(load(name), liberty=setup.liberty, recipe="plain")))
+        reports.append(PresetTiming(name, timing(load(name), liberty=setup.liberty, recipe="plain")))
     return {"timing_plain": reports}
 
 
-def _golden(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _golden(setup: Setup, progress: Progress) -> Mapping[str, object]:
     rows = bench.measure(progress=progress)
-    return {"golden": to_json(bench.Bench(bench.machine(), bench.crc_speed(), tuple(rows)))}
+    return {"golden": bench.Bench(bench.machine(), bench.crc_speed(), tuple(rows))}
 
 
-def _shipped(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
     arrays = arrays_by_element([], None, None, None)
     return {"shipped": simulated(arrays, build_dir=setup.build_dir, progress=progress)}
 
 
-def _toggles(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _toggles(setup: Setup, progress: Progress) -> Mapping[str, object]:
     config = load_engine("default")
     rows = []
     for dump, path in shipped_dumps().items():
         for bits in ELEMENT_BITS:
             outcome = simulated_engine(config, arrays_by_element([path], None, bits, None),
                                        build_dir=setup.build_dir, progress=progress)
-            if not outcome["passed"]:
-                raise CheckError(next(row["difference"] for row in outcome["arrays"] if row["difference"]))
-            rows.append({"dump": dump, "element_bits": bits, "link_beat_bytes": config.link_beat_bytes,
-                         "ratio": outcome["ratio"], **outcome["toggles"]})
+            if not outcome.passed:
+                raise CheckError(next(row.difference for row in outcome.results if row.difference))
+            rows.append(DumpToggles(dump, bits, config.link_beat_bytes, outcome.ratio, outcome.toggles))
     return {"toggles": rows}
 
 
-def _timing_units(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _timing_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {} if setup.liberty is None else clocks.timing_units(setup.liberty, progress)
 
 
-def _pnr(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return clocks.pnr(progress)
 
 
-def _pnr_units(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _pnr_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return clocks.pnr_units(progress)
 
 
-def _sweep(setup: Setup, progress: Progress) -> dict[str, Any]:
+def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {} if setup.liberty is None else clocks.sweep(setup.liberty, progress)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cdma.console.output import table
+from cdma.report.tables import table
 from workload.json_file import read_json
 
 __all__ = ["Change", "Comparison", "compare", "comparison_text", "read_figures"]

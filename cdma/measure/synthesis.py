@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from cdma.console.progress import Progress
+from cdma.report.figures import EngineOnFpga
 from golden.results import to_json
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
-from synth.area.engines import engine_area
+from synth.area.engines import EngineArea, engine_area
 from synth.area.fpga import fpga_area
 from synth.pnr.engines import place_units
 from synth.pnr.place import place_and_route
@@ -21,14 +22,14 @@ from synth.timing.sweep import sweep
 __all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "swept", "timed_engine"]
 
 
-def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> dict[str, Any]:
-    """The area of an engine as ``--json`` prints it."""
-    return to_json(engine_area(config, _verilog(config, progress), liberty=liberty, recipe=recipe, progress=progress))
+def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> EngineArea:
+    """The area of an engine."""
+    return engine_area(config, _verilog(config, progress), liberty=liberty, recipe=recipe, progress=progress)
 
 
-def measured_on_fpga(config: EngineConfig, target: str, progress: Progress) -> dict[str, Any]:
-    """The area of an engine on an FPGA as ``--json`` prints it."""
-    return {"lanes": config.lanes} | to_json(fpga_area(_verilog(config, progress), config.name, target, progress))
+def measured_on_fpga(config: EngineConfig, target: str, progress: Progress) -> EngineOnFpga:
+    """The area of an engine on an FPGA."""
+    return EngineOnFpga(config.lanes, fpga_area(_verilog(config, progress), config.name, target, progress))
 
 
 def _verilog(config: EngineConfig, progress: Progress) -> str:

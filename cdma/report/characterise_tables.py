@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cdma.console.output import count, fixed, table
+from cdma.console.output import count, fixed
+from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from workload.characterise.arrays import Array, Coded

@@ -11,9 +11,9 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cdma.console.output import markdown, table
 from cdma.report.html import html_page
 from cdma.report.parts import Part, Table
+from cdma.report.tables import markdown, table
 
 __all__ = ["Page", "Section"]
 

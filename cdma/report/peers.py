@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cdma.console.output import fixed, markdown
+from cdma.console.output import fixed
+from cdma.report.tables import markdown
 
 __all__ = ["MEASURED", "PRESETS", "Peer", "blocks_table", "paper_table"]
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdma.console.output import count, fixed, markdown, simulation_text
+from cdma.console.output import count, fixed
+from cdma.report.figures import PresetArea, PresetTiming
 from cdma.report.performance_engine import engine_sections
 from cdma.report.performance_timing import timing_sections
+from cdma.report.simulated import CoresOutcome
+from cdma.report.simulation_text import simulation_text
+from cdma.report.tables import markdown
+from golden.bench import Bench, Speed
+from golden.results import from_json
+from synth.timing.cores import TimingReport
+from verif.core.throughput import Latency, Throughput
 
 __all__ = ["performance_page"]
 
@@ -63,88 +71,84 @@ _GOLDEN = """\
 Speed in GB of raw data per second on one core, in one run on the same data, beside general compressors at level 1."""
 
 
-_CELLS = ("cells", "flip_flops", "clock_gates")
-
-
 def performance_page(figures: dict[str, Any]) -> str:
-    """Markdown with a section for each kind of figure that there is."""
+    """Markdown with a section for each kind of figure that there is, of figures as ``cdma bench --json`` has them."""
     parts = [_INTRO, *engine_sections(figures)]
     if "shipped" in figures:
-        parts += [_SHIPPED, f"```text\n{simulation_text(figures['shipped'])}\n```"]
+        parts += [_SHIPPED, f"```text\n{simulation_text(from_json(CoresOutcome, figures['shipped']))}\n```"]
     if "throughput" in figures:
-        parts += [_THROUGHPUT, *_throughput(figures["throughput"])]
+        parts += [_THROUGHPUT, *_throughput(from_json(tuple[Throughput, ...], figures["throughput"]))]
     if "latency" in figures:
-        parts += [_LATENCY, _latency(figures["latency"])]
+        parts += [_LATENCY, _latency(from_json(tuple[Latency, ...], figures["latency"]))]
     if "area" in figures:
-        parts += [_AREA, *_area(figures["area"])]
+        parts += [_AREA, *_area(from_json(tuple[PresetArea, ...], figures["area"]))]
     if "timing" in figures:
-        parts += [_TIMING, *_timing(figures["timing"])]
+        parts += [_TIMING, *_timing(from_json(tuple[PresetTiming, ...], figures["timing"]))]
     parts += timing_sections(figures)
     if "golden" in figures:
-        parts += [_GOLDEN, *_golden(figures["golden"])]
+        parts += [_GOLDEN, *_golden(from_json(Bench, figures["golden"]))]
     return "\n\n".join(parts) + "\n"
 
 
-def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
-    for name in dict.fromkeys(row["name"] for row in rows):
-        own = [row for row in rows if row["name"] == name]
-        sizes = sorted({row["element_bits"] for row in own})
-        cells = {(row["density"], row["element_bits"]): f"{row['beats_per_cycle']:.4f} ({row['share']:.2%})"
+def _throughput(rows: Sequence[Throughput]) -> Iterator[str]:
+    for name in dict.fromkeys(row.name for row in rows):
+        own = [row for row in rows if row.name == name]
+        sizes = sorted({row.element_bits for row in own})
+        cells = {(row.density, row.element_bits): f"{row.beats_per_cycle:.4f} ({row.share:.2%})"
                  for row in own}
-        yield f"`{name}`, {own[0]['beat_bytes']}-byte beats:"
+        yield f"`{name}`, {own[0].beat_bytes}-byte beats:"
         yield markdown(["density", *(f"{bits} bits" for bits in sizes)],
                        [[f"{density:.1f}", *(cells[density, bits] for bits in sizes)]
-                        for density in sorted({row["density"] for row in own})])
+                        for density in sorted({row.density for row in own})])
 
 
-def _area(reports: list[dict[str, Any]]) -> Iterator[str]:
-    for target, library in dict.fromkeys((report["target"], report["library"]) for report in reports):
-        own = [report for report in reports if (report["target"], report["library"]) == (target, library)]
+def _area(areas: Sequence[PresetArea]) -> Iterator[str]:
+    for target, library in dict.fromkeys((area.report.target, area.report.library) for area in areas):
+        own = [area for area in areas if (area.report.target, area.report.library) == (target, library)]
         yield f"Mapped to {'generic gates' if target == 'generic' else library or target}:"
-        if own[0]["total"]["luts"] is not None:
+        if own[0].report.total.luts is not None:
             yield markdown(["preset", "LUTs", "flip-flops"], [
-                [f"`{report['preset']}`", count(report["total"]["luts"]), count(report["total"]["flip_flops"])]
-                for report in own])
+                [f"`{area.preset}`", count(area.report.total.luts), count(area.report.total.flip_flops)]
+                for area in own])
         else:
-            unit = ["um2"] if library else []
-            yield markdown(["preset", "cells", "flip-flops", "clock gates", "kGE", *unit], [
-                [f"`{report['preset']}`", *(count(report["total"][key]) for key in _CELLS),
-                 fixed(report["total"]["kge"], 2), *(fixed(report["total"][key], 0) for key in unit)]
-                for report in own])
+            rows = [(area.preset, area.report.total) for area in own]
+            yield markdown(["preset", "cells", "flip-flops", "clock gates", "kGE", *(["um2"] if library else [])], [
+                [f"`{preset}`", count(total.cells), count(total.flip_flops), count(total.clock_gates),
+                 fixed(total.kge, 2), *([fixed(total.um2, 0)] if library else [])] for preset, total in rows])
 
 
-def _timing(reports: list[dict[str, Any]]) -> Iterator[str]:
-    kinds = list(dict.fromkeys(path["kind"] for report in reports for path in report["paths"]))
-    for library, tool in dict.fromkeys((report["library"], report["tool"]) for report in reports):
-        own = [report for report in reports if (report["library"], report["tool"]) == (library, tool)]
+def _timing(timings: Sequence[PresetTiming]) -> Iterator[str]:
+    kinds = list(dict.fromkeys(path.kind for timing in timings for path in timing.report.paths))
+    for library, tool in dict.fromkeys((timing.report.library, timing.report.tool) for timing in timings):
+        own = [timing for timing in timings if (timing.report.library, timing.report.tool) == (library, tool)]
         yield f"{library}, timed with {tool}, in MHz:"
-        yield markdown(["preset", *kinds], [[f"`{report['preset']}`", *(_clock(report, kind) for kind in kinds)]
-                                            for report in own])
+        yield markdown(["preset", *kinds], [[f"`{timing.preset}`", *(_clock(timing.report, kind) for kind in kinds)]
+                                            for timing in own])
 
 
-def _clock(report: dict[str, Any], kind: str) -> str:
-    return next((count(round(path["mhz"])) for path in report["paths"] if path["kind"] == kind), "")
+def _clock(report: TimingReport, kind: str) -> str:
+    return next((count(round(path.mhz)) for path in report.paths if path.kind == kind), "")
 
 
-def _golden(figures: dict[str, Any]) -> Iterator[str]:
-    rows = figures["rows"]
-    yield ", ".join(f"{name} {value}" for name, value in figures["machine"].items()) + "."
-    codecs = list(dict.fromkeys(row["codec"] for row in rows))
-    for bits in dict.fromkeys(row["element_bits"] for row in rows):
-        cells = {(row["density"], row["codec"]): _speed(row) for row in rows if row["element_bits"] == bits}
+def _golden(figures: Bench) -> Iterator[str]:
+    rows = figures.rows
+    yield ", ".join(f"{name} {value}" for name, value in figures.machine.items()) + "."
+    codecs = list(dict.fromkeys(row.codec for row in rows))
+    for bits in dict.fromkeys(row.element_bits for row in rows):
+        cells = {(row.density, row.codec): _speed(row) for row in rows if row.element_bits == bits}
         yield f"Elements of {bits} bits, compress / decompress (ratio):"
         yield markdown(["density", *codecs], [[f"{density:.1f}", *(cells[density, codec] for codec in codecs)]
-                                              for density in dict.fromkeys(row["density"] for row in rows)])
-    yield f"CRC-32C, which is not in these figures: {figures['crc32c']:.2f} GB/s of packed data."
+                                              for density in dict.fromkeys(row.density for row in rows)])
+    yield f"CRC-32C, which is not in these figures: {figures.crc32c:.2f} GB/s of packed data."
 
 
-def _speed(row: dict[str, Any]) -> str:
-    if row["ratio"] is None:
-        return row["note"]
-    return f"{row['compress']:.2f} / {row['decompress']:.2f} ({row['ratio']:.2f})"
+def _speed(row: Speed) -> str:
+    if row.ratio is None:
+        return row.note
+    return f"{row.compress:.2f} / {row.decompress:.2f} ({row.ratio:.2f})"
 
 
-def _latency(rows: list[dict[str, Any]]) -> str:
+def _latency(rows: Sequence[Latency]) -> str:
     return markdown(["core", "beat bytes", "element bits", "first beat", "end of packet"],
-                    [[f"`{row['name']}`", str(row["beat_bytes"]), str(row["element_bits"]), str(row["first_cycles"]),
-                      "" if row["flush_cycles"] is None else str(row["flush_cycles"])] for row in rows])
+                    [[f"`{row.name}`", str(row.beat_bytes), str(row.element_bits), str(row.first_cycles),
+                      "" if row.flush_cycles is None else str(row.flush_cycles)] for row in rows])

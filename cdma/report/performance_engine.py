@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdma.console.output import fixed, markdown
-from cdma.report.engine_text import engine_area_text, engine_simulation_text
+from cdma.console.output import fixed
+from cdma.report.area_text import engine_area_text
+from cdma.report.figures import DumpToggles
+from cdma.report.simulated import EngineOutcome
+from cdma.report.simulation_text import engine_simulation_text
+from cdma.report.tables import markdown
+from golden.results import from_json
+from synth.area.engines import EngineArea
+from verif.engine.throughput import EngineThroughput
 
 __all__ = ["engine_sections"]
 
@@ -58,53 +65,54 @@ def engine_sections(figures: dict[str, Any]) -> Iterator[str]:
     """Markdown with a section for each kind of figure of the engine that there is."""
     if "engine_shipped" in figures:
         yield _NETWORK
-        for outcome in figures["engine_shipped"]:
+        for outcome in from_json(tuple[EngineOutcome, ...], figures["engine_shipped"]):
             yield f"```text\n{engine_simulation_text(outcome)}\n```"
     if "toggles" in figures:
         yield _TOGGLES
-        yield _toggles(figures["toggles"])
+        yield _toggles(from_json(tuple[DumpToggles, ...], figures["toggles"]))
     if "engine" in figures:
         yield _THROUGHPUT
-        for name in dict.fromkeys(row["name"] for row in figures["engine"]):
-            yield from _throughput([row for row in figures["engine"] if row["name"] == name])
+        rows = from_json(tuple[EngineThroughput, ...], figures["engine"])
+        for name in dict.fromkeys(row.name for row in rows):
+            yield from _throughput([row for row in rows if row.name == name])
     if "engine_scaling" in figures:
         yield _SCALING
-        yield _scaling(figures["engine_scaling"])
+        yield _scaling(from_json(tuple[EngineThroughput, ...], figures["engine_scaling"]))
     if "engine_area" in figures:
         yield _AREA
-        for report in figures["engine_area"]:
+        for report in from_json(tuple[EngineArea, ...], figures["engine_area"]):
             yield f"```text\n{engine_area_text(report)}\n```"
 
 
-def _toggles(rows: list[dict[str, Any]]) -> str:
+def _toggles(rows: Sequence[DumpToggles]) -> str:
     return markdown(
         ["dump", "element bits", "link bytes", "ratio", "plain, per raw byte", "packed, per raw byte",
          "packed, per packed byte", "packed by plain"],
-        [[f"`{row['dump']}`", str(row["element_bits"]), str(row["link_beat_bytes"]), fixed(row["ratio"], 2),
-          fixed(row["raw_per_raw_byte"], 3), fixed(row["packed_per_raw_byte"], 3),
-          fixed(row["packed_per_packed_byte"], 3), fixed(row["packed_by_raw"], 2)] for row in rows])
+        [[f"`{row.dump}`", str(row.element_bits), str(row.link_beat_bytes), fixed(row.ratio, 2),
+          fixed(row.toggles.raw_per_raw_byte, 3), fixed(row.toggles.packed_per_raw_byte, 3),
+          fixed(row.toggles.packed_per_packed_byte, 3), fixed(row.toggles.packed_by_raw, 2)] for row in rows])
 
 
-def _throughput(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _throughput(rows: Sequence[EngineThroughput]) -> Iterator[str]:
     first = rows[0]
-    kinds = list(dict.fromkeys((row["latency"], row["stalls"], row["direction"]) for row in rows))
-    cells = {(row["density"], row["latency"], row["stalls"], row["direction"]):
-             f"{row['bytes_per_cycle']:.1f} ({row['share']:.1%})" for row in rows}
-    limits = {(row["density"], row["stalls"]): row for row in rows}
-    yield (f"`{first['name']}`: {first['lanes']} lanes of {first['beat_bytes']} bytes, a link of "
-           f"{first['link_beat_bytes']}, {first['element_bits']}-bit elements:")
+    kinds = list(dict.fromkeys((row.latency, row.stalls, row.direction) for row in rows))
+    cells = {(row.density, row.latency, row.stalls, row.direction):
+             f"{row.bytes_per_cycle:.1f} ({row.share:.1%})" for row in rows}
+    limits = {(row.density, row.stalls): row for row in rows}
+    yield (f"`{first.name}`: {first.lanes} lanes of {first.beat_bytes} bytes, a link of "
+           f"{first.link_beat_bytes}, {first.element_bits}-bit elements:")
     yield markdown(
         ["density", "ratio", "limit", *(f"{direction}, {latency} cycles" for latency, _, direction in kinds)],
-        [[f"{density:.1f}", fixed(limits[density, 0].get("raw_bytes", 0) / limits[density, 0]["packed_bytes"], 2),
-          fixed(limits[density, 0]["limit"], 1), *(cells[density, *kind] for kind in kinds)]
-         for density in sorted({row["density"] for row in rows})])
+        [[f"{density:.1f}", fixed(limits[density, 0].raw_bytes / limits[density, 0].packed_bytes, 2),
+          fixed(limits[density, 0].limit, 1), *(cells[density, *kind] for kind in kinds)]
+         for density in sorted({row.density for row in rows})])
 
 
-def _scaling(rows: list[dict[str, Any]]) -> str:
-    cells = {(row["lanes"], row["latency"], row["direction"]): f"{row['bytes_per_cycle']:.1f} ({row['share']:.1%})"
+def _scaling(rows: Sequence[EngineThroughput]) -> str:
+    cells = {(row.lanes, row.latency, row.direction): f"{row.bytes_per_cycle:.1f} ({row.share:.1%})"
              for row in rows}
-    kinds = list(dict.fromkeys((row["latency"], row["direction"]) for row in rows))
-    limits = {row["lanes"]: row["limit"] for row in rows if row["stalls"] == 0}
+    kinds = list(dict.fromkeys((row.latency, row.direction) for row in rows))
+    limits = {row.lanes: row.limit for row in rows if row.stalls == 0}
     return markdown(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
                     [[str(lanes), fixed(limits[lanes], 1), *(cells[lanes, *kind] for kind in kinds)]
                      for lanes in sorted(limits)])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cdma.console.output import count, markdown
+from cdma.console.output import count
+from cdma.report.tables import markdown
 from cdma.report.timing_text import (
     CELLS_HEAD,
     PNR_HEAD,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdma.console.output import count, fixed, table
+from cdma.console.output import count, fixed
+from cdma.report.tables import table
 
 __all__ = ["plan_text"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cdma.console.output import count, fixed, table
+from cdma.console.output import count, fixed
+from cdma.report.tables import table
 
 __all__ = ["CELLS_HEAD", "PNR_HEAD", "SWEEP_HEAD", "cells_text", "core_row", "pnr_row", "pnr_text", "pnr_units_rows",
            "pnr_units_text", "sweep_rows", "sweep_text", "unit_facts", "unit_rows", "worst"]

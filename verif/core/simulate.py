@@ -7,9 +7,8 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -60,10 +59,6 @@ decompress_out_beats_per_cycle
     limit: float
     passed: bool
     difference: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
 
 
 def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: int, *, stalls: float = 0.0,

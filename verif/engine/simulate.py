@@ -96,10 +96,6 @@ class EngineArrayResult:
     passed: bool
     difference: str | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
-
 
 def plain_bytes_per_cycle(config: EngineConfig, link_share: float = 1.0) -> float:
     """What an engine of this width would move at best without compression: what link and lanes let through."""

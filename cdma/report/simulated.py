@@ -1,0 +1,266 @@
+"""What ``cdma simulate`` and ``cdma bench`` give of simulations: the outcome that is printed as text or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from golden.results import INLINED, derived
+from verif.core.simulate import ArrayResult
+from verif.engine.simulate import EngineArrayResult
+from workload.plan.file import Predicted
+
+__all__ = ["CoresOutcome", "EngineArray", "EngineOutcome", "Errors", "Moved", "PlannedArray", "PlannedOutcome",
+           "SimulatedArray", "Toggles"]
+
+
+@dataclass(frozen=True)
+class SimulatedArray:
+    """An array through both cores, and the bits of its elements."""
+
+    element_bits: int
+    result: ArrayResult = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class CoresOutcome:
+    """Arrays through compressor and decompressor.
+
+    Parameters
+    ----------
+    simulator
+        What simulated.
+    beat_bytes
+        Of the cores.
+    stalls
+        Share of the cycles that each side pauses.
+    seed
+        Of the pauses.
+    arrays
+        The arrays in their order.
+    """
+
+    simulator: str
+    beat_bytes: int
+    stalls: float
+    seed: int
+    arrays: tuple[SimulatedArray, ...]
+
+    @property
+    def results(self) -> list[ArrayResult]:
+        """The results of the arrays."""
+        return [array.result for array in self.arrays]
+
+    @derived
+    def raw_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(result.raw_bytes for result in self.results)
+
+    @derived
+    def packed_bytes(self) -> int:
+        """Bytes of their line streams."""
+        return sum(result.packed_bytes for result in self.results)
+
+    @derived
+    def ratio(self) -> float | None:
+        """Raw bytes per packed byte; None without any."""
+        return self.raw_bytes / self.packed_bytes if self.packed_bytes else None
+
+    @derived
+    def passed(self) -> bool:
+        """Whether every array passed."""
+        return all(result.passed for result in self.results)
+
+
+@dataclass(frozen=True)
+class EngineArray:
+    """An array through an engine and back, and the bits of its elements."""
+
+    element_bits: int
+    result: EngineArrayResult = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class Toggles:
+    """Toggles of the link's data wires by bytes, moved plainly and packed, and how many times as many packed has."""
+
+    raw_per_raw_byte: float
+    packed_per_raw_byte: float
+    packed_per_packed_byte: float
+    packed_by_raw: float
+
+
+@dataclass(frozen=True)
+class EngineOutcome:
+    """Arrays through an engine: all offloaded, then prefetched in reverse.
+
+    Parameters
+    ----------
+    engine
+        Its name.
+    lanes, beat_bytes, link_beat_bytes
+        Its widths.
+    latency
+        Cycles that memories take to answer.
+    stalls
+        Share of the cycles in which memories pause.
+    seed
+        Of places, noise and stalls.
+    arrays
+        The arrays in their order.
+    """
+
+    engine: str
+    lanes: int
+    beat_bytes: int
+    link_beat_bytes: int
+    latency: int
+    stalls: float
+    seed: int
+    arrays: tuple[EngineArray, ...]
+
+    @property
+    def results(self) -> list[EngineArrayResult]:
+        """The results of the arrays."""
+        return [array.result for array in self.arrays]
+
+    @derived
+    def raw_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(result.raw_bytes for result in self.results)
+
+    @derived
+    def packed_bytes(self) -> int:
+        """Bytes of their block streams."""
+        return sum(result.packed_bytes for result in self.results)
+
+    @derived
+    def ratio(self) -> float:
+        """Raw bytes per packed byte."""
+        return self.raw_bytes / self.packed_bytes
+
+    @derived
+    def offload_bytes_per_cycle(self) -> float:
+        """Raw bytes by the cycles of all offloads."""
+        return self.raw_bytes / max(1, sum(result.offload_cycles for result in self.results))
+
+    @derived
+    def prefetch_bytes_per_cycle(self) -> float:
+        """Raw bytes by the cycles of all prefetches."""
+        return self.raw_bytes / max(1, sum(result.prefetch_cycles for result in self.results))
+
+    @derived
+    def gain(self) -> float:
+        """How many times as fast there and back is as a plain DMA engine of the same width."""
+        both = 1 / self.offload_bytes_per_cycle + 1 / self.prefetch_bytes_per_cycle
+        return 2 / both / self.results[0].plain_bytes_per_cycle
+
+    @derived
+    def toggles(self) -> Toggles:
+        """The link's, by byte."""
+        raw = sum(result.raw_toggles for result in self.results)
+        packed = sum(result.packed_toggles for result in self.results)
+        return Toggles(raw / self.raw_bytes, packed / self.raw_bytes, packed / self.packed_bytes,
+                       packed / raw if raw else 0.0)
+
+    @derived
+    def passed(self) -> bool:
+        """Whether every array passed."""
+        return all(result.passed for result in self.results)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Cycles of offloads and prefetches, from descriptor to completion."""
+
+    offload_cycles: int
+    prefetch_cycles: int
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far predicted cycles are off, by those that were measured; None where nothing was."""
+
+    offload: float | None
+    prefetch: float | None
+
+    @classmethod
+    def of(cls, predicted: Predicted | Moved, measured: EngineArrayResult | Moved) -> Errors:
+        """The errors of predictions beside measurements."""
+        pairs = ((predicted.offload_cycles, measured.offload_cycles),
+                 (predicted.prefetch_cycles, measured.prefetch_cycles))
+        return cls(*(before / after - 1 if after else None for before, after in pairs))
+
+
+@dataclass(frozen=True)
+class PlannedArray:
+    """An array moved as a plan says: what was measured, the treatment, and what was predicted of it."""
+
+    result: EngineArrayResult = field(metadata=INLINED)
+    treatment: str
+    predicted: Predicted
+
+    @derived
+    def error(self) -> Errors:
+        """How far the prediction is off."""
+        return Errors.of(self.predicted, self.result)
+
+
+@dataclass(frozen=True)
+class PlannedOutcome:
+    """Arrays moved as a plan says, over the link that it was made for.
+
+    Parameters
+    ----------
+    plan
+        Path of the plan.
+    engine, lanes, beat_bytes, link_beat_bytes, latency, stalls, seed
+        As for :class:`EngineOutcome`.
+    clock_mhz, link_gb_per_s
+        The plan's.
+    arrays
+        The arrays in their order.
+    """
+
+    plan: str
+    engine: str
+    lanes: int
+    beat_bytes: int
+    link_beat_bytes: int
+    clock_mhz: float
+    link_gb_per_s: float
+    latency: int
+    stalls: float
+    seed: int
+    arrays: tuple[PlannedArray, ...]
+
+    @property
+    def results(self) -> Sequence[EngineArrayResult]:
+        """The results of the arrays."""
+        return [array.result for array in self.arrays]
+
+    @derived
+    def offload_cycles(self) -> int:
+        """Of all arrays."""
+        return sum(result.offload_cycles for result in self.results)
+
+    @derived
+    def prefetch_cycles(self) -> int:
+        """Of all arrays."""
+        return sum(result.prefetch_cycles for result in self.results)
+
+    @derived
+    def predicted(self) -> Moved:
+        """The predicted cycles of all arrays."""
+        return Moved(sum(array.predicted.offload_cycles for array in self.arrays),
+                     sum(array.predicted.prefetch_cycles for array in self.arrays))
+
+    @derived
+    def error(self) -> Errors:
+        """How far the prediction of all arrays together is off."""
+        return Errors.of(self.predicted, Moved(self.offload_cycles, self.prefetch_cycles))
+
+    @derived
+    def passed(self) -> bool:
+        """Whether every array passed."""
+        return all(result.passed for result in self.results)

@@ -1,0 +1,95 @@
+"""What ``cdma simulate`` prints of outcomes: of cores, of an engine, and of a plan on an engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cdma.console.output import count, fixed
+from cdma.report.tables import table
+
+if TYPE_CHECKING:
+    from cdma.report.simulated import CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
+    from verif.core.simulate import ArrayResult
+    from verif.engine.simulate import EngineArrayResult
+    from workload.plan.file import Predicted
+
+__all__ = ["engine_simulation_text", "planned_simulation_text", "simulation_text"]
+
+
+def simulation_text(outcome: CoresOutcome) -> str:
+    """What ``cdma simulate`` prints of cores: a row per array, then the sum."""
+    head = ["array", "bits", "raw bytes", "density", "ratio", "comp in", "out", "decomp in", "out", "limit", "result"]
+    rows = [[
+        row.name, str(array.element_bits), count(row.raw_bytes), fixed(row.density, 3),
+        fixed(row.ratio, 3), fixed(row.compress_in_beats_per_cycle, 3),
+        fixed(row.compress_out_beats_per_cycle, 3), fixed(row.decompress_in_beats_per_cycle, 3),
+        fixed(row.decompress_out_beats_per_cycle, 3), fixed(row.limit, 3),
+        _verdict(row)] for array, row in zip(outcome.arrays, outcome.results, strict=True)]
+    passed = sum(row.passed for row in outcome.results)
+    return (
+        f"Beats of {outcome.beat_bytes} bytes per cycle, into and out of both cores, and the raw side's limit:\n\n"
+        f"{table(head, rows, left=(0, 10))}\n\n"
+        f"{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
+        f"{fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
+        f"{len(rows) - passed} failed")
+
+
+def engine_simulation_text(outcome: EngineOutcome) -> str:
+    """What ``cdma simulate --engine`` prints."""
+    head = ["array", "raw bytes", "density", "ratio", "raw blocks", "offload", "prefetch", "plain", "gain", "result"]
+    rows = [[
+        row.name, count(row.raw_bytes), fixed(row.density, 3), fixed(row.ratio, 3),
+        count(row.raw_blocks), fixed(row.offload_bytes_per_cycle, 1), fixed(row.prefetch_bytes_per_cycle, 1),
+        fixed(row.plain_bytes_per_cycle, 1), fixed(row.gain, 2),
+        _verdict(row)] for row in outcome.results]
+    passed = sum(row.passed for row in outcome.results)
+    toggles = outcome.toggles
+    return (
+        f"{outcome.engine}: {outcome.lanes} lanes of {outcome.beat_bytes} bytes, a link of "
+        f"{outcome.link_beat_bytes}; memories answer after {_memories(outcome)}.\n"
+        f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
+        f"{table(head, rows, left=(0, 9))}\n\n"
+        f"{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
+        f"{fixed(outcome.ratio, 3)}; offloaded in order, prefetched in reverse:\n"
+        f"{fixed(outcome.offload_bytes_per_cycle, 1)} and {fixed(outcome.prefetch_bytes_per_cycle, 1)} raw bytes "
+        f"per cycle, {fixed(outcome.gain, 2)} times a plain DMA; every byte compared: {passed} passed, "
+        f"{len(rows) - passed} failed\n"
+        f"Toggles of the link's data wires per raw byte: {fixed(toggles.packed_per_raw_byte, 3)}, plain "
+        f"{fixed(toggles.raw_per_raw_byte, 3)}; per packed byte {fixed(toggles.packed_per_packed_byte, 3)}")
+
+
+def planned_simulation_text(outcome: PlannedOutcome) -> str:
+    """What ``cdma simulate --plan`` prints."""
+    head = ["array", "treatment", "raw bytes", "planned", "packed", "offload: planned", "cycles", "error",
+            "prefetch: planned", "cycles", "error", "result"]
+    rows = [[row.name, array.treatment, count(row.raw_bytes), count(array.predicted.packed_bytes),
+             count(row.packed_bytes), *_planned(array.predicted, row, array.error), _verdict(row)]
+            for array, row in zip(outcome.arrays, outcome.results, strict=True)]
+    rows.append(["all", "", count(sum(row.raw_bytes for row in outcome.results)),
+                 count(sum(array.predicted.packed_bytes for array in outcome.arrays)),
+                 count(sum(row.packed_bytes for row in outcome.results)),
+                 *_planned(outcome.predicted, outcome, outcome.error), ""])
+    passed = sum(row.passed for row in outcome.results)
+    return (
+        f"{outcome.plan} on {outcome.engine}: {outcome.lanes} lanes of {outcome.beat_bytes} bytes at "
+        f"{outcome.clock_mhz:g} MHz, a link of {outcome.link_gb_per_s:g} GB/s; memories answer after "
+        f"{_memories(outcome)}.\nCycles from descriptor to completion:\n\n"
+        f"{table(head, rows, left=(0, 1, 11))}\n\n"
+        f"{len(outcome.arrays)} arrays; every byte compared: {passed} passed, "
+        f"{len(outcome.arrays) - passed} failed")
+
+
+def _planned(predicted: Predicted | Moved, measured: EngineArrayResult | PlannedOutcome, error: Errors) -> list[str]:
+    """Planned and measured cycles of offload and prefetch, and their difference."""
+    ways = ((predicted.offload_cycles, measured.offload_cycles, error.offload),
+            (predicted.prefetch_cycles, measured.prefetch_cycles, error.prefetch))
+    return [cell for before, after, off in ways for cell in (
+        count(before), count(after), "" if off is None else f"{100 * off:+.1f} %")]
+
+
+def _memories(outcome: EngineOutcome | PlannedOutcome) -> str:
+    return f"{outcome.latency} cycles" + (f", stalls in {outcome.stalls:.0%}" if outcome.stalls else "")
+
+
+def _verdict(row: ArrayResult | EngineArrayResult) -> str:
+    return "pass" if row.passed else f"FAIL: {row.difference}"

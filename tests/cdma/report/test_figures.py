@@ -1,0 +1,27 @@
+"""The committed figures of ``cdma bench`` as dataclasses: read, and written as they were."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdma.report.figures import DumpToggles, PresetArea, PresetTiming
+from cdma.report.simulated import CoresOutcome, EngineOutcome
+from golden.bench import Bench
+from golden.results import from_json, to_json
+from synth.area.engines import EngineArea
+from tests.docs.pages import ROOT
+from verif.core.throughput import Latency, Throughput
+from verif.engine.throughput import EngineThroughput
+
+
+@pytest.mark.parametrize(("section", "kind"), [
+    ("shipped", CoresOutcome), ("engine_shipped", tuple[EngineOutcome, ...]), ("toggles", tuple[DumpToggles, ...]),
+    ("engine", tuple[EngineThroughput, ...]), ("engine_scaling", tuple[EngineThroughput, ...]),
+    ("engine_area", tuple[EngineArea, ...]), ("throughput", tuple[Throughput, ...]), ("latency", tuple[Latency, ...]),
+    ("area", tuple[PresetArea, ...]), ("timing", tuple[PresetTiming, ...]), ("timing_plain", tuple[PresetTiming, ...]),
+    ("golden", Bench)])
+def test_the_committed_figures_are_read_and_written_back(section: str, kind: type[object]) -> None:
+    committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))[section]
+    assert json.dumps(to_json(from_json(kind, committed))) == json.dumps(committed)
