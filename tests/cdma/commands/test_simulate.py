@@ -103,11 +103,13 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     (["odd.npy", "--element", "32"], "6 bytes, no multiple of the 4"),
     (["empty.npy"], "empty"),
     (["raw.bin"], "--element"),
-    (["odd.npy", "odd.npy"], "two arrays"),
+    (["odd.npy", "other/odd.npy"], "two arrays"),
     (["dump.npz", "--simulator", "other"], "other"),
 ])
 def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
-    np.save("odd.npy", np.zeros(3, np.int16))
+    Path("other").mkdir()
+    for name in ("odd.npy", "other/odd.npy"):
+        np.save(name, np.zeros(3, np.int16))
     np.save("empty.npy", np.zeros(0, np.float32))
     Path("raw.bin").write_bytes(bytes(8))
     assert words in fails("simulate", *arguments)
