@@ -228,6 +228,8 @@ class Checker(wiring.Component):
             m.d.sync += request.narrow.eq(flags.narrow)
         else:
             misplaced |= narrows
+            # Registers start without a value.
+            m.d.sync += request.narrow.eq(Narrowing.NONE)
         m.d.sync += [
             operation.eq(word[:8]),
             interrupt.eq(flags.interrupt),
