@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("name", ["compressor", "decompressor"])
 def test_same_bytes_from_another_process(name: str, tmp_path: Path) -> None:
-    script = (f"import hashlib; from hdl.config import load; from hdl.generate.verilog import emit; "
+    script = (f"import hashlib; from hdl.config.core import load; from hdl.generate.verilog import emit; "
               f"print(hashlib.sha256(emit(load({name!r})).text.encode()).hexdigest())")
     digests = {hashlib.sha256(emit(load(name)).text.encode()).hexdigest()}
     for seed in ("1", "2"):
