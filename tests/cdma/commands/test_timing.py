@@ -148,11 +148,11 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
 
 
 @needs_opensta
-def test_cores_are_swept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores_are_swept_one_by_one() -> None:
     (point,) = synth.timing.sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
-                                       pipelines=["fast"])
+                                               pipelines=["fast"])
     assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
-    assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000)
+    assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000, abs=0.005)
     assert point.kge > 5 and point.start.startswith("core.")
 
 
