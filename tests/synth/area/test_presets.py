@@ -49,11 +49,11 @@ def test_the_small_recipe_is_smaller() -> None:
 
 
 def test_the_decompressor_on_xilinx7_with_and_without_its_modules() -> None:
-    # Its ring has wires whose names are those of bits of others, which abc9 stops at unless nets are split before.
+    # Its row buffer has wires whose names are those of bits of others, which abc9 stops at unless nets are split before.
     *modules, total = area(load("decompressor"), target="xilinx7").rows
     assert total.luts is not None and 3000 < total.luts < 7000
     assert total.flip_flops == sum(row.flip_flops for row in modules)
-    assert "core.ring" in {row.module for row in modules}
+    assert "core.row_buffer" in {row.module for row in modules}
 
 
 def test_a_core_on_ecp5() -> None:
