@@ -27,7 +27,7 @@ LAYERS = {
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "bench"],
     "verif": ["common", ["core", "engine"]],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "capturing", "plan", "results"],
-    "cdma": ["console", "report", "measure", "commands"],
+    "cdma": ["console", "measure", "report", "commands"],
     "cdma/commands": [["area", "bench", "board", "capture", "characterise", "compress", "decompress", "generate",
                        "info", "plan", "results", "simulate", "timeline", "timing"]],
 }

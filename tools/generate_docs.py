@@ -22,20 +22,21 @@ from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.console.options import DEFAULT_CORES
 from cdma.measure.compare import read_figures
+from cdma.measure.figures import PresetArea
+from cdma.measure.outcomes import CoresOutcome, EngineOutcome
 from cdma.report.area_text import area_text
-from cdma.report.figures import PresetArea
 from cdma.report.peers import blocks_table, paper_table
 from cdma.report.performance import performance_page
 from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
-from cdma.report.simulated import CoresOutcome, EngineOutcome
 from cdma.report.simulation_text import engine_simulation_text, simulation_text
 from golden.results import from_json, to_json
 from hdl.config.catalog import kinds
 from hdl.config.engine import engine_preset_names, load_engine
 from hdl.generate.handover.register_map import register_page
 from hdl.generate.handover.statuses import ADVICE, MEANINGS
+from synth.timing.sweep import Sweep
 from workload.results.figures import alike, results
 from workload.timeline.engine_share import summary
 
@@ -222,7 +223,9 @@ def results_figures() -> dict[str, Any]:
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
     figures, gains = performance(), results_figures()
-    plots = {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures["sweep"]["points"])} if "sweep" in figures else {}
+    plots = {}
+    if "sweep" in figures:
+        plots[ROOT / "docs" / SWEEP_PLOT] = sweep_plot(from_json(Sweep, figures["sweep"]).points)
     return {ROOT / "README.md": readme(figures, gains),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),

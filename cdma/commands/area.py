@@ -11,7 +11,7 @@ from cdma.console.progress import Progress
 from cdma.report.area_text import area_text, core_timing_text, engine_area_text, engine_fpga_text
 
 if TYPE_CHECKING:
-    from cdma.report.figures import EngineOnFpga
+    from cdma.measure.figures import EngineOnFpga
     from hdl.config.core import CoreConfig
     from hdl.config.engine import EngineConfig
     from synth.area.cores import AreaReport
@@ -71,7 +71,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _text(report: AreaReport | EngineArea | EngineOnFpga) -> str:
-    from cdma.report.figures import EngineOnFpga
+    from cdma.measure.figures import EngineOnFpga
     from synth.area.engines import EngineArea
 
     if isinstance(report, EngineArea):

@@ -12,7 +12,8 @@ from cdma.console.numbers import amount
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.measure.compare import Comparison, compare, comparison_text, read_figures
+from cdma.measure.compare import Comparison, compare, read_figures
+from cdma.report.comparison_text import comparison_text
 from golden.results import to_json
 
 _DESCRIPTION = """\

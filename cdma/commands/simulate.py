@@ -21,7 +21,7 @@ from cdma.console.progress import Progress
 from cdma.report.simulation_text import engine_simulation_text, planned_simulation_text, simulation_text
 
 if TYPE_CHECKING:
-    from cdma.report.simulated import CoresOutcome, EngineOutcome, PlannedOutcome
+    from cdma.measure.outcomes import CoresOutcome, EngineOutcome, PlannedOutcome
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps

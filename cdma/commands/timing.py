@@ -21,11 +21,12 @@ from cdma.console.progress import Progress
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
-from golden.results import to_json
 
 if TYPE_CHECKING:
     from hdl.config.core import CoreConfig
     from hdl.config.engine import EngineConfig
+    from synth.timing.cores import TimingReport
+    from synth.timing.engines import EngineTiming
 
 _DESCRIPTION = """\
 Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
@@ -93,31 +94,45 @@ def _ps(text: str) -> float:
 
 def run(call: argparse.Namespace) -> int:
     """Measure and print a table."""
-    from cdma.measure.synthesis import placed_units, swept
-
     _check(call)
+    with Progress() as progress:
+        result, text = _measured(call, progress)
+    print_json(result) if call.json else print(text)
+    return 0
+
+
+def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str]:
+    """What is measured, and the text that says it."""
+    from cdma.measure.synthesis import placed, placed_units, swept
+
     if call.sweep:
         if call.plot:
             require_extra()
-        with Progress() as progress:
-            sweep = swept(call.liberty, call.recipe, progress)
+        sweep = swept(call.liberty, call.recipe, progress)
         if call.plot:
-            Path(call.plot).write_text(sweep_plot(sweep["points"]), encoding="utf-8")
-        print_json(sweep) if call.json else print(sweep_text(sweep))
-        return 0
+            Path(call.plot).write_text(sweep_plot(sweep.points), encoding="utf-8")
+        return sweep, sweep_text(sweep)
     if call.units:
-        with Progress() as progress:
-            report = placed_units(engine(call.engine, call.settings), call.device, call.speed, call.seeds, progress)
-        print_json(report) if call.json else print(pnr_units_text(report))
-        return 0
+        units = placed_units(engine(call.engine, call.settings), call.device, call.speed, call.seeds, progress)
+        return units, pnr_units_text(units)
     configs = [engine(call.engine, call.settings)] if call.engine else configurations(call)
-    with Progress() as progress:
-        reports = [_report(config, call, progress) for config in configs]
-    if call.json:
-        print_json(reports)
-    else:
-        print(pnr_text(reports) if call.target == "ecp5" else cells_text(reports))
-    return 0
+    if call.target == "ecp5":
+        placings = [placed(config, call.device, call.speed, call.seeds, progress) for config in configs]
+        return placings, pnr_text(placings)
+    reports = [_in_cells(config, call, progress) for config in configs]
+    return reports, cells_text(reports)
+
+
+def _in_cells(config: CoreConfig | EngineConfig, call: argparse.Namespace,
+              progress: Progress) -> TimingReport | EngineTiming:
+    from cdma.measure.synthesis import timed_engine
+    from hdl.config.engine import EngineConfig
+    from synth.timing.cores import timing
+
+    if isinstance(config, EngineConfig):
+        return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
+                            setup=call.memory_setup)
+    return timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress)
 
 
 def _check(call: argparse.Namespace) -> None:
@@ -135,15 +150,3 @@ def _check(call: argparse.Namespace) -> None:
     if call.plot and not call.sweep:
         raise ValueError("--plot is for --sweep")
 
-
-def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from cdma.measure.synthesis import placed, timed_engine
-    from hdl.config.engine import EngineConfig
-    from synth.timing.cores import timing
-
-    if call.target == "ecp5":
-        return placed(config, call.device, call.speed, call.seeds, progress)
-    if isinstance(config, EngineConfig):
-        return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
-                            setup=call.memory_setup)
-    return to_json(timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress))

@@ -10,10 +10,9 @@ from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
 from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element
+from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
 from cdma.measure.simulation import simulated, simulated_engine
 from cdma.measure.synthesis import measured_engine
-from cdma.report.figures import DumpToggles, PresetArea, PresetTiming
-from cdma.report.peers import PRESETS
 from golden import bench
 from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.core import load, preset_names
@@ -119,8 +118,8 @@ def _timing_plain(setup: Setup, progress: Progress) -> Mapping[str, object]:
     if setup.liberty is None:
         return {}
     reports = []
-    for number, name in enumerate(PRESETS):
-        progress(f"timing {name} as peers are measured", number, len(PRESETS))
+    for number, name in enumerate(PEER_CORES):
+        progress(f"timing {name} as peers are measured", number, len(PEER_CORES))
         reports.append(PresetTiming(name, timing(load(name), liberty=setup.liberty, recipe="plain")))
     return {"timing_plain": reports}
 
@@ -149,19 +148,19 @@ def _toggles(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 
 def _timing_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {} if setup.liberty is None else clocks.timing_units(setup.liberty, progress)
+    return {} if setup.liberty is None else {"timing_units": clocks.timing_units(setup.liberty, progress)}
 
 
 def _pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return clocks.pnr(progress)
+    return {"pnr": clocks.pnr(progress)}
 
 
 def _pnr_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return clocks.pnr_units(progress)
+    return {"pnr_units": clocks.pnr_units(progress)}
 
 
 def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    return {} if setup.liberty is None else clocks.sweep(setup.liberty, progress)
+    return {} if setup.liberty is None else {"sweep": clocks.sweep(setup.liberty, progress)}
 
 
 SECTIONS: dict[str, Section] = {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cdma.console.progress import Progress
+from cdma.measure.figures import EngineClocks, PlacedEngine, PlacedPreset
 from cdma.measure.synthesis import placed, placed_units, swept, timed_engine
-from cdma.report.timing_text import unit_facts
 from hdl.config.core import load, preset_names
 from hdl.config.engine import load_engine
 from hdl.config.settings import BEAT_BYTES
+from synth.timing.sweep import Sweep
 from synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "pnr_units", "sweep", "timing_units"]
@@ -27,17 +26,13 @@ _DEVICE, _SEEDS = "LFE5U-85F", 3
 _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 
 
-def timing_units(liberty: str, progress: Progress) -> dict[str, Any]:
+def timing_units(liberty: str, progress: Progress) -> tuple[EngineClocks, ...]:
     """Clock and slowest path of each unit of engines; errors as :func:`synth.timing.engines.engine_timing`."""
-    rows = []
-    for name in TIMED_ENGINES:
-        report = timed_engine(load_engine(name), liberty, DEFAULT_RECIPE, progress)
-        rows.append({"preset": name} | {key: value for key, value in report.items() if key != "parts"}
-                    | {"units": unit_facts(report)})
-    return {"timing_units": rows}
+    return tuple(EngineClocks.of(name, timed_engine(load_engine(name), liberty, DEFAULT_RECIPE, progress))
+                 for name in TIMED_ENGINES)
 
 
-def pnr(progress: Progress) -> dict[str, Any]:
+def pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
     """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
     jobs = [(name, load(name)) for name in preset_names()] + [(name, load_engine(name)) for name in PLACED_ENGINES]
     rows = []
@@ -46,27 +41,16 @@ def pnr(progress: Progress) -> dict[str, Any]:
             if speed == PLACED_SPEEDS[0] or name in _BOTH_SPEEDS:
                 # Designs that take long are placed once, not three times.
                 often = speed == PLACED_SPEEDS[0] and config.beat_bytes < max(BEAT_BYTES)
-                report = placed(config, _DEVICE, speed, _SEEDS if often else 1, progress)
-                rows.append({"preset": name} | report)
-                rows[-1]["best"] = _short(report["best"])
-    return {"pnr": rows}
+                rows.append(PlacedPreset.of(name, placed(config, _DEVICE, speed, _SEEDS if often else 1, progress)))
+    return tuple(rows)
 
 
-def pnr_units(progress: Progress) -> dict[str, Any]:
+def pnr_units(progress: Progress) -> tuple[PlacedEngine, ...]:
     """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    rows = []
-    for name in PLACED_ENGINES:
-        report = placed_units(load_engine(name), _DEVICE, PLACED_SPEEDS[0], 1, progress)
-        units = [unit | {"best": _short(unit["best"])} for unit in report["units"]]
-        rows.append({"preset": name} | report | {"units": units})
-    return {"pnr_units": rows}
+    return tuple(PlacedEngine.of(name, placed_units(load_engine(name), _DEVICE, PLACED_SPEEDS[0], 1, progress))
+                 for name in PLACED_ENGINES)
 
 
-def _short(best: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A run without the stages of its path."""
-    return best and best | {"path": {key: value for key, value in best["path"].items() if key != "stages"}}
-
-
-def sweep(liberty: str, progress: Progress) -> dict[str, Any]:
+def sweep(liberty: str, progress: Progress) -> Sweep:
     """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.cores.timing`."""
-    return {"sweep": swept(liberty, DEFAULT_RECIPE, progress)}
+    return swept(liberty, DEFAULT_RECIPE, progress)

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cdma.report.tables import table
 from workload.json_file import read_json
 
-__all__ = ["Change", "Comparison", "compare", "comparison_text", "read_figures"]
+__all__ = ["Change", "Comparison", "compare", "number_text", "read_figures"]
 
 _ALWAYS = ("target", "library", "tool")
 """What a row was measured with: figures of another target or library are others."""
@@ -59,7 +58,7 @@ class Change:
         return (-change if name.endswith(_PER_CYCLE) else change) > percent
 
     def __str__(self) -> str:
-        return f"{self.section} / {self.figure}: {_value(self.old)} -> {_value(self.new)}"
+        return f"{self.section} / {self.figure}: {number_text(self.old)} -> {number_text(self.new)}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -86,6 +85,11 @@ class Comparison:
         """Plain values, ready for JSON."""
         return {"figures": [change.as_dict() for change in self.changes], "appeared": list(self.appeared),
                 "vanished": list(self.vanished)}
+
+
+def number_text(number: float) -> str:
+    """A figure as it is printed: whole numbers with thousands set apart, others with four digits after the point."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.4f}"
 
 
 def read_figures(path: str | Path) -> dict[str, Any]:
@@ -120,21 +124,6 @@ def compare(old: dict[str, Any], new: dict[str, Any], sections: Collection[str] 
                 (appeared if before is None else vanished).append(" / ".join([section, *path]))
     changes.sort(key=lambda change: -float("inf") if change.percent is None else -abs(change.percent))
     return Comparison(tuple(changes), tuple(appeared), tuple(vanished))
-
-
-def comparison_text(comparison: Comparison) -> str:
-    """What ``cdma bench --compare`` prints: figures that changed, and those that only one file has."""
-    changed = [change for change in comparison.changes if change.percent != 0]
-    same = len(comparison.changes) - len(changed)
-    parts = [f"{len(comparison.changes)} figures in both: {len(changed)} changed, {same} are the same."]
-    if changed:
-        parts.append(table(["figure", "old", "new", "change"], [
-            [f"{change.section} / {change.figure}", _value(change.old), _value(change.new), _percent(change)]
-            for change in changed]))
-    for title, names in (("Only in the new", comparison.appeared), ("Only in the old", comparison.vanished)):
-        if names:
-            parts.append("\n".join([f"{title}:", *(f"  {name}" for name in names)]))
-    return "\n\n".join(parts)
 
 
 def _walk(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
@@ -190,11 +179,3 @@ def _label(row: dict[str, Any], names: Sequence[str]) -> str:
     said = ((name.replace("_", " "), row.get(name)) for name in names)
     return ", ".join(value if isinstance(value, str) else f"{name} {value:g}"
                      for name, value in said if isinstance(value, str | int | float))
-
-
-def _value(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:,.4f}"
-
-
-def _percent(change: Change) -> str:
-    return "" if change.percent is None else f"{change.percent:+.2f} %"

@@ -8,7 +8,7 @@ import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
-from cdma.report.simulated import PlannedArray, PlannedOutcome
+from cdma.measure.outcomes import PlannedArray, PlannedOutcome
 from golden.results import to_json
 from hdl.config.engine import EngineConfig
 from verif.engine.memory import Behaviour

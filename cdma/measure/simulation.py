@@ -8,7 +8,7 @@ import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
-from cdma.report.simulated import CoresOutcome, EngineArray, EngineOutcome, SimulatedArray
+from cdma.measure.outcomes import CoresOutcome, EngineArray, EngineOutcome, SimulatedArray
 from hdl.config.engine import EngineConfig
 from verif.core.simulate import simulate
 from verif.engine.memory import Behaviour

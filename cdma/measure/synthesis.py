@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from cdma.console.progress import Progress
-from cdma.report.figures import EngineOnFpga
-from golden.results import to_json
+from cdma.measure.figures import EngineOnFpga
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
 from synth.area.engines import EngineArea, engine_area
 from synth.area.fpga import fpga_area
-from synth.pnr.engines import place_units
-from synth.pnr.place import place_and_route
-from synth.timing.engines import engine_timing
+from synth.pnr.engines import PlacedUnits, place_units
+from synth.pnr.place import PnrReport, place_and_route
+from synth.timing.engines import EngineTiming, engine_timing
 from synth.timing.macros import DEFAULT
-from synth.timing.sweep import sweep
+from synth.timing.sweep import Sweep, sweep
 
 __all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "swept", "timed_engine"]
 
@@ -39,29 +37,28 @@ def _verilog(config: EngineConfig, progress: Progress) -> str:
 
 
 def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress,
-                 output: float | None = None, setup: float | None = None) -> dict[str, Any]:
-    """The timing of an engine in cells as ``--json`` prints it."""
+                 output: float | None = None, setup: float | None = None) -> EngineTiming:
+    """The timing of an engine in cells; ``output`` and ``setup`` are the times of memory macros, in ps."""
     changes = {name: value for name, value in (("output_ps", output), ("setup_ps", setup)) if value is not None}
     progress(f"generating {config.name}", 0, 0)
-    return to_json(engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe,
-                                 macros=replace(DEFAULT, **changes), progress=progress))
+    return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, macros=replace(DEFAULT, **changes),
+                         progress=progress)
 
 
-def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: int,
-           progress: Progress) -> dict[str, Any]:
-    """A design placed and routed, as ``--json`` prints it."""
+def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> PnrReport:
+    """A design placed and routed."""
     progress(f"generating {config.name}", 0, 0)
     made = emit(config)
-    return to_json(place_and_route(made.text, config.name, made.ports, device=device, speed=speed, seeds=seeds,
-                                   progress=progress))
+    return place_and_route(made.text, config.name, made.ports, device=device, speed=speed, seeds=seeds,
+                           progress=progress)
 
 
-def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> dict[str, Any]:
-    """The units of an engine placed and routed, as ``--json`` prints them."""
+def placed_units(config: EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> PlacedUnits:
+    """The units of an engine placed and routed one by one."""
     progress(f"generating {config.name}", 0, 0)
-    return to_json(place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress))
+    return place_units(config, emit(config).text, device=device, speed=speed, seeds=seeds, progress=progress)
 
 
-def swept(liberty: str, recipe: str, progress: Progress) -> dict[str, Any]:
-    """The sweep as ``--json`` prints it."""
-    return to_json(sweep(liberty=liberty, recipe=recipe, progress=progress))
+def swept(liberty: str, recipe: str, progress: Progress) -> Sweep:
+    """Area and throughput of cores and engines over beats, lanes and pipelines."""
+    return sweep(liberty=liberty, recipe=recipe, progress=progress)

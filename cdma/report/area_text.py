@@ -9,7 +9,7 @@ from cdma.console.output import count, fixed
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from cdma.report.figures import EngineOnFpga
+    from cdma.measure.figures import EngineOnFpga
     from synth.area.cores import AreaReport
     from synth.area.engines import EngineArea
     from synth.area.rows import AreaRow

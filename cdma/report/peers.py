@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdma.console.output import fixed
+from cdma.measure.figures import PEER_CORES
 from cdma.report.tables import markdown
 
-__all__ = ["MEASURED", "PRESETS", "Peer", "blocks_table", "paper_table"]
-
-PRESETS = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
-           "narrow_decompressor", "wide_compressor", "wide_decompressor")
-"""The cores that are compared, one pair of each width."""
+__all__ = ["MEASURED", "Peer", "blocks_table", "paper_table"]
 
 _DENSITY = 0.4
 """Density at which bytes per cycle are compared: that of the peers' simulations."""
@@ -124,7 +121,7 @@ def _cores(figures: dict[str, Any]) -> Iterator[list[str]]:
     target = "liberty" if "liberty" in targets else "generic"
     clocks = {report["preset"]: _mhz(report) for report in figures.get("timing", ())} if target == "liberty" else {}
     plain = {report["preset"]: _Mapped(report["kge"], _mhz(report)) for report in figures.get("timing_plain", ())}
-    for preset in PRESETS:
+    for preset in PEER_CORES:
         report = next((each for each in figures["area"] if (each["preset"], each["target"]) == (preset, target)), None)
         rows = [row for row in figures["throughput"] if report and row["name"] == report["name"]
                 and row["density"] == _DENSITY]

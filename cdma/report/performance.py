@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdma.console.output import count, fixed
-from cdma.report.figures import PresetArea, PresetTiming
+from cdma.measure.figures import PresetArea, PresetTiming
+from cdma.measure.outcomes import CoresOutcome
 from cdma.report.performance_engine import engine_sections
 from cdma.report.performance_timing import timing_sections
-from cdma.report.simulated import CoresOutcome
 from cdma.report.simulation_text import simulation_text
 from cdma.report.tables import markdown
 from golden.bench import Bench, Speed

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdma.console.output import fixed
+from cdma.measure.figures import DumpToggles
+from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import engine_area_text
-from cdma.report.figures import DumpToggles
-from cdma.report.simulated import EngineOutcome
 from cdma.report.simulation_text import engine_simulation_text
 from cdma.report.tables import markdown
 from golden.results import from_json

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdma.console.output import count
+from cdma.measure.figures import EngineClocks, PlacedEngine, PlacedPreset
 from cdma.report.tables import markdown
 from cdma.report.timing_text import (
     CELLS_HEAD,
@@ -16,6 +17,8 @@ from cdma.report.timing_text import (
     sweep_rows,
     unit_rows,
 )
+from golden.results import from_json
+from synth.timing.sweep import Sweep
 
 __all__ = ["SWEEP_PLOT", "timing_sections"]
 
@@ -82,40 +85,40 @@ def timing_sections(figures: dict[str, Any]) -> Iterator[str]:
     """Markdown with a section for each kind of figure that there is."""
     if "timing_units" in figures:
         yield _UNITS
-        for report in figures["timing_units"]:
-            yield f"`{report['name']}` in {report['library']} (recipe {report['recipe']}), {report['tool']}:"
-            yield markdown(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report["units"])],
+        reports = from_json(tuple[EngineClocks, ...], figures["timing_units"])
+        for report in reports:
+            yield f"`{report.name}` in {report.library} (recipe {report.recipe}), {report.tool}:"
+            yield markdown(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report.units)],
                            left=(0, 4, 5))
         yield _below(_AIMED_CELLS, "MHz for every unit in cells of 45 nm", {
-            f"{unit['unit']} of `{report['name']}`": unit["mhz"]
-            for report in figures["timing_units"] for unit in report["units"]})
-        yield _MACROS.format(**figures["timing_units"][0]["macros"])
+            f"{unit.unit} of `{report.name}`": unit.mhz for report in reports for unit in report.units})
+        macros = reports[0].macros
+        yield _MACROS.format(setup_ps=macros.setup_ps, output_ps=macros.output_ps, pin_ff=macros.pin_ff)
     if "pnr" in figures:
         yield _PNR
-        yield from _pnr(figures["pnr"])
+        yield from _pnr(from_json(tuple[PlacedPreset, ...], figures["pnr"]))
     if "pnr_units" in figures:
-        yield from _pnr_units(figures["pnr_units"])
+        yield from _pnr_units(from_json(tuple[PlacedEngine, ...], figures["pnr_units"]))
     if "sweep" in figures:
-        sweep = figures["sweep"]
+        sweep = from_json(Sweep, figures["sweep"])
         yield _SWEEP
         yield f"![Area and throughput, with the Pareto fronts]({SWEEP_PLOT})"
-        yield f"{sweep['library']} (recipe {sweep['recipe']}), timed with {sweep['tool']}:"
-        yield markdown(["design", *SWEEP_HEAD], sweep_rows(sweep["points"]), left=(0, 3, 7))
+        yield f"{sweep.library} (recipe {sweep.recipe}), timed with {sweep.tool}:"
+        yield markdown(["design", *SWEEP_HEAD], sweep_rows(sweep.points), left=(0, 3, 7))
 
 
-def _pnr(reports: list[dict[str, Any]]) -> Iterator[str]:
-    for device, speed in dict.fromkeys((report["device"], report["speed"]) for report in reports):
-        own = [report for report in reports if (report["device"], report["speed"]) == (device, speed)]
-        has = own[0]["available"]
-        yield (f"{device}, speed grade {speed}, {own[0]['nextpnr']}, best and median of so many seeds; the part has "
-               f"{count(has['luts'])} LUTs and {count(has['block_ram'])} block RAMs:")
-        rows = [[str(len(report["runs"])), *pnr_row(report)] for report in own]
+def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[str]:
+    for device, speed in dict.fromkeys((report.device, report.speed) for report in reports):
+        own = [report for report in reports if (report.device, report.speed) == (device, speed)]
+        has = own[0].available
+        yield (f"{device}, speed grade {speed}, {own[0].nextpnr}, best and median of so many seeds; the part has "
+               f"{count(has.luts)} LUTs and {count(has.block_ram)} block RAMs:")
+        rows = [[str(len(report.runs)), *pnr_row(report)] for report in own]
         yield markdown(["design", "seeds", *PNR_HEAD],
                        [[f"`{name}`", seeds, *row[:-2], *_code(row[-2:])] for seeds, name, *row in rows],
                        left=(0, 11, 12))
 
-    reached = {report["preset"]: report["best"]["mhz"] for report in reports
-               if report["best"] and report["speed"] == _AIMED_SPEED}
+    reached = {report.preset: report.best.mhz for report in reports if report.best and report.speed == _AIMED_SPEED}
     cores = {f"`{preset}`": mhz for preset, mhz in reached.items() if preset.endswith("compressor")}
     yield _below(_AIMED_CORES, f"MHz for the cores on speed grade {_AIMED_SPEED}", cores)
     if any(mhz < _AIMED_CORES for preset, mhz in reached.items() if preset.endswith("decompressor")):
@@ -125,10 +128,10 @@ def _pnr(reports: list[dict[str, Any]]) -> Iterator[str]:
             "`tiny`": reached["tiny"]})
 
 
-def _pnr_units(reports: list[dict[str, Any]]) -> Iterator[str]:
+def _pnr_units(reports: Sequence[PlacedEngine]) -> Iterator[str]:
     yield _PNR_UNITS
     for report in reports:
-        yield f"`{report['name']}`, {report['device']}, speed grade {report['speed']}, {report['nextpnr']}:"
+        yield f"`{report.name}`, {report.device}, speed grade {report.speed}, {report.nextpnr}:"
         yield markdown(["unit", *PNR_HEAD], [[*row[:-2], *_code(row[-2:])] for row in pnr_units_rows(report)],
                        left=(0, 10, 11))
 

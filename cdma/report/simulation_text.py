@@ -8,7 +8,7 @@ from cdma.console.output import count, fixed
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from cdma.report.simulated import CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
+    from cdma.measure.outcomes import CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
     from verif.core.simulate import ArrayResult
     from verif.engine.simulate import EngineArrayResult
     from workload.plan.file import Predicted

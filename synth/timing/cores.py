@@ -61,6 +61,12 @@ class TimingPath:
     end: str
     stages: tuple[Stage, ...]
 
+    @property
+    def gates(self) -> int:
+        """Gates between its ends: the first stage leaves the register that the path starts from, the last is the
+        set-up time of the one that it ends at."""
+        return len(self.stages) - 2
+
 
 @dataclass(frozen=True)
 class TimingReport:
@@ -92,6 +98,11 @@ class TimingReport:
     um2: float
     kge: float
     paths: tuple[TimingPath, ...]
+
+    @property
+    def worst(self) -> TimingPath | None:
+        """The slowest path from register to register; None if there is none."""
+        return next((path for path in self.paths if path.kind == REGISTERS), None)
 
 
 def timing(config: CoreConfig, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,

@@ -27,7 +27,7 @@ from synth.tools.yosys import Progress, Yosys, find, report
 from synth.units.division import division, lane_roots, of_lane
 from synth.units.hierarchy import Design
 
-__all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "engine_timing", "part_timing"]
+__all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "UnitClock", "engine_timing", "part_timing"]
 
 WHOLE = "all units together"
 """Name of the engine as a whole, among its units."""
@@ -72,6 +72,20 @@ class PartTiming:
 
 
 @dataclass(frozen=True)
+class UnitClock:
+    """The clock of a unit and its slowest path from register to register, whose ends have their names below the top
+    module."""
+
+    unit: str
+    instances: int
+    mhz: float
+    ps: float
+    gates: int
+    start: str
+    end: str
+
+
+@dataclass(frozen=True)
 class EngineTiming:
     """Timing of an engine: wires without length, an ideal clock.
 
@@ -111,6 +125,14 @@ class EngineTiming:
     def mhz(self) -> float:
         """The clock of the slowest unit, or of the whole engine if it was timed and is slower."""
         return min(part.worst.mhz for part in self.units if part.worst)
+
+    @property
+    def clocks(self) -> tuple[UnitClock, ...]:
+        """The clock of each unit."""
+        return tuple(UnitClock(part.unit, part.instances, path.mhz, path.ps, path.gates, f"{below}{path.start}",
+                               f"{below}{path.end}")
+                     for part in self.units if (path := part.worst) is not None
+                     for below in (f"{part.part}." if part.part else "",))
 
 
 def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE,

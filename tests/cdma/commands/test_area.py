@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cdma.measure import synthesis
+from cdma.measure.figures import EngineOnFpga
 from cdma.report.area_text import engine_fpga_text
-from cdma.report.figures import EngineOnFpga
 from golden.results import from_json
 from synth.area.fpga import BLOCK
 from tests.synth.area.test_fpga import MEMORIES

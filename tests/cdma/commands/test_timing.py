@@ -15,7 +15,11 @@ import synth.timing.sweep
 from cdma.measure import synthesis
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text
+from golden.results import from_json
 from hdl.config.engine import EngineConfig
+from synth.timing.cores import TimingReport
+from synth.timing.engines import EngineTiming
+from synth.timing.sweep import Sweep
 from synth.units.hierarchy import Design
 from tests.synth.conftest import needs_opensta
 
@@ -28,7 +32,7 @@ def test_a_core_in_cells(cdma) -> None:
     (report,) = cdma("timing", *_SMALL, "--liberty", _LIBRARY, "--json").json
     path = next(path for path in report["paths"] if path["kind"] == "register to register")
     assert path["ps"] == pytest.approx(sum(stage["ps"] for stage in path["stages"]), abs=0.2)
-    text = cells_text([report])
+    text = cells_text([from_json(TimingReport, report)])
     assert text.startswith("tiny (recipe small), timed with OpenSTA")
     line = next(line for line in text.splitlines() if line.startswith(report["name"]))
     gates = str(len(path["stages"]) - 2)
@@ -52,7 +56,7 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     (report,) = cdma(*call, "--json").json
     assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
     assert [part["unit"] for part in report["units"]] == ["buffers, prefetch", "lane control"]
-    out = cells_text([report])
+    out = cells_text([from_json(EngineTiming, report)])
     assert "75 ps of set-up, and 310 ps from the clock" in out
     for part in report["units"]:
         worst = next(path for path in part["paths"] if path["kind"] == "register to register")
@@ -144,7 +148,7 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
     assert rows[0] == ["compressor", "1", "16", "small", "10.0", "1000", "16.0", "yes"]
     assert rows[1] == ["compressor", "1", "16", "fast", "12.0", "900", "14.4"]
     assert rows[5] == ["engine", "2", "32", "small", "180.0", "500", "32.0", "yes"]
-    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(sweep["points"])
+    assert (tmp_path / "sweep.svg").read_text() == sweep_plot(from_json(Sweep, sweep).points)
 
 
 @needs_opensta

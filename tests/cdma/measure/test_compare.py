@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdma.measure import bench as measured
-from cdma.measure.compare import Change, compare, comparison_text
+from cdma.measure.compare import Change, compare
+from cdma.report.comparison_text import comparison_text
 from tests.docs.pages import ROOT
 
 _OLD: dict[str, Any] = {

@@ -2,56 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import cdma.measure.clocks
+from cdma.measure.figures import BestSeed, EngineClocks, PlacedPreset, RoutedPath
 from cdma.report.performance import performance_page
-from cdma.report.timing_text import unit_facts
+from golden.results import to_json
+from synth.pnr.engines import PlacedUnit, PlacedUnits
+from synth.pnr.place import PnrPath, PnrReport, PnrStage, Resources, Run
+from synth.timing.cores import REGISTERS, Stage, TimingPath
+from synth.timing.engines import EngineTiming, PartTiming, UnitClock
+from synth.timing.macros import DEFAULT
+from synth.timing.sweep import Sweep, SweepPoint
 
-_PATH = {"kind": "register to register", "ps": 800.0, "mhz": 1250.0, "start": "count[3]", "end": "full",
-         "stages": [{"cell": "DFF"}, {"cell": "NAND2"}, {"cell": "INV"}, {"cell": "DFF"}]}
-_ENGINE: dict[str, Any] = {
-    "name": "cdma_some_engine", "lanes": 2, "library": "cells", "recipe": "fast", "tool": "a timer", "yosys": "Yosys",
-    "mhz": 1250.0, "macros": {"output_ps": 310.0, "setup_ps": 50.0, "pin_ff": 5.0}, "parts": [],
-    "units": [{"unit": "CRC", "part": "offload.crc", "instances": 1, "paths": [_PATH | {"kind": "input to output"}]},
-              {"unit": "lane control", "part": "offload.walker0", "instances": 2, "paths": [_PATH]},
-              {"unit": "glue", "part": "", "instances": 1, "paths": [_PATH | {"mhz": 400.0, "ps": 2500.0}]}]}
-_PLACED: dict[str, Any] = {
-    "name": "cdma_some_core", "device": "LFE5U-85F", "speed": 8, "yosys": "Yosys", "nextpnr": "nextpnr-1",
-    "used": {"luts": 7000, "flip_flops": 2000, "block_ram": 2, "dsp": 0}, "median_mhz": 120.0,
-    "available": {"luts": 83640, "flip_flops": 83640, "block_ram": 208, "dsp": 156},
-    "runs": [{"seed": 1, "mhz": 120.0}, {"seed": 2, "mhz": 125.0}],
-    "best": {"seed": 2, "mhz": 125.0, "path": {"ns": 8.0, "routing_ns": 6.0, "levels": 9, "start": "a", "end": "b",
-                                               "stages": []}}}
+_PATH = TimingPath(REGISTERS, 800.0, 1250.0, "count[3]", "full", tuple(
+    Stage(cell, "", 200.0) for cell in ("DFF", "NAND2", "INV", "DFF")))
+_ENGINE = EngineTiming("cdma_some_engine", 2, "cells", "fast", "a timer", "Yosys", DEFAULT, (
+    PartTiming("CRC", "offload.crc", 1, 10.0, 1.0, 0, (replace(_PATH, kind="input to output"),)),
+    PartTiming("lane control", "offload.walker0", 2, 10.0, 1.0, 0, (_PATH,)),
+    PartTiming("glue", "", 1, 10.0, 1.0, 0, (replace(_PATH, mhz=400.0, ps=2500.0),))))
+_ROUTED = PnrPath(8.0, "a", "b", 9, 6.0, (PnrStage("routing", 6.0, "a"),))
+_PLACED = PnrReport("cdma_some_core", "LFE5U-85F", 8, "Yosys", "nextpnr-1", Resources(7000, 2000, 2, 0),
+                    Resources(83640, 83640, 208, 156), (Run(1, 120.0, _ROUTED), Run(2, 125.0, _ROUTED)))
 
 
 def test_units_without_registers_have_no_row() -> None:
-    assert unit_facts(_ENGINE) == [
-        {"unit": "lane control", "instances": 2, "mhz": 1250.0, "ps": 800.0, "gates": 2,
-         "start": "offload.walker0.count[3]", "end": "offload.walker0.full"},
-        {"unit": "glue", "instances": 1, "mhz": 400.0, "ps": 2500.0, "gates": 2, "start": "count[3]", "end": "full"}]
+    assert EngineClocks.of("tiny", _ENGINE).units == (
+        UnitClock("lane control", 2, 1250.0, 800.0, 2, "offload.walker0.count[3]", "offload.walker0.full"),
+        UnitClock("glue", 1, 400.0, 2500.0, 2, "count[3]", "full"))
 
 
 def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cdma.measure.clocks, "timed_engine", lambda *given: _ENGINE)
-    monkeypatch.setattr(cdma.measure.clocks, "placed",
-                        lambda config, device, speed, *more: _PLACED | {"name": config.name, "speed": speed} | (
-                            {"best": None, "runs": [], "median_mhz": None} if config.name == "cdma_engine" else {}))
-    units = [_PLACED | {"name": "control", "instances": 1},
-             _PLACED | {"name": "glue", "instances": 1, "best": None, "runs": [], "median_mhz": None}]
-    monkeypatch.setattr(cdma.measure.clocks, "placed_units", lambda config, device, speed, *more: {
-        "name": config.name, "device": device, "speed": speed, "nextpnr": "nextpnr-1", "units": units,
-        "available": _PLACED["available"], "total": {"luts": 14000, "flip_flops": 4000, "block_ram": 4, "dsp": 0}})
-    points = [{"design": "engine", "lanes": lanes, "beat_bytes": 32, "pipeline": "small", "kge": 100.0 * lanes,
-               "mhz": 500.0, "gb_per_s": 16.0 * lanes, "front": lanes > 1, "start": "a", "end": "b"}
-              for lanes in (1, 2)]
-    monkeypatch.setattr(cdma.measure.clocks, "swept", lambda *given: {
-        "library": "cells", "recipe": "fast", "tool": "a timer", "points": points})
+    monkeypatch.setattr(cdma.measure.clocks, "placed", lambda config, device, speed, *more: replace(
+        _PLACED, name=config.name, speed=speed, **{"runs": ()} if config.name == "cdma_engine" else {}))
+    units = (PlacedUnit("control", 1, _PLACED.used, _PLACED),
+             PlacedUnit("glue", 1, _PLACED.used, replace(_PLACED, runs=())))
+    monkeypatch.setattr(cdma.measure.clocks, "placed_units", lambda config, device, speed, *more: PlacedUnits(
+        config.name, device, speed, "Yosys", "nextpnr-1", _PLACED.available, units))
+    points = tuple(SweepPoint("engine", lanes, 32, "small", 100.0 * lanes, 500.0, "a", "b", lanes > 1)
+                   for lanes in (1, 2))
+    monkeypatch.setattr(cdma.measure.clocks, "swept", lambda *given: Sweep("cells", "fast", "a timer", points))
     progress: Any = None
-    figures = (cdma.measure.clocks.timing_units("cells.lib", progress) | cdma.measure.clocks.pnr(progress)
-               | cdma.measure.clocks.pnr_units(progress) | cdma.measure.clocks.sweep("cells.lib", progress))
+    figures = to_json({"timing_units": cdma.measure.clocks.timing_units("cells.lib", progress),
+                       "pnr": cdma.measure.clocks.pnr(progress), "pnr_units": cdma.measure.clocks.pnr_units(progress),
+                       "sweep": cdma.measure.clocks.sweep("cells.lib", progress)})
     assert [row["preset"] for row in figures["timing_units"]] == ["default", "tiny"]
     assert "parts" not in figures["timing_units"][0]
     speeds = [row["speed"] for row in figures["pnr"]]
@@ -84,9 +82,8 @@ def test_clocks_in_cells_need_a_library(fails) -> None:
 
 
 def test_a_clock_that_is_missed_is_explained() -> None:
-    path = {"ns": 10.0, "start": "a", "end": "b", "levels": 9, "routing_ns": 6.0}
-    slow = _PLACED | {"preset": "decompressor", "name": "cdma_decompressor", "speed": 8,
-                      "best": {"seed": 1, "mhz": 100.0, "path": path}}
-    page = performance_page({"pnr": [slow]})
+    slow = replace(PlacedPreset.of("decompressor", _PLACED),
+                   best=BestSeed(1, 100.0, RoutedPath(10.0, "a", "b", 9, 6.0)))
+    page = performance_page({"pnr": to_json([slow])})
     assert "Below: `decompressor` (100)." in page
     assert "The critical loop of the decompressors" in page

@@ -12,6 +12,7 @@ from matplotlib.text import Text
 
 from cdma.report.plots import drawing, inline
 from cdma.report.plots.sweep import sweep_plot
+from synth.timing.sweep import SweepPoint
 
 
 @pytest.fixture
@@ -137,8 +138,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
 
 
 def test_a_sweep_has_a_panel_for_each_design_and_a_name_for_each_point() -> None:
-    points = [{"design": design, "pipeline": pipeline, "lanes": 1, "beat_bytes": beat, "kge": 10.0 * beat / 16,
-               "gb_per_s": beat / 2.0, "front": True}
+    points = [SweepPoint(design, 1, beat, pipeline, 10.0 * beat / 16, 500.0, "first", "last", True)
               for design in ("compressor", "decompressor") for pipeline in ("small", "fast") for beat in (16, 32)]
     text = sweep_plot(points)
     assert text == sweep_plot(points)

@@ -49,7 +49,7 @@ def test_the_small_recipe_is_smaller() -> None:
 
 
 def test_the_decompressor_on_xilinx7_with_and_without_its_modules() -> None:
-    # Its row buffer has wires whose names are those of bits of others, which abc9 stops at unless nets are split before.
+    # Some wires of its row buffer have the names of bits of others: abc9 stops at them unless nets are split first.
     *modules, total = area(load("decompressor"), target="xilinx7").rows
     assert total.luts is not None and 3000 < total.luts < 7000
     assert total.flip_flops == sum(row.flip_flops for row in modules)

@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from cdma.report.figures import DumpToggles, PresetArea, PresetTiming
-from cdma.report.simulated import CoresOutcome, EngineOutcome
+from cdma.measure.figures import DumpToggles, EngineClocks, PlacedEngine, PlacedPreset, PresetArea, PresetTiming
+from cdma.measure.outcomes import CoresOutcome, EngineOutcome
 from golden.bench import Bench
 from golden.results import from_json, to_json
 from synth.area.engines import EngineArea
+from synth.timing.sweep import Sweep
 from tests.docs.pages import ROOT
 from verif.core.throughput import Latency, Throughput
 from verif.engine.throughput import EngineThroughput
@@ -21,7 +22,13 @@ from verif.engine.throughput import EngineThroughput
     ("engine", tuple[EngineThroughput, ...]), ("engine_scaling", tuple[EngineThroughput, ...]),
     ("engine_area", tuple[EngineArea, ...]), ("throughput", tuple[Throughput, ...]), ("latency", tuple[Latency, ...]),
     ("area", tuple[PresetArea, ...]), ("timing", tuple[PresetTiming, ...]), ("timing_plain", tuple[PresetTiming, ...]),
-    ("golden", Bench)])
+    ("golden", Bench), ("timing_units", tuple[EngineClocks, ...]), ("pnr", tuple[PlacedPreset, ...]),
+    ("pnr_units", tuple[PlacedEngine, ...])])
 def test_the_committed_figures_are_read_and_written_back(section: str, kind: type[object]) -> None:
     committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))[section]
     assert json.dumps(to_json(from_json(kind, committed))) == json.dumps(committed)
+
+
+def test_the_committed_sweep_is_read() -> None:
+    committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["sweep"]
+    assert to_json(from_json(Sweep, committed)) == committed

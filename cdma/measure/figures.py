@@ -1,0 +1,207 @@
+"""What ``cdma bench`` measures: the sections of its file of figures, and their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cdma.measure.outcomes import Toggles
+from golden.results import INLINED
+from synth.area.cores import AreaReport
+from synth.area.fpga import FpgaArea
+from synth.pnr.engines import PlacedUnit, PlacedUnits
+from synth.pnr.place import Best, PnrReport, Resources, Run
+from synth.timing.cores import TimingReport
+from synth.timing.engines import EngineTiming, UnitClock
+from synth.timing.macros import MacroTiming
+
+__all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "PlacedEngine", "PlacedPreset",
+           "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
+
+PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
+              "narrow_decompressor", "wide_compressor", "wide_decompressor")
+"""The presets of cores that docs/peers.md compares with designs of others: one pair for each width."""
+
+
+@dataclass(frozen=True)
+class EngineOnFpga:
+    """An engine mapped to an FPGA: how many lanes it has, and what it takes."""
+
+    lanes: int
+    area: FpgaArea = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class PresetArea:
+    """The area of a preset of the cores."""
+
+    preset: str
+    report: AreaReport = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class PresetTiming:
+    """The timing of a preset of the cores in cells."""
+
+    preset: str
+    report: TimingReport = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class DumpToggles:
+    """Toggles of the link of the default engine over a shipped dump, with elements of some bits."""
+
+    dump: str
+    element_bits: int
+    link_beat_bytes: int
+    ratio: float
+    toggles: Toggles = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class EngineClocks:
+    """A preset of the engines in cells: of each unit the clock and the slowest path.
+
+    Parameters
+    ----------
+    preset
+        The preset.
+    name, lanes, library, recipe, tool, yosys, macros, mhz
+        As for :class:`synth.timing.engines.EngineTiming`.
+    units
+        Unit by unit, then the whole engine.
+    """
+
+    preset: str
+    name: str
+    lanes: int
+    library: str
+    recipe: str
+    tool: str
+    yosys: str
+    macros: MacroTiming
+    mhz: float
+    units: tuple[UnitClock, ...]
+
+    @classmethod
+    def of(cls, preset: str, report: EngineTiming) -> EngineClocks:
+        """The clocks in a report."""
+        return cls(preset, report.name, report.lanes, report.library, report.recipe, report.tool, report.yosys,
+                   report.macros, report.mhz, report.clocks)
+
+
+@dataclass(frozen=True)
+class SeedClock:
+    """The clock that placement and routing reached from a seed."""
+
+    seed: int
+    mhz: float
+
+
+@dataclass(frozen=True)
+class RoutedPath:
+    """The slowest path from register to register, without its stages: see :class:`synth.pnr.place.PnrPath`."""
+
+    ns: float
+    start: str
+    end: str
+    levels: int
+    routing_ns: float
+
+
+@dataclass(frozen=True)
+class BestSeed:
+    """The seed with the highest clock, and the path that limits it."""
+
+    seed: int
+    mhz: float
+    path: RoutedPath
+
+    @classmethod
+    def of(cls, best: Best | None) -> BestSeed | None:
+        """The best run of a report, without the stages of its path; None if the design is too large."""
+        if best is None:
+            return None
+        path = best.path
+        return cls(best.seed, best.mhz, RoutedPath(path.ns, path.start, path.end, path.levels, path.routing_ns))
+
+
+@dataclass(frozen=True)
+class PlacedPreset:
+    """A preset placed and routed.
+
+    Parameters
+    ----------
+    preset
+        The preset.
+    name, device, speed, yosys, nextpnr, used, available, runs, best, median_mhz
+        As for :class:`synth.pnr.place.PnrReport`; paths have no stages.
+    """
+
+    preset: str
+    name: str
+    device: str
+    speed: int
+    yosys: str
+    nextpnr: str
+    used: Resources
+    available: Resources
+    runs: tuple[SeedClock, ...]
+    best: BestSeed | None
+    median_mhz: float | None
+
+    @classmethod
+    def of(cls, preset: str, report: PnrReport) -> PlacedPreset:
+        """The figures in a report."""
+        return cls(preset, report.name, report.device, report.speed, report.yosys, report.nextpnr, report.used,
+                   report.available, _clocks(report.runs), BestSeed.of(report.best), report.median_mhz)
+
+
+@dataclass(frozen=True)
+class UnitOnFpga:
+    """A unit of an engine, placed and routed by itself: as :class:`synth.pnr.engines.PlacedUnit`, paths without
+    stages."""
+
+    name: str
+    instances: int
+    used: Resources
+    runs: tuple[SeedClock, ...]
+    best: BestSeed | None
+    median_mhz: float | None
+
+    @classmethod
+    def of(cls, unit: PlacedUnit) -> UnitOnFpga:
+        """The figures of a unit."""
+        return cls(unit.name, unit.instances, unit.used, _clocks(unit.runs), BestSeed.of(unit.best), unit.median_mhz)
+
+
+@dataclass(frozen=True)
+class PlacedEngine:
+    """A preset of the engines whose units were placed and routed one by one.
+
+    Parameters
+    ----------
+    preset
+        The preset.
+    name, device, speed, yosys, nextpnr, available, units, total
+        As for :class:`synth.pnr.engines.PlacedUnits`.
+    """
+
+    preset: str
+    name: str
+    device: str
+    speed: int
+    yosys: str
+    nextpnr: str
+    available: Resources
+    units: tuple[UnitOnFpga, ...]
+    total: Resources
+
+    @classmethod
+    def of(cls, preset: str, report: PlacedUnits) -> PlacedEngine:
+        """The figures in a report."""
+        return cls(preset, report.name, report.device, report.speed, report.yosys, report.nextpnr, report.available,
+                   tuple(map(UnitOnFpga.of, report.units)), report.total)
+
+
+def _clocks(runs: tuple[Run, ...]) -> tuple[SeedClock, ...]:
+    return tuple(SeedClock(run.seed, run.mhz) for run in runs)
