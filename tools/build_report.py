@@ -15,7 +15,6 @@ from cdma.report.characterise_page import characterise_page
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Table
 from cdma.report.results_page import results_page
-from golden.results import to_json
 from workload.characterise.arrays import Coded, characterise, in_all
 from workload.data import shipped_dumps
 from workload.results.figures import results
@@ -34,7 +33,7 @@ def build(folder: Path) -> list[Path]:
             arrays = characterise([path], progress=progress)
             sums[name] = in_all(arrays)
             pages[f"{name}.html"] = characterise_page([path.name], arrays, sums[name])
-        gains = results_page(to_json(results(progress)))
+        gains = results_page(results(progress))
     pages = {"index.html": _index(gains.title, sums), "results.html": gains, **pages}
     for name, page in pages.items():
         (folder / name).write_text(page.html(), encoding="utf-8")

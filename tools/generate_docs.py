@@ -38,6 +38,7 @@ from hdl.generate.handover.register_map import register_page
 from hdl.generate.handover.statuses import ADVICE, MEANINGS
 from synth.timing.sweep import Sweep
 from workload.results.figures import alike, results
+from workload.results.records import Results
 from workload.timeline.engine_share import summary
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -233,7 +234,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/performance.md": NOTE + performance_page(figures),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
-            ROOT / "docs/results.md": NOTE + results_page(gains).markdown()} | shares() | plots
+            ROOT / "docs/results.md": NOTE + results_page(from_json(Results, gains)).markdown()} | shares() | plots
 
 
 def stale(texts: dict[Path, str]) -> list[Path]:

@@ -11,7 +11,6 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.report.plots.drawing import require_extra
 from cdma.report.results_page import results_page
-from golden.results import to_json
 
 _DESCRIPTION = """\
 Print the gain of the engine beside the figures of Rhu et al.: densities and ratios of the shipped dumps; training
@@ -49,7 +48,7 @@ def run(call: argparse.Namespace) -> int:
     if call.report is not None:
         require_extra()
     with Progress() as progress:
-        figures = to_json(results(progress))
+        figures = results(progress)
     page = results_page(figures)
     if call.output is not None:
         Path(call.output).write_text(page.markdown(), encoding="utf-8")

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
 from cdma.report import results_words as words
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Part, Table, prose
 from cdma.report.results_dumps import dump_sections
+from workload.networks.published import Counts
+
+if TYPE_CHECKING:
+    from workload.results.dumps import DumpFigures
+    from workload.results.paper import Headline
+    from workload.results.records import NetworkRow, PaperHeadline, Results
 
 __all__ = ["results_page"]
 
 _ALGORITHMS = ("zvc", "rle", "zlib")
-_AVERAGE, _HIGHEST = "average speed-up over vdnn", "highest speed-up over vdnn"
 
 
-def results_page(figures: dict[str, Any]) -> Page:
+def results_page(figures: Results) -> Page:
     """The page.
 
     Parameters
     ----------
     figures
-        What :func:`workload.results.figures.results` gives.
+        What :func:`workload.results.figures.results` returns.
     """
     return Page("What the engine gains", [
         Section("", _summary(figures)),
@@ -31,7 +36,7 @@ def results_page(figures: dict[str, Any]) -> Page:
         Section("Beside the paper", list(_beside(figures))),
         Section("Where they differ, and why", _differences(figures)),
         Section("Training steps, network by network", list(_networks(figures))),
-        *dump_sections(figures["dumps"]),
+        *dump_sections(figures.dumps),
         Section("If densities were others", list(_densities(figures))),
         Section("What is swapped, and what stays in memory", list(_memory(figures))),
         Section("On other links", list(_links(figures))),
@@ -40,175 +45,179 @@ def results_page(figures: dict[str, Any]) -> Page:
     ])
 
 
-def _summary(figures: dict[str, Any]) -> list[Part]:
-    old, new = figures["headlines"]
-    dump = figures["dumps"][0]["in_all"]
-    training = _over_training(figures)["training"]
-    saved = [_saved(row) for row in figures["networks"][0]["rows"] if row["paper"]]
-    wide = {(link["name"], link["gpu"]): link["average_gain"] for link in figures["links"]
-            if link["engine"] == "wide"}
+def _summary(figures: Results) -> list[Part]:
+    old, new = figures.headlines
+    dump = figures.dumps[0].in_all
+    training = _over_training(figures).training
+    saved = [_saved(row) for row in figures.networks[0].rows if row.paper]
+    wide = {(row.link.name, row.link.gpu): row.average_gain for row in figures.links if row.engine == "wide"}
     return prose(
-        words.SUMMARY, dump_ratio=dump["ratio"]["zvc"],
-        begin_ratio=training[0]["in_all"]["ratio"]["zvc"], end_ratio=training[-1]["in_all"]["ratio"]["zvc"],
-        ratio=old["here"]["average_ratio"], paper_ratio=old["paper"]["average_ratio"], least_saved=min(saved),
+        words.SUMMARY, dump_ratio=dump.ratio["zvc"],
+        begin_ratio=training[0].in_all.ratio["zvc"], end_ratio=training[-1].in_all.ratio["zvc"],
+        ratio=old.here.average_ratio, paper_ratio=old.paper.average_ratio, least_saved=min(saved),
         most_saved=max(saved), today=wide["PCIe 5 x16", "h100"], fast=-wide["NVLink-C2C", "h100"],
-        **{f"{of}_{row}": line["slowdown"][row] for of, line in (("old", old), ("new", new))
+        **{f"{of}_{row}": line.slowdown[row] for of, line in (("old", old), ("new", new))
            for row in ("vdnn", "zvc")},
-        **{f"{where}{of}_{what}": line[side][f"{what}_gain"] for of, line in (("old", old), ("new", new))
-           for where, side in (("", "here"), ("paper_", "paper")) for what in ("average", "highest")})
+        **{f"{where}{of}_{what}": gain for of, line in (("old", old), ("new", new))
+           for where, side in (("", line.here), ("paper_", line.paper)) for what, gain in _gains(side).items()})
 
 
-def _over_training(figures: dict[str, Any]) -> dict[str, Any]:
+def _over_training(figures: Results) -> DumpFigures:
     """The dump of a network over its training."""
-    return next(dump for dump in figures["dumps"] if dump["training"])
+    return next(dump for dump in figures.dumps if dump.training)
 
 
-def _beside(figures: dict[str, Any]) -> Iterator[Part]:
-    first, vdnn = figures["headlines"][0], figures["vdnn"]
-    rows = [[name, f"{first['paper'][key]}", fixed(first["here"][key], 2), "", "HPCA"] for name, key in (
-        ("average ratio", "average_ratio"), ("highest ratio of a layer", "highest_ratio"))]
-    rows += [[name, f"{line['paper'][key]} %", f"{line['here'][key]:.0f} %", line["gpu_name"], line["paper"]["where"]]
-             for line in figures["headlines"] for name, key in ((_AVERAGE, "average_gain"), (_HIGHEST, "highest_gain"))]
-    rows += [["performance that vdnn loses, VGG-16, batch 256", f"{vdnn['paper']['loss']:.0f} %",
-              f"{vdnn['here']['loss']:.0f} %", "Titan X (Maxwell)", "vDNN, MICRO 2016"],
-             ["memory of that step without swapping", f"{vdnn['paper']['memory_gb']:.0f} GB",
-              f"{vdnn['here']['memory_gb']:.1f} GB", "", "vDNN, MICRO 2016"]]
+def _beside(figures: Results) -> Iterator[Part]:
+    first, vdnn = figures.headlines[0], figures.vdnn
+    ratios = {"average ratio": (first.here.average_ratio, first.paper.average_ratio),
+              "highest ratio of a layer": (first.here.highest_ratio, first.paper.highest_ratio)}
+    rows = [[name, f"{paper}", fixed(here, 2), "", "HPCA"] for name, (here, paper) in ratios.items()]
+    rows += [[f"{what} speed-up over vdnn", f"{_gains(line.paper)[what]} %", f"{gain:.0f} %", line.gpu_name,
+              line.paper.where] for line in figures.headlines for what, gain in _gains(line.here).items()]
+    rows += [["performance that vdnn loses, VGG-16, batch 256", f"{vdnn.paper.loss:.0f} %",
+              f"{vdnn.here.loss:.0f} %", "Titan X (Maxwell)", "vDNN, MICRO 2016"],
+             ["memory of that step without swapping", f"{vdnn.paper.memory_gb:.0f} GB",
+              f"{vdnn.here.memory_gb:.1f} GB", "", "vDNN, MICRO 2016"]]
     yield Bars("Speed-up over vdnn in per cent", ["here", "Rhu et al."], {
-        f"{line['gpu_name']}, {what}": [line[side][f"{what}_gain"] for side in ("here", "paper")]
-        for line in figures["headlines"] for what in ("average", "highest")}, digits=0)
+        f"{line.gpu_name}, {what}": [gain, _gains(line.paper)[what]]
+        for line in figures.headlines for what, gain in _gains(line.here).items()}, digits=0)
     yield Bars("Ratio of zero-value coding", ["here", "Rhu et al."], {
-        name: [first[side][key] for side in ("here", "paper")] for name, key in (
-            ("average of six networks", "average_ratio"), ("highest of a layer", "highest_ratio"))})
+        "average of six networks": ratios["average ratio"], "highest of a layer": ratios["highest ratio of a layer"]})
     yield Table(["figure, zvc", "published", "here", "GPU", "published in"], rows, left=(0, 3, 4))
 
 
-def _differences(figures: dict[str, Any]) -> list[Part]:
-    paper = figures["headlines"][0]["paper"]
-    sparsest = min((row for dump in figures["dumps"] for row in dump["arrays"]), key=lambda row: row["density"])
+def _differences(figures: Results) -> list[Part]:
+    paper = figures.headlines[0].paper
+    sparsest = min((row for dump in figures.dumps for row in dump.arrays),
+                   key=lambda row: row.figures.density or 0.0)
     digits = _over_training(figures)
-    ratios = [row["ratio"]["zvc"] for row in digits["arrays"]]
-    slow, fast = figures["efficiencies"][0], figures["efficiencies"][-1]
-    gains = {row["network"]: _gain(row, "zvc") for row in figures["networks"][0]["rows"] if row["paper"]}
+    ratios = [row.figures.ratio["zvc"] or 0.0 for row in digits.arrays]
+    density = digits.in_all.density or 0.0
+    slow, fast = figures.efficiencies[0], figures.efficiencies[-1]
+    gains = {row.network: _gain(row, "zvc") for row in figures.networks[0].rows if row.paper}
     most, least = max(gains, key=lambda name: gains[name]), min(gains, key=lambda name: gains[name])
-    engine = figures["engines"]["rows"][0]
+    reached = figures.engines.rows[0].reached
     return prose(
-        words.DIFFERENCES, paper_density=figures["engines"]["density"], paper_ratio=paper["average_ratio"],
-        paper_highest=paper["highest_ratio"], ratio_of_average=_ratio(figures["engines"]["density"]),
-        arrays_ratio=sum(ratios) / len(ratios), arrays_density=digits["in_all"]["density"],
-        arrays_together=_ratio(digits["in_all"]["density"]), density_of_ratio=_density(paper["average_ratio"]),
-        density_of_highest=_density(paper["highest_ratio"]), sparsest=sparsest["array"],
-        sparsest_density=sparsest["density"], slow=slow["efficiency"], fast=fast["efficiency"],
-        slow_gain=slow["headlines"]["titan-xp"]["average_gain"],
-        fast_gain=fast["headlines"]["titan-xp"]["average_gain"],
+        words.DIFFERENCES, paper_density=figures.engines.density, paper_ratio=paper.average_ratio,
+        paper_highest=paper.highest_ratio, ratio_of_average=_ratio(figures.engines.density),
+        arrays_ratio=sum(ratios) / len(ratios), arrays_density=density,
+        arrays_together=_ratio(density), density_of_ratio=_density(paper.average_ratio),
+        density_of_highest=_density(paper.highest_ratio), sparsest=sparsest.array,
+        sparsest_density=sparsest.figures.density, slow=slow.efficiency, fast=fast.efficiency,
+        slow_gain=slow.headlines["titan-xp"].average_gain,
+        fast_gain=fast.headlines["titan-xp"].average_gain,
         most=most, most_gain=gains[most], least=least, least_gain=gains[least],
-        vdnn_loss=figures["vdnn"]["here"]["loss"], paper_loss=figures["vdnn"]["paper"]["loss"],
-        vdnn_memory=figures["vdnn"]["here"]["memory_gb"], paper_memory=figures["vdnn"]["paper"]["memory_gb"],
-        share=100 * engine["share"], start=engine["start_cycles"])
+        vdnn_loss=figures.vdnn.here.loss, paper_loss=figures.vdnn.paper.loss,
+        vdnn_memory=figures.vdnn.here.memory_gb, paper_memory=figures.vdnn.paper.memory_gb,
+        share=100 * reached.share, start=reached.start_cycles)
 
 
-def _networks(figures: dict[str, Any]) -> Iterator[Part]:
+def _networks(figures: Results) -> Iterator[Part]:
     yield from prose(words.NETWORKS)
-    for part in figures["networks"]:
-        yield Bars(f"Gain over vdnn in per cent, {part['gpu_name']}", _ALGORITHMS,
-                   {row["network"]: [_gain(row, name) for name in _ALGORITHMS] for row in part["rows"]},
-                   {row["network"]: _gain(row, "oracle") for row in part["rows"]}, "oracle, nothing swapped", 0)
-    for part in figures["networks"]:
+    for part in figures.networks:
+        yield Bars(f"Gain over vdnn in per cent, {part.gpu_name}", _ALGORITHMS,
+                   {row.network: [_gain(row, name) for name in _ALGORITHMS] for row in part.rows},
+                   {row.network: _gain(row, "oracle") for row in part.rows}, "oracle, nothing swapped", 0)
+    for part in figures.networks:
         yield Table(["network", "batch", "density", "ratio", *(f"{name} ms" for name in ("oracle", "vdnn", "zvc")),
                      *(f"{name} x" for name in ("oracle", *_ALGORITHMS))],
-                    [[row["network"], str(row["batch"]), fixed(row["density"], 3), fixed(row["ratio"]["zvc"], 2),
-                      *(fixed(row["step_ms"][name], 0) for name in ("oracle", "vdnn", "zvc")),
-                      *(fixed(row["speedup"][name], 2) for name in ("oracle", *_ALGORITHMS))] for row in part["rows"]],
-                    title=f"{part['gpu_name']}; x is the speed-up over vdnn")
+                    [[row.network, str(row.batch), fixed(row.density, 3), fixed(row.ratio["zvc"], 2),
+                      *(fixed(row.step_ms[name], 0) for name in ("oracle", "vdnn", "zvc")),
+                      *(fixed(row.speedup[name], 2) for name in ("oracle", *_ALGORITHMS))] for row in part.rows],
+                    title=f"{part.gpu_name}; x is the speed-up over vdnn")
 
 
-def _densities(figures: dict[str, Any]) -> Iterator[Part]:
-    gpus = figures["headlines"]
+def _densities(figures: Results) -> Iterator[Part]:
+    gpus = figures.headlines
     yield from prose(words.DENSITIES)
-    yield Bars("Average speed-up over vdnn by density, in per cent", [line["gpu_name"] for line in gpus],
-               {f"density {row['density']:.1f}": [max(row["headlines"][line["gpu"]]["average_gain"], 0)
-                                                  for line in gpus] for row in figures["densities"]}, digits=0)
+    yield Bars("Average speed-up over vdnn by density, in per cent", [line.gpu_name for line in gpus],
+               {f"density {row.density:.1f}": [max(row.headlines[line.gpu].average_gain, 0)
+                                                  for line in gpus] for row in figures.densities}, digits=0)
     yield Table(["density", "ratio", *_gain_heads(figures)],
-                [[fixed(row["density"], 1), fixed(row["ratio"], 2), *_gains(row, figures)]
-                 for row in figures["densities"]])
+                [[fixed(row.density, 1), fixed(row.ratio, 2), *_gain_cells(row.headlines, figures)]
+                 for row in figures.densities])
 
 
-def _memory(figures: dict[str, Any]) -> Iterator[Part]:
-    rows = figures["networks"][0]["rows"]
+def _memory(figures: Results) -> Iterator[Part]:
+    rows = figures.networks[0].rows
     yield from prose(words.MEMORY)
     yield Bars("Memory of a step in GB", ["nothing swapped", "all swapped"],
-               {row["network"]: [row["memory_gb"]["oracle"], row["memory_gb"]["vdnn"]] for row in rows})
+               {row.network: [row.memory_gb["oracle"], row.memory_gb["vdnn"]] for row in rows})
     yield Table(["network", "batch", "GB, nothing swapped", "GB, all swapped", "saved", "GB swapped"],
-                [[row["network"], str(row["batch"]), fixed(row["memory_gb"]["oracle"], 2),
-                  fixed(row["memory_gb"]["vdnn"], 2), f"{_saved(row):.0f} %", fixed(row["swapped_gb"], 2)]
+                [[row.network, str(row.batch), fixed(row.memory_gb["oracle"], 2),
+                  fixed(row.memory_gb["vdnn"], 2), f"{_saved(row):.0f} %", fixed(row.swapped_gb, 2)]
                  for row in rows])
     yield from prose(words.POLICIES)
     yield Table(["network", "batch", "policy", "tensors", "GB swapped", "GB on the device", "ratio", "oracle ms",
                  "vdnn ms", "zvc ms", "zvc x"],
-                [[row["network"], str(row["batch"]), row["policy"], str(row["tensors"]), fixed(row["swapped_gb"], 1),
-                  f"{row['memory_gb']['vdnn']:.1f} of {row['memory_gb']['oracle']:.1f}", fixed(row["ratio"], 2),
-                  *(fixed(row["step_ms"][name], 0) for name in ("oracle", "vdnn", "zvc")), fixed(row["speedup"], 2)]
-                 for row in figures["policies"]], left=(0, 2))
+                [[row.network, str(row.batch), row.policy, str(row.tensors), fixed(row.swapped_gb, 1),
+                  f"{row.memory_gb['vdnn']:.1f} of {row.memory_gb['oracle']:.1f}", fixed(row.ratio, 2),
+                  *(fixed(row.step_ms[name], 0) for name in ("oracle", "vdnn", "zvc")), fixed(row.speedup, 2)]
+                 for row in figures.policies], left=(0, 2))
 
 
-def _links(figures: dict[str, Any]) -> Iterator[Part]:
-    pairs = list(zip(figures["links"][::2], figures["links"][1::2], strict=True))
+def _links(figures: Results) -> Iterator[Part]:
+    pairs = list(zip(figures.links[::2], figures.links[1::2], strict=True))
     paper, wide = pairs[0]
-    yield from prose(words.LINKS, paper_lanes=paper["lane_gb_per_s"], paper_port=paper["link_port_gb_per_s"],
-                     wide_lanes=wide["lane_gb_per_s"], wide_port=wide["link_port_gb_per_s"])
-    times = {f"{one['name']}, {one['gpu_name']}": [one["slowdown"]["vdnn"], one["slowdown"]["zvc"],
-                                                   two["slowdown"]["zvc"]] for one, two in pairs}
+    yield from prose(words.LINKS, paper_lanes=paper.lane_gb_per_s, paper_port=paper.link_port_gb_per_s,
+                     wide_lanes=wide.lane_gb_per_s, wide_port=wide.link_port_gb_per_s)
+    times = {f"{one.link.name}, {one.gpu_name}": [one.slowdown["vdnn"], one.slowdown["zvc"],
+                                                   two.slowdown["zvc"]] for one, two in pairs}
     yield Bars("Step time over the oracle's", ["vdnn", "zvc, paper", "zvc, wide"], times)
     yield Table(["link", "GB/s", "GPU", "vdnn", "zvc, paper", "zvc, wide", "gain, paper", "gain, wide", "lowest",
                  "highest"],
-                [[one["name"], fixed(one["gb_per_s"], 1), one["gpu_name"], *(fixed(time, 2) for time in shown),
-                  *map(_percent, (one["average_gain"], two["average_gain"], two["lowest_gain"], two["highest_gain"]))]
+                [[one.link.name, fixed(one.link.gb_per_s, 1), one.gpu_name, *(fixed(time, 2) for time in shown),
+                  *map(_percent, (one.average_gain, two.average_gain, two.lowest_gain, two.highest_gain))]
                  for (one, two), shown in zip(pairs, times.values(), strict=True)], left=(0, 2))
     yield from prose(words.LINKS_BELOW)
-    yield from prose(words.ENGINE, density=figures["engines"]["density"])
+    yield from prose(words.ENGINE, density=figures.engines.density)
     yield Table(["engine", "lanes", "direction", "balance", "share", "start, cycles"],
-                [[row["engine"], str(row["lanes"]), row["direction"], fixed(row["balance"], 1),
-                  f"{100 * row['share']:.2f} %", fixed(row["start_cycles"], 0)]
-                 for row in figures["engines"]["rows"]], left=(0, 2))
+                [[row.engine, str(row.lanes), row.direction, fixed(row.balance, 1),
+                  f"{100 * row.reached.share:.2f} %", fixed(row.reached.start_cycles, 0)]
+                 for row in figures.engines.rows], left=(0, 2))
 
 
-def _efficiencies(figures: dict[str, Any]) -> Iterator[Part]:
+def _efficiencies(figures: Results) -> Iterator[Part]:
     yield from prose(words.EFFICIENCIES)
     yield Table(["efficiency", *_gain_heads(figures)],
-                [[fixed(row["efficiency"], 1), *_gains(row, figures)] for row in figures["efficiencies"]])
+                [[fixed(row.efficiency, 1), *_gain_cells(row.headlines, figures)] for row in figures.efficiencies])
 
 
-def _published(figures: dict[str, Any]) -> Iterator[Part]:
+def _published(figures: Results) -> Iterator[Part]:
     yield from prose(words.PUBLISHED)
     rows = []
-    for row in figures["published"]:
-        here, there = row["here"], row["published"] or {}
-        rows.append([row["network"], count(here["params"]), _count(there.get("params")),
-                     fixed(here["multiply_adds"] / 1e9, 2), _in_units(there.get("multiply_adds"), 1e9),
-                     fixed(here["activations"] / 1e6, 2), _in_units(there.get("activations"), 1e6),
-                     there.get("source", "")])
+    for row in figures.published:
+        here, there = row.here, row.published or Counts(None, None, None, "")
+        rows.append([row.network, count(int(here.params or 0)), _count(there.params),
+                     fixed((here.multiply_adds or 0) / 1e9, 2), _in_units(there.multiply_adds, 1e9),
+                     fixed((here.activations or 0) / 1e6, 2), _in_units(there.activations, 1e6), there.source])
     yield Table(["network", "parameters", "published", "10^9 multiply-adds", "published", "10^6 activations",
                  "published", "source"], rows, left=(0, 7))
 
 
-def _gain_heads(figures: dict[str, Any]) -> list[str]:
-    return [f"{line['gpu_name']}, {what}" for line in figures["headlines"] for what in ("average", "highest")]
+def _gains(line: Headline | PaperHeadline) -> dict[str, float]:
+    """Speed-ups over vdnn in per cent, over several networks."""
+    return {"average": line.average_gain, "highest": line.highest_gain}
 
 
-def _gains(row: dict[str, Any], figures: dict[str, Any]) -> list[str]:
-    return [_percent(row["headlines"][line["gpu"]][f"{what}_gain"])
-            for line in figures["headlines"] for what in ("average", "highest")]
+def _gain_heads(figures: Results) -> list[str]:
+    return [f"{line.gpu_name}, {what}" for line in figures.headlines for what in _gains(line.here)]
+
+
+def _gain_cells(headlines: Mapping[str, Headline], figures: Results) -> list[str]:
+    return [_percent(gain) for line in figures.headlines for gain in _gains(headlines[line.gpu]).values()]
 
 
 def _percent(value: float) -> str:
     return f"{round(value)} %"
 
 
-def _gain(row: dict[str, Any], algorithm: str) -> float:
-    return 100 * (row["speedup"][algorithm] - 1)
+def _gain(row: NetworkRow, algorithm: str) -> float:
+    return 100 * (row.speedup[algorithm] - 1)
 
 
-def _saved(row: dict[str, Any]) -> float:
-    return 100 * (1 - row["memory_gb"]["vdnn"] / row["memory_gb"]["oracle"])
+def _saved(row: NetworkRow) -> float:
+    return 100 * (1 - row.memory_gb["vdnn"] / row.memory_gb["oracle"])
 
 
 def _ratio(density: float) -> float:

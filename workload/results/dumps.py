@@ -47,7 +47,7 @@ class LayoutFigures:
 class StepFigures:
     """A step of training: density by layer, and all that is stored of the step."""
 
-    label: str | None
+    label: str
     density: Mapping[str, float | None]
     in_all: Figures
 
@@ -92,7 +92,7 @@ def _figures(coded: Coded) -> Figures:
 def _training(arrays: Sequence[Array]) -> Iterator[StepFigures]:
     """The steps of training in order."""
     stepped = sorted((array for array in arrays if array.step is not None), key=lambda array: array.step or 0)
-    for label in dict.fromkeys(map(_label, stepped)):
+    for label in dict.fromkeys(label for array in stepped if (label := _label(array)) is not None):
         own = [array for array in stepped if _label(array) == label]
         yield StepFigures(label, {array.layer: array.stored.density.density for array in own},
                           _figures(in_all(own)[0]))
