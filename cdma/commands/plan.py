@@ -22,9 +22,9 @@ from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.plan_text import plan_text
 from cdma.report.tuning_text import tuning_text
-from golden.results import to_json
 
 if TYPE_CHECKING:
+    from cdma.measure.plans import PlanInputs
     from workload.plan.choice import Hidden, Plan
     from workload.plan.cycles import Timing
     from workload.plan.options import Tensor
@@ -102,6 +102,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Plan, and print a row per layer and the totals."""
+    from cdma.measure.plans import PlanOutcome
     from workload.plan.cycles import Timing
     from workload.plan.file import plan_file
     from workload.plan.summary import summary
@@ -121,7 +122,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         plan, source = _plan(call, timing, progress)
     written = plan_file(plan, source, timing, call.clock)
-    outcome = _about(call, source, timing) | to_json(summary(plan, call.clock))
+    outcome = PlanOutcome(_inputs(call, source, timing), summary(plan, call.clock))
     if call.output:
         written.write(call.output)
     if call.json:
@@ -135,6 +136,7 @@ def run(call: argparse.Namespace) -> int:
 
 def _tune(call: argparse.Namespace, timing: Timing) -> int:
     """Replay a training run, and print a row per rule and tensor."""
+    from cdma.measure.plans import TuningOutcome
     from cdma.report.plots.drawing import require_extra
     from cdma.report.plots.tuning import picture
     from workload.data import DIGITS
@@ -152,7 +154,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         several = tracks(tensors, 200 if call.iterations is None else call.iterations)
         done = replay(several, timing, hidden(call.hide, [track.name for track in several]), call.clock,
                       progress=progress)
-    outcome = _about(call, source, timing) | to_json(done.summary())
+    outcome = TuningOutcome(_inputs(call, source, timing), done.summary())
     if call.picture:
         Path(call.picture).write_text(picture(done, f"Self-tuning: {source} on {timing.config.name}"),
                                       encoding="utf-8")
@@ -165,11 +167,11 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
     return 0
 
 
-def _about(call: argparse.Namespace, source: str, timing: Timing) -> dict[str, Any]:
-    """Source and engine of an outcome."""
-    return {"source": source, "engine": timing.config.as_dict(), "clock_mhz": call.clock,
-            "link_gb_per_s": timing.link * call.clock / 1e3, "latency": call.latency, "lossy": call.lossy,
-            "max_error": call.max_error}
+def _inputs(call: argparse.Namespace, source: str, timing: Timing) -> PlanInputs:
+    from cdma.measure.plans import PlanInputs
+
+    return PlanInputs(source, timing.config, call.clock, timing.link * call.clock / 1e3, call.latency,
+                      tuple(call.lossy), call.max_error)
 
 
 def _source(call: argparse.Namespace, default: str) -> str:

@@ -14,10 +14,9 @@ from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
-from golden.results import to_json
 
 if TYPE_CHECKING:
-    from workload.timeline.gpus import Gpu
+    from cdma.measure.timelines import PaperOutcome, TimelineOutcome
     from workload.timeline.scenario import Scenario
     from workload.timeline.study import Study
 
@@ -87,31 +86,36 @@ def run(call: argparse.Namespace) -> int:
     if (call.network is not None) + call.list + call.paper != 1:
         raise ValueError("give one of a network, --paper and --list (cdma timeline --list names the networks)")
     if call.list:
-        lists = _lists()
-        print_json(lists) if call.json else print(lists_text(lists))
+        from cdma.measure.timelines import lists
+
+        named = lists()
+        print_json(named) if call.json else print(lists_text(named))
         return 0
     if call.gantt:
         require_extra()
     with Progress() as progress:
         if call.paper:
             outcome = _paper(call, progress)
+            text = paper_text(outcome)
         else:
             outcome, done = _outcome(call, call.network, progress)
+            text = timeline_text(outcome)
             if call.gantt:
                 from cdma.report.plots.gantt import gantt
 
-                title = f"{outcome['network']}, batch {outcome['batch']}, {outcome['gpu_name']}, policy {call.policy}"
+                title = f"{outcome.network}, batch {outcome.batch}, {outcome.gpu_name}, policy {call.policy}"
                 Path(call.gantt).write_text(gantt(done.rows, title), encoding="utf-8")
     if call.json:
         print_json(outcome)
     else:
-        print(paper_text(outcome) if call.paper else timeline_text(outcome))
+        print(text)
         if call.gantt:
             print(f"\npicture: {call.gantt}")
     return 0
 
 
-def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[dict[str, Any], Study]:
+def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[TimelineOutcome, Study]:
+    from cdma.measure.timelines import EngineInputs, TimelineOutcome
     from workload.timeline.gpus import EFFICIENCY, gpu
     from workload.timeline.scenario import Scenario, build_engine
 
@@ -124,17 +128,11 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[d
         call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, profile)
     done = scenario.study(progress)
     network = done.plan.network
-    return {
-        "network": network.name, "about": network.about, "batch": network.batch, "gpu": call.gpu,
-        "gpu_name": gpu(call.gpu).about, "memory_gb": scenario.device_memory, "policy": call.policy,
-        "link_gb_per_s": call.link,
-        "times": _times(call, scenario),
-        "densities": _densities(call, network.name),
-        "engine": {"preset": call.engine, "lanes": engine.lanes, "beat_bytes": engine.beat_bytes,
-                   "link_beat_bytes": engine.link_beat_bytes, "clock_mhz": call.clock,
-                   "lane_gb_per_s": engine.lane_bandwidth / 1e9,
-                   "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "share": _share_text(call.share)},
-        **to_json(done.summary())}, done
+    inputs = EngineInputs(call.engine, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
+                          engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
+    return TimelineOutcome(network.name, network.about, network.batch, call.gpu, gpu(call.gpu).about,
+                           scenario.device_memory, call.policy, call.link, _times(call, scenario),
+                           _densities(call, network.name), inputs, done.summary()), done
 
 
 def _times(call: argparse.Namespace, scenario: Scenario) -> str:
@@ -160,7 +158,8 @@ def _densities(call: argparse.Namespace, network: str) -> str:
     return f"{Path(call.densities).name}, else {rest}" if call.densities else rest
 
 
-def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
+    from cdma.measure.timelines import PaperOutcome
     from workload.networks.catalog import PAPER
     from workload.results.paper import beside, headline
     from workload.timeline.gpus import gpu
@@ -174,26 +173,8 @@ def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
         outcome, study = _outcome(call, name, progress)
         networks.append(outcome)
         studies.append(study)
-    return {"gpu": call.gpu, "gpu_name": gpu(call.gpu).about, "policy": call.policy, "link_gb_per_s": call.link,
-            "networks": networks, "beside": beside(headline(studies), call.gpu)}
-
-
-def _lists() -> dict[str, Any]:
-    from workload.networks.catalog import NETWORKS, load_network
-    from workload.networks.tensors import tensors
-    from workload.timeline.gpus import GPUS
-
-    def one(name: str) -> dict[str, Any]:
-        network = load_network(name)
-        saved = sum(tensor.size for tensor in tensors(network).tensors.values() if tensor.saved)
-        return {"name": name, "batch": network.batch, "params": network.params, "gflops": network.flops / 1e9,
-                "activation_mb": saved / 1e6, "about": network.about}
-
-    def processor(entry: Gpu) -> dict[str, Any]:
-        return {"name": entry.name, "about": entry.about, "tflops": entry.tflops, "bandwidth": entry.bandwidth,
-                "memory": entry.memory}
-
-    return {"networks": [one(name) for name in NETWORKS], "gpus": [processor(entry) for entry in GPUS.values()]}
+    return PaperOutcome(call.gpu, gpu(call.gpu).about, call.policy, call.link, tuple(networks),
+                        beside(headline(studies), call.gpu))
 
 
 def _share_or_file(text: str) -> float | str:

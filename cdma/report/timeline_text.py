@@ -1,61 +1,60 @@
-"""What ``cdma timeline`` prints in plain text for the outcomes that its ``--json`` has."""
+"""What ``cdma timeline`` prints in plain text."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
 from cdma.report.tables import table
 
+if TYPE_CHECKING:
+    from cdma.measure.timelines import PaperOutcome, TimelineLists, TimelineOutcome
+
 __all__ = ["lists_text", "paper_text", "timeline_text"]
 
 
-def timeline_text(outcome: dict[str, Any]) -> str:
+def timeline_text(outcome: TimelineOutcome) -> str:
     """The rows of a network, then its layers."""
-    rows = [[row["row"], fixed(row["forward_ms"], 2), fixed(row["backward_ms"], 2), fixed(row["stall_ms"], 2),
-             fixed(row["step_ms"], 2), fixed(row["speedup"], 3), fixed(row["ratio"], 2),
-             fixed(row["moved_bytes"] / 1e6, 1), fixed(row["memory_bytes"] / 1e9, 2)] for row in outcome["rows"]]
-    algorithms = [row["row"] for row in outcome["rows"][1:]]
-    layers = [[layer["layer"], fixed(layer["forward_ms"], 2), fixed(layer["backward_ms"], 2),
-               ", ".join(layer["offloads"]), fixed(layer["offload_bytes"] / 1e6, 1) if layer["offloads"] else "",
-               *(fixed(sum(layer["stall_ms"][name].values()), 2) for name in algorithms)]
-              for layer in outcome["layers"]]
-    engine = outcome["engine"]
+    rows = [[row.row, fixed(row.forward_ms, 2), fixed(row.backward_ms, 2), fixed(row.stall_ms, 2),
+             fixed(row.step_ms, 2), fixed(row.speedup, 3), fixed(row.ratio, 2),
+             fixed(row.moved_bytes / 1e6, 1), fixed(row.memory_bytes / 1e9, 2)] for row in outcome.summary.rows]
+    algorithms = [row.row for row in outcome.summary.rows[1:]]
+    layers = [[layer.layer, fixed(layer.forward_ms, 2), fixed(layer.backward_ms, 2),
+               ", ".join(layer.offloads), fixed(layer.offload_bytes / 1e6, 1) if layer.offloads else "",
+               *(fixed(sum(layer.stall_ms[name].values()), 2) for name in algorithms)]
+              for layer in outcome.summary.layers]
+    engine = outcome.engine
     return (
-        f"{outcome['network']} ({outcome['about']}), batch {outcome['batch']}, on {outcome['gpu_name']};\n"
-        f"{outcome['times']}; policy {outcome['policy']}: {outcome['swapped_tensors']} tensors, density "
-        f"{outcome['swapped_density']:.3f} ({outcome['densities']});\nlink {outcome['link_gb_per_s']:g} GB/s; engine "
-        f"{engine['preset']}: {engine['lanes']} lanes of {engine['beat_bytes']} bytes, a link port of "
-        f"{engine['link_beat_bytes']}, at {engine['clock_mhz']:g} MHz; {engine['share']}:\n\n"
+        f"{outcome.network} ({outcome.about}), batch {outcome.batch}, on {outcome.gpu_name};\n"
+        f"{outcome.times}; policy {outcome.policy}: {outcome.summary.swapped_tensors} tensors, density "
+        f"{outcome.summary.swapped_density:.3f} ({outcome.densities});\nlink {outcome.link_gb_per_s:g} GB/s; engine "
+        f"{engine.preset}: {engine.lanes} lanes of {engine.beat_bytes} bytes, a link port of "
+        f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share}:\n\n"
         + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
                  "device GB"], rows)
-        + f"\n\nStalls of both passes in ms; the device has {outcome['memory_gb']:g} GB:\n\n"
+        + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB:\n\n"
         + table(["layer", "forward ms", "backward ms", "offloads", "MB", *algorithms], layers, left=(0, 3)))
 
 
-def paper_text(outcome: dict[str, Any]) -> str:
+def paper_text(outcome: PaperOutcome) -> str:
     """The six networks of the paper, and its headline figures beside ours."""
-    rows = [[entry["network"], str(entry["batch"]), fixed(entry["swapped_density"], 3),
-             *(fixed(_row(entry, name)["step_ms"], 1) for name in ("oracle", "vdnn", "zvc", "rle", "zlib")),
-             *(fixed(_row(entry, name)["speedup"], 2) for name in ("zvc", "rle", "zlib")),
-             fixed(_row(entry, "zvc")["ratio"], 2)] for entry in outcome["networks"]]
+    rows = [[entry.network, str(entry.batch), fixed(entry.summary.swapped_density, 3),
+             *(fixed(entry.row(name).step_ms, 1) for name in ("oracle", "vdnn", "zvc", "rle", "zlib")),
+             *(fixed(entry.row(name).speedup, 2) for name in ("zvc", "rle", "zlib")),
+             fixed(entry.row("zvc").ratio, 2)] for entry in outcome.networks]
     head = ["network", "batch", "density", "oracle ms", "vdnn ms", "zvc ms", "rle ms", "zlib ms", "zvc x", "rle x",
             "zlib x", "zvc ratio"]
-    beside = [[line["figure"], line["here"], line["paper"]] for line in outcome["beside"]]
-    return (f"Training steps on {outcome['gpu_name']}, policy {outcome['policy']}, link "
-            f"{outcome['link_gb_per_s']:g} GB/s; x is the speed-up over vdnn:\n\n{table(head, rows)}\n\n"
+    beside = [[line.figure, line.here, line.paper] for line in outcome.beside]
+    return (f"Training steps on {outcome.gpu_name}, policy {outcome.policy}, link "
+            f"{outcome.link_gb_per_s:g} GB/s; x is the speed-up over vdnn:\n\n{table(head, rows)}\n\n"
             + table(["figure, zvc", "here", "Rhu et al."], beside))
 
 
-def lists_text(lists: dict[str, Any]) -> str:
+def lists_text(lists: TimelineLists) -> str:
     """The networks and GPUs that can be named."""
-    networks = [[entry["name"], str(entry["batch"]), count(entry["params"]), fixed(entry["gflops"], 2),
-                 fixed(entry["activation_mb"], 1), entry["about"]] for entry in lists["networks"]]
-    gpus = [[entry["name"], entry["about"], f"{entry['tflops']:g}", f"{entry['bandwidth']:g}", f"{entry['memory']:g}"]
-            for entry in lists["gpus"]]
+    networks = [[entry.name, str(entry.batch), count(entry.params), fixed(entry.gflops, 2),
+                 fixed(entry.activation_mb, 1), entry.about] for entry in lists.networks]
+    gpus = [[entry.name, entry.about, f"{entry.tflops:g}", f"{entry.bandwidth:g}", f"{entry.memory:g}"]
+            for entry in lists.gpus]
     return (table(["network", "batch", "parameters", "GFLOP/sample", "saved MB", "source"], networks, left=(0, 5))
             + "\n\n" + table(["gpu", "in full", "TFLOP/s", "GB/s", "GB"], gpus, left=(0, 1)))
-
-
-def _row(entry: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(row for row in entry["rows"] if row["row"] == name)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from workload.timeline.study import Study
 
-__all__ = ["HIGHEST_RATIO", "RATIO", "SPEEDUPS", "VDNN_LOSS", "VDNN_MEMORY", "Headline", "Published", "beside",
-           "headline"]
+__all__ = ["HIGHEST_RATIO", "RATIO", "SPEEDUPS", "VDNN_LOSS", "VDNN_MEMORY", "Beside", "Headline", "Published",
+           "beside", "headline"]
 
 RATIO = 2.6
 """Raw bytes over coded bytes with zero-value coding, on average over six networks and the whole of training."""
@@ -51,13 +51,21 @@ def headline(studies: Sequence[Study]) -> Headline:
                     sum(gains) / len(gains), max(gains))
 
 
-def beside(ours: Headline, gpu: str) -> list[dict[str, str]]:
+@dataclass(frozen=True)
+class Beside:
+    """A figure of the paper's abstract in words: ours, and the paper's."""
+
+    figure: str
+    here: str
+    paper: str
+
+
+def beside(ours: Headline, gpu: str) -> tuple[Beside, ...]:
     """Our figures and the paper's in words; the paper has speed-ups on two GPUs."""
     published = SPEEDUPS.get(gpu)
     average, highest = ("none published", "none published") if published is None else (
         f"{published.average} % ({published.where})", f"{published.highest} % ({published.where})")
-    return [
-        {"figure": "average ratio", "here": f"{ours.average_ratio:.2f}", "paper": f"{RATIO}"},
-        {"figure": "highest ratio of a layer", "here": f"{ours.highest_ratio:.2f}", "paper": f"{HIGHEST_RATIO}"},
-        {"figure": "average speed-up over vDNN", "here": f"{ours.average_gain:.0f} %", "paper": average},
-        {"figure": "highest speed-up over vDNN", "here": f"{ours.highest_gain:.0f} %", "paper": highest}]
+    return (Beside("average ratio", f"{ours.average_ratio:.2f}", f"{RATIO}"),
+            Beside("highest ratio of a layer", f"{ours.highest_ratio:.2f}", f"{HIGHEST_RATIO}"),
+            Beside("average speed-up over vDNN", f"{ours.average_gain:.0f} %", average),
+            Beside("highest speed-up over vDNN", f"{ours.highest_gain:.0f} %", highest))
