@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import WrittenFile, print_written, write_files
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import count, fixed, print_json
+from cdma.console.output import fixed, print_json
 from cdma.console.progress import Progress
 from cdma.report.tables import table
-from golden.results import to_json
 
 if TYPE_CHECKING:
+    from hdl.selftest.config import SelftestConfig
     from synth.boards.build import Built
     from synth.boards.catalog import Board
 
@@ -32,6 +35,49 @@ _EXAMPLES = """\
   cdma board ulx3s-12f --set element_bits=32 --dump my_dump.npz --array conv1"""
 
 _LINES = 128
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """An image that was written, and built where that was asked for."""
+
+    board: str
+    clock_mhz: float
+    clock: str
+    configuration: SelftestConfig
+    dump_bytes: int
+    files: tuple[WrittenFile, ...]
+    built: Built | None
+
+
+@dataclass(frozen=True)
+class _BoardFacts:
+    """A board: what it is, its kind of FPGA, its clock, and what makes its bitstream."""
+
+    about: str
+    family: str
+    clock_mhz: float
+    clock: str
+    bitstream_by: str
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """The values of a parameter that are allowed, its default, and what it sets."""
+
+    allowed: str
+    default: object
+    about: str
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The boards and parameters that can be named."""
+
+    boards: Mapping[str, _BoardFacts]
+    parameters: Mapping[str, _Parameter]
+
+
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "board", "write and build the self-test image of an FPGA board", _DESCRIPTION,
@@ -70,17 +116,13 @@ def run(call: argparse.Namespace) -> int:
         progress(f"generating {config.name} for {of.name}", 0, 0)
         files = project(of, config, lines)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        written = write_files(folder, files)
         built = build(of, config.name, folder, progress) if call.build else None
-    written = [{"file": str(folder / name), "bytes": len(text.encode())} for name, text in files.items()]
     if call.json:
-        print_json({"board": of.name, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
-                    "configuration": config.as_dict(), "dump_bytes": len(lines), "files": written,
-                    "built": built and to_json(built)})
+        print_json(_Outcome(of.name, of.clock_hz / 1e6, of.clock_source, config, len(lines), tuple(written), built))
         return 0
     for entry in written:
-        print(f"wrote {entry['file']} ({count(entry['bytes'])} bytes)")
+        print_written(entry)
     print(f"\n{_built_text(built)}" if built else f"\n{folder / 'README.md'} says how to build and load it")
     return 0
 
@@ -102,23 +144,22 @@ def _list(as_json: bool) -> int:
     from hdl.selftest.config import SelftestConfig
     from synth.boards.catalog import BOARDS
 
-    parameters = {name: {"allowed": field.metadata["allowed"], "default": SelftestConfig().as_dict()[name],
-                         "about": field.metadata["help"]} for name, field in SelftestConfig.fields().items()}
+    listed = _Listed(
+        {name: _BoardFacts(of.about, of.family, of.clock_hz / 1e6, of.clock_source, _maker(of))
+         for name, of in BOARDS.items()},
+        {name: _Parameter(field.metadata["allowed"], getattr(SelftestConfig(), name), field.metadata["help"])
+         for name, field in SelftestConfig.fields().items()})
     if as_json:
-        print_json({"boards": {name: _facts(of) for name, of in BOARDS.items()}, "parameters": parameters})
+        print_json(listed)
         return 0
     print(table(["board", "clock MHz", "bitstream by", "what it is"], [
-        [name, fixed(of.clock_hz / 1e6, 0), _maker(of), of.about] for name, of in BOARDS.items()], left=(0, 2, 3)))
+        [name, fixed(of.clock_mhz, 0), of.bitstream_by, of.about] for name, of in listed.boards.items()],
+        left=(0, 2, 3)))
     print()
     print(table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
-        [name, each["allowed"], each["about"]] for name, each in parameters.items()], left=(0, 1, 2)))
+        [name, each.allowed, each.about] for name, each in listed.parameters.items()], left=(0, 1, 2)))
     return 0
 
 
 def _maker(of: Board) -> str:
     return "cdma board --build" if of.family == "ecp5" else "Vivado"
-
-
-def _facts(of: Board) -> dict[str, Any]:
-    return {"about": of.about, "family": of.family, "clock_mhz": of.clock_hz / 1e6, "clock": of.clock_source,
-            "bitstream_by": _maker(of)}

@@ -48,34 +48,27 @@ def run(call: argparse.Namespace) -> int:
     """Compress, write, and print sizes; if the stream goes to standard output, nothing else is printed there."""
     import numpy as np
 
-    from golden.codec import blocks, crc32c
-    from golden.codec import lines as zvc
+    from cdma.measure.streams import CompressedBlocks, compress_blocks, compress_lines
     from workload.dumps import own_element_bytes
 
     array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
-    facts: dict[str, Any] = {"input": call.input, "output": call.output, "raw_bytes": raw.size,
-                             "element_bits": 8 * element_bytes}
     if call.lines:
-        stream = zvc.compress(raw, element_bytes)
+        stream, facts = compress_lines(raw, element_bytes, call.input, call.output)
     else:
-        stream = blocks.compress(raw, element_bytes, call.block_bytes, fallback=not call.no_fallback)
-        headers = list(blocks.headers(stream))
-        facts |= {"block_bytes": call.block_bytes, "blocks": len(headers),
-                  "raw_blocks": sum(block.coding == 0 for block in headers),
-                  "crc32c": f"{crc32c.crc32c(stream):08x}"}
-    facts |= {"packed_bytes": stream.size, "ratio": raw.size / stream.size if stream.size else None}
+        stream, facts = compress_blocks(raw, element_bytes, call.input, call.output, block_bytes=call.block_bytes,
+                                        fallback=not call.no_fallback)
     write_bytes(call.output, stream.tobytes(), call.input)
     if call.output == "-":
         return 0
     if call.json:
         print_json(facts)
         return 0
-    ratio = f"ratio {facts['ratio']:.3f}" if stream.size else "empty"
-    sizes = f"{count(raw.size)} -> {count(stream.size)} bytes"
-    print(f"{call.output}: {sizes}, {ratio}, elements of {8 * element_bytes} bits")
-    if not call.lines:
-        print(f"{count(facts['blocks'])} blocks of {call.block_bytes} raw bytes, "
-              f"{count(facts['raw_blocks'])} of them raw, CRC-32C {facts['crc32c']}")
+    ratio = "empty" if facts.ratio is None else f"ratio {facts.ratio:.3f}"
+    print(f"{call.output}: {count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, {ratio}, elements of "
+          f"{facts.element_bits} bits")
+    if isinstance(facts, CompressedBlocks):
+        print(f"{count(facts.blocks)} blocks of {facts.block_bytes} raw bytes, {count(facts.raw_blocks)} of them raw, "
+              f"CRC-32C {facts.crc32c}")
     return 0

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import WrittenFile, print_written, write_files
 from cdma.console.options import add_command, configurations, core_options, json_option
-from cdma.console.output import count, print_json
+from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.report.tables import table
+
+if TYPE_CHECKING:
+    from hdl.config.core import CoreConfig
+    from hdl.config.engine import EngineConfig
 
 _DESCRIPTION = """\
 Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
@@ -25,6 +32,29 @@ _EXAMPLES = """\
   cdma generate -o rtl                                    compressor and decompressor alone
   cdma generate compressor --set beat_bytes=16 --set name=small -o rtl
   cdma generate my_design.toml -o rtl                     a configuration of your own"""
+
+
+@dataclass(frozen=True)
+class _Generated(WrittenFile):
+    """A file of a design, and the name of its top module."""
+
+    top: str
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """What a parameter sets, and the values that are allowed."""
+
+    about: str
+    allowed: str
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """The presets and parameters of engines, or of cores."""
+
+    presets: Mapping[str, CoreConfig | EngineConfig]
+    parameters: Mapping[str, _Parameter]
 
 
 def add(commands: Any) -> None:
@@ -46,36 +76,32 @@ def run(call: argparse.Namespace) -> int:
     configs = configurations(call)
     folder = Path(call.output)
     folder.mkdir(parents=True, exist_ok=True)
-    written: list[dict[str, Any]] = []
+    written: list[_Generated] = []
     with Progress() as progress:
         for config in configs:
-            for name, text in files(emit(config, progress)).items():
-                path = folder / name
-                path.write_text(text, encoding="utf-8")
-                written.append({"file": str(path), "bytes": len(text.encode()), "top": config.name})
+            written += [_Generated(one.file, one.bytes, config.name)
+                        for one in write_files(folder, files(emit(config, progress)))]
     if call.json:
         print_json(written)
     else:
         for entry in written:
-            print(f"wrote {entry['file']} ({count(entry['bytes'])} bytes)")
+            print_written(entry)
     return 0
 
 
 def _list(as_json: bool) -> int:
     from hdl.config.catalog import kinds
 
-    found = {kind: {"presets": {name: config.as_dict() for name, config in presets.items()},
-                    "parameters": {name: {"about": field.metadata["help"], "allowed": field.metadata["allowed"]}
-                                   for name, field in of.fields().items()}}
+    found = {kind: _Kind(presets, {name: _Parameter(field.metadata["help"], field.metadata["allowed"])
+                                   for name, field in of.fields().items()})
              for kind, (of, presets) in kinds().items()}
     if as_json:
         print_json(found)
         return 0
     for number, (kind, about) in enumerate(found.items()):
         print("\n" * bool(number) + table([kind, "what it is for"], [
-            [name, values["about"]] for name, values in about["presets"].items()], left=(0, 1)))
+            [name, config.about] for name, config in about.presets.items()], left=(0, 1)))
         print()
         print(table([f"parameter of {kind}", "allowed", "what it sets (--set NAME=VALUE, or a line of a TOML file)"],
-                    [[name, each["allowed"], each["about"]] for name, each in about["parameters"].items()],
-                    left=(0, 1, 2)))
+                    [[name, each.allowed, each.about] for name, each in about.parameters.items()], left=(0, 1, 2)))
     return 0

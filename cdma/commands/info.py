@@ -20,7 +20,6 @@ _EXAMPLES = """\
   cdma info layer.zvc --json | jq .ratio"""
 
 _FIRST = 20
-_CODINGS = {0: "raw", 1: "ZVC 8", 2: "ZVC 16", 4: "ZVC 32"}
 
 
 def add(commands: Any) -> None:
@@ -35,31 +34,20 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Print the facts."""
-    from golden.codec import blocks, crc32c
+    from cdma.measure.streams import stream_facts
 
-    stream = read_stream(call.file)
-    raw_bytes = blocks.decompress(stream, call.block_bytes).size
-    rows: list[dict[str, Any]] = []
-    for block in blocks.headers(stream):
-        raw = min(call.block_bytes, raw_bytes - block.number * call.block_bytes)
-        rows.append({"block": block.number, "offset": block.offset, "coding": _CODINGS[block.coding],
-                     "sequence": block.sequence, "payload_bytes": block.payload_bytes, "raw_bytes": raw,
-                     "ratio": raw / (4 + -(-block.payload_bytes // 4) * 4)})
-    facts = {"file": call.file, "raw_bytes": raw_bytes, "packed_bytes": len(stream),
-             "ratio": raw_bytes / len(stream) if stream else None, "block_bytes": call.block_bytes,
-             "raw_blocks": sum(row["coding"] == "raw" for row in rows),
-             "crc32c": f"{crc32c.crc32c(stream):08x}", "blocks": rows}
+    facts = stream_facts(call.file, read_stream(call.file), call.block_bytes)
     if call.json:
         print_json(facts)
         return 0
-    shown = rows if call.all else rows[:_FIRST]
+    shown = facts.blocks if call.all else facts.blocks[:_FIRST]
     print(table(["block", "offset", "coding", "sequence", "payload bytes", "raw bytes", "ratio"],
-                [[str(row["block"]), str(row["offset"]), row["coding"], str(row["sequence"]),
-                  str(row["payload_bytes"]), str(row["raw_bytes"]), f"{row['ratio']:.3f}"] for row in shown],
-                left=(2,)))
-    if len(shown) < len(rows):
-        print(f"... and {len(rows) - len(shown)} more (--all lists them)")
-    ratio = f"ratio {facts['ratio']:.3f}" if stream else "empty"
-    print(f"\n{call.file}: {count(len(rows))} blocks of {call.block_bytes} raw bytes, {count(facts['raw_blocks'])} of "
-          f"them raw; {count(raw_bytes)} -> {count(len(stream))} bytes, {ratio}, CRC-32C {facts['crc32c']}")
+                [[str(row.block), str(row.offset), row.coding, str(row.sequence), str(row.payload_bytes),
+                  str(row.raw_bytes), f"{row.ratio:.3f}"] for row in shown], left=(2,)))
+    if len(shown) < len(facts.blocks):
+        print(f"... and {len(facts.blocks) - len(shown)} more (--all lists them)")
+    ratio = "empty" if facts.ratio is None else f"ratio {facts.ratio:.3f}"
+    print(f"\n{call.file}: {count(len(facts.blocks))} blocks of {call.block_bytes} raw bytes, "
+          f"{count(facts.raw_blocks)} of them raw; {count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, "
+          f"{ratio}, CRC-32C {facts.crc32c}")
     return 0

@@ -1,0 +1,34 @@
+"""Text files that commands write into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdma.console.output import count
+
+__all__ = ["WrittenFile", "print_written", "write_files"]
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that was written: its path, and its size."""
+
+    file: Path
+    bytes: int
+
+
+def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:
+    """Write texts by the name of their file into a folder that is there."""
+    found = []
+    for name, text in texts.items():
+        path, content = folder / name, text.encode()
+        path.write_bytes(content)
+        found.append(WrittenFile(path, len(content)))
+    return found
+
+
+def print_written(written: WrittenFile) -> None:
+    """Print a line that says which file was written."""
+    print(f"wrote {written.file} ({count(written.bytes)} bytes)")
