@@ -22,9 +22,10 @@ from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.console.options import DEFAULT_CORES
 from cdma.measure.compare import read_figures
-from cdma.measure.figures import PresetArea
-from cdma.measure.outcomes import CoresOutcome, EngineOutcome
+from cdma.measure.figures import Figures
 from cdma.report.area_text import area_text
+from cdma.report.page import part_markdown
+from cdma.report.parts import Fenced, Table
 from cdma.report.peers import blocks_table, paper_table
 from cdma.report.performance import performance_page
 from cdma.report.performance_timing import SWEEP_PLOT
@@ -36,7 +37,6 @@ from hdl.config.catalog import kinds
 from hdl.config.engine import engine_preset_names, load_engine
 from hdl.generate.handover.register_map import register_page
 from hdl.generate.handover.statuses import ADVICE, MEANINGS
-from synth.timing.sweep import Sweep
 from workload.results.figures import alike, results
 from workload.results.records import Results
 from workload.timeline.engine_share import summary
@@ -135,10 +135,10 @@ def registers_page() -> str:
 
 def errors_page() -> str:
     """The page of errors, with every status between its two comments."""
-    rows = [f"| 0x{status.value:02x} | `{status.name}` | {meaning} | {ADVICE[status]} |"
+    rows = [[f"0x{status.value:02x}", f"`{status.name}`", meaning, ADVICE[status]]
             for status, meaning in MEANINGS.items()]
-    body = "\n".join(["| code | status | meaning | what to do |", "|---|---|---|---|", *rows])
-    return _between("docs/errors.md", _STATUSES, _STATUSES_END, body)
+    table = Table(["code", "status", "meaning", "what to do"], rows, left=(0, 1, 2, 3))
+    return _between("docs/errors.md", _STATUSES, _STATUSES_END, part_markdown(table))
 
 
 def printed(page: str) -> str:
@@ -147,8 +147,8 @@ def printed(page: str) -> str:
     def fresh(found: re.Match[str]) -> str:
         with redirect_stdout(io.StringIO()) as out:
             cdma(shlex.split(found["call"]))
-        return (f"<!-- what cdma {found['call']} prints -->\n```text\n{out.getvalue().rstrip()}\n```\n"
-                "<!-- end of what it prints -->")
+        block = part_markdown(Fenced(out.getvalue().rstrip()))
+        return f"<!-- what cdma {found['call']} prints -->\n{block}\n<!-- end of what it prints -->"
 
     return _PRINTS.sub(fresh, (ROOT / page).read_text(encoding="utf-8"))
 
@@ -169,28 +169,29 @@ def _totals(table: str) -> str:
     return "\n".join([title, "", head, rule, rows[-1]])
 
 
-def readme(figures: dict[str, Any], gains: dict[str, Any]) -> str:
+def readme(figures: Figures, gains: Results) -> str:
     """README.md, with the output of `make` and the gain of the engine between comments."""
-    areas = [area_text(area.report) for area in from_json(tuple[PresetArea, ...], figures["area"])
+    areas = [area_text(area.report) for area in figures.area
              if area.preset in DEFAULT_CORES and area.report.target == "generic"]
-    engine = next(outcome for outcome in from_json(tuple[EngineOutcome, ...], figures["engine_shipped"])
-                  if outcome.engine == load_engine("default").name)
-    cores = simulation_text(from_json(CoresOutcome, figures["shipped"])).rstrip().rpartition("\n\n")[2]
+    engine = next(outcome for outcome in figures.engine_shipped if outcome.engine == load_engine("default").name)
+    if figures.shipped is None:
+        raise ValueError("docs/performance.json has no section shipped: run make bench")
+    cores = simulation_text(figures.shipped).rstrip().rpartition("\n\n")[2]
     printed = "\n\n".join([engine_simulation_text(engine), cores, *map(_totals, areas)])
-    old, new = (line["here"] for line in gains["headlines"])
+    old, new = (line.here for line in gains.headlines)
     gained = (
-        f"Training steps of six networks that swap their activations over PCIe 3 gain {old['average_gain']:.0f} % on "
-        f"average and {old['highest_gain']:.0f} % at most on a Titan X, {new['average_gain']:.0f} % and "
-        f"{new['highest_gain']:.0f} % on a Titan Xp, modelled on measured cycles: [What the engine "
+        f"Training steps of six networks that swap their activations over PCIe 3 gain {old.average_gain:.0f} % on "
+        f"average and {old.highest_gain:.0f} % at most on a Titan X, {new.average_gain:.0f} % and "
+        f"{new.highest_gain:.0f} % on a Titan Xp, modelled on measured cycles: [What the engine "
         "gains](docs/results.md) has that beside the paper's figures.")
-    page = _between("README.md", _FIGURES, _END, f"```text\n{printed}\n```")
+    page = _between("README.md", _FIGURES, _END, part_markdown(Fenced(printed)))
     return _filled(page, _GAINS, _GAINS_END, textwrap.fill(gained, 120, break_on_hyphens=False))
 
 
-def peers_page(figures: dict[str, Any]) -> str:
+def peers_page(figures: Figures) -> str:
     """The page of peers, with its tables between comments."""
-    page = _between("docs/peers.md", _PEERS, _PEERS_END, f"\n{blocks_table(figures)}\n")
-    return _filled(page, _PAPER, _PAPER_END, f"\n{paper_table(figures)}\n")
+    page = _between("docs/peers.md", _PEERS, _PEERS_END, f"\n{part_markdown(blocks_table(figures))}\n")
+    return _filled(page, _PAPER, _PAPER_END, f"\n{part_markdown(paper_table(figures))}\n")
 
 
 def engine_shares(figures: dict[str, Any]) -> str:
@@ -223,16 +224,14 @@ def results_figures() -> dict[str, Any]:
 
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
-    figures, gains = performance(), results_figures()
-    plots = {}
-    if "sweep" in figures:
-        plots[ROOT / "docs" / SWEEP_PLOT] = sweep_plot(from_json(Sweep, figures["sweep"]).points)
-    return {ROOT / "README.md": readme(figures, gains),
+    figures, gains = from_json(Figures, performance()), results_figures()
+    plots = {} if figures.sweep is None else {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures.sweep.points)}
+    return {ROOT / "README.md": readme(figures, from_json(Results, gains)),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             ROOT / "docs/plan.md": printed("docs/plan.md"),
             ROOT / "docs/peers.md": peers_page(figures),
-            ROOT / "docs/performance.md": NOTE + performance_page(figures),
+            ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
             ROOT / "docs/results.md": NOTE + results_page(from_json(Results, gains)).markdown()} | shares() | plots
 

@@ -14,7 +14,7 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.measure.compare import Comparison, compare, read_figures
 from cdma.report.comparison_text import comparison_text
-from golden.results import to_json
+from golden.results import from_json, to_json
 
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, effective bandwidth of the
@@ -63,6 +63,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Measure, write and print; or compare."""
+    from cdma.measure.figures import Figures
     from cdma.report.performance import performance_page
 
     _check(call)
@@ -75,7 +76,7 @@ def run(call: argparse.Namespace) -> int:
     if call.json:
         print_json(figures)
     else:
-        print(performance_page(figures), end="")
+        print(performance_page(from_json(Figures, figures)).markdown(), end="")
     return 0
 
 
@@ -94,14 +95,14 @@ def _check(call: argparse.Namespace) -> None:
         raise ValueError("--compare with two files measures nothing: leave out --only, --output and --liberty")
 
 
-def _measured(call: argparse.Namespace) -> dict[str, Any]:
+def _measured(call: argparse.Namespace) -> dict[str, object]:
     """The figures of the sections that are asked for, written to a file where one is named."""
     from cdma.measure.bench import SECTIONS, Setup
 
     setup = Setup(Path(call.build_dir), call.liberty)
     path = Path(call.output) if call.output else None
     kept = read_figures(path) if path and path.exists() and path.stat().st_size else {}
-    figures: dict[str, Any] = {}
+    figures: dict[str, object] = {}
     with Progress() as progress:
         for name in call.only or SECTIONS:
             figures |= to_json(SECTIONS[name](setup, progress))
@@ -113,7 +114,7 @@ def _measured(call: argparse.Namespace) -> dict[str, Any]:
     return figures
 
 
-def _write(path: Path, figures: dict[str, Any]) -> None:
+def _write(path: Path, figures: dict[str, object]) -> None:
     path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cdma.measure.outcomes import Toggles
+from cdma.measure.outcomes import CoresOutcome, EngineOutcome, Toggles
+from golden.bench import Bench
 from golden.results import INLINED
 from synth.area.cores import AreaReport
+from synth.area.engines import EngineArea
 from synth.area.fpga import FpgaArea
 from synth.pnr.engines import PlacedUnit, PlacedUnits
 from synth.pnr.place import Best, PnrReport, Resources, Run
 from synth.timing.cores import TimingReport
 from synth.timing.engines import EngineTiming, UnitClock
 from synth.timing.macros import MacroTiming
+from synth.timing.sweep import Sweep
+from verif.core.throughput import Latency, Throughput
+from verif.engine.throughput import EngineThroughput
 
-__all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "PlacedEngine", "PlacedPreset",
-           "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
+__all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "PlacedEngine",
+           "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
 
 PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
               "narrow_decompressor", "wide_compressor", "wide_decompressor")
@@ -205,3 +210,25 @@ class PlacedEngine:
 
 def _clocks(runs: tuple[Run, ...]) -> tuple[SeedClock, ...]:
     return tuple(SeedClock(run.seed, run.mhz) for run in runs)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All sections; those that were not measured are empty, or None."""
+
+    engine_shipped: tuple[EngineOutcome, ...] = ()
+    toggles: tuple[DumpToggles, ...] = ()
+    engine: tuple[EngineThroughput, ...] = ()
+    engine_scaling: tuple[EngineThroughput, ...] = ()
+    engine_area: tuple[EngineArea, ...] = ()
+    shipped: CoresOutcome | None = None
+    throughput: tuple[Throughput, ...] = ()
+    latency: tuple[Latency, ...] = ()
+    area: tuple[PresetArea, ...] = ()
+    timing: tuple[PresetTiming, ...] = ()
+    timing_plain: tuple[PresetTiming, ...] = ()
+    timing_units: tuple[EngineClocks, ...] = ()
+    pnr: tuple[PlacedPreset, ...] = ()
+    pnr_units: tuple[PlacedEngine, ...] = ()
+    sweep: Sweep | None = None
+    golden: Bench | None = None

@@ -1,31 +1,32 @@
-"""A page of sections with text, lists, tables and plots, written once: as plain text, Markdown, or one HTML file.
-
-In text, ``code`` stands between back quotes, strong words between two asterisks, and links are Markdown's. Plots and
-tiles are in the HTML alone; what they show must stand in a table as well.
-"""
+"""Pages: sections of the parts in :mod:`cdma.report.parts`, printed as plain text, Markdown, or one HTML file."""
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cdma.report.html import html_page
-from cdma.report.parts import Part, Table
+from cdma.report.parts import LINK, Fenced, Image, Part, Table
 from cdma.report.tables import markdown, table
 
-__all__ = ["Page", "Section"]
+__all__ = ["Page", "Section", "part_markdown"]
 
 _WIDTH = 120
-_LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it; without a heading, the section that leads the page.
+    """A section of a page.
 
-    Print does not part a section that is ``kept`` where a page has room for it.
+    Parameters
+    ----------
+    title
+        The heading; empty for the section at the beginning of a page.
+    parts
+        What the section consists of.
+    kept
+        Whether a printer keeps the section on one sheet if it fits there.
     """
 
     title: str
@@ -35,7 +36,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page; its heading is the title unless it has one of its own."""
+    """A page.
+
+    Parameters
+    ----------
+    title
+        The title.
+    sections
+        The sections in order.
+    heading
+        The heading of the HTML page; empty for the title.
+    """
 
     title: str
     sections: Sequence[Section]
@@ -48,7 +59,7 @@ class Page:
             if section.title:
                 out += ["", section.title, "-" * len(section.title)]
             for part in section.parts:
-                lines = _written(part, _plain, table)
+                lines = _lines(part, _plain, table)
                 out += ["", lines] if lines else []
         return "\n".join(out) + "\n"
 
@@ -57,11 +68,11 @@ class Page:
         out = [f"# {self.title}"]
         for section in self.sections:
             out += [f"## {section.title}"] if section.title else []
-            out += filter(None, (_written(part, str, markdown) for part in section.parts))
+            out += filter(None, map(part_markdown, section.parts))
         return "\n\n".join(out) + "\n"
 
     def html(self) -> str:
-        """The page as one HTML file that needs nothing else.
+        """The page as one HTML file that loads no other file.
 
         Raises
         ------
@@ -71,21 +82,32 @@ class Page:
         return html_page(self)
 
 
+def part_markdown(part: Part) -> str:
+    """A part as Markdown; empty for a part that only HTML has."""
+    if isinstance(part, Fenced):
+        return f"```{part.language}\n{part.text}\n```"
+    if isinstance(part, Image):
+        return f"![{part.title}]({part.file})"
+    return _lines(part, str, markdown)
+
+
 def _wrapped(text: str, first: str = "", rest: str = "") -> str:
     return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False,
                          break_on_hyphens=False)
 
 
 def _plain(text: str) -> str:
-    return _LINK.sub(r"\1", text).replace("**", "")
+    return LINK.sub(r"\1", text).replace("**", "")
 
 
-def _written(part: Part, words: Callable[[str], str], rows: Callable[..., str]) -> str:
-    """A part as lines, with the words and rows of the kind of page; empty for plots."""
+def _lines(part: Part, words: Callable[[str], str], rows: Callable[..., str]) -> str:
+    """A part as lines of plain text or Markdown, with the functions for text and tables; empty for plots."""
     if isinstance(part, str):
         return _wrapped(words(part))
     if isinstance(part, tuple):
         return "\n".join(_wrapped(words(item), "- ", "  ") for item in part)
+    if isinstance(part, Fenced):
+        return part.text
     if isinstance(part, Table):
         body = rows(part.head, part.rows, part.left)
         return f"{part.title}:\n\n{body}" if part.title else body

@@ -1,9 +1,14 @@
-"""What sections of pages are made of: paragraphs, lists, tables, tiles and plots."""
+"""What sections of pages are made of: paragraphs, lists, tables, fenced blocks, tiles, plots and images.
+
+In paragraphs, items and cells, ``code`` stands between back quotes, strong words between two asterisks, and links are
+Markdown's.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -11,9 +16,14 @@ from typing import Any
 from cdma.report.plots import inline
 from cdma.report.plots.drawing import COLOURS
 
-__all__ = ["Bars", "Histograms", "Lines", "Part", "Plot", "Plots", "Stems", "Table", "Tiles", "prose"]
+__all__ = ["LINK", "Bars", "Fenced", "Histograms", "Image", "Lines", "Part", "Plot", "Plots", "Stems", "Table", "Tiles",
+           "prose"]
 
-_GROUPS = 6  # of bars or stems in a plot
+LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
+"""A link in text: its words, and where it leads."""
+
+_GROUPS = 6
+"""Most groups of bars, or stems, in one plot."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +33,11 @@ class Table:
     Parameters
     ----------
     head, rows
-        Cells in words.
+        Text of the cells.
     left
-        Numbers of the columns that are set flush left.
+        Numbers of the columns that are flush left.
     title
-        Written above it, empty for none.
+        Text above the table; empty for none.
     """
 
     head: Sequence[str]
@@ -38,27 +48,43 @@ class Table:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Figures that are read first, by name; in HTML alone, so they must stand in a table as well."""
+    """The most important figures by name, in large type. Only HTML has them, so a table must have them too."""
 
     tiles: Mapping[str, str]
 
 
 @dataclass(frozen=True)
+class Fenced:
+    """Lines as they are, in type of one width: what a command prints.
+
+    Parameters
+    ----------
+    text
+        The lines.
+    language
+        Language of the lines, for Markdown.
+    """
+
+    text: str
+    language: str = "text"
+
+
+@dataclass(frozen=True)
 class Plots:
-    """Drawn plots as the template takes them.
+    """Drawn plots, ready for the template.
 
     Parameters
     ----------
     drawings
-        Caption, empty for none, and ``<svg>`` element of each.
+        Caption (empty for none) and ``<svg>`` element of each plot.
     kind
-        Class of the box around them: ``columns`` or ``small``.
+        Class of the box around the plots: ``columns``, ``small`` or ``wide``.
     caption
-        Of all of them.
+        Common caption; empty for none.
     keys
         Colour and name of each series.
     mark, flat
-        What the line across bars means, and whether it lies flat, as across columns.
+        Meaning of the line across bars, and whether this line is horizontal, as in columns.
     """
 
     drawings: Sequence[tuple[str, str]]
@@ -69,25 +95,64 @@ class Plots:
     flat: bool = False
 
 
-class Plot:
-    """A part that is drawn; in HTML alone, so what it shows must stand in a table as well."""
+class Plot(ABC):
+    """A part that is drawn. Only HTML has it, so a table must have its values too."""
 
+    @abstractmethod
     def drawn(self) -> Plots:
-        """The plots.
+        """Draw the plots.
 
         Raises
         ------
         ValueError
             If matplotlib is not installed.
         """
-        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Image(Plot):
+    """A plot that is also a file beside the page: Markdown shows the file, HTML has the plot itself.
+
+    Parameters
+    ----------
+    title
+        What the plot shows.
+    file
+        Path of the file, relative to the page.
+    draw
+        Returns the SVG file.
+    """
+
+    title: str
+    file: str
+    draw: Callable[[], str]
+
+    def drawn(self) -> Plots:
+        return Plots([("", self.draw())], "wide", self.title)
 
 
 @dataclass(frozen=True)
 class Bars(Plot):
-    """Bars of several series in groups, see :func:`cdma.report.plots.inline.bars`, with the meaning of the mark.
+    """Bars of several series in groups.
 
-    Many groups are drawn in several plots of one scale, which stand side by side where there is room.
+    Many groups are drawn in several plots with the same scale, side by side if there is room.
+
+    Parameters
+    ----------
+    title
+        Above the plots, and for screen readers.
+    series
+        Names of the series.
+    groups
+        Values by name of the group, one for each series; None leaves a bar out.
+    marks, mark
+        Value of each group that a line across its bars shows, and the meaning of this line.
+    digits
+        Digits after the point of the values at the right.
+    top
+        Value of the full width; the largest value or mark when None.
+    caption
+        Whether the title is shown above the plots.
     """
 
     title: str
@@ -109,7 +174,7 @@ class Bars(Plot):
 
 @dataclass(frozen=True)
 class Lines(Plot):
-    """Small lines of values from 0 to 1 over the same labels, one beside the other."""
+    """Small line plots side by side: values from 0 to 1 over the same labels, by name of the plot."""
 
     title: str
     labels: Sequence[str]
@@ -122,20 +187,20 @@ class Lines(Plot):
 
 @dataclass(frozen=True)
 class Histograms(Plot):
-    """Histograms of shares over the same classes, see :func:`cdma.report.plots.inline.columns`.
+    """Histograms of shares over the same classes.
 
     Parameters
     ----------
     title
-        Above them, empty for none.
+        Text above the histograms; empty for none.
     labels
-        Of the classes.
+        Labels of the classes.
     rows
-        Shares and the values to compare them with, by name.
+        By name of the histogram: the shares, and the values that they are compared with.
     series, mark
-        What columns and lines mean; no legend when there is no series.
+        Meaning of the columns and of the lines; without series there is no legend.
     large
-        Drawn as wide as bars.
+        Whether the histograms are as wide as bars.
     """
 
     title: str
@@ -155,7 +220,7 @@ class Histograms(Plot):
 
 @dataclass(frozen=True)
 class Stems(Plot):
-    """Stems from 1 to values above 0 on a logarithmic axis, see :func:`cdma.report.plots.inline.stems`."""
+    """Stems from 1 to each value, which is above 0, on a logarithmic axis."""
 
     title: str
     values: Mapping[str, float]
@@ -166,19 +231,19 @@ class Stems(Plot):
                       for names in _pieces(list(self.values))], "columns")
 
 
-Part = str | tuple[str, ...] | Table | Tiles | Plot
-"""A paragraph, the items of a list, a table, tiles, a plot."""
+Part = str | tuple[str, ...] | Table | Fenced | Tiles | Plot
+"""A paragraph, the items of a list, a table, a fenced block, tiles, or a plot."""
 
 
 def prose(text: str, **values: Any) -> list[Part]:
-    """Paragraphs and lists of a text, with values in place of their names in braces.
+    """Split a text into paragraphs and lists, and fill in its values.
 
     Parameters
     ----------
     text
-        Paragraphs, set apart by empty lines; one that begins with a dash is a list.
+        Paragraphs, separated by empty lines; a paragraph that begins with a dash is a list.
     values
-        What the names stand for, as for :meth:`str.format`.
+        Values of the names in braces, as for :meth:`str.format`.
     """
     found: list[Part] = []
     for paragraph in text.format(**values).split("\n\n"):
@@ -192,7 +257,7 @@ def _joined(text: str) -> str:
 
 
 def _pieces(names: Sequence[str]) -> list[Sequence[str]]:
-    """Names in parts of about the same size, one for each plot."""
+    """The names, divided into plots of about the same size."""
     size = ceil(len(names) / max(1, ceil(len(names) / _GROUPS)))
     return [names[at:at + size] for at in range(0, len(names), max(1, size))]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from cdma.console.output import fixed
-from cdma.measure.figures import PEER_CORES
-from cdma.report.tables import markdown
+from cdma.measure.figures import PEER_CORES, Figures
+from cdma.report.parts import Table
+from synth.timing.cores import TimingReport
 
 __all__ = ["MEASURED", "Peer", "blocks_table", "paper_table"]
 
@@ -74,8 +74,8 @@ MEASURED = (
 0.4, from stream-ebpc by its authors."""
 
 
-def blocks_table(figures: dict[str, Any]) -> str:
-    """Markdown: bytes per cycle, kGE and clock of the cores and of peers in the same cells.
+def blocks_table(figures: Figures) -> Table:
+    """Bytes per cycle, kGE and clock of the cores and of peers in the same cells.
 
     The first columns are by the recipe of the peers, ``plain``, for cores and peers; the last ones are of the cores as
     this project builds them, by the recipe ``fast`` with clock gates.
@@ -87,21 +87,21 @@ def blocks_table(figures: dict[str, Any]) -> str:
     """
     rows = [*_cores(figures), *(_row(peer.block, "measured", peer.bytes_per_cycle, _Mapped(peer.kge, peer.mhz),
                                      _Mapped(), peer.note) for peer in MEASURED)]
-    return markdown(["block", "figures", "bytes per cycle", "kGE", "MHz", "GB/s", "bytes per cycle per kGE",
+    return Table(["block", "figures", "bytes per cycle", "kGE", "MHz", "GB/s", "bytes per cycle per kGE",
                      "`fast`: kGE", "`fast`: MHz", "`fast`: bytes per cycle per kGE", ""], rows, left=(0, 1, 10))
 
 
-def paper_table(figures: dict[str, Any]) -> str:
-    """Markdown: the engine of the paper's size beside what the paper, and EBPC's, publish."""
-    paper = next(report for report in figures["engine_area"] if report["name"] == "cdma_paper_engine")
-    mm2, published = paper["mm2_28"], paper["paper_mm2"]
-    first = {row["name"]: row["first_cycles"] for row in figures["latency"]
-             if row["name"] in ("cdma_paper_compressor", "cdma_paper_decompressor")}
-    lanes = paper["lanes"]
-    return markdown(["", "this engine", "the paper, published"], [
-        [f"compressors and decompressors of {lanes} lanes, 28 nm", f"{fixed(mm2['cores'], 3)} mm2",
+def paper_table(figures: Figures) -> Table:
+    """The engine of the paper's size beside what the paper, and EBPC's, publish."""
+    paper = next(report for report in figures.engine_area if report.name == "cdma_paper_engine")
+    mm2, published = paper.mm2_28, paper.paper_mm2
+    first = {row.name: row.first_cycles for row in figures.latency
+             if row.name in ("cdma_paper_compressor", "cdma_paper_decompressor")}
+    lanes = paper.lanes
+    return Table(["", "this engine", "the paper, published"], [
+        [f"compressors and decompressors of {lanes} lanes, 28 nm", f"{fixed(mm2.cores, 3)} mm2",
          f"{published['cores']} mm2"],
-        [f"whole engine of {lanes} lanes with its buffers, 28 nm", f"{fixed(mm2['engine'], 2)} mm2",
+        [f"whole engine of {lanes} lanes with its buffers, 28 nm", f"{fixed(mm2.engine, 2)} mm2",
          f"{published['engine']} mm2"],
         ["first packed beat after a line's last raw beat", f"{first['cdma_paper_compressor']} cycles", "6 cycles"],
         ["first raw beat after its tag and data", f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]],
@@ -115,24 +115,24 @@ def _row(block: str, source: str, bytes_per_cycle: float, plain: _Mapped, built:
             *built.cells(bytes_per_cycle), note]
 
 
-def _cores(figures: dict[str, Any]) -> Iterator[list[str]]:
+def _cores(figures: Figures) -> Iterator[list[str]]:
     """The cores; of the element sizes the one that takes the most cycles."""
-    targets = {report["target"] for report in figures["area"]}
-    target = "liberty" if "liberty" in targets else "generic"
-    clocks = {report["preset"]: _mhz(report) for report in figures.get("timing", ())} if target == "liberty" else {}
-    plain = {report["preset"]: _Mapped(report["kge"], _mhz(report)) for report in figures.get("timing_plain", ())}
+    liberty = any(area.report.target == "liberty" for area in figures.area)
+    clocks = {timing.preset: _mhz(timing.report) for timing in figures.timing} if liberty else {}
+    plain = {timing.preset: _Mapped(timing.report.kge, _mhz(timing.report)) for timing in figures.timing_plain}
+    areas = {area.preset: area.report for area in figures.area
+             if area.report.target == ("liberty" if liberty else "generic")}
     for preset in PEER_CORES:
-        report = next((each for each in figures["area"] if (each["preset"], each["target"]) == (preset, target)), None)
-        rows = [row for row in figures["throughput"] if report and row["name"] == report["name"]
-                and row["density"] == _DENSITY]
+        report = areas.get(preset)
+        rows = [row for row in figures.throughput if report and row.name == report.name and row.density == _DENSITY]
         if report and rows:
-            slowest = min(row["beats_per_cycle"] * row["beat_bytes"] for row in rows)
-            bits = ", ".join(str(row["element_bits"]) for row in rows)
-            yield _row(f"`{preset}`, {rows[0]['beat_bytes']} B", "this project", round(slowest, 2),
-                       plain.get(preset, _Mapped()), _Mapped(report["total"]["kge"], clocks.get(preset, 0)),
+            slowest = min(row.beats_per_cycle * row.beat_bytes for row in rows)
+            bits = ", ".join(str(row.element_bits) for row in rows)
+            yield _row(f"`{preset}`, {rows[0].beat_bytes} B", "this project", round(slowest, 2),
+                       plain.get(preset, _Mapped()), _Mapped(report.total.kge or 0.0, clocks.get(preset, 0.0)),
                        f"elements of {bits} bits")
 
 
-def _mhz(report: dict[str, Any]) -> float:
+def _mhz(report: TimingReport) -> float:
     """The clock of the slowest path, from and to ports too."""
-    return min(path["mhz"] for path in report["paths"])
+    return min(path.mhz for path in report.paths)

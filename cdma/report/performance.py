@@ -1,34 +1,28 @@
-"""The page of figures: Markdown from what ``cdma bench`` measured."""
+"""The page of the figures that ``cdma bench`` measured."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from cdma.console.output import count, fixed
-from cdma.measure.figures import PresetArea, PresetTiming
-from cdma.measure.outcomes import CoresOutcome
+from cdma.measure.figures import Figures, PresetArea, PresetTiming
+from cdma.report.page import Page, Section
+from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.performance_engine import engine_sections
 from cdma.report.performance_timing import timing_sections
 from cdma.report.simulation_text import simulation_text
-from cdma.report.tables import markdown
 from golden.bench import Bench, Speed
-from golden.results import from_json
 from synth.timing.cores import TimingReport
 from verif.core.throughput import Latency, Throughput
 
 __all__ = ["performance_page"]
 
 _INTRO = """\
-# Performance
-
 `make bench` measures all of this in one run and writes this page; the figures as JSON are in
 [performance.json](performance.json), and `cdma bench --compare` prints what changed between two such files. [Beside its
 peers](peers.md) has the figures of others."""
 
 _SHIPPED = """\
-## The cores: a real dump
-
 The [shipped dump](../workload/data/README.md), as `cdma simulate` prints it: array by array through compressor and
 decompressor, back to back. The limit is that of the whole array. In a part so dense that its lines grow, the packed
 side is full and the raw side waits. The cores buffer only a few beats, so a sparse part after it cannot compensate
@@ -36,15 +30,11 @@ for the wait. Arrays of uneven density can therefore stay below the limit (the l
 was 95.5 %, at 8 bits); arrays of even density reach it: see the next section."""
 
 _THROUGHPUT = """\
-## The cores: beats per cycle
-
 Raw beats per cycle in simulation, over tensors of 64 KiB without a pause between them, counted from the end of one
 to the end of the next, with a sink that is always ready. In brackets: the share of the limit of the packed side,
 min(1, raw bytes / packed bytes). Raw beats are the input of the compressor and the output of the decompressor."""
 
 _LATENCY = """\
-## The cores: latency
-
 The longest latency in cycles, from handshake to handshake, of single packets. First beat: in the compressor from a
 line's last raw beat to the first packed beat of it; in the decompressor from the packed beat that completes the tag
 and the elements of a line's first raw beat, to that raw beat. End of packet: in the compressor from the last raw
@@ -52,77 +42,71 @@ beat to the last packed beat. With narrow beats a line has eight beats and the c
 the end of a packet leaves later."""
 
 _AREA = """\
-## The cores: area
-
 Area of the whole core, flattened; `cdma area PRESET` shows the submodules. kGE are thousands of two-input NAND
 gates: for the generic target from a small table of gate sizes, with a cell library um2 divided by those of its NAND
 gate."""
 
 _TIMING = """\
-## The cores: timing
-
 The clock that the slowest path of each kind allows, in cells at the library's own corner, with an ideal clock and wires
 without length; inputs arrive at the clock edge, and outputs are sampled at the next. The netlist is that of the area
 above, mapped by the recipe `fast`."""
 
 _GOLDEN = """\
-## Golden model
-
 Speed in GB of raw data per second on one core, in one run on the same data, beside general compressors at level 1."""
 
 
-def performance_page(figures: dict[str, Any]) -> str:
-    """Markdown with a section for each kind of figure that there is, of figures as ``cdma bench --json`` has them."""
-    parts = [_INTRO, *engine_sections(figures)]
-    if "shipped" in figures:
-        parts += [_SHIPPED, f"```text\n{simulation_text(from_json(CoresOutcome, figures['shipped']))}\n```"]
-    if "throughput" in figures:
-        parts += [_THROUGHPUT, *_throughput(from_json(tuple[Throughput, ...], figures["throughput"]))]
-    if "latency" in figures:
-        parts += [_LATENCY, _latency(from_json(tuple[Latency, ...], figures["latency"]))]
-    if "area" in figures:
-        parts += [_AREA, *_area(from_json(tuple[PresetArea, ...], figures["area"]))]
-    if "timing" in figures:
-        parts += [_TIMING, *_timing(from_json(tuple[PresetTiming, ...], figures["timing"]))]
-    parts += timing_sections(figures)
-    if "golden" in figures:
-        parts += [_GOLDEN, *_golden(from_json(Bench, figures["golden"]))]
-    return "\n\n".join(parts) + "\n"
+def performance_page(figures: Figures) -> Page:
+    """The page, with a section for each kind of figure that there is."""
+    sections = [Section("", prose(_INTRO)), *engine_sections(figures)]
+    if figures.shipped is not None:
+        sections.append(Section("The cores: a real dump", [*prose(_SHIPPED), Fenced(simulation_text(figures.shipped))]))
+    if figures.throughput:
+        sections.append(Section("The cores: beats per cycle", [*prose(_THROUGHPUT), *_throughput(figures.throughput)]))
+    if figures.latency:
+        sections.append(Section("The cores: latency", [*prose(_LATENCY), _latency(figures.latency)]))
+    if figures.area:
+        sections.append(Section("The cores: area", [*prose(_AREA), *_area(figures.area)]))
+    if figures.timing:
+        sections.append(Section("The cores: timing", [*prose(_TIMING), *_timing(figures.timing)]))
+    sections += timing_sections(figures)
+    if figures.golden is not None:
+        sections.append(Section("Golden model", [*prose(_GOLDEN), *_golden(figures.golden)]))
+    return Page("Performance", sections)
 
 
-def _throughput(rows: Sequence[Throughput]) -> Iterator[str]:
+def _throughput(rows: Sequence[Throughput]) -> Iterator[Part]:
     for name in dict.fromkeys(row.name for row in rows):
         own = [row for row in rows if row.name == name]
         sizes = sorted({row.element_bits for row in own})
         cells = {(row.density, row.element_bits): f"{row.beats_per_cycle:.4f} ({row.share:.2%})"
                  for row in own}
         yield f"`{name}`, {own[0].beat_bytes}-byte beats:"
-        yield markdown(["density", *(f"{bits} bits" for bits in sizes)],
+        yield Table(["density", *(f"{bits} bits" for bits in sizes)],
                        [[f"{density:.1f}", *(cells[density, bits] for bits in sizes)]
                         for density in sorted({row.density for row in own})])
 
 
-def _area(areas: Sequence[PresetArea]) -> Iterator[str]:
+def _area(areas: Sequence[PresetArea]) -> Iterator[Part]:
     for target, library in dict.fromkeys((area.report.target, area.report.library) for area in areas):
         own = [area for area in areas if (area.report.target, area.report.library) == (target, library)]
         yield f"Mapped to {'generic gates' if target == 'generic' else library or target}:"
         if own[0].report.total.luts is not None:
-            yield markdown(["preset", "LUTs", "flip-flops"], [
+            yield Table(["preset", "LUTs", "flip-flops"], [
                 [f"`{area.preset}`", count(area.report.total.luts), count(area.report.total.flip_flops)]
                 for area in own])
         else:
             rows = [(area.preset, area.report.total) for area in own]
-            yield markdown(["preset", "cells", "flip-flops", "clock gates", "kGE", *(["um2"] if library else [])], [
+            yield Table(["preset", "cells", "flip-flops", "clock gates", "kGE", *(["um2"] if library else [])], [
                 [f"`{preset}`", count(total.cells), count(total.flip_flops), count(total.clock_gates),
                  fixed(total.kge, 2), *([fixed(total.um2, 0)] if library else [])] for preset, total in rows])
 
 
-def _timing(timings: Sequence[PresetTiming]) -> Iterator[str]:
+def _timing(timings: Sequence[PresetTiming]) -> Iterator[Part]:
     kinds = list(dict.fromkeys(path.kind for timing in timings for path in timing.report.paths))
     for library, tool in dict.fromkeys((timing.report.library, timing.report.tool) for timing in timings):
         own = [timing for timing in timings if (timing.report.library, timing.report.tool) == (library, tool)]
         yield f"{library}, timed with {tool}, in MHz:"
-        yield markdown(["preset", *kinds], [[f"`{timing.preset}`", *(_clock(timing.report, kind) for kind in kinds)]
+        yield Table(["preset", *kinds], [[f"`{timing.preset}`", *(_clock(timing.report, kind) for kind in kinds)]
                                             for timing in own])
 
 
@@ -130,14 +114,14 @@ def _clock(report: TimingReport, kind: str) -> str:
     return next((count(round(path.mhz)) for path in report.paths if path.kind == kind), "")
 
 
-def _golden(figures: Bench) -> Iterator[str]:
+def _golden(figures: Bench) -> Iterator[Part]:
     rows = figures.rows
     yield ", ".join(f"{name} {value}" for name, value in figures.machine.items()) + "."
     codecs = list(dict.fromkeys(row.codec for row in rows))
     for bits in dict.fromkeys(row.element_bits for row in rows):
         cells = {(row.density, row.codec): _speed(row) for row in rows if row.element_bits == bits}
         yield f"Elements of {bits} bits, compress / decompress (ratio):"
-        yield markdown(["density", *codecs], [[f"{density:.1f}", *(cells[density, codec] for codec in codecs)]
+        yield Table(["density", *codecs], [[f"{density:.1f}", *(cells[density, codec] for codec in codecs)]
                                               for density in dict.fromkeys(row.density for row in rows)])
     yield f"CRC-32C, which is not in these figures: {figures.crc32c:.2f} GB/s of packed data."
 
@@ -148,7 +132,7 @@ def _speed(row: Speed) -> str:
     return f"{row.compress:.2f} / {row.decompress:.2f} ({row.ratio:.2f})"
 
 
-def _latency(rows: Sequence[Latency]) -> str:
-    return markdown(["core", "beat bytes", "element bits", "first beat", "end of packet"],
+def _latency(rows: Sequence[Latency]) -> Table:
+    return Table(["core", "beat bytes", "element bits", "first beat", "end of packet"],
                     [[f"`{row.name}`", str(row.beat_bytes), str(row.element_bits), str(row.first_cycles),
                       "" if row.flush_cycles is None else str(row.flush_cycles)] for row in rows])

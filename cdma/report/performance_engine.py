@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from cdma.console.output import fixed
-from cdma.measure.figures import DumpToggles
-from cdma.measure.outcomes import EngineOutcome
+from cdma.measure.figures import DumpToggles, Figures
 from cdma.report.area_text import engine_area_text
+from cdma.report.page import Section
+from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.simulation_text import engine_simulation_text
-from cdma.report.tables import markdown
-from golden.results import from_json
-from synth.area.engines import EngineArea
 from verif.engine.throughput import EngineThroughput
 
 __all__ = ["engine_sections"]
 
 _NETWORK = """\
-## The engine: a network there and back
-
 The shipped dump through each engine, as `cdma simulate --engine PRESET` prints it: all arrays offloaded in order, then
 prefetched in reverse. Cycles count from the start of a descriptor to its completion, so short arrays show the
 overhead of a transfer."""
 
 _TOGGLES = """\
-## The engine: switching activity
-
 Bits that change on the link's data wires from one transferred beat to the next, over the shipped dumps; values are
 rounded to float16 or OCP E4M3 float8 where elements are shorter than values. Plain is the raw array, moved by a DMA
 engine of the same width. A packed bus toggles more per byte, because there are no zeros, but it moves fewer bytes. The
@@ -35,8 +28,6 @@ counted on the simulated bus, in both directions, and compared with a count from
 have equal weight; on a link that scrambles or encodes its data the figures differ."""
 
 _THROUGHPUT = """\
-## The engine: effective bandwidth
-
 Raw bytes per cycle of a transfer of 1 MiB, from the first beat on any port to the last, at every density. The limit is
 that of ports of these widths, min(lanes x beat, ratio x link). In brackets: how busy the limiting side is, which is the
 link from its first to its last beat, or the lanes from the first to the last beat on any of them. Memories answer at
@@ -48,44 +39,33 @@ the lanes of a prefetch start one after another, as their first blocks arrive ov
 another if the number of blocks is not a multiple of the number of lanes."""
 
 _SCALING = """\
-## The engine: how lanes scale
-
 Engines of 1 to 16 lanes of 32 bytes with a link of 32 bytes, at density 0.1, 1 MiB: linear until the link is full."""
 
 _AREA = """\
-## The engine: area
-
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
 memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is counted
 as 0.72 um2 at 45 nm, with periphery: single-port macros of some kilobytes have 0.55 um2 per bit, and a cell with a
 separate read port is 30 % larger. Area is scaled with the square of the feature size, as in the paper."""
 
 
-def engine_sections(figures: dict[str, Any]) -> Iterator[str]:
-    """Markdown with a section for each kind of figure of the engine that there is."""
-    if "engine_shipped" in figures:
-        yield _NETWORK
-        for outcome in from_json(tuple[EngineOutcome, ...], figures["engine_shipped"]):
-            yield f"```text\n{engine_simulation_text(outcome)}\n```"
-    if "toggles" in figures:
-        yield _TOGGLES
-        yield _toggles(from_json(tuple[DumpToggles, ...], figures["toggles"]))
-    if "engine" in figures:
-        yield _THROUGHPUT
-        rows = from_json(tuple[EngineThroughput, ...], figures["engine"])
-        for name in dict.fromkeys(row.name for row in rows):
-            yield from _throughput([row for row in rows if row.name == name])
-    if "engine_scaling" in figures:
-        yield _SCALING
-        yield _scaling(from_json(tuple[EngineThroughput, ...], figures["engine_scaling"]))
-    if "engine_area" in figures:
-        yield _AREA
-        for report in from_json(tuple[EngineArea, ...], figures["engine_area"]):
-            yield f"```text\n{engine_area_text(report)}\n```"
+def engine_sections(figures: Figures) -> Iterator[Section]:
+    """A section for each kind of figure of the engine that there is."""
+    if figures.engine_shipped:
+        yield Section("The engine: a network there and back", [
+            *prose(_NETWORK), *(Fenced(engine_simulation_text(outcome)) for outcome in figures.engine_shipped)])
+    if figures.toggles:
+        yield Section("The engine: switching activity", [*prose(_TOGGLES), _toggles(figures.toggles)])
+    if figures.engine:
+        yield Section("The engine: effective bandwidth", [*prose(_THROUGHPUT), *_throughput(figures.engine)])
+    if figures.engine_scaling:
+        yield Section("The engine: how lanes scale", [*prose(_SCALING), _scaling(figures.engine_scaling)])
+    if figures.engine_area:
+        yield Section("The engine: area", [
+            *prose(_AREA), *(Fenced(engine_area_text(report)) for report in figures.engine_area)])
 
 
-def _toggles(rows: Sequence[DumpToggles]) -> str:
-    return markdown(
+def _toggles(rows: Sequence[DumpToggles]) -> Table:
+    return Table(
         ["dump", "element bits", "link bytes", "ratio", "plain, per raw byte", "packed, per raw byte",
          "packed, per packed byte", "packed by plain"],
         [[f"`{row.dump}`", str(row.element_bits), str(row.link_beat_bytes), fixed(row.ratio, 2),
@@ -93,7 +73,12 @@ def _toggles(rows: Sequence[DumpToggles]) -> str:
           fixed(row.toggles.packed_per_packed_byte, 3), fixed(row.toggles.packed_by_raw, 2)] for row in rows])
 
 
-def _throughput(rows: Sequence[EngineThroughput]) -> Iterator[str]:
+def _throughput(rows: Sequence[EngineThroughput]) -> Iterator[Part]:
+    for name in dict.fromkeys(row.name for row in rows):
+        yield from _throughput_of([row for row in rows if row.name == name])
+
+
+def _throughput_of(rows: Sequence[EngineThroughput]) -> Iterator[Part]:
     first = rows[0]
     kinds = list(dict.fromkeys((row.latency, row.stalls, row.direction) for row in rows))
     cells = {(row.density, row.latency, row.stalls, row.direction):
@@ -101,18 +86,18 @@ def _throughput(rows: Sequence[EngineThroughput]) -> Iterator[str]:
     limits = {(row.density, row.stalls): row for row in rows}
     yield (f"`{first.name}`: {first.lanes} lanes of {first.beat_bytes} bytes, a link of "
            f"{first.link_beat_bytes}, {first.element_bits}-bit elements:")
-    yield markdown(
+    yield Table(
         ["density", "ratio", "limit", *(f"{direction}, {latency} cycles" for latency, _, direction in kinds)],
         [[f"{density:.1f}", fixed(limits[density, 0].raw_bytes / limits[density, 0].packed_bytes, 2),
           fixed(limits[density, 0].limit, 1), *(cells[density, *kind] for kind in kinds)]
          for density in sorted({row.density for row in rows})])
 
 
-def _scaling(rows: Sequence[EngineThroughput]) -> str:
+def _scaling(rows: Sequence[EngineThroughput]) -> Table:
     cells = {(row.lanes, row.latency, row.direction): f"{row.bytes_per_cycle:.1f} ({row.share:.1%})"
              for row in rows}
     kinds = list(dict.fromkeys((row.latency, row.direction) for row in rows))
     limits = {row.lanes: row.limit for row in rows if row.stalls == 0}
-    return markdown(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
+    return Table(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
                     [[str(lanes), fixed(limits[lanes], 1), *(cells[lanes, *kind] for kind in kinds)]
                      for lanes in sorted(limits)])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from cdma.console.output import count
-from cdma.measure.figures import EngineClocks, PlacedEngine, PlacedPreset
-from cdma.report.tables import markdown
+from cdma.measure.figures import EngineClocks, Figures, PlacedEngine, PlacedPreset
+from cdma.report.page import Section
+from cdma.report.parts import Image, Part, Table, prose
+from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import (
     CELLS_HEAD,
     PNR_HEAD,
@@ -17,7 +18,6 @@ from cdma.report.timing_text import (
     sweep_rows,
     unit_rows,
 )
-from golden.results import from_json
 from synth.timing.sweep import Sweep
 
 __all__ = ["SWEEP_PLOT", "timing_sections"]
@@ -29,8 +29,6 @@ _AIMED_CELLS, _AIMED_CORES, _AIMED_ENGINE, _AIMED_SPEED = 800, 125, 100, 8
 """MHz that units reach in cells of 45 nm, and cores and the tiny engine on an ECP5 of this speed grade: the aims."""
 
 _UNITS = """\
-## The engine: timing
-
 The slowest path from register to register of each unit, as `cdma timing --engine PRESET` prints it: in cells at the
 library's own corner, with an ideal clock and wires without length. A unit is mapped without the units inside it. Paths
 from one unit to another are in the last row alone: it is the whole engine, mapped flat with one of its lanes. Gates are
@@ -43,8 +41,6 @@ single-port macros of 32 kbit in the FakeRAM 45 nm set (512 x 64: 305 ps, 1024 x
 435 ps). `--memory-output` and `--memory-setup` set the times of your macros."""
 
 _PNR = """\
-## Place and route on an ECP5
-
 Placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports are connected to
 registers around it: a scan chain drives its inputs, and a second chain folds its outputs into one bit. Paths from
 inputs and to outputs so count as paths between registers, without the delay of pins. The registers around the design
@@ -72,8 +68,6 @@ when it is read, a line ahead, so that the place of the next tag is known two be
 four beats a line, so beats of 16 or 32 bytes, and one more stage of latency."""
 
 _SWEEP = """\
-## Area and throughput
-
 Both cores over beats and pipelines, all element sizes, and the default engine over lanes and pipelines, as `cdma
 timing --sweep` prints them. Throughput is raw bytes at one beat per cycle and lane, which the cores reach; the link
 carries that when the ratio is lanes x beat / link beat or more. The clock of an engine is that of its slowest unit,
@@ -81,40 +75,46 @@ and its area includes its memories. `front` marks the Pareto front: no other poi
 much throughput."""
 
 
-def timing_sections(figures: dict[str, Any]) -> Iterator[str]:
-    """Markdown with a section for each kind of figure that there is."""
-    if "timing_units" in figures:
-        yield _UNITS
-        reports = from_json(tuple[EngineClocks, ...], figures["timing_units"])
-        for report in reports:
-            yield f"`{report.name}` in {report.library} (recipe {report.recipe}), {report.tool}:"
-            yield markdown(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report.units)],
-                           left=(0, 4, 5))
-        yield _below(_AIMED_CELLS, "MHz for every unit in cells of 45 nm", {
-            f"{unit.unit} of `{report.name}`": unit.mhz for report in reports for unit in report.units})
-        macros = reports[0].macros
-        yield _MACROS.format(setup_ps=macros.setup_ps, output_ps=macros.output_ps, pin_ff=macros.pin_ff)
-    if "pnr" in figures:
-        yield _PNR
-        yield from _pnr(from_json(tuple[PlacedPreset, ...], figures["pnr"]))
-    if "pnr_units" in figures:
-        yield from _pnr_units(from_json(tuple[PlacedEngine, ...], figures["pnr_units"]))
-    if "sweep" in figures:
-        sweep = from_json(Sweep, figures["sweep"])
-        yield _SWEEP
-        yield f"![Area and throughput, with the Pareto fronts]({SWEEP_PLOT})"
-        yield f"{sweep.library} (recipe {sweep.recipe}), timed with {sweep.tool}:"
-        yield markdown(["design", *SWEEP_HEAD], sweep_rows(sweep.points), left=(0, 3, 7))
+def timing_sections(figures: Figures) -> Iterator[Section]:
+    """A section for each kind of figure of clocks that there is."""
+    if figures.timing_units:
+        yield Section("The engine: timing", list(_units(figures.timing_units)))
+    if figures.pnr or figures.pnr_units:
+        yield Section("Place and route on an ECP5", [*_pnr(figures.pnr), *_pnr_units(figures.pnr_units)])
+    if figures.sweep is not None:
+        yield Section("Area and throughput", list(_sweep(figures.sweep)))
 
 
-def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[str]:
+def _units(reports: Sequence[EngineClocks]) -> Iterator[Part]:
+    yield from prose(_UNITS)
+    for report in reports:
+        yield f"`{report.name}` in {report.library} (recipe {report.recipe}), {report.tool}:"
+        yield Table(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report.units)],
+                    left=(0, 4, 5))
+    yield _below(_AIMED_CELLS, "MHz for every unit in cells of 45 nm", {
+        f"{unit.unit} of `{report.name}`": unit.mhz for report in reports for unit in report.units})
+    macros = reports[0].macros
+    yield from prose(_MACROS, setup_ps=macros.setup_ps, output_ps=macros.output_ps, pin_ff=macros.pin_ff)
+
+
+def _sweep(sweep: Sweep) -> Iterator[Part]:
+    yield from prose(_SWEEP)
+    yield Image("Area and throughput, with the Pareto fronts", SWEEP_PLOT, lambda: sweep_plot(sweep.points))
+    yield f"{sweep.library} (recipe {sweep.recipe}), timed with {sweep.tool}:"
+    yield Table(["design", *SWEEP_HEAD], sweep_rows(sweep.points), left=(0, 3, 7))
+
+
+def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[Part]:
+    if not reports:
+        return
+    yield from prose(_PNR)
     for device, speed in dict.fromkeys((report.device, report.speed) for report in reports):
         own = [report for report in reports if (report.device, report.speed) == (device, speed)]
         has = own[0].available
         yield (f"{device}, speed grade {speed}, {own[0].nextpnr}, best and median of so many seeds; the part has "
                f"{count(has.luts)} LUTs and {count(has.block_ram)} block RAMs:")
         rows = [[str(len(report.runs)), *pnr_row(report)] for report in own]
-        yield markdown(["design", "seeds", *PNR_HEAD],
+        yield Table(["design", "seeds", *PNR_HEAD],
                        [[f"`{name}`", seeds, *row[:-2], *_code(row[-2:])] for seeds, name, *row in rows],
                        left=(0, 11, 12))
 
@@ -122,17 +122,18 @@ def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[str]:
     cores = {f"`{preset}`": mhz for preset, mhz in reached.items() if preset.endswith("compressor")}
     yield _below(_AIMED_CORES, f"MHz for the cores on speed grade {_AIMED_SPEED}", cores)
     if any(mhz < _AIMED_CORES for preset, mhz in reached.items() if preset.endswith("decompressor")):
-        yield _TRIED
+        yield from prose(_TRIED)
     if "tiny" in reached:
         yield _below(_AIMED_ENGINE, f"MHz for the tiny engine on speed grade {_AIMED_SPEED}", {
             "`tiny`": reached["tiny"]})
 
 
-def _pnr_units(reports: Sequence[PlacedEngine]) -> Iterator[str]:
-    yield _PNR_UNITS
+def _pnr_units(reports: Sequence[PlacedEngine]) -> Iterator[Part]:
+    if reports:
+        yield from prose(_PNR_UNITS)
     for report in reports:
         yield f"`{report.name}`, {report.device}, speed grade {report.speed}, {report.nextpnr}:"
-        yield markdown(["unit", *PNR_HEAD], [[*row[:-2], *_code(row[-2:])] for row in pnr_units_rows(report)],
+        yield Table(["unit", *PNR_HEAD], [[*row[:-2], *_code(row[-2:])] for row in pnr_units_rows(report)],
                        left=(0, 10, 11))
 
 

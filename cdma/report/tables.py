@@ -1,4 +1,4 @@
-"""Rows under a head as a table: in plain text, and in Markdown."""
+"""Tables in plain text and in Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["markdown", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Rows under a head in aligned columns; those whose number is in ``left`` are set flush left."""
+    """Rows under a head in aligned columns; the columns whose number is in ``left`` are flush left."""
     columns = range(len(head))
     widths = [max(len(row[column]) for row in [head, *rows]) for column in columns]
 
@@ -20,6 +20,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """A Markdown table; the columns whose number is in ``left`` are set flush left."""
+    """A Markdown table; the columns whose number is in ``left`` are flush left."""
+    bar = "\\|"
     lines = [head, ["---" if column in left else "---:" for column in range(len(head))], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(cell.replace('|', bar) for cell in line)} |" for line in lines)

@@ -7,8 +7,10 @@ import pytest
 
 from cdma.commands.bench import SECTION_NAMES
 from cdma.measure import bench as measured
+from cdma.measure.figures import Figures
 from cdma.report.performance import performance_page
 from golden import bench
+from golden.results import from_json
 from tests.docs.pages import ROOT
 
 
@@ -79,7 +81,11 @@ def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_engine(cdma,
 
 def test_the_page_of_all_figures_has_every_section() -> None:
     figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
-    page = performance_page(figures)
+    page = performance_page(from_json(Figures, figures))
+    # Figures, tables and the plot of the sweep are in the HTML page too.
+    html = page.html()
+    assert "<pre>cdma_engine: 4 lanes" in html and "Area and throughput of compressor" in html
+    page = page.markdown()
     # Timing needs a cell library of the user's own, so a run without one leaves it out.
     for title in ("The engine: a network there and back", "The engine: switching activity",
                   "The engine: effective bandwidth",

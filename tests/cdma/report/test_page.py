@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from cdma.report.page import Page, Section
-from cdma.report.parts import Bars, Lines, Table, prose
+import pytest
+
+from cdma.report.page import Page, Section, part_markdown
+from cdma.report.parts import Bars, Fenced, Image, Lines, Plot, Table, prose
 
 PAGE = Page("Figures & more", [
     Section("", [("**First.** Of `all`.", "Second.")]),
@@ -87,3 +90,31 @@ def test_long_lines_are_wrapped() -> None:
     page = Page("Long", [Section("", ["word " * 60, ("item " * 60,)])])
     assert max(map(len, page.text().splitlines())) <= 120
     assert max(map(len, page.markdown().splitlines())) <= 120
+
+
+_BLOCK = Page("Block", [Section("", [
+    Fenced("a  <b>\n  indented\n\nlast"), Fenced("x = 1", "python"),
+    Image("A plot", "plot.svg", lambda: "<svg>5</svg>")])])
+
+
+def test_fenced_blocks_and_images() -> None:
+    assert _BLOCK.text() == "Block\n=====\n\na  <b>\n  indented\n\nlast\n\nx = 1\n"
+    assert _BLOCK.markdown() == ("# Block\n\n```text\na  <b>\n  indented\n\nlast\n```\n\n```python\nx = 1\n```\n\n"
+                                 "![A plot](plot.svg)\n")
+    html = _BLOCK.html()
+    assert "<pre>a  &lt;b&gt;\n  indented\n\nlast</pre>" in html
+    # The plot itself, not a file that would have to be loaded.
+    assert "<figcaption>A plot</figcaption>" in html and "<svg>5</svg>" in html and "plot.svg" not in html
+
+
+def test_cells_with_bars_are_one_cell() -> None:
+    assert part_markdown(Table(["a|b"], [["`x|y`"]])) == "| a\\|b |\n| --- |\n| `x\\|y` |"
+
+
+def test_a_plot_must_be_drawn() -> None:
+    class Undrawn(Plot):
+        pass
+
+    kind: Any = Undrawn
+    with pytest.raises(TypeError, match="drawn"):
+        kind()

@@ -2,65 +2,82 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
+from cdma.measure.figures import Figures, PresetArea, PresetTiming
+from cdma.report.parts import Table
 from cdma.report.peers import MEASURED, blocks_table, paper_table
+from golden.results import from_json
+from synth.area.cores import AreaReport
+from synth.area.rows import AreaRow
+from synth.timing.cores import TimingPath, TimingReport
 from tests.docs.pages import ROOT
+from verif.core.throughput import Throughput
 
 
-@pytest.fixture
-def figures() -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def figures() -> Figures:
     """The figures of the project."""
-    return json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
+    return from_json(Figures, json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8")))
 
 
-def _cells(text: str) -> dict[str, list[str]]:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[2:]]
-    return {row[0]: row[1:] for row in rows}
+def _cells(table: Table) -> dict[str, list[str]]:
+    return {row[0]: list(row[1:]) for row in table.rows}
+
+
+def _area(target: str, kge: float) -> PresetArea:
+    total = AreaRow("total", 1, 1, 0, kge, None, None, 1.0)
+    return PresetArea("compressor", AreaReport("cdma_compressor", target, None, "fast", "Yosys", (total,)))
+
+
+def _timing(kge: float, *clocks: float) -> PresetTiming:
+    paths = tuple(TimingPath("register to register", 1e6 / mhz, mhz, "a", "b", ()) for mhz in clocks)
+    return PresetTiming("compressor", TimingReport("cdma_compressor", "cells", "fast", "a timer", "Yosys", 1.0, kge,
+                                                   paths))
 
 
 def test_a_row_is_bytes_gates_and_clock() -> None:
-    measured = {
-        "throughput": [{"name": "cdma_compressor", "beat_bytes": 32, "element_bits": bits, "density": density,
-                        "beats_per_cycle": beats} for bits, density, beats in ((8, 0.4, 0.5), (32, 0.4, 1.0),
-                                                                               (8, 1.0, 0.1))],
-        "area": [{"preset": "compressor", "name": "cdma_compressor", "target": target, "total": {"kge": kge}}
-                 for target, kge in (("generic", 30.0), ("liberty", 20.0))],
-        "timing": [{"preset": "compressor", "paths": [{"mhz": 900.0}, {"mhz": 500.0}]}],
-        "timing_plain": [{"preset": "compressor", "kge": 32.0, "paths": [{"mhz": 400.0}, {"mhz": 700.0}]}]}
+    measured = Figures(
+        throughput=tuple(Throughput("compressor", "cdma_compressor", 32, bits, density, 65536, 65536, beats, 1.0, beats)
+                         for bits, density, beats in ((8, 0.4, 0.5), (32, 0.4, 1.0), (8, 1.0, 0.1))),
+        area=(_area("generic", 30.0), _area("liberty", 20.0)), timing=(_timing(20.0, 900.0, 500.0),),
+        timing_plain=(_timing(32.0, 400.0, 700.0),))
     # First as peers are measured, then as cores are built here.
     assert _cells(blocks_table(measured))["`compressor`, 32 B"] == [
         "this project", "16", "32.0", "400", "6.4", "0.50", "20.0", "500", "0.80", "elements of 8, 32 bits"]
     # Without a library there are gates and no clock, and nothing to compare with peers.
-    measured["area"].pop()
-    del measured["timing"], measured["timing_plain"]
+    measured = replace(measured, area=measured.area[:1], timing=(), timing_plain=())
     assert _cells(blocks_table(measured))["`compressor`, 32 B"][1:9] == ["16", "", "", "", "", "30.0", "", "0.53"]
 
 
-def test_like_stands_beside_like(figures: dict[str, Any]) -> None:
+def test_like_stands_beside_like(figures: Figures) -> None:
     cells = _cells(blocks_table(figures))
     for row in cells.values():
         assert all(row[:6]), "every block has figures by the recipe of the peers"
         assert all(row[6:9]) if row[0] == "this project" else not any(row[6:9])
-    assert {report["recipe"] for report in figures["timing_plain"]} == {"plain"}
+    assert {timing.report.recipe for timing in figures.timing_plain} == {"plain"}
 
 
-def test_peers_are_normalised_like_the_cores(figures: dict[str, Any]) -> None:
+def test_peers_are_normalised_like_the_cores(figures: Figures) -> None:
     cells = _cells(blocks_table(figures))
     assert cells["EBPC encoder, 8 bit"][:6] == ["measured", "0.97", "3.7", "736", "0.7", "0.26"]
     assert sum(row[0] == "measured" for row in cells.values()) == len(MEASURED)
     assert sum(row[0] == "this project" for row in cells.values()) == 8
 
 
-def test_the_paper_stands_beside_the_engine_of_its_size(figures: dict[str, Any]) -> None:
-    changed = copy.deepcopy(figures)
-    for report in changed["engine_area"]:
-        report["mm2_28"] = {"cores": report["lanes"] / 100, "engine": report["lanes"] / 10}
-    for row in changed["latency"]:
-        row["first_cycles"] = 9 if "decompressor" in row["name"] else 8
-    assert list(_cells(paper_table(changed)).values()) == [
-        ["0.060 mm2", "0.31 mm2"], ["0.60 mm2", "1.5 mm2"], ["8 cycles", "6 cycles"], ["9 cycles", "2 cycles"]]
+def test_the_paper_stands_beside_the_engine_of_its_size(figures: Figures) -> None:
+    # The paper's engine twice as large, all others as they are; and other latencies.
+    areas = tuple(report if report.name != "cdma_paper_engine" else replace(report, units=report.units * 2)
+                  for report in figures.engine_area)
+    latency = tuple(replace(row, first_cycles=9 if row.core == "decompressor" else 8) for row in figures.latency)
+    before, after = (_cells(paper_table(one)) for one in (figures, replace(
+        figures, engine_area=areas, latency=latency)))
+    for name, published in (("compressors and decompressors of 6 lanes, 28 nm", "0.31 mm2"),
+                            ("whole engine of 6 lanes with its buffers, 28 nm", "1.5 mm2")):
+        once, twice = (float(cells[name][0].removesuffix(" mm2")) for cells in (before, after))
+        assert twice == pytest.approx(2 * once, abs=0.011) and once > 0.05
+        assert after[name][1] == published
+    assert list(after.values())[2:] == [["8 cycles", "6 cycles"], ["9 cycles", "2 cycles"]]

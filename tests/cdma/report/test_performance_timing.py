@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import cdma.measure.clocks
-from cdma.measure.figures import BestSeed, EngineClocks, PlacedPreset, RoutedPath
+from cdma.measure.figures import BestSeed, EngineClocks, Figures, PlacedPreset, RoutedPath
 from cdma.report.performance import performance_page
-from golden.results import to_json
+from golden.results import from_json, to_json
 from synth.pnr.engines import PlacedUnit, PlacedUnits
 from synth.pnr.place import PnrPath, PnrReport, PnrStage, Resources, Run
 from synth.timing.cores import REGISTERS, Stage, TimingPath
@@ -55,9 +55,9 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     speeds = [row["speed"] for row in figures["pnr"]]
     assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny", "default"}
     assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
-    page = performance_page(figures)
+    page = performance_page(from_json(Figures, figures)).markdown()
     assert "| lane control | 1250 | 800 | 2 | `offload.walker0.count[3]` | `offload.walker0.full` |" in page
-    assert "50 ps of set-up, 310 ps\nclock-to-output" in page
+    assert "50 ps of set-up, 310 ps clock-to-output" in page
     assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of so many seeds; the part has 83,640 LUTs" in page
     assert "| `cdma_tiny_engine` | 2 | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
     assert "| `cdma_engine` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
@@ -84,6 +84,6 @@ def test_clocks_in_cells_need_a_library(fails) -> None:
 def test_a_clock_that_is_missed_is_explained() -> None:
     slow = replace(PlacedPreset.of("decompressor", _PLACED),
                    best=BestSeed(1, 100.0, RoutedPath(10.0, "a", "b", 9, 6.0)))
-    page = performance_page({"pnr": to_json([slow])})
+    page = performance_page(Figures(pnr=(slow,))).markdown()
     assert "Below: `decompressor` (100)." in page
     assert "The critical loop of the decompressors" in page
