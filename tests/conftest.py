@@ -1,4 +1,5 @@
-"""What all tests share: hypothesis without deadlines, since simulations share the cores; and the order of tests."""
+"""What all tests share: hypothesis without deadlines, since simulations share the cores; the order of tests; and the
+folder where what takes long to build is kept."""
 
 from pathlib import Path
 
@@ -10,6 +11,12 @@ settings.load_profile("project")
 
 _LONGEST_FIRST = ("verif/engine", "verif/selftest", "verif", "synth", "hdl/engine", "cdma")
 _TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def build_dir() -> Path:
+    """Where generated engines and compiled designs are kept from run to run."""
+    return _TESTS.parent / "build" / "sim"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""What the simulated regression shares: the seed, the folder of builds, and the command that replays a failure."""
+"""What the simulated regression shares: the seed, and the command that replays a failure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,6 @@ FULL = os.environ.get("CDMA_REGRESSION", "") == "full"
 
 Bench = Callable[..., dict[str, Any]]
 """Runs a bench and gives its report."""
-
-
-@pytest.fixture(scope="session")
-def build_dir() -> Path:
-    """Where compiled designs are kept from run to run."""
-    return REPO / "build" / "sim"
 
 
 @pytest.fixture(scope="session")

@@ -83,12 +83,14 @@ class AxiReader(wiring.Component):
         m.submodules.open = open_ = StreamFifo(burst_layout(address_bits, beat_bytes), self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), splitter.i)
         faulty = Signal()
-        fault = Signal(fault_layout(address_bits), reset_less=True)
+        fault_resp = Signal(2, reset_less=True)
+        fault_address = Signal(address_bits, reset_less=True)
         halted = Signal()
         m.d.comb += [
             halted.eq(self.stop | faulty),
-            self.fault.eq(fault),
             self.fault.valid.eq(faulty),
+            self.fault.resp.eq(fault_resp),
+            self.fault.address.eq(fault_address),
         ]
 
         # Requests are entered into the FIFO in the first cycle in which they are valid at the port.
@@ -128,7 +130,7 @@ class AxiReader(wiring.Component):
             m.d.sync += count.eq(Mux(ends, 0, count + 1))
         # A valid beat stays until it is taken, so its error may be registered before that.
         with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
-            m.d.sync += [faulty.eq(1), fault.resp.eq(axi.rresp), fault.address.eq(burst.address)]
+            m.d.sync += [faulty.eq(1), fault_resp.eq(axi.rresp), fault_address.eq(burst.address)]
         closes = ends & burst.last
         with m.If(~held | self.o.ready | self.stop):
             m.d.sync += [

@@ -91,7 +91,8 @@ class AxiWriter(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), splitter.i)
         burst = splitter.o.payload
         faulty = Signal()
-        fault = Signal(fault_layout(address_bits), reset_less=True)
+        fault_resp = Signal(2, reset_less=True)
+        fault_address = Signal(address_bits, reset_less=True)
         halted = Signal()
         asks = Signal()             # the splitter's burst is valid at the port
         more = Signal()             # beats of the burst are outstanding
@@ -106,8 +107,9 @@ class AxiWriter(wiring.Component):
         beat = Signal(data.StructLayout({"data": 8 * beat_bytes, "strobe": beat_bytes, "last": 1}), reset_less=True)
         m.d.comb += [
             halted.eq(self.stop | faulty),
-            self.fault.eq(fault),
             self.fault.valid.eq(faulty),
+            self.fault.resp.eq(fault_resp),
+            self.fault.address.eq(fault_address),
             free.eq(~held | axi.wready),
             # The address is sent a cycle before the first beat, in the cycle of the previous burst's last beat.
             begins.eq(splitter.o.valid & ~asks & open_.i.ready & ~halted & Mux(more, moves & last, self.data.valid)),
@@ -163,6 +165,6 @@ class AxiWriter(wiring.Component):
             self.idle.eq((splitter.i.ready | halted) & ~asks & ~held & ~more & (open_.level == 0)),
         ]
         with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~faulty):
-            m.d.sync += [faulty.eq(1), fault.resp.eq(axi.bresp),
-                         fault.address.eq(Cat(Const(0, shift), open_.o.payload))]
+            m.d.sync += [faulty.eq(1), fault_resp.eq(axi.bresp),
+                         fault_address.eq(Cat(Const(0, shift), open_.o.payload))]
         return m

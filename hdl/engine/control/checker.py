@@ -85,6 +85,9 @@ class Checker(wiring.Component):
         fails = Signal(data.StructLayout({status.name: 1 for status in _STATUS}), reset_less=True)
         m.d.comb += [self.request.eq(request), self.tag.eq(tag), self.operation.eq(operation),
                      self.interrupt.eq(interrupt)]
+        if offload:
+            # An offload has no packed length, and a field that is never assigned has no value in the Verilog.
+            m.d.sync += request.packed_bytes.eq(0)
 
         # A word arrives two steps after its number was output; its sum is known two steps after that.
         step = Signal(range(len(_ORDER)))
