@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from cdma.commands import COMMANDS
 from cdma.console.errors import CheckError, one_line
@@ -41,6 +42,13 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 class _Parser(argparse.ArgumentParser):
     """Prints mistakes in the call as one line, in the form of all other errors."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # The parser of a command would leave unknown options to the one above, which knows only the help of all.
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> None:  # type: ignore[override]
         self.exit(2, f"{self.prog.split()[0]}: error: {message} (see '{self.prog} --help')\n")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cdma.console.options import add_command, dtype_option, element_option, json_option
+from cdma.console.options import add_command, check_raw_options, dtype_option, element_option, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.report.characterise_tables import characterise_text
@@ -82,6 +82,7 @@ def run(call: argparse.Namespace) -> int:
     paths = [Path(path) for path in call.dumps] or [shipped()]
     if call.report is not None and any(Path(call.report).absolute() == path.absolute() for path in paths):
         raise ValueError(f"{call.report} is a dump: give the report a name of its own")
+    check_raw_options([Path(path) for path in call.dumps], call.dtype, call.shape)
     if call.report is not None:
         require_extra()
     with Progress() as progress:

@@ -197,7 +197,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
 def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple[Plan, str]:
     """The plan, and its source."""
     if _is_network(call.sources):
-        for option in ("array", "element", "hide"):
+        for option in ("array", "element", "dtype", "hide"):
             if getattr(call, option):
                 raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
         return _network(call, timing, progress), call.sources[0]

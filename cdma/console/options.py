@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
     from hdl.config.core import CoreConfig
     from hdl.config.engine import EngineConfig
 
-__all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "configurations", "core_options", "dtype_option",
-           "element_option", "engine", "engine_option", "json_option", "one_array", "read_stream", "whole_number",
-           "write_bytes"]
+__all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "check_raw_options", "configurations", "core_options",
+           "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array", "read_stream",
+           "whole_number", "write_bytes"]
 
 DEFAULT_CORES = ("compressor", "decompressor")
 """The presets that a command takes when none is named."""
@@ -129,10 +130,36 @@ def one_array(path: str, name: str | None, element: int | None, dtype: str | Non
             raise ValueError("standard input is read as raw elements: say how large they are (--element 8, 16 or 32) "
                              "or of which type (--dtype)")
         return raw_array(sys.stdin.buffer.read(), "standard input", dtype, size)
+    check_raw_options([path], dtype)
     arrays = load(path, array=name, dtype=dtype, element_bytes=size)
     if len(arrays) > 1:
         raise ValueError(f"{path} has {len(arrays)} arrays: choose one with --array ({', '.join(arrays)})")
     return next(iter(arrays.values()))
+
+
+def check_raw_options(paths: Sequence[str | Path], dtype: str | None, shape: Sequence[int] | None = None) -> None:
+    """Check that ``--dtype`` and ``--shape`` are given only where a file needs them.
+
+    Parameters
+    ----------
+    paths
+        The dumps; none for the shipped one.
+    dtype, shape
+        What the options say.
+
+    Raises
+    ------
+    ValueError
+        If one is given, but all dumps say which types they hold.
+    """
+    from workload.dumps import has_types
+
+    given = f"--dtype {dtype}" if dtype is not None else f"--shape {','.join(map(str, shape))}" if shape else None
+    if given is None or not all(map(has_types, paths)):
+        return
+    what = " and ".join(str(path) for path in paths) or "the shipped dump"
+    says = "say which types they hold" if len(paths) > 1 else "says which types it holds"
+    raise ValueError(f"{given} is for files of raw elements, but {what} {says}: leave {given.split()[0]} out")
 
 
 def read_stream(path: str) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cdma.console.options import one_array
+from cdma.console.options import check_raw_options, one_array
 from hdl.codec.coding import LINE_BYTES
 from workload.data import shipped
 from workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
@@ -37,9 +37,11 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
     Raises
     ------
     ValueError
-        If one cannot be read or is given twice, or two would have the same name.
+        If one cannot be read or is given twice, two would have the same name, or a type is given for dumps that say
+        which types they hold.
     """
     check_once(paths)
+    check_raw_options(paths, dtype)
     found: dict[str, np.ndarray] = {}
     for path in paths or [shipped()]:
         for name, array in load(path, names, dtype, element and element // 8).items():

@@ -59,6 +59,14 @@ def test_wrong_arguments_are_one_line_with_a_way_to_help(fails, arguments: list[
     assert "--help" in fails(*arguments)
 
 
+@pytest.mark.parametrize(("arguments", "line"), [
+    (["area", "--foo"], "unrecognized arguments: --foo (see 'cdma area --help')"),
+    (["decompress", "a", "b", "--foo=1"], "unrecognized arguments: --foo=1 (see 'cdma decompress --help')"),
+    (["--foo", "area"], "unrecognized arguments: --foo (see 'cdma --help')")])
+def test_an_unknown_option_leads_to_the_help_of_its_command(fails, arguments: list[str], line: str) -> None:
+    assert fails(*arguments) == f"cdma: error: {line}\n"
+
+
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDMA_DEBUG", "1")
     with pytest.raises(OSError, match="missing"):

@@ -59,12 +59,22 @@ def check_folder(folder: str | Path) -> Path:
     Raises
     ------
     CaptureError
-        If it has a dump already.
+        If it has a dump already, or cannot be made.
     """
     path = Path(folder)
     if (path / MANIFEST).exists():
         raise CaptureError(f"{path} has a dump already: choose another folder, or delete it first")
+    there = next(above for above in (path, *path.absolute().parents) if above.exists())
+    if not there.is_dir():
+        raise CaptureError(f"cannot make the folder {path}: {_near(there, path)} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise CaptureError(f"cannot make the folder {path}: {_near(there, path)} may not be written")
     return path
+
+
+def _near(there: Path, path: Path) -> Path:
+    """A folder above a path, as the path names it."""
+    return next((above for above in (path, *path.parents) if above.absolute() == there.absolute()), there)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from workload.dumps.reading import reading, refuse_pipe, some
 from workload.dumps.safetensors import read_safetensors, safetensors_names
 from workload.dumps.types import is_number, type_name
 
-__all__ = ["check_once", "entries", "load"]
+__all__ = ["check_once", "entries", "has_types", "load"]
 
 _Names = Callable[[Path], list[str]]
 _Read = Callable[[Path, Iterable[str]], dict[str, np.ndarray]]
@@ -99,6 +99,12 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
             read = {names[0]: read_npy(file) if file.suffix == ".npy" else read_raw(file, dtype, element_bytes, shape)}
         found |= {name: _plain(f"{file}: {name}", values) for name, values in read.items()}
     return found
+
+
+def has_types(path: str | Path) -> bool:
+    """Whether the files of a dump say which types their values have, as all but raw files do."""
+    path = Path(path)
+    return path.is_dir() or path.suffix in _NAMED or path.suffix == ".npy"
 
 
 def check_once(paths: Iterable[str | Path]) -> None:

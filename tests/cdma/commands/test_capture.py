@@ -62,3 +62,13 @@ def test_a_dump_is_never_written_over(call: tuple[str, ...], fails: Callable[...
     Manifest(tmp_path / "dump", "Net").save()
     Path("train.py").write_text("raise SystemExit('the script is not run')\n")
     assert "dump has a dump already: choose another folder, or delete it first" in fails("capture", *call)
+
+
+@pytest.mark.usefixtures("no_torch")
+@pytest.mark.parametrize("call", [("-o", "file/dump", "train.py"), ("--example", "file/dump")])
+def test_a_folder_that_cannot_be_made_is_found_before_the_training(call: tuple[str, ...], fails: Callable[..., str],
+                                                                   tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "train.py").write_text("open('ran', 'w')\n")
+    assert "cannot make the folder file/dump: file is no folder" in fails("capture", *call)
+    assert not (tmp_path / "ran").exists()

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cdma.conftest import Outcome
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -83,3 +85,27 @@ def test_too_little_memory_is_one_line(fails: Callable[..., str], monkeypatch: p
 
     monkeypatch.setattr("workload.plan.choice.dump_tensor", full)
     assert "not enough memory: give less data, or smaller numbers (Unable to allocate 9 TiB)" in fails("plan")
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (("compress", "a.npy", "out.zvc", "--dtype", "int8"), "--dtype int8 is for files of raw elements, but a.npy says"),
+    (("characterise", "a.npy", "b.npz", "--dtype", "int8"), "but a.npy and b.npz say which types they hold"),
+    (("characterise", "a.npy", "--shape", "4,64"), "--shape 4,64 is for files of raw elements"),
+    (("characterise", "--dtype", "int8"), "but the shipped dump says which types it holds: leave --dtype out"),
+    (("plan", "a.npy", "--dtype", "int8"), "--dtype int8 is for"),
+    (("plan", "vgg16", "--dtype", "int8"), "--dtype is for dumps, not for networks"),
+    (("simulate", "b.npz", "--dtype", "int8"), "--dtype int8 is for"),
+])
+def test_a_type_for_files_that_have_types_is_refused(call: tuple[str, ...], message: str, fails: Callable[..., str],
+                                                     tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((4, 64), np.float32))
+    np.savez(tmp_path / "b.npz", layer=np.ones((4, 64), np.float32))
+    assert message in fails(*call)
+    assert not (tmp_path / "out.zvc").exists()
+
+
+def test_a_type_beside_files_that_have_types_is_for_the_raw_one(cdma: Callable[..., Outcome], tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((4, 64), np.float32))
+    np.zeros(64, np.int8).tofile(tmp_path / "raw.bin")
+    found = cdma("characterise", "a.npy", "raw.bin", "--dtype", "int8", "--json").json["arrays"]
+    assert [array["dtype"] for array in found] == ["float32", "int8"]

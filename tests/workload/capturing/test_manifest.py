@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -76,5 +77,14 @@ def test_a_dump_is_never_written_over(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CaptureError, match=r"cannot make the folder .*file/dump: Not a directory"):
+    with pytest.raises(CaptureError, match=r"cannot make the folder .*file/dump: .*file is no folder"):
         Manifest(tmp_path / "file/dump", "Net")
+    with pytest.raises(CaptureError, match=r"cannot make the folder .*file: .*file is no folder"):
+        check_folder(tmp_path / "file")
+
+
+def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Permissions do not hold for the superuser, who runs tests in containers.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(CaptureError, match=r"cannot make the folder .*new/dump: .* may not be written"):
+        check_folder(tmp_path / "new/dump")
