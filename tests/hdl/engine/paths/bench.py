@@ -1,0 +1,176 @@
+"""A data path between memories, beside golden: what its transfers leave in memory, and what it says of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from golden.engine import Completion, Descriptor, Engine, Fault, Operation, Parameters, Response, Status
+from golden.engine import Memory as Image
+from hdl.config.engine import EngineConfig
+from hdl.engine.paths.data_path import DataPath
+from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.engine.link.streams import activations
+
+__all__ = ["CONFIG", "UNEVEN", "PathBench"]
+
+CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, address_bits=32,
+                      element_bits=(32,), outstanding_reads=2)
+
+UNEVEN = EngineConfig(lanes=3, beat_bytes=16, link_beat_bytes=16, block_bytes=1024, buffer_bytes=2048, address_bits=40,
+                      element_bits=(16,), narrowing=True, crc=False, raw_fallback=False)
+
+_PATIENCE = 20_000
+
+
+class PathBench:
+    """A data path, the memories of its lanes and of its link, and golden's images of the same.
+
+    Parameters
+    ----------
+    dut
+        The path.
+    config
+        What it was built for.
+    operation
+        Its direction.
+    seed
+        Of the content of the memories and of all pauses.
+    pauses
+        Share of cycles in which a channel of a memory pauses.
+    """
+
+    def __init__(self, dut: DataPath, config: EngineConfig, operation: Operation, *, seed: int, pauses: float) -> None:
+        self.dut, self.config, self._operation = dut, config, operation
+        self.rng = rng = random.Random(seed)
+        self._offload = operation is Operation.OFFLOAD
+        device = bytearray(activations(rng, SIZE, 2))
+        self.lanes = [Memory(lane, config.beat_bytes, rng, latency=rng.choice([1, 9]), pauses=pauses, stretch=6,
+                             content=device) for lane in dut.lanes]
+        self.link = Memory(dut.link, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
+                           content=bytearray(rng.randbytes(SIZE)))
+        self.answers = [True] * (config.lanes + 1)      # whether each port, the link's last, answers at all
+        self.beats = self.busy = 0      # on the link, and as events tell
+        self.memory_stalls = self.buffer_stalls = 0
+        self.golden = Engine(Parameters(**{each.name: getattr(config, each.name) for each in fields(Parameters)}),
+                             Image(0, np.frombuffer(bytes(device), np.uint8).copy()),
+                             Image(0, np.frombuffer(bytes(self.link.content), np.uint8).copy()))
+
+    @property
+    def processes(self) -> list[Callable[[Any], Coroutine[Any, Any, None]]]:
+        """The memories and what watches the events."""
+        return [*(self._memory(number) for number in range(self.config.lanes + 1)), self._watch]
+
+    def _memory(self, number: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
+        """A memory that does not answer before it may."""
+        memory = [*self.lanes, self.link][number]
+        reads = self._offload == (number < self.config.lanes)
+
+        async def serve(ctx: Any) -> None:
+            while not self.answers[number]:
+                await ctx.tick()
+            await (memory.read(ctx) if reads else memory.write(ctx))
+
+        return serve
+
+    async def _watch(self, ctx: Any) -> None:
+        link, events = self.dut.link, self.dut.events
+        valid, ready = (link.wvalid, link.wready) if self._offload else (link.rvalid, link.rready)
+        while True:
+            _, _, moves, busy, memory, buffer = await ctx.tick().sample(
+                valid & ready, events.link_busy, events.memory_stalls, events.buffer_stalls)
+            self.beats += moves
+            self.busy += busy
+            self.memory_stalls += memory
+            self.buffer_stalls += buffer
+
+    def put(self, address: int, content: bytes) -> None:
+        """Puts a block stream into the link's memory."""
+        self.link.content[address:address + len(content)] = content
+        self.golden.link.write(address, np.frombuffer(content, np.uint8))
+
+    def fail_lane(self, lane: int, address: int, response: Response) -> None:
+        """Lets a lane answer a burst with an error, for a write the burst that begins at this address."""
+        self.lanes[lane].faulty[address] = int(response)
+        self.golden.device.faults.append(Fault(address, address + 1, response))
+
+    def fail_link(self, address: int, response: Response) -> None:
+        """Lets the link answer a burst with an error, for a write the burst that begins at this address."""
+        self.link.faulty[address] = int(response)
+        self.golden.link.faults.append(Fault(address, address + 1, response))
+
+    def mend(self) -> None:
+        """Lets all memories work."""
+        for memory in (*self.lanes, self.link):
+            memory.faulty.clear()
+        self.golden.device.faults.clear()
+        self.golden.link.faults.clear()
+
+    async def begin(self, ctx: Any, asked: Descriptor) -> None:
+        """Gives a transfer to the path."""
+        dut = self.dut
+        ctx.set(dut.request.payload, {
+            "source": asked.source, "destination": asked.destination, "element": asked.element_bytes,
+            "fallback": asked.fallback and self.config.raw_fallback, "leave_raw": asked.leave_raw,
+            "narrow": asked.narrow, "raw_bytes": asked.raw_bytes, "capacity": asked.capacity,
+            "packed_bytes": asked.packed_bytes, "check_crc": asked.check_crc, "crc": asked.crc})
+        ctx.set(dut.request.valid, 1)
+        for _ in range(_PATIENCE):
+            _, _, taken = await ctx.tick().sample(dut.request.ready)
+            if taken:
+                break
+        else:
+            raise AssertionError("the request was not taken")
+        ctx.set(dut.request.valid, 0)
+        ctx.set(dut.request.payload, {"source": 512, "raw_bytes": 99, "element": 4})
+
+    async def result(self, ctx: Any) -> Completion:
+        """Waits for the result, and lets it wait; no port that answers has a transaction open then."""
+        dut = self.dut
+        for _ in range(_PATIENCE):
+            if ctx.get(dut.result.valid):
+                break
+            await ctx.tick()
+        else:
+            raise AssertionError("no result came")
+        for number, memory in enumerate((*self.lanes, self.link)):
+            assert not (self.answers[number] and memory.open), f"port {number} has a transaction open"
+        first = ctx.get(dut.result.payload)
+        for _ in range(self.rng.choice([0, 7])):
+            await ctx.tick()
+        assert ctx.get(dut.result.valid)
+        assert ctx.get(dut.result.payload) == first, "the result changed"
+        ctx.set(dut.result.ready, 1)
+        await ctx.tick()
+        ctx.set(dut.result.ready, 0)
+        assert not ctx.get(dut.result.valid)
+        return Completion(tag=0, status=Status(first.status.value), operation=self._operation, lane=first.lane,
+                          response=first.resp, crc=first.crc, raw_blocks=first.raw_blocks, bytes_written=first.bytes,
+                          nonzero=first.nonzero, place=first.place)
+
+    async def transfer(self, ctx: Any, asked: Descriptor) -> Completion:
+        """Runs a transfer and holds it to golden: the result, and all bytes of the destination's memory.
+
+        After an error the destination itself is undefined, and nothing beyond it may have changed.
+        """
+        right = self.golden.outcomes(asked)
+        await self.begin(ctx, asked)
+        found = await self.result(ctx)
+        assert found in right, f"{asked}\ngave {found},\nand right is {right}"
+        self.compare(asked, found.status is Status.OK)
+        return found
+
+    def compare(self, asked: Descriptor, succeeded: bool) -> None:
+        """Compares the destination's memory with golden's, outside of the destination only after an error."""
+        memory, image = ((self.link, self.golden.link) if self._offload else (self.lanes[0], self.golden.device))
+        found = np.frombuffer(bytes(memory.content), np.uint8)
+        if not succeeded:
+            inside = slice(asked.destination,
+                           asked.destination + (asked.capacity if self._offload else asked.raw_bytes))
+            image.image[inside] = found[inside]
+        wrong = np.flatnonzero(found != image.image)
+        assert not wrong.size, f"{wrong.size} bytes are wrong, the first one at {wrong[0]:#x}: {asked}"

@@ -1,0 +1,110 @@
+"""The offload path from request to result, against golden: streams, faults, aborts, and ports that do not answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from golden.engine import Descriptor, Operation, Response, Status
+from hdl.config.engine import EngineConfig
+from hdl.engine.paths.offload import OffloadPath
+from tests.hdl.bench import clocked
+from tests.hdl.engine.paths.bench import CONFIG, UNEVEN, PathBench
+
+
+def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
+    return PathBench(OffloadPath(config), config, Operation.OFFLOAD, seed=seed, pauses=pauses)
+
+
+def _asked(config: EngineConfig, **changes: Any) -> Descriptor:
+    asked = Descriptor(operation=Operation.OFFLOAD, element_bytes=config.element_bytes[0], source=config.block_bytes,
+                       destination=4096 - 64, raw_bytes=5 * config.block_bytes - 12, capacity=8192)
+    return replace(asked, **changes)
+
+
+@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0)])
+def test_transfers(config: EngineConfig, pauses: float) -> None:
+    bench = _bench(config, 1, pauses)
+    block = config.block_bytes
+    cases = [_asked(config), _asked(config, raw_bytes=config.element_bytes[0], capacity=16),
+             _asked(config, source=0, raw_bytes=block), _asked(config, raw_bytes=2 * block + 4, destination=8192),
+             _asked(config, fallback=False)]
+    cases += ([_asked(config, narrow=1, raw_bytes=4 * block + 4), _asked(config, narrow=2, fallback=False)]
+              if config.narrowing else
+              [_asked(config, source=3 * block), _asked(config, leave_raw=True, capacity=4096)])
+
+    async def process(ctx: Any) -> None:
+        for asked in cases:
+            assert (await bench.transfer(ctx, asked)).status is Status.OK
+        for _ in range(2):
+            await ctx.tick()
+        assert bench.beats == bench.busy
+        assert bench.memory_stalls > 0
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+def test_faults_and_aborts_end_one_transfer_only() -> None:
+    bench = _bench(CONFIG, 2, 0.2)
+
+    async def process(ctx: Any) -> None:
+        good = _asked(CONFIG)
+        # The block at 1536 is that of lane 1.
+        bench.fail_lane(1, 1536 + 16, Response.DECERR)
+        found = await bench.transfer(ctx, good)
+        assert (found.status, found.lane, found.response, found.place) == (Status.LANE_READ_ERROR, 1, 3, 1536)
+        bench.mend()
+        await bench.transfer(ctx, good)
+        bench.fail_link(good.destination, Response.SLVERR)
+        found = await bench.transfer(ctx, good)
+        assert (found.status, found.response, found.place) == (Status.LINK_WRITE_ERROR, 2, good.destination)
+        bench.mend()
+        # The first block that does not fit, with nothing written behind the capacity.
+        for capacity in (0, 4, 700):
+            found = await bench.transfer(ctx, replace(good, capacity=capacity))
+            assert found.status is Status.DESTINATION_TOO_SMALL
+        for wait in (0, 1, 30, 150):
+            await bench.begin(ctx, good)
+            for _ in range(wait):
+                await ctx.tick()
+            ctx.set(bench.dut.abort, 1)
+            found = await bench.result(ctx)
+            ctx.set(bench.dut.abort, 0)
+            assert (found.status, found.bytes_written, found.crc, found.place) == (Status.ABORTED, 0, 0, 0)
+            bench.compare(good, False)
+        assert (await bench.transfer(ctx, good)).status is Status.OK
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+@pytest.mark.parametrize(("port", "status"), [(1, Status.LANE_READ_TIMEOUT), (2, Status.LINK_WRITE_TIMEOUT)])
+def test_a_port_that_does_not_answer(port: int, status: Status) -> None:
+    """Its transfer ends, the next one waits for the port or ends as well, and late answers do no harm."""
+    bench = _bench(CONFIG, 4, 0.1)
+    bench.answers[port] = False
+
+    async def process(ctx: Any) -> None:
+        dut, good = bench.dut, _asked(CONFIG)
+        for _ in range(2):
+            await bench.begin(ctx, good)
+            for _ in range(120):
+                await ctx.tick()
+                assert not ctx.get(dut.result.valid)
+            ctx.set(dut.silent, 1 << port)
+            found = await bench.result(ctx)
+            assert (found.status, found.lane) == (status, port % CONFIG.lanes)
+            assert ctx.get(dut.isolated) == 1 << port
+            ctx.set(dut.silent, 0)
+        # The transfer runs when the port has completed what was open.
+        await bench.begin(ctx, good)
+        bench.compare(good, False)
+        right = bench.golden.outcomes(good)
+        bench.answers[port] = True
+        found = await bench.result(ctx)
+        assert found in right
+        bench.compare(good, True)
+        assert ctx.get(dut.isolated) == 0
+
+    clocked(bench.dut, process, *bench.processes)

@@ -1,0 +1,137 @@
+"""The prefetch path from request to result, against golden: tensors, faults, aborts, and ports that do not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from golden.codec import blocks
+from golden.codec.crc32c import crc32c
+from golden.codec.narrowing import narrow
+from golden.engine import Descriptor, Operation, Response, Status
+from hdl.config.engine import EngineConfig
+from hdl.engine.paths.prefetch import PrefetchPath
+from tests.hdl.bench import clocked
+from tests.hdl.engine.link.streams import activations
+from tests.hdl.engine.paths.bench import CONFIG, UNEVEN, PathBench
+
+_SOURCE = 4096 - 64
+
+
+def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
+    return PathBench(PrefetchPath(config), config, Operation.PREFETCH, seed=seed, pauses=pauses)
+
+
+def _asked(bench: PathBench, raw_bytes: int | None = None, *, form: int = 0, source: int = _SOURCE,
+           harm: Callable[[bytearray], bytearray | None] | None = None, **changes: Any) -> Descriptor:
+    """A transfer of a new tensor, whose stream is in the link's memory, harmed or not."""
+    config = bench.config
+    element, block = config.element_bytes[0], config.block_bytes
+    size = 5 * block - 12 if raw_bytes is None else raw_bytes
+    raw = activations(bench.rng, size, 4 if form else element)
+    coded = narrow(raw, form).tobytes() if form else raw
+    stream = bytearray(blocks.compress(coded, element, block // (2 if form else 1)).tobytes())
+    crc = crc32c(bytes(stream)) if config.crc else 0
+    stream = harm(stream) or stream if harm else stream
+    bench.put(source, bytes(stream))
+    asked = Descriptor(operation=Operation.PREFETCH, element_bytes=element, source=source, destination=block,
+                       raw_bytes=size, capacity=size, packed_bytes=len(stream), narrow=form, check_crc=config.crc,
+                       crc=crc)
+    return replace(asked, **changes)
+
+
+@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0)])
+def test_transfers(config: EngineConfig, pauses: float) -> None:
+    bench = _bench(config, 1, pauses)
+    block = config.block_bytes
+
+    async def process(ctx: Any) -> None:
+        cases = [{}, {"raw_bytes": config.element_bytes[0]}, {"raw_bytes": block, "destination": 0, "source": 0},
+                 {"raw_bytes": 2 * block + 4, "source": 8192}, {"destination": 4 * block, "check_crc": False}]
+        cases += [{"form": 1}, {"form": 2, "raw_bytes": 3 * block + 4}] if config.narrowing else []
+        for case in cases:
+            assert (await bench.transfer(ctx, _asked(bench, **case))).status is Status.OK
+        for _ in range(2):
+            await ctx.tick()
+        assert bench.beats == bench.busy
+        assert bench.buffer_stalls > 0
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+def _flip(place: int, bits: int) -> Callable[[bytearray], None]:
+    def harm(stream: bytearray) -> None:
+        stream[place] ^= bits
+
+    return harm
+
+
+def test_faults_and_aborts_end_one_transfer_only() -> None:
+    bench = _bench(CONFIG, 2, 0.2)
+
+    async def process(ctx: Any) -> None:
+        good = _asked(bench, source=8192)
+        # The block at 1536 is that of lane 1.
+        bench.fail_lane(1, 1536, Response.DECERR)
+        found = await bench.transfer(ctx, good)
+        assert (found.status, found.lane, found.response, found.place) == (Status.LANE_WRITE_ERROR, 1, 3, 1536)
+        bench.mend()
+        bench.fail_link(good.source, Response.SLVERR)
+        found = await bench.transfer(ctx, good)
+        assert (found.status, found.response, found.place) == (Status.LINK_READ_ERROR, 2, good.source)
+        bench.mend()
+        assert (await bench.transfer(ctx, good)).status is Status.OK
+        # The coding and the number of the first block are the upper bytes of its header.
+        for harm, status in ((_flip(2, 3), Status.BAD_CODING), (_flip(3, 1), Status.BAD_SEQUENCE),
+                             (_flip(1, 0x80), Status.BAD_LENGTH), (lambda stream: stream[:-4], Status.TRUNCATED),
+                             (lambda stream: stream + bytes(4), Status.TRAILING)):
+            found = await bench.transfer(ctx, _asked(bench, harm=harm))
+            assert found.status is status
+        found = await bench.transfer(ctx, replace(good, crc=good.crc ^ 1))
+        assert (found.status, found.crc) == (Status.CRC_MISMATCH, good.crc)
+        for wait in (0, 1, 20, 50):
+            await bench.begin(ctx, good)
+            for _ in range(wait):
+                await ctx.tick()
+            ctx.set(bench.dut.abort, 1)
+            found = await bench.result(ctx)
+            ctx.set(bench.dut.abort, 0)
+            assert (found.status, found.bytes_written, found.crc, found.place) == (Status.ABORTED, 0, 0, 0)
+            bench.compare(good, False)
+        assert (await bench.transfer(ctx, good)).status is Status.OK
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+@pytest.mark.parametrize(("port", "status"), [(1, Status.LANE_WRITE_TIMEOUT), (2, Status.LINK_READ_TIMEOUT)])
+def test_a_port_that_does_not_answer(port: int, status: Status) -> None:
+    """Its transfer ends, the next one waits for the port or ends as well, and late answers do no harm."""
+    bench = _bench(CONFIG, 4, 0.1)
+    bench.answers[port] = False
+
+    async def process(ctx: Any) -> None:
+        dut, good = bench.dut, _asked(bench)
+        for _ in range(2):
+            await bench.begin(ctx, good)
+            for _ in range(120):
+                await ctx.tick()
+                assert not ctx.get(dut.result.valid)
+            ctx.set(dut.silent, 1 << port)
+            found = await bench.result(ctx)
+            assert (found.status, found.lane) == (status, port % CONFIG.lanes)
+            assert ctx.get(dut.isolated) == 1 << port
+            ctx.set(dut.silent, 0)
+        # The transfer runs when the port has completed what was open.
+        await bench.begin(ctx, good)
+        bench.compare(good, False)
+        right = bench.golden.outcomes(good)
+        bench.answers[port] = True
+        found = await bench.result(ctx)
+        assert found in right
+        bench.compare(good, True)
+        assert ctx.get(dut.isolated) == 0
+
+    clocked(bench.dut, process, *bench.processes)
