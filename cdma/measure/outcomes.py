@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from golden.results import INLINED, derived
 from verif.core.simulate import ArrayResult
@@ -12,6 +13,38 @@ from workload.plan.file import Predicted
 
 __all__ = ["CoresOutcome", "EngineArray", "EngineOutcome", "Errors", "Moved", "PlannedArray", "PlannedOutcome",
            "SimulatedArray", "Toggles"]
+
+_Result = TypeVar("_Result", ArrayResult, EngineArrayResult)
+
+
+class _Outcome(Generic[_Result]):
+    """What all outcomes have."""
+
+    arrays: tuple[Any, ...]
+
+    @property
+    def results(self) -> list[_Result]:
+        """The results of the arrays."""
+        return [array.result for array in self.arrays]
+
+    @derived
+    def passed(self) -> bool:
+        """Whether every array passed."""
+        return all(result.passed for result in self.results)
+
+
+class _Sized(_Outcome[_Result]):
+    """What outcomes of cores and engines have."""
+
+    @derived
+    def raw_bytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(result.raw_bytes for result in self.results)
+
+    @derived
+    def packed_bytes(self) -> int:
+        """Bytes of their streams."""
+        return sum(result.packed_bytes for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -23,7 +56,7 @@ class SimulatedArray:
 
 
 @dataclass(frozen=True)
-class CoresOutcome:
+class CoresOutcome(_Sized[ArrayResult]):
     """Arrays through compressor and decompressor.
 
     Parameters
@@ -46,30 +79,23 @@ class CoresOutcome:
     seed: int
     arrays: tuple[SimulatedArray, ...]
 
-    @property
-    def results(self) -> list[ArrayResult]:
-        """The results of the arrays."""
-        return [array.result for array in self.arrays]
-
-    @derived
-    def raw_bytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(result.raw_bytes for result in self.results)
-
-    @derived
-    def packed_bytes(self) -> int:
-        """Bytes of their line streams."""
-        return sum(result.packed_bytes for result in self.results)
-
     @derived
     def ratio(self) -> float | None:
         """Raw bytes per packed byte; None without any."""
         return self.raw_bytes / self.packed_bytes if self.packed_bytes else None
 
-    @derived
-    def passed(self) -> bool:
-        """Whether every array passed."""
-        return all(result.passed for result in self.results)
+
+@dataclass(frozen=True)
+class Moved:
+    """Cycles of offloads and prefetches, from descriptor to completion."""
+
+    offload_cycles: int
+    prefetch_cycles: int
+
+    @classmethod
+    def of(cls, rows: Sequence[EngineArrayResult] | Sequence[Predicted]) -> Moved:
+        """The cycles of several arrays."""
+        return cls(sum(row.offload_cycles for row in rows), sum(row.prefetch_cycles for row in rows))
 
 
 @dataclass(frozen=True)
@@ -91,7 +117,7 @@ class Toggles:
 
 
 @dataclass(frozen=True)
-class EngineOutcome:
+class EngineOutcome(_Sized[EngineArrayResult]):
     """Arrays through an engine: all offloaded, then prefetched in reverse.
 
     Parameters
@@ -119,21 +145,6 @@ class EngineOutcome:
     seed: int
     arrays: tuple[EngineArray, ...]
 
-    @property
-    def results(self) -> list[EngineArrayResult]:
-        """The results of the arrays."""
-        return [array.result for array in self.arrays]
-
-    @derived
-    def raw_bytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(result.raw_bytes for result in self.results)
-
-    @derived
-    def packed_bytes(self) -> int:
-        """Bytes of their block streams."""
-        return sum(result.packed_bytes for result in self.results)
-
     @derived
     def ratio(self) -> float:
         """Raw bytes per packed byte."""
@@ -142,12 +153,12 @@ class EngineOutcome:
     @derived
     def offload_bytes_per_cycle(self) -> float:
         """Raw bytes by the cycles of all offloads."""
-        return self.raw_bytes / max(1, sum(result.offload_cycles for result in self.results))
+        return self.raw_bytes / max(1, Moved.of(self.results).offload_cycles)
 
     @derived
     def prefetch_bytes_per_cycle(self) -> float:
         """Raw bytes by the cycles of all prefetches."""
-        return self.raw_bytes / max(1, sum(result.prefetch_cycles for result in self.results))
+        return self.raw_bytes / max(1, Moved.of(self.results).prefetch_cycles)
 
     @derived
     def gain(self) -> float:
@@ -162,19 +173,6 @@ class EngineOutcome:
         packed = sum(result.packed_toggles for result in self.results)
         return Toggles(raw / self.raw_bytes, packed / self.raw_bytes, packed / self.packed_bytes,
                        packed / raw if raw else 0.0)
-
-    @derived
-    def passed(self) -> bool:
-        """Whether every array passed."""
-        return all(result.passed for result in self.results)
-
-
-@dataclass(frozen=True)
-class Moved:
-    """Cycles of offloads and prefetches, from descriptor to completion."""
-
-    offload_cycles: int
-    prefetch_cycles: int
 
 
 @dataclass(frozen=True)
@@ -207,7 +205,7 @@ class PlannedArray:
 
 
 @dataclass(frozen=True)
-class PlannedOutcome:
+class PlannedOutcome(_Outcome[EngineArrayResult]):
     """Arrays moved as a plan says, over the link that it was made for.
 
     Parameters
@@ -234,33 +232,22 @@ class PlannedOutcome:
     seed: int
     arrays: tuple[PlannedArray, ...]
 
-    @property
-    def results(self) -> Sequence[EngineArrayResult]:
-        """The results of the arrays."""
-        return [array.result for array in self.arrays]
-
     @derived
     def offload_cycles(self) -> int:
         """Of all arrays."""
-        return sum(result.offload_cycles for result in self.results)
+        return Moved.of(self.results).offload_cycles
 
     @derived
     def prefetch_cycles(self) -> int:
         """Of all arrays."""
-        return sum(result.prefetch_cycles for result in self.results)
+        return Moved.of(self.results).prefetch_cycles
 
     @derived
     def predicted(self) -> Moved:
         """The predicted cycles of all arrays."""
-        return Moved(sum(array.predicted.offload_cycles for array in self.arrays),
-                     sum(array.predicted.prefetch_cycles for array in self.arrays))
+        return Moved.of([array.predicted for array in self.arrays])
 
     @derived
     def error(self) -> Errors:
         """How far the prediction of all arrays together is off."""
-        return Errors.of(self.predicted, Moved(self.offload_cycles, self.prefetch_cycles))
-
-    @derived
-    def passed(self) -> bool:
-        """Whether every array passed."""
-        return all(result.passed for result in self.results)
+        return Errors.of(self.predicted, Moved.of(self.results))
