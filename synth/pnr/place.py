@@ -11,6 +11,7 @@ from statistics import median_low
 from typing import Any
 
 from golden.results import HIDDEN, derived
+from hdl.generate.verilog import Port
 from synth.cells.fpga import FPGA
 from synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
 from synth.tools import scripts
@@ -155,7 +156,7 @@ class PnrReport:
         return median_low(run.mhz for run in self.runs) if self.runs else None
 
 
-def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, device: str = "LFE5U-85F",
+def place_and_route(verilog: str, top: str, ports: Sequence[Port], *, device: str = "LFE5U-85F",
                     speed: int = 8, seeds: int = 1, clock: str = CLOCK, inside: Sequence[Harness] = (),
                     progress: Progress | None = None) -> PnrReport:
     """Place a design on an ECP5, between the registers of :mod:`synth.pnr.harness`.
@@ -168,8 +169,8 @@ def place_and_route(verilog: str, top: str, ports: Sequence[dict[str, Any]], *, 
         The design.
     top : str
         Its top module.
-    ports : sequence of dict
-        Its ports, as :func:`hdl.generate.verilog.emit` tells them.
+    ports : sequence of Port
+        Its ports.
     device : str
         One of :data:`DEVICES`.
     speed : int

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+
+from hdl.generate.verilog import Port
 
 __all__ = ["Design", "Macro"]
 
@@ -61,11 +62,10 @@ class Design:
         left = {name: f"(* blackbox *)\n{_stub(self._modules[name])}" * black_boxes for name in self.outside(root, cut)}
         return "".join(left.get(name, self._modules[name]) for name in self._below(root, cut))
 
-    def ports(self, name: str) -> list[dict[str, Any]]:
-        """Ports of a module: ``name``, ``direction`` and ``width``, as :func:`hdl.generate.verilog.emit` lists them.
-        """
-        return [{"name": port, "direction": direction, "width": int(high or 0) + 1}
-                for direction, high, port in _PORT.findall(self._modules[name])]
+    def ports(self, name: str) -> tuple[Port, ...]:
+        """Ports of a module, in the order of their declarations."""
+        return tuple(Port(port, direction, int(high or 0) + 1)
+                     for direction, high, port in _PORT.findall(self._modules[name]))
 
     def outside(self, root: str, cut: Collection[str]) -> list[str]:
         """The modules that :meth:`part` leaves as black boxes, each once."""

@@ -21,7 +21,7 @@ def test_ports_are_those_of_the_table(core: str, beat_bytes: int) -> None:
                   for name, direction, width, meaning in table(PAGE, "port")
                   if core == "decompressor" or not meaning.startswith("decompressor only")}
     generated = emit(CoreConfig(core=core, beat_bytes=beat_bytes)).ports
-    assert documented == {port["name"]: {"direction": port["direction"], "width": port["width"]} for port in generated}
+    assert documented == {port.name: {"direction": port.direction, "width": port.width} for port in generated}
 
 
 def _width(text: str, beat_bytes: int) -> int:

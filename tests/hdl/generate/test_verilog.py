@@ -87,7 +87,7 @@ def test_lint(core: Verilog, tmp_path: Path) -> None:
 def test_ports(core: Verilog) -> None:
     config = core.config
     assert isinstance(config, CoreConfig)
-    ports = {port["name"]: (port["direction"], port["width"]) for port in core.ports}
+    ports = {port.name: (port.direction, port.width) for port in core.ports}
     n = config.beat_bytes
     expected = {
         "aclk": ("input", 1), "aresetn": ("input", 1),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from golden.results import to_json
+from hdl.generate.verilog import Port
 from synth.pnr.harness import harness
 from synth.pnr.place import NextpnrError, Resources, place_and_route, read_run
 from synth.tools import nextpnr as pnr_tool
@@ -23,9 +24,7 @@ module top(input aclk, input [7:0] a, output reg [7:0] q);
   end
 endmodule
 """
-_PORTS: list[dict[str, Any]] = [{"name": "aclk", "direction": "input", "width": 1},
-                                {"name": "a", "direction": "input", "width": 8},
-                                {"name": "q", "direction": "output", "width": 8}]
+_PORTS = (Port("aclk", "input", 1), Port("a", "input", 8), Port("q", "output", 8))
 
 
 def test_a_small_design_on_a_part() -> None:
@@ -64,8 +63,7 @@ module wide(input aclk, input [8:0] a, input [35:0] d, output [35:0] q);{rows}
   assign q = read{memories - 1};
 endmodule
 """
-    ports = [_PORTS[0], {"name": "a", "direction": "input", "width": 9},
-             {"name": "d", "direction": "input", "width": 36}, {"name": "q", "direction": "output", "width": 36}]
+    ports = (_PORTS[0], Port("a", "input", 9), Port("d", "input", 36), Port("q", "output", 36))
     report = place_and_route(text, "wide", ports, device="LFE5U-25F")
     assert (report.used.block_ram, report.available.block_ram) == (57, 56)
     assert (report.runs, report.best, report.median_mhz) == ((), None, None)
@@ -79,8 +77,8 @@ def test_the_harness_has_the_registers_it_says() -> None:
     assert ".\\a (scan[7:0])" in around.verilog and ".\\q (seen[7:0])" in around.verilog
 
 
-@pytest.mark.parametrize("ports", [_PORTS[1:], _PORTS[:2], [_PORTS[0], _PORTS[2]]])
-def test_the_harness_needs_a_clock_an_input_and_an_output(ports: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("ports", [_PORTS[1:], _PORTS[:2], _PORTS[::2]])
+def test_the_harness_needs_a_clock_an_input_and_an_output(ports: tuple[Port, ...]) -> None:
     with pytest.raises(ValueError, match="top needs a clock aclk, an input and an output"):
         harness("top", ports)
 

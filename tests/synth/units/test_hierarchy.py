@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hdl.generate.verilog import Port
 from synth.units.hierarchy import Design, Macro
 
 _VERILOG = """\
@@ -77,15 +78,14 @@ def test_what_is_cut_out_may_be_left_out(design: Design) -> None:
 def test_inputs_of_a_function_are_no_ports() -> None:
     function = "  function [0:0] chosen;\n    input [0:0] a;\n    chosen = a;\n  endfunction\n"
     design = Design(_VERILOG.replace("  reg [7:0] few [3:0];\n", f"  reg [7:0] few [3:0];\n{function}"), "top")
-    assert [port["name"] for port in design.ports("top.lane0")] == ["clk", "data"]
+    assert [port.name for port in design.ports("top.lane0")] == ["clk", "data"]
     assert "input [0:0] a" not in design.part("top", ["top.lane0"])
 
 
 def test_ports_of_a_module(design: Design) -> None:
-    assert design.ports("top.lane0") == [{"name": "clk", "direction": "input", "width": 1},
-                                         {"name": "data", "direction": "output", "width": 8}]
+    assert design.ports("top.lane0") == (Port("clk", "input", 1), Port("data", "output", 8))
     escaped = Design(_VERILOG.replace("[7:0] data", "[7:0] \\data$1 "), "top")
-    assert [port["name"] for port in escaped.ports("top.lane0")] == ["clk", "data$1"]
+    assert [port.name for port in escaped.ports("top.lane0")] == ["clk", "data$1"]
 
 
 def test_memories_of_a_part(design: Design) -> None:
