@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hdl.config.pipes import refuse_pipe
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -170,8 +172,6 @@ def read_stream(path: str) -> bytes:
     ValueError
         If it is a named pipe.
     """
-    from workload.dumps import refuse_pipe
-
     return sys.stdin.buffer.read() if path == "-" else refuse_pipe(path).read_bytes()
 
 

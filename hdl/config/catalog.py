@@ -8,6 +8,7 @@ from pathlib import Path
 from hdl.config.core import CoreConfig, preset_names
 from hdl.config.core import load as load_core
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from hdl.config.pipes import refuse_pipe
 
 __all__ = ["engine_name", "kinds", "load_design", "names"]
 
@@ -41,7 +42,7 @@ def load_design(preset_or_file: str) -> CoreConfig | EngineConfig:
         If there is no such preset or file, if it is not TOML, or if a parameter is not allowed.
     """
     if preset_or_file.endswith(".toml") or "/" in preset_or_file:
-        path = Path(preset_or_file)
+        path = refuse_pipe(preset_or_file)
         return load_engine(path) if _of_engine(path) else load_core(path)
     engines = {engine_name(preset): preset for preset in engine_preset_names()}
     if preset_or_file in engines:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hdl.codec.coding import ELEMENT_BITS
+from hdl.config.pipes import refuse_pipe
 
 __all__ = ["BEAT_BYTES", "PIPELINES", "PRESETS", "Setting", "Settings", "parameter", "read"]
 
@@ -148,10 +149,11 @@ def read(kind: type[_Own], path: Path) -> _Own:
     Raises
     ------
     ValueError
-        If the file cannot be read, is not TOML, or sets what is not allowed; TypeError for a value of a wrong type.
+        If the file cannot be read, is a named pipe, is not TOML, or sets what is not allowed; TypeError for a value of
+        a wrong type.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(refuse_pipe(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read configuration {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hdl.config.pipes import refuse_pipe
+
 __all__ = ["Group", "LibertyError", "parse", "read"]
 
 _TOKEN = re.compile(r"""
@@ -63,9 +65,11 @@ def read(path: str | Path) -> str:
     ------
     LibertyError
         If the file cannot be read or unpacked.
+    ValueError
+        If it is a named pipe.
     """
     try:
-        data = Path(path).read_bytes()
+        data = refuse_pipe(path).read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

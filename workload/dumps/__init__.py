@@ -2,8 +2,7 @@
 
 from workload.dumps.arrays import raw_array
 from workload.dumps.kinds import check_once, entries, has_types, load
-from workload.dumps.reading import refuse_pipe
 from workload.dumps.types import is_floating, own_element_bytes, type_name, values
 
-__all__ = ["check_once", "entries", "has_types", "is_floating", "load", "own_element_bytes", "raw_array", "refuse_pipe",
-           "type_name", "values"]
+__all__ = ["check_once", "entries", "has_types", "is_floating", "load", "own_element_bytes", "raw_array", "type_name",
+           "values"]

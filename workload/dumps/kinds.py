@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hdl.config.pipes import refuse_pipe
 from workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
 from workload.dumps.folder import parts
 from workload.dumps.pickled import pickled_names, read_pickled
-from workload.dumps.reading import reading, refuse_pipe, some
+from workload.dumps.reading import reading, some
 from workload.dumps.safetensors import read_safetensors, safetensors_names
 from workload.dumps.types import is_number, type_name
 

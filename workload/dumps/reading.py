@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["reading", "refuse_pipe", "some"]
+__all__ = ["reading", "some"]
 
 _MISTAKES = (ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _SHOWN = 8
@@ -46,18 +46,3 @@ def some(names: Iterable[str]) -> str:
     every = list(names)
     more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more
-
-
-def refuse_pipe(path: str | Path) -> Path:
-    """The path of a file that may be opened more than once.
-
-    Raises
-    ------
-    ValueError
-        If it is a named pipe: opening one waits for a writer, and it can be read only once.
-    """
-    path = Path(path)
-    # A shell's <(command) is a pipe too, but it is open already and has no path of its own.
-    if path.is_fifo() and path.resolve().exists():
-        raise ValueError(f"{path} is a named pipe: write its content to a file first, and give that")
-    return path

@@ -27,6 +27,8 @@ def called(folder: Path, *call: str) -> subprocess.CompletedProcess[str]:
     ("characterise", "PIPE", "--element", "32"), ("characterise", "PIPE.npz"), ("characterise", "PIPE.safetensors"),
     ("plan", "PIPE", "--element", "32"), ("plan", "PIPE.json"), ("simulate", "PIPE.npy"),
     ("timeline", "vgg16", "--profile", "PIPE.json"), ("timeline", "vgg16", "--densities", "PIPE.npz"),
+    ("generate", "PIPE.toml"), ("area", "--liberty", "PIPE.lib"),
+    ("timing", "--liberty", "PIPE.lib"),
 ], ids=" ".join)
 def test_named_pipes_are_refused(call: tuple[str, ...], tmp_path: Path) -> None:
     name = next(word for word in call if word.startswith("PIPE"))
