@@ -12,9 +12,10 @@ from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
 
-__all__ = ["RawStore", "scanned_layout"]
+__all__ = ["BLOCKS", "RawStore", "scanned_layout"]
 
 BLOCKS = 8
+"""Blocks whose facts the queue holds at least."""
 
 
 def scanned_layout(block_bytes: int) -> data.StructLayout:
