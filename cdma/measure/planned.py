@@ -11,8 +11,9 @@ from cdma.console.progress import Progress
 from cdma.measure.outcomes import PlannedArray, PlannedOutcome
 from golden.results import to_json
 from hdl.config.engine import EngineConfig
+from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
-from verif.engine.simulate import Handling, simulate
+from verif.engine.simulate import simulate
 from workload.plan.file import load_plan
 
 __all__ = ["planned"]

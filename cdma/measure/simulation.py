@@ -11,8 +11,8 @@ from cdma.console.progress import Progress
 from cdma.measure.outcomes import CoresOutcome, EngineArray, EngineOutcome, SimulatedArray
 from hdl.config.engine import EngineConfig
 from verif.core.simulate import simulate
+from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
-from verif.engine.simulate import Handling
 from verif.engine.simulate import simulate as simulate_engine
 
 __all__ = ["simulated", "simulated_engine"]

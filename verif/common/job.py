@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from golden.results import to_json
+
 __all__ = ["folder", "load", "progress", "report"]
 
 
@@ -24,18 +26,19 @@ def folder() -> Path:
     return Path(place)
 
 
-def load() -> dict[str, Any]:
-    """The job as it was given to :func:`verif.common.runner.run`."""
+def load() -> Any:
+    """The job that :func:`verif.common.runner.run` was given, as JSON; :func:`golden.results.from_json` makes it what
+    it was."""
     return json.loads((folder() / "job.json").read_text())
 
 
-def report(values: dict[str, Any]) -> None:
-    """Return values to the process that started the run."""
-    (folder() / "report.json").write_text(json.dumps(values))
+def report(values: object) -> None:
+    """Return values to the process that started the run, as :func:`golden.results.to_json` writes them."""
+    (folder() / "report.json").write_text(json.dumps(to_json(values)))
 
 
 def progress(done: int) -> None:
-    """Say how much is done, in a unit that bench and starter agree on."""
+    """Say how much is done, in a unit that the bench and its caller agree on."""
     place = folder() / "progress"
     place.with_suffix(".new").write_text(str(done))
     place.with_suffix(".new").replace(place)

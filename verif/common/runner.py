@@ -13,7 +13,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ import cocotb
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator, get_runner
 
+from golden.results import to_json
 from verif.common import tools
 
 __all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
@@ -163,8 +164,8 @@ def lock(path: Path) -> Iterator[None]:
         yield
 
 
-def run(built: Build, module: str, *, job: Mapping[str, Any], folder: Path, seed: int = 1,
-        tests: str | None = None) -> dict[str, Any]:
+def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
+        tests: str | None = None) -> Any:
     """Run a bench on a compiled design.
 
     Parameters
@@ -172,7 +173,7 @@ def run(built: Build, module: str, *, job: Mapping[str, Any], folder: Path, seed
     module
         Dotted name of the module that holds the cocotb tests.
     job
-        What the bench reads with :func:`verif.common.job.load`: plain values, ready for JSON.
+        What the bench reads with :func:`verif.common.job.load`: a dataclass or plain values.
     folder
         Where the run writes its log, results and waves (made when missing).
     seed
@@ -182,8 +183,8 @@ def run(built: Build, module: str, *, job: Mapping[str, Any], folder: Path, seed
 
     Returns
     -------
-    dict
-        What the bench handed to :func:`verif.common.job.report`; empty when it reported nothing.
+    JSON
+        What the bench handed to :func:`verif.common.job.report`; an empty object when it reported nothing.
 
     Raises
     ------
@@ -194,7 +195,7 @@ def run(built: Build, module: str, *, job: Mapping[str, Any], folder: Path, seed
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     log, results, report = folder / "bench.log", folder / "results.xml", folder / "report.json"
-    (folder / "job.json").write_text(json.dumps(dict(job)))
+    (folder / "job.json").write_text(json.dumps(to_json(job)))
     report.unlink(missing_ok=True)
     # Verilator: random registers before reset. Icarus: waves into this run's folder, as Verilator does by itself.
     plusargs = {"verilator": ["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"],

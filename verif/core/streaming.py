@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from golden.codec import lines as zvc
+from golden.results import from_json
 from hdl.codec.coding import LINE_BYTES
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import emit
 from verif.common import runner
 from verif.common.progress import watch
 from verif.common.stream import Bytes
+from verif.core.jobs import PacketFiles, StreamJob, StreamReport
 
 __all__ = ["Passage", "Tensor", "build_core", "limit", "stream"]
 
@@ -108,7 +109,7 @@ def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *
         If the simulation ended before its bench.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    packets: list[dict[str, Any]] = []
+    packets = []
     for number, tensor in enumerate(tensors):
         files = {name: str(folder.resolve() / f"{number}.{name}.npy") for name in ("raw", "packed", "starts")}
         sizes = zvc.line_packed_bytes(tensor.raw, tensor.element_bytes)
@@ -117,17 +118,17 @@ def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *
         np.save(files["packed"], tensor.packed)
         np.save(files["starts"], np.cumsum(sizes) - sizes if compressing else np.arange(0, tensor.raw.size, LINE_BYTES))
         data, expected = ("raw", "packed") if compressing else ("packed", "raw")
-        packets.append({"data": files[data], "expected": files[expected], "starts": files["starts"],
-                        "element_bytes": tensor.element_bytes})
-    job = {"config": config.as_dict(), "packets": packets, "stalls": stalls, "burst": burst, "alone": alone}
+        packets.append(PacketFiles(files[data], files[expected], files["starts"], tensor.element_bytes))
+    job = StreamJob(config, tuple(packets), stalls, burst, alone)
     with watch(folder / "progress", progress):
-        report = runner.run(built, "verif.core.benches.stream", job=job, folder=folder, seed=seed)
+        report = from_json(StreamReport, runner.run(built, "verif.core.benches.stream", job=job, folder=folder,
+                                                    seed=seed))
     return [_passage(report, number) for number in range(len(tensors))]
 
 
-def _passage(report: dict[str, Any], number: int) -> Passage:
-    judged, came = report["judged"], report["out"]
-    difference = judged[number] if number < len(judged) else report["failed"]
-    if difference is None and report["failed"] and not any(judged):
-        difference = report["failed"]
-    return Passage(report["in"][number], came[number] if number < len(came) else [], difference)
+def _passage(report: StreamReport, number: int) -> Passage:
+    judged, given = report.judged, report.given
+    difference = judged[number] if number < len(judged) else report.failed
+    if difference is None and not any(judged):
+        difference = report.failed
+    return Passage(report.taken[number], given[number] if number < len(given) else [], difference)

@@ -26,7 +26,7 @@ from verif.engine.memory import Behaviour
 
 __all__ = ["ModelLite", "ModelMemory"]
 
-_RESET: dict[str, Any] = {"reset_active_level": False}
+_RESET = {"reset_active_level": False}
 _OUTSTANDING = 64
 SLVERR = 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -76,11 +75,10 @@ class Scoreboard:
     def __init__(self, config: EngineConfig, device: Arena, link: Arena) -> None:
         self.differences: list[str] = []
         self._totals = {operation: Totals() for operation in Operation}
-        built: dict[str, Any] = config.as_dict() | {"element_bytes": config.element_bytes}
         self._beats = config.link_beat_bytes
         self._arenas = {Operation.OFFLOAD: link, Operation.PREFETCH: device}
         self._memories = {"device": Memory(device.base, device.image), "link": Memory(link.base, link.image)}
-        self._engine = Engine(Parameters(**{field.name: built[field.name] for field in fields(Parameters)}),
+        self._engine = Engine(Parameters(**{field.name: getattr(config, field.name) for field in fields(Parameters)}),
                               self._memories["device"], self._memories["link"])
         self._loose: list[_Loose] = []
 

@@ -4,46 +4,27 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from golden.codec.narrowing import WIDE_BYTES
+from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import runner, tools
 from verif.common.progress import watch
 from verif.common.stream import Bytes
 from verif.engine.build import build_engine
+from verif.engine.jobs import ArrayReport, Handling, Move, NetworkJob, NetworkReport
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import RawTensor
 from verif.engine.toggles import bus_beats, toggles
 from verif.engine.top import IMAGE_BYTES
 
-__all__ = ["EngineArrayResult", "Handling", "plain_bytes_per_cycle", "simulate"]
+__all__ = ["EngineArrayResult", "plain_bytes_per_cycle", "simulate"]
 
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Handling:
-    """How an array is moved: what its descriptors say of it.
-
-    Parameters
-    ----------
-    element_bytes
-        Of the block stream.
-    fallback, leave_raw
-        Whether blocks may go raw, where that was built, and whether all do.
-    narrow
-        What float32 values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
-    """
-
-    element_bytes: int
-    fallback: bool = True
-    leave_raw: bool = False
-    narrow: int = 0
 
 
 @dataclass(frozen=True)
@@ -157,20 +138,20 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
         for number, (name, tensor) in enumerate(tensors.items()):
             file = str(folder / f"{number}.npy")
             np.save(file, tensor.raw)
-            moves.append({"file": file, **asdict(handling[name])})
-        job = {"config": config.as_dict(), "image_bytes": image_bytes, "moves": moves, "behaviour": asdict(how),
-               "link_share": link_share}
+            moves.append(Move(file, handling[name]))
+        job = NetworkJob(config, image_bytes, tuple(moves), how, link_share)
         names = [*tensors, *reversed(tensors)]
         with watch(folder / "progress", progress and (lambda done: progress(names[min(done, len(names) - 1)], done,
                                                                              len(names)))):
-            report = runner.run(built, "verif.engine.benches.network", job=job, folder=folder, seed=seed)
+            report = from_json(NetworkReport, runner.run(built, "verif.engine.benches.network", job=job, folder=folder,
+                                                         seed=seed))
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"engine.{form}")
     plain = plain_bytes_per_cycle(config, link_share)
     return [_result(name, tensors[name], streams[name], config.link_beat_bytes, plain, row)
-            for name, row in zip(tensors, report["arrays"], strict=True)]
+            for name, row in zip(tensors, report.arrays, strict=True)]
 
 
 def _tensors(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
@@ -204,14 +185,14 @@ def _room(sizes: Sequence[int], align: int) -> int:
 
 
 def _result(name: str, tensor: RawTensor, stream: Bytes, link_beat_bytes: int, plain: float,
-            row: dict[str, Any]) -> EngineArrayResult:
+            row: ArrayReport) -> EngineArrayResult:
     raw = tensor.raw
     element_bytes = WIDE_BYTES if tensor.narrow else tensor.element_bytes
     nonzero = int(np.count_nonzero(raw.view(f"<u{element_bytes}")))
-    offload, prefetch = row["offload_cycles"], row["prefetch_cycles"]
+    offload, prefetch = row.offload_cycles, row.prefetch_cycles
     gain = 2 * raw.size / (offload + prefetch) / plain if offload and prefetch else 0.0
     return EngineArrayResult(
-        name, raw.size, stream.size, nonzero * element_bytes / raw.size, raw.size / stream.size, row["raw_blocks"],
+        name, raw.size, stream.size, nonzero * element_bytes / raw.size, raw.size / stream.size, row.raw_blocks,
         offload, prefetch, raw.size / offload if offload else 0.0, raw.size / prefetch if prefetch else 0.0,
         plain, gain, toggles(bus_beats([raw], link_beat_bytes)), toggles(bus_beats([stream], link_beat_bytes)),
-        row["difference"] is None, row["difference"])
+        row.difference is None, row.difference)

@@ -21,6 +21,7 @@ from cocotb.triggers import ClockCycles
 
 from golden.codec.crc32c import crc32c
 from golden.engine import Completion, Descriptor, Operation
+from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import job
 from verif.common.base import CLOCK_NS
@@ -34,7 +35,7 @@ from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
 from verif.engine.top import DEVICE, IMAGE_BYTES, LINK
 
-__all__ = ["EngineTestbench", "generator", "ready", "share"]
+__all__ = ["EngineTestbench", "generator", "of_job", "ready", "share"]
 
 _IDLE_CYCLES = 20000
 
@@ -50,10 +51,17 @@ def share(count: int) -> int:
 
 
 async def ready(dut: Any) -> EngineTestbench:
-    """A testbench for the engine of the job, after reset."""
-    bench = EngineTestbench(dut, generator(), **job.load())
+    """The testbench of the job, after reset."""
+    bench = of_job(dut)
     await bench.reset()
     return bench
+
+
+def of_job(dut: Any) -> EngineTestbench:
+    """A testbench for the engine of the job; the job may set ``image_bytes`` and ``models`` too."""
+    asked = job.load()
+    return EngineTestbench(dut, generator(), config=from_json(EngineConfig, asked["config"]),
+                           image_bytes=asked.get("image_bytes", IMAGE_BYTES), models=asked.get("models", False))
 
 
 class EngineTestbench:
@@ -84,11 +92,11 @@ class EngineTestbench:
         What was wrong.
     """
 
-    def __init__(self, dut: Any, rng: np.random.Generator, *, config: dict[str, Any], image_bytes: int = IMAGE_BYTES,
-                 models: bool = False, **_: Any) -> None:
+    def __init__(self, dut: Any, rng: np.random.Generator, *, config: EngineConfig, image_bytes: int = IMAGE_BYTES,
+                 models: bool = False) -> None:
         self.dut = dut
         self.rng = rng
-        self.config = EngineConfig(**config)
+        self.config = config
         lanes, link_port = [f"m_axi_lane{lane}" for lane in range(self.config.lanes)], "m_axi_link"
         self.device: Any
         self.link: Any

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import runner
 from verif.engine.build import build_engine
+from verif.engine.jobs import MeasureJob, Passage, PassageReport
 from verif.engine.memory import Behaviour
 
 __all__ = ["DENSITIES", "LANES", "QUICK", "SLOW", "EngineThroughput", "measure", "scaling"]
@@ -97,27 +99,27 @@ def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: B
     """
     size = element_bytes or max(config.element_bytes)
     built = build_engine(config, build_dir=build_dir)
-    job = {"config": config.as_dict(), "densities": list(densities), "raw_bytes": raw_bytes, "element_bytes": size,
-           "behaviour": asdict(how)}
+    job = MeasureJob(config, tuple(densities), raw_bytes, size, how)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
-        report = runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place), seed=seed)
-    return [_row(config, how, size, **passage) for passage in report["passages"]]
+        report = from_json(PassageReport, runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place),
+                                                     seed=seed))
+    return [_row(config, how, size, passage) for passage in report.passages]
 
 
-def _row(config: EngineConfig, how: Behaviour, element_bytes: int, *, direction: str, density: float, raw_bytes: int,
-         packed_bytes: int, link: list[int], lanes: list[list[int]], **_: object) -> EngineThroughput:
-    """A row from beats, first and last cycle of the link, and of each lane that had any."""
-    first, last = min(lane[1] for lane in lanes), max(lane[2] for lane in lanes)
-    lanes_busy = sum(lane[0] for lane in lanes) / (last - first + 1) / config.lanes
-    link_busy = link[0] / (link[2] - link[1] + 1)
-    cycles = max(last, link[2]) - min(first, link[1]) + 1
+def _row(config: EngineConfig, how: Behaviour, element_bytes: int, passage: Passage) -> EngineThroughput:
+    link, lanes = passage.link, passage.lanes
+    first, last = min(lane.first for lane in lanes), max(lane.last for lane in lanes)
+    lanes_busy = sum(lane.beats for lane in lanes) / (last - first + 1) / config.lanes
+    link_busy = link.beats / (link.last - link.first + 1)
+    cycles = max(last, link.last) - min(first, link.first) + 1
     open_ = 1 - how.stalls
     by_lanes = config.lanes * config.beat_bytes * open_
-    by_link = config.link_beat_bytes * raw_bytes / packed_bytes * open_
+    by_link = config.link_beat_bytes * passage.raw_bytes / passage.packed_bytes * open_
     return EngineThroughput(
-        config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, direction, how.latency, how.stalls,
-        8 * element_bytes, density, raw_bytes, packed_bytes, cycles, link_busy, lanes_busy, raw_bytes / cycles,
-        min(by_lanes, by_link), (link_busy if by_link <= by_lanes else lanes_busy) / open_)
+        config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, passage.direction, how.latency,
+        how.stalls, 8 * element_bytes, passage.density, passage.raw_bytes, passage.packed_bytes, cycles, link_busy,
+        lanes_busy, passage.raw_bytes / cycles, min(by_lanes, by_link),
+        (link_busy if by_link <= by_lanes else lanes_busy) / open_)
 
 
 def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, density: float = 0.1, how: Behaviour = QUICK, *,

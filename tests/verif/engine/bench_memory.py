@@ -17,6 +17,9 @@ from verif.engine.top import DEVICE, LINK
 _PORTS = ("m_axi_lane0", "m_axi_lane1", "m_axi_link")
 _BASE = 0x12_3456_0000
 
+_test = cocotb.test(timeout_time=20, timeout_unit="ms")
+"""A test that fails after ten million cycles: without a limit, a memory that does not answer would stop it for ever."""
+
 
 async def _ready(dut: Any) -> tuple[Memory, Memory]:
     values = job.load()
@@ -45,7 +48,7 @@ def _master(dut: Any, port: str) -> Any:
     return master
 
 
-@cocotb.test()
+@_test
 async def bytes_pass(dut: Any) -> None:
     """What a master writes is what it reads, in order, however slow the memory; images go in and out."""
     _, link = await _ready(dut)
@@ -76,7 +79,7 @@ async def bytes_pass(dut: Any) -> None:
     assert await link.open() == 0
 
 
-@cocotb.test()
+@_test
 async def figures_hold(dut: Any) -> None:
     """Latency, bandwidth and stalls are as asked for; every beat is counted."""
     _, link = await _ready(dut)
@@ -108,7 +111,7 @@ async def figures_hold(dut: Any) -> None:
     assert await link.broken() == []
 
 
-@cocotb.test()
+@_test
 async def toggles_are_counted(dut: Any) -> None:
     """Bits that change from beat to beat are counted each way, idle cycles between them or not; bytes without a strobe
     keep what they had."""
@@ -137,7 +140,7 @@ async def toggles_are_counted(dut: Any) -> None:
     assert (traffic.read_toggles, traffic.write_toggles) == (0, 0)
 
 
-@cocotb.test()
+@_test
 async def addresses_fail(dut: Any) -> None:
     """Addresses that shall fail, and those outside the image, answer with an error and are not written."""
     device, link = await _ready(dut)
@@ -181,7 +184,7 @@ async def _data(dut: Any, strobe: int, last: int, *, port: str = "m_axi_link", d
     getattr(dut, f"{port}_wvalid").value = 0
 
 
-@cocotb.test()
+@_test
 async def broken_rules_are_named(dut: Any) -> None:
     """Every rule is broken once, and nothing else is said than that."""
     device, link = await _ready(dut)

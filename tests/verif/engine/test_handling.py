@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from hdl.config.engine import EngineConfig, load_engine
+from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
-from verif.engine.simulate import Handling, plain_bytes_per_cycle, simulate
+from verif.engine.simulate import plain_bytes_per_cycle, simulate
 
 DENSE = np.arange(1, 5001, dtype=np.uint32)
 

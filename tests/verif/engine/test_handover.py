@@ -43,8 +43,9 @@ def test_registers_answer_where_the_map_has_them(preset: str, engine_bench, tmp_
     engine_bench(config, "verif.engine.benches.registers", share=1, map=table)
 
 
+@pytest.mark.parametrize("bench", ["reference_driver", "reference_rings"])
 @pytest.mark.parametrize("preset", _PRESETS)
-def test_the_reference_driver(preset: str, engine_bench, tmp_path: Path) -> None:
+def test_the_reference_driver(preset: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = load_engine(preset)
     header, library = tmp_path / f"{config.name}_regs.h", tmp_path / "driver.so"
     header.write_text(c_header(config))
@@ -52,4 +53,4 @@ def test_the_reference_driver(preset: str, engine_bench, tmp_path: Path) -> None
     subprocess.run(["gcc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
                     f"-I{tmp_path}", f'-DREGS="{header.name}"', "-o", str(library),
                     str(Path(__file__).parent / "driver.c")], check=True)
-    engine_bench(config, "verif.engine.benches.reference_driver", share=1, library=str(library))
+    engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=str(library))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hdl.config.engine import load_engine
-from verif.engine.simulate import Handling, simulate
+from verif.engine.jobs import Handling
+from verif.engine.simulate import simulate
 from workload.data import shipped
 from workload.dumps import load
 from workload.plan.choice import dump_tensor

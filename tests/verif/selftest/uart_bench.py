@@ -1,4 +1,4 @@
-"""Listens to the self-test's UART as a terminal would: edges and time alone, nothing of the design's own."""
+"""Receives from the self-test's UART as a terminal does: from edges and times alone."""
 
 from __future__ import annotations
 
@@ -31,16 +31,21 @@ class _Receiver:
             self.text += chr(code)
 
     def runs(self) -> int:
-        """How many runs have told their sum."""
+        """How many runs have printed their result."""
         return sum(line.startswith("run ") for line in self.text.split("\r\n")[:-1])
+
+    async def printed(self, runs: int) -> None:
+        """Return when so many runs have printed their result."""
+        while self.runs() < runs:
+            await Timer(self._bit_ps, "ps")
 
 
 @cocotb.test()
 async def listens(dut: Any) -> None:
-    """Reports the text of some runs and the lights behind each.
+    """Reports the text of some runs, and the LEDs after each.
 
-    The job says what the pins are called, which level they have at rest, which are to be high, and which runs the
-    button is pressed in.
+    The job names the pins, their levels at rest, those that must be high, and the runs during which the button is
+    pressed.
     """
     wanted = job.load()
     pins, rest = wanted["pins"], wanted["rest"]
@@ -57,21 +62,20 @@ async def listens(dut: Any) -> None:
     receiver = _Receiver(getattr(dut, pins["tx"]), wanted["bit_ps"])
     cocotb.start_soon(receiver.listen())
     lights = []
-    # What is not reset may still change from what it was before its first edge.
+    # Registers without a reset change at the first clock edges.
     await Timer(4 * period_ps, "ps")
     for number in range(wanted["runs"]):
         if number in wanted["pressed"]:
             button.value = 1 - rest[pins["button"]]
             await Timer(20 * period_ps, "ps")
             button.value = rest[pins["button"]]
-        # On while a run is under way: it may have begun, or is about to behind the pause.
+        # The LED is on during a run, which has begun already, or begins after the pause.
         if int(running.value) == wanted["dark"]:
             await with_timeout(ValueChange(running), 5, "ms")
         await with_timeout(ValueChange(running), wanted["patience_ms"], "ms")
         await Timer(period_ps, "ps")
         assert all(int(getattr(dut, name).value) for name in wanted["high"])
         lights.append({what: int(getattr(dut, pins[what]).value != wanted["dark"]) for what in ("passed", "failed")})
-        # The last line is still under way.
-        while receiver.runs() <= number:
-            await Timer(100 * period_ps, "ps")
+        # The last line is still being sent: at most 100 characters of 10 bits.
+        await with_timeout(receiver.printed(number + 1), 1000 * wanted["bit_ps"], "ps")
     job.report({"text": receiver.text, "lights": lights})

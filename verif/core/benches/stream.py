@@ -7,37 +7,39 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import cocotb
 import numpy as np
 
+from golden.results import from_json
 from hdl.codec.packets import ErrorCode
-from hdl.config.core import CoreConfig
 from verif.common import job
 from verif.common.stream import Packet
+from verif.core.jobs import PacketFiles, StreamJob, StreamReport
 from verif.core.testbench import CoreModel, CoreTestbench, Expected
 
 _PROGRESS_SECONDS = 0.2
 
 
 class FileModel(CoreModel):
-    """Expects what lies in files, in the order of the packets."""
+    """Expects the content of files, in the order of the packets."""
 
-    def __init__(self, packets: list[dict[str, Any]]) -> None:
+    def __init__(self, packets: Iterable[PacketFiles]) -> None:
         self._packets = deque(packets)
 
     def expect(self, item: Packet) -> Expected:
         """What must come out."""
         packet = self._packets.popleft()
-        data = np.load(packet["expected"], mmap_mode="r")
-        return Expected(data, data.size, ErrorCode.OK, 0, np.load(packet["starts"], mmap_mode="r"))
+        data = np.load(packet.expected, mmap_mode="r")
+        return Expected(data, data.size, ErrorCode.OK, 0, np.load(packet.starts, mmap_mode="r"))
 
 
 @cocotb.test()
 async def stream(dut: Any) -> None:
     """Send everything; report cycles and differences of every packet, and every fault of the protocol."""
-    values = job.load()
+    asked = from_json(StreamJob, job.load())
     said = time.monotonic()
 
     def progress(beats: int) -> None:
@@ -46,20 +48,20 @@ async def stream(dut: Any) -> None:
             said = time.monotonic()
             job.progress(beats)
 
-    bench = CoreTestbench(dut, CoreConfig(**values["config"]), FileModel(values["packets"]), progress)
+    bench = CoreTestbench(dut, asked.config, FileModel(asked.packets), progress)
     await bench.reset()
-    bench.stall(values["stalls"], values["stalls"], cocotb.RANDOM_SEED % 2**32, values["burst"])
-    packets = [Packet(np.load(packet["data"], mmap_mode="r"), packet["element_bytes"]) for packet in values["packets"]]
+    bench.stall(asked.stalls, asked.stalls, cocotb.RANDOM_SEED % 2**32, asked.burst)
+    packets = [Packet(np.load(packet.data, mmap_mode="r"), packet.element_bytes) for packet in asked.packets]
     failed = None
     try:
-        for group in [[packet] for packet in packets] if values["alone"] else [packets]:
+        for group in [[packet] for packet in packets] if asked.alone else [packets]:
             await bench.play(group, to_the_end=True)
     except AssertionError as error:
         failed = str(error)
     board = bench.scoreboard
-    cycles = [[list(packet.cycles) if values["alone"] else _ends(packet.cycles) for packet in side]
-              for side in (packets, board.seen)]
-    job.report({"in": cycles[0], "out": cycles[1], "judged": board.judged, "failed": failed})
+    taken, given = (tuple(list(packet.cycles) if asked.alone else _ends(packet.cycles) for packet in side)
+                    for side in (packets, board.seen))
+    job.report(StreamReport(taken, given, tuple(board.judged), failed))
 
 
 def _ends(cycles: Any) -> list[int]:

@@ -6,7 +6,7 @@ compared byte by byte, and everything around them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
     places, block, beat = 1 << config.address_bits, config.block_bytes, config.link_beat_bytes
     offload = right.operation == Operation.OFFLOAD
     grains = {"source": block if offload else beat, "destination": beat if offload else block}
-    changes: list[dict[str, Any]] = [
+    changes: list[Mapping[str, object]] = [
         *({"operation": value} for value in (0, 3, 255, 3 - right.operation)),
         *({"element_bytes": value} for value in (0, 3, 5, 255)),
         *({"element_bytes": value} for value in {1, 2, 4} - set(config.element_bytes)),

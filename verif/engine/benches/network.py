@@ -12,9 +12,10 @@ import cocotb
 import numpy as np
 
 from golden.engine import Completion, Descriptor, Operation, Status
+from golden.results import from_json
 from verif.common import job
 from verif.common.stream import Bytes
-from verif.engine.memory import Behaviour
+from verif.engine.jobs import ArrayReport, NetworkJob, NetworkReport
 from verif.engine.stimulus import RawTensor
 from verif.engine.testbench import EngineTestbench, ready
 from verif.engine.toggles import bus_beats, toggles
@@ -23,22 +24,20 @@ from verif.engine.toggles import bus_beats, toggles
 @cocotb.test()
 async def network(dut: Any) -> None:
     """Report cycles, counts and the first difference of every array; faults that belong to none go to the first."""
-    values = job.load()
+    asked = from_json(NetworkJob, job.load())
     bench = await ready(dut)
-    behaviour = Behaviour(**values["behaviour"])
-    await bench.behave(behaviour, replace(behaviour, bandwidth=behaviour.bandwidth * values["link_share"]))
-    moves = values["moves"]
-    tensors = [RawTensor(np.load(move["file"]), move["element_bytes"], move["narrow"]) for move in moves]
-    flags = [{name: move[name] for name in ("fallback", "leave_raw")} for move in moves]
-    rows: list[dict[str, Any]] = [{"offload_cycles": 0, "prefetch_cycles": 0, "raw_blocks": 0, "difference": None}
-                                  for _ in tensors]
+    link_bandwidth = asked.behaviour.bandwidth * asked.link_share
+    await bench.behave(asked.behaviour, replace(asked.behaviour, bandwidth=link_bandwidth))
+    tensors = [RawTensor(np.load(move.file), move.how.element_bytes, move.how.narrow) for move in asked.moves]
+    flags = [{"fallback": move.how.fallback, "leave_raw": move.how.leave_raw} for move in asked.moves]
+    rows = [ArrayReport() for _ in tensors]
     offloads = [bench.offload(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     await bench.load()
     streams = [bench.stream(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     try:
         await bench.link.clear()
         for row, completion in zip(rows, await _move(bench, offloads, rows, 0), strict=True):
-            row |= {"offload_cycles": completion.cycles, "raw_blocks": completion.raw_blocks}
+            row.offload_cycles, row.raw_blocks = completion.cycles, completion.raw_blocks
         written = await bench.link.traffic()
         await _compare(bench, offloads, rows)
         _beats(bench, "written", (written.write_beats, written.write_toggles), streams)
@@ -49,7 +48,7 @@ async def network(dut: Any) -> None:
         await bench.link.clear()
         completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows))
         for row, completion in zip(rows[::-1], completions, strict=True):
-            row |= {"prefetch_cycles": completion.cycles}
+            row.prefetch_cycles = completion.cycles
         read = await bench.link.traffic()
         await _compare(bench, prefetches, rows)
         # Whole beats are read, so bytes after the end of a stream pass too.
@@ -60,23 +59,23 @@ async def network(dut: Any) -> None:
         await bench.counters()
     except AssertionError as error:
         bench.scoreboard.fault(str(error))
-    if bench.scoreboard.differences and not any(row["difference"] for row in rows):
-        rows[0]["difference"] = bench.scoreboard.differences[0]
-    job.report({"arrays": rows})
+    if bench.scoreboard.differences and not any(row.difference for row in rows):
+        rows[0].note(bench.scoreboard.differences[0])
+    job.report(NetworkReport(tuple(rows)))
 
 
-async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[dict[str, Any]],
+async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[ArrayReport],
                 done: int) -> list[Completion]:
-    """Queue all, and note what each completion says."""
+    """Queue all descriptors, and note the difference of each completion."""
     channel = bench.control.channels[Operation(descriptors[0].operation)]
     feeder = cocotb.start_soon(channel.feed(descriptors))
     found = []
     for descriptor, row in zip(descriptors, rows, strict=True):
         job.progress(done + len(found))
         found.append(await channel.completion(bench.patience(descriptor)))
-        row["difference"] = row["difference"] or bench.scoreboard.judge(descriptor, found[-1])
+        row.note(bench.scoreboard.judge(descriptor, found[-1]))
         if found[-1].status is not Status.OK:
-            row["difference"] = row["difference"] or f"ended with {found[-1].status.name}"
+            row.note(f"ended with {found[-1].status.name}")
     await feeder
     return found
 
@@ -89,7 +88,7 @@ def _beats(bench: EngineTestbench, what: str, seen: tuple[int, int], pieces: lis
                                f"{wanted[1]}")
 
 
-async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[dict[str, Any]]) -> None:
+async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[ArrayReport]) -> None:
     """Compare both memories; a byte that differs goes to the array whose destination it is in."""
     for memory, arena in ((bench.device, bench.device_arena), (bench.link, bench.link_arena)):
         expected, seen = arena.image.copy(), await memory.dump()
@@ -100,9 +99,8 @@ async def _compare(bench: EngineTestbench, descriptors: list[Descriptor], rows: 
             at = descriptor.destination - arena.base
             wrong = np.flatnonzero(expected[at:at + descriptor.capacity] != seen[at:at + descriptor.capacity])
             if 0 <= at < arena.size and wrong.size:
-                row["difference"] = row["difference"] or (
-                    f"{'stream' if descriptor.packed_bytes == 0 else 'tensor'} byte {int(wrong[0])} is "
-                    f"{seen[at + wrong[0]]:#04x}, not {expected[at + wrong[0]]:#04x}")
+                row.note(f"{'stream' if descriptor.packed_bytes == 0 else 'tensor'} byte {int(wrong[0])} is "
+                         f"{seen[at + wrong[0]]:#04x}, not {expected[at + wrong[0]]:#04x}")
     for memory in (bench.device, bench.link):
         for sentence in await memory.broken():
             bench.scoreboard.fault(sentence)

@@ -11,7 +11,7 @@ from golden.engine import Completion
 from verif.common import job
 from verif.common.tensors import random_raw
 from verif.engine.stimulus import RawTensor
-from verif.engine.testbench import EngineTestbench, generator
+from verif.engine.testbench import EngineTestbench, of_job
 
 _HANDSHAKES = ("irq", "s_axil_awready", "s_axil_wready", "s_axil_arready", "s_axil_bvalid", "s_axil_rvalid")
 _PAYLOADS = {"s_axil_bvalid": ("s_axil_bresp",), "s_axil_rvalid": ("s_axil_rdata", "s_axil_rresp")}
@@ -25,7 +25,7 @@ async def there_and_back(dut: Any) -> None:
     The memories watch the engine's AXI4 ports for unknown values, this bench watches its registers' port and its
     interrupt.
     """
-    bench = EngineTestbench(dut, generator(), **job.load())
+    bench = of_job(dut)
     # A simulator may run the first edge of the clock before the reset has arrived: the engine sees one cycle of it.
     await bench.reset(cycles=2)
     watcher = cocotb.start_soon(_watch(bench))
@@ -35,7 +35,7 @@ async def there_and_back(dut: Any) -> None:
                for length, density in zip(lengths, _DENSITIES, strict=True)]
     found = await _move(bench, tensors)
     watcher.cancel()
-    job.report({"completions": [vars(completion) for completion in found]})
+    job.report({"completions": found})
 
 
 async def _move(bench: EngineTestbench, tensors: list[RawTensor]) -> list[Completion]:

@@ -1,0 +1,74 @@
+"""Treatments of tensors: their packed bytes against the golden model, and the errors of rounding by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from golden.codec import blocks
+from golden.codec.narrowing import Narrowing, narrow
+from hdl.config.engine import EngineConfig, load_engine
+from tests.workload.plan.samples import NARROWING, values
+from workload.plan.rounding import rounding
+from workload.plan.treatments import Treatment, expected, packed, treatments
+
+ALL = [Treatment(size, fallback, raw) for size in (1, 2, 4) for fallback, raw in ((True, False), (True, True),
+                                                                                 (False, False))]
+ALL += [Treatment(2, leave_raw=raw, narrow=form) for raw in (True, False) for form in (1, 2)]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2 ** 32), st.integers(1, 5000), st.floats(0, 1), st.sampled_from(ALL),
+       st.sampled_from([1024, 4096]))
+def test_packed_bytes_are_those_of_the_stream(seed: int, count: int, density: float, how: Treatment,
+                                              block_bytes: int) -> None:
+    array = values(seed, count, density)
+    coded = narrow(array, how.narrow) if how.narrow else array
+    block = block_bytes // 2 if how.narrow else block_bytes
+    stream = blocks.compress(coded, how.element_bytes, block, how.fallback, how.leave_raw)
+    found = packed(array.view(np.uint8), how, block_bytes)
+    there = list(blocks.headers(stream, block))
+    assert found.packed_bytes == stream.size
+    assert found.link_bytes.tolist() == [each.end - each.offset for each in there]
+    assert found.raw_blocks == sum(each.coding == 0 for each in there)
+    assert found.nonzero == np.count_nonzero(coded.view(f"<u{how.element_bytes}"))
+
+
+@pytest.mark.parametrize("how", [Treatment(4), Treatment(4, leave_raw=True), Treatment(2, narrow=1)])
+@pytest.mark.parametrize("density", [0.0, 0.3, 0.97, 1.0])
+def test_a_density_gives_what_random_places_give(how: Treatment, density: float) -> None:
+    exact = packed(values(3, 50_000, density).view(np.uint8), how, 4096)
+    assert expected(200_000, density, how, 4096).packed_bytes == pytest.approx(exact.packed_bytes, rel=0.01)
+
+
+def test_order_of_treatments() -> None:
+    names = [how.name for how in treatments(NARROWING, "t", 4096, 4, float32=True, lossy=["bfloat16"])]
+    assert names == ["raw", "zvc32", "zvc16", "zvc8", "bfloat16", "bfloat16+zvc16"]
+    assert [how.name for how in treatments(NARROWING, "t", 4098, 2)] == ["raw", "zvc16", "zvc8"]
+    bare = EngineConfig(raw_fallback=False)
+    assert [how.name for how in treatments(bare, "t", 4096, 4)] == ["zvc32", "zvc16", "zvc8"]
+    assert not any(how.fallback for how in treatments(bare, "t", 4096, 4))
+
+
+def test_treatments_refuse() -> None:
+    with pytest.raises(ValueError, match="t has 6 bytes, no whole number of the 32-bit elements"):
+        treatments(load_engine("tiny"), "t", 6, 2)
+    with pytest.raises(ValueError, match="has no stage that rounds"):
+        treatments(EngineConfig(), "t", 4096, 4, float32=True, lossy=["float16"])
+
+
+def test_rounding_by_hand() -> None:
+    # 1 + 2^-9 is rounded to 1, half way down, and 1 + 3 x 2^-8 up to 1 + 2^-6, half way as well.
+    found = rounding(np.array([0, 1, 1 + 2 ** -9, -(1 + 3 * 2 ** -8), np.nan, np.inf, -np.inf], np.float32),
+                     Narrowing.BFLOAT16)
+    assert (found.max_abs, found.nans, found.infinities) == (2 ** -8, 1, 2)
+    assert found.max_relative == 2 ** -8 / (1 + 3 * 2 ** -8)
+    assert found.mean_relative == pytest.approx((2 ** -9 / (1 + 2 ** -9) + 2 ** -8 / (1 + 3 * 2 ** -8)) / 3)
+    assert (found.overflows, found.underflows) == (0, 0)
+    half = rounding(np.array([70_000, 1e-9, 2], np.float32), Narrowing.FLOAT16)
+    assert (half.overflows, half.underflows, half.max_relative) == (1, 1, np.inf)
+    assert rounding(np.zeros(3, np.float32), Narrowing.FLOAT16).max_relative == 0
+    with pytest.raises(TypeError, match="only float32"):
+        rounding(np.zeros(3), Narrowing.FLOAT16)

@@ -1,0 +1,162 @@
+"""The records that runs of an engine exchange with their benches, as JSON: what to do, and what was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from golden.results import INLINED
+from hdl.config.engine import EngineConfig
+from verif.engine.memory import Behaviour
+from verif.engine.top import IMAGE_BYTES
+
+__all__ = ["ArrayReport", "Busy", "Handling", "MeasureJob", "Move", "NetworkJob", "NetworkReport", "Passage",
+           "PassageReport"]
+
+
+@dataclass(frozen=True)
+class Handling:
+    """How an array is moved: fields of its descriptors.
+
+    Parameters
+    ----------
+    element_bytes
+        Of the block stream.
+    fallback, leave_raw
+        Whether blocks may stay raw, where that was built, and whether all do.
+    narrow
+        What float32 values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
+    """
+
+    element_bytes: int
+    fallback: bool = True
+    leave_raw: bool = False
+    narrow: int = 0
+
+
+@dataclass(frozen=True)
+class Move:
+    """An array to move: the file with its bytes, and how."""
+
+    file: str
+    how: Handling = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class NetworkJob:
+    """Job of :mod:`verif.engine.benches.network`.
+
+    Parameters
+    ----------
+    config
+        The engine.
+    image_bytes
+        Bytes of each memory.
+    moves
+        The arrays, in order of their offload.
+    behaviour
+        How the memories answer.
+    link_share
+        Share of the bandwidth of ``behaviour`` that the link has.
+    """
+
+    config: EngineConfig
+    image_bytes: int
+    moves: tuple[Move, ...]
+    behaviour: Behaviour
+    link_share: float
+
+
+@dataclass
+class ArrayReport:
+    """What was seen of an array; the bench fills it in.
+
+    Parameters
+    ----------
+    offload_cycles, prefetch_cycles
+        Cycles of its completions; 0 where there was none.
+    raw_blocks
+        Blocks that were left raw.
+    difference
+        What was wrong first; None when all was right.
+    """
+
+    offload_cycles: int = 0
+    prefetch_cycles: int = 0
+    raw_blocks: int = 0
+    difference: str | None = None
+
+    def note(self, difference: str | None) -> None:
+        """Keep the first difference."""
+        self.difference = self.difference or difference
+
+
+@dataclass(frozen=True)
+class NetworkReport:
+    """Report of :mod:`verif.engine.benches.network`: the arrays in the order of the job."""
+
+    arrays: tuple[ArrayReport, ...]
+
+
+@dataclass(frozen=True)
+class MeasureJob:
+    """Job of :mod:`verif.engine.benches.measure`.
+
+    Parameters
+    ----------
+    config
+        The engine.
+    densities
+        Of the tensors.
+    raw_bytes, element_bytes
+        Size of each tensor, and of its elements.
+    behaviour
+        How the memories answer.
+    """
+
+    config: EngineConfig
+    densities: tuple[float, ...]
+    raw_bytes: int
+    element_bytes: int
+    behaviour: Behaviour
+    image_bytes: int = IMAGE_BYTES
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Beats that passed a port in one direction, and the cycles of the first and the last."""
+
+    beats: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One transfer.
+
+    Parameters
+    ----------
+    direction
+        ``offload`` or ``prefetch``.
+    density, raw_bytes, packed_bytes
+        Of its tensor.
+    link, lanes
+        Beats of the link, and of each lane that had any.
+    cycles
+        Of its completion.
+    """
+
+    direction: str
+    density: float
+    raw_bytes: int
+    packed_bytes: int
+    link: Busy
+    lanes: tuple[Busy, ...]
+    cycles: int
+
+
+@dataclass(frozen=True)
+class PassageReport:
+    """Report of :mod:`verif.engine.benches.measure`."""
+
+    passages: tuple[Passage, ...]
