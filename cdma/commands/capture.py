@@ -203,23 +203,22 @@ def _tell(call: argparse.Namespace, folder: str, more: dict[str, Any]) -> None:
     from workload.capturing.manifest import read_manifest
 
     manifest = read_manifest(folder)
-    arrays = manifest["arrays"]
     if call.json:
-        print_json({"folder": folder, **{key: manifest[key] for key in ("model", "files", "notes")},
-                    "arrays": len(arrays), **more})
+        print_json({"folder": folder, "model": manifest.model, "files": manifest.files, "notes": manifest.notes,
+                    "arrays": len(manifest.arrays), **more})
         return
     rows = []
-    for entry in manifest["files"]:
-        own = [array for array in arrays.values() if array["file"] == entry["file"]]
-        sizes = [math.prod(array["full_shape"]) for array in own]
-        rows.append([entry["file"], "" if entry["epoch"] is None else count(entry["epoch"]), count(len(own)),
-                     count(entry["bytes"]), count(entry["saved_bytes"]),
-                     fixed(sum(array["density"] * size for array, size in zip(own, sizes, strict=True)) / sum(sizes)
+    for step in manifest.files:
+        own = [array.entry for array in manifest.arrays.values() if array.file == step.file]
+        sizes = [math.prod(array.full_shape) for array in own]
+        rows.append([step.file, "" if step.epoch is None else count(step.epoch), count(len(own)), count(step.bytes),
+                     count(step.saved_bytes),
+                     fixed(sum(array.density * size for array, size in zip(own, sizes, strict=True)) / sum(sizes)
                            if own else None, 3)])
     steps = "1 step" if len(rows) == 1 else f"{len(rows)} steps"
-    print(f"{manifest['model']}, {steps} captured; what backward keeps is of the whole batch:\n")
+    print(f"{manifest.model}, {steps} captured; what backward keeps is of the whole batch:\n")
     print(table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows))
-    for note in manifest["notes"]:
+    for note in manifest.notes:
         print(f"\n{note}")
     if "example" in more:
         print(f"\n{100 * more['example']['accuracy']:.1f} % of the test images read")

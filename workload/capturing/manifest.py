@@ -10,14 +10,15 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from golden.results import INLINED, from_json, to_json
 from workload.capturing.settings import CaptureError
 from workload.dumps.folder import FORMAT, MANIFEST, VERSION
 
-__all__ = ["Entry", "Manifest", "check_folder", "read_manifest"]
+__all__ = ["Content", "Entry", "Manifest", "StoredArray", "StoredStep", "check_folder", "read_manifest"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,63 @@ class Entry:
     density: float
 
 
+@dataclass(frozen=True)
+class StoredArray:
+    """An array of a dump: its file and its description."""
+
+    file: str
+    entry: Entry = field(metadata=INLINED)
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """A step of a dump.
+
+    Attributes
+    ----------
+    file
+        The file with its arrays.
+    step, epoch
+        Numbers of both; the epoch is None if the training did not set it.
+    bytes
+        Of its arrays.
+    saved_bytes
+        Of all activations kept for backward, captured or not.
+    """
+
+    file: str
+    step: int
+    epoch: int | None
+    bytes: int
+    saved_bytes: int
+
+
+@dataclass(frozen=True)
+class Content:
+    """A manifest.
+
+    Attributes
+    ----------
+    format, version
+        Of the folder.
+    model
+        Class of the model.
+    files
+        The steps written so far.
+    arrays
+        All arrays by name.
+    notes
+        What was left out, in words.
+    """
+
+    format: str
+    version: int
+    model: str
+    files: list[StoredStep] = field(default_factory=list)
+    arrays: dict[str, StoredArray] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
 def check_folder(folder: str | Path) -> Path:
     """The path of a folder for a new dump.
 
@@ -77,9 +135,9 @@ def _near(there: Path, path: Path) -> Path:
     return next((above for above in (path, *path.parents) if above.absolute() == there.absolute()), there)
 
 
-def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a dump that was just written."""
-    return json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+def read_manifest(folder: str | Path) -> Content:
+    """The manifest of a dump that this program has written."""
+    return from_json(Content, json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8")))
 
 
 class Manifest:
@@ -104,23 +162,7 @@ class Manifest:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CaptureError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
-        self._content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "model": model, "files": [],
-                                         "arrays": {}, "notes": []}
-
-    @property
-    def files(self) -> list[dict[str, Any]]:
-        """The steps written so far."""
-        return self._content["files"]
-
-    @property
-    def arrays(self) -> dict[str, dict[str, Any]]:
-        """The description of every array, by name."""
-        return self._content["arrays"]
-
-    @property
-    def notes(self) -> list[str]:
-        """What was left out, in words."""
-        return self._content["notes"]
+        self._content = Content(FORMAT, VERSION, model)
 
     def add(self, name: str, write: Callable[[BinaryIO], None], step: int, epoch: int | None,
             entries: Mapping[str, Entry], saved_bytes: int, written_bytes: int) -> None:
@@ -147,15 +189,14 @@ class Manifest:
             If it cannot be written; the folder is then unchanged.
         """
         self._replace(name, write)
-        self.files.append({"file": name, "step": step, "epoch": epoch, "bytes": written_bytes,
-                           "saved_bytes": saved_bytes})
-        self.arrays.update({key: {"file": name, **asdict(entry)} for key, entry in entries.items()})
+        self._content.files.append(StoredStep(name, step, epoch, written_bytes, saved_bytes))
+        self._content.arrays.update({key: StoredArray(name, entry) for key, entry in entries.items()})
         self.save()
 
     def note(self, text: str) -> None:
         """Add a note on what was left out; each note is kept once."""
-        if text not in self.notes:
-            self.notes.append(text)
+        if text not in self._content.notes:
+            self._content.notes.append(text)
 
     def save(self) -> None:
         """Write the manifest.
@@ -165,10 +206,10 @@ class Manifest:
         OSError
             If it cannot be written.
         """
-        text = json.dumps(self._content, indent=1).encode()
+        text = json.dumps(to_json(self._content), indent=1).encode()
         self._replace(MANIFEST, lambda file: file.write(text))
 
-    def _replace(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
+    def _replace(self, name: str, write: Callable[[BinaryIO], object]) -> None:
         part = self.folder / f".{name}.part"
         try:
             with part.open("wb") as file:
