@@ -16,7 +16,6 @@ import sys
 import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
@@ -194,9 +193,9 @@ def peers_page(figures: Figures) -> str:
     return _filled(page, _PAPER, _PAPER_END, f"\n{part_markdown(paper_table(figures))}\n")
 
 
-def engine_shares(figures: dict[str, Any]) -> str:
+def engine_shares(figures: Figures) -> str:
     """Shares of engines for the timeline, from measured transfers, by preset: JSON with a line for each point."""
-    engines = summary(figures["engine"])
+    engines = summary(to_json(figures.engine))
     presets = {preset: engines[load_engine(preset).name] for preset in engine_preset_names()
                if load_engine(preset).name in engines}
     about = ("Made by `make docs` from docs/performance.json. By direction: balance, share of the limit, cycles of "
@@ -205,9 +204,9 @@ def engine_shares(figures: dict[str, Any]) -> str:
     return re.sub(r"\[\s+([\d.]+),\s+([\d.]+),\s+([\d.]+)\s+\]", r"[\1, \2, \3]", text) + "\n"
 
 
-def performance() -> dict[str, Any]:
+def performance() -> Figures:
     """The committed figures."""
-    return read_figures(ROOT / "docs/performance.json")
+    return from_json(Figures, read_figures(ROOT / "docs/performance.json"))
 
 
 def shares() -> dict[Path, str]:
@@ -215,16 +214,16 @@ def shares() -> dict[Path, str]:
     return {ROOT / "workload/timeline/engine_share.json": engine_shares(performance())}
 
 
-def results_figures() -> dict[str, Any]:
-    """The figures of docs/results.json, or new ones where the difference is more than a library's version."""
+def results_figures() -> object:
+    """The JSON of docs/results.json, or new ones where the difference is more than a library's version."""
     path, new = ROOT / "docs/results.json", to_json(results())
-    old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    old: object = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return old if alike(old, new) else new
 
 
 def pages() -> dict[Path, str]:
     """Path and text of every page with generated parts."""
-    figures, gains = from_json(Figures, performance()), results_figures()
+    figures, gains = performance(), results_figures()
     plots = {} if figures.sweep is None else {ROOT / "docs" / SWEEP_PLOT: sweep_plot(figures.sweep.points)}
     return {ROOT / "README.md": readme(figures, from_json(Results, gains)),
             ROOT / "docs/commands.md": commands_page(), ROOT / "docs/configuration.md": configuration_page(),

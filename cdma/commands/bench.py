@@ -120,10 +120,10 @@ def _write(path: Path, figures: dict[str, object]) -> None:
 
 def _compared(call: argparse.Namespace, comparison: Comparison) -> int:
     """Print a comparison; the exit code says whether a figure in cycles is worse than allowed."""
-    worse = [change for change in comparison.changes if call.fail_over is not None
+    worse = [change for change in comparison.figures if call.fail_over is not None
              and change.worse_than(call.fail_over)]
     if call.json:
-        print_json(comparison.as_dict() | {"worse": [change.as_dict() for change in worse]})
+        print_json(to_json(comparison) | {"worse": worse})
     else:
         print(comparison_text(comparison))
     for change in worse:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from golden.results import derived
 from workload.json_file import read_json
 
 __all__ = ["Change", "Comparison", "compare", "number_text", "read_figures"]
@@ -42,7 +43,7 @@ class Change:
     old: float
     new: float
 
-    @property
+    @derived
     def percent(self) -> float | None:
         """By how much it changed; None when it was 0 and is not."""
         if self.new == self.old:
@@ -60,10 +61,6 @@ class Change:
     def __str__(self) -> str:
         return f"{self.section} / {self.figure}: {number_text(self.old)} -> {number_text(self.new)}"
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self) | {"percent": self.percent}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -71,20 +68,15 @@ class Comparison:
 
     Parameters
     ----------
-    changes
+    figures
         Figures that both have, the largest change first.
     appeared, vanished
         Figures that only the new file has, and only the old one; a section alone where all of it is.
     """
 
-    changes: tuple[Change, ...]
+    figures: tuple[Change, ...]
     appeared: tuple[str, ...]
     vanished: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {"figures": [change.as_dict() for change in self.changes], "appeared": list(self.appeared),
-                "vanished": list(self.vanished)}
 
 
 def number_text(number: float) -> str:
@@ -92,8 +84,8 @@ def number_text(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.4f}"
 
 
-def read_figures(path: str | Path) -> dict[str, Any]:
-    """The figures of a file.
+def read_figures(path: str | Path) -> dict[str, object]:
+    """The figures of a file by section, as JSON has them.
 
     Raises
     ------
@@ -106,8 +98,10 @@ def read_figures(path: str | Path) -> dict[str, Any]:
     return figures
 
 
-def compare(old: dict[str, Any], new: dict[str, Any], sections: Collection[str] | None = None) -> Comparison:
-    """Every figure of two files; of some sections alone when they are named."""
+def compare(old: Mapping[str, object], new: Mapping[str, object],
+            sections: Collection[str] | None = None) -> Comparison:
+    """Every figure of two files, or of these sections alone. The files may be older than the results of today, so they
+    are compared as JSON."""
     changes: list[Change] = []
     appeared: list[str] = []
     vanished: list[str] = []
@@ -126,7 +120,7 @@ def compare(old: dict[str, Any], new: dict[str, Any], sections: Collection[str] 
     return Comparison(tuple(changes), tuple(appeared), tuple(vanished))
 
 
-def _walk(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+def _walk(old: object, new: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
     """Every number of two trees, with its path; and what only one of them has, with None for the other."""
     if _number(old) is not None and _number(new) is not None:
         yield path, old, new
@@ -140,16 +134,16 @@ def _walk(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
             yield from _walk(before, after, below)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _below(tree: Any, names: Sequence[str]) -> dict[str, Any]:
+def _below(tree: object, names: Sequence[str]) -> dict[str, object]:
     """What a tree holds that may have figures, by name."""
     if isinstance(tree, dict):
         return {key: value for key, value in tree.items()
                 if isinstance(value, dict | list) or _number(value) is not None}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for row in tree if isinstance(tree, list) else []:
         # Reports of areas have the row of the whole beside their rows; rows without a name are steps of something.
         label = _label(row, names) if isinstance(row, dict) and row.get("module") != "total" else ""
@@ -175,7 +169,7 @@ def _names(lists: Sequence[list[Any]]) -> list[str]:
     return names
 
 
-def _label(row: dict[str, Any], names: Sequence[str]) -> str:
+def _label(row: Mapping[str, object], names: Sequence[str]) -> str:
     said = ((name.replace("_", " "), row.get(name)) for name in names)
     return ", ".join(value if isinstance(value, str) else f"{name} {value:g}"
                      for name, value in said if isinstance(value, str | int | float))

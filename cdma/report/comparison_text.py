@@ -10,9 +10,9 @@ __all__ = ["comparison_text"]
 
 def comparison_text(comparison: Comparison) -> str:
     """Figures that changed, and those that only one file has."""
-    changed = [change for change in comparison.changes if change.percent != 0]
-    same = len(comparison.changes) - len(changed)
-    parts = [f"{len(comparison.changes)} figures in both: {len(changed)} changed, {same} are the same."]
+    changed = [change for change in comparison.figures if change.percent != 0]
+    same = len(comparison.figures) - len(changed)
+    parts = [f"{len(comparison.figures)} figures in both: {len(changed)} changed, {same} are the same."]
     if changed:
         parts.append(table(["figure", "old", "new", "change"], [
             [f"{change.section} / {change.figure}", number_text(change.old), number_text(change.new), _percent(change)]

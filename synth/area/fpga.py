@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from golden.results import derived
 from hdl.common.sram import LEAST_BITS
@@ -23,6 +23,13 @@ __all__ = ["BLOCK", "DISTRIBUTED", "REGISTERS", "BuiltMemory", "FpgaArea", "buil
 
 BLOCK, DISTRIBUTED, REGISTERS = "block RAM", "LUTs", "flip-flops"
 """How a memory can be built."""
+
+
+class _Cell(TypedDict):
+    """A cell in Yosys' JSON: its type, and its parameters as binary numbers."""
+
+    type: str
+    parameters: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -162,5 +169,5 @@ def _memories(files: Mapping[str, str], target: str) -> tuple[BuiltMemory, ...]:
     return tuple(sorted(found, key=lambda memory: (-memory.bits, memory.name)))
 
 
-def _cells(text: str) -> list[tuple[str, dict[str, Any]]]:
+def _cells(text: str) -> list[tuple[str, _Cell]]:
     return [pair for module in json.loads(text)["modules"].values() for pair in module["cells"].items()]

@@ -42,7 +42,7 @@ def project(board: Board, config: SelftestConfig, lines: bytes) -> dict[str, str
     of = platform(board)
     name = config.name
     plan = of.prepare(Image(board, config, lines), name, emit_src=False, debug_verilog=False)
-    made: dict[str, Any] = plan.files
+    made = cast(dict[str, str], plan.files)      # all files of these platforms are texts
     files = {"README.md": readme(board, config, len(lines))}
     if board.family == "ecp5":
         files[f"{name}.v"] = cast(Any, verilog)._convert_rtlil_text(made[f"{name}.il"], strip_internal_attrs=True)

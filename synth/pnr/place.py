@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median_low
-from typing import Any
 
 from golden.results import HIDDEN, derived
 from hdl.generate.verilog import Port
 from synth.cells.fpga import FPGA
 from synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
 from synth.tools import scripts
-from synth.tools.nextpnr import Nextpnr, NextpnrError, find
+from synth.tools.nextpnr import Nextpnr, NextpnrError, Report, find
 from synth.tools.yosys import Progress, report
 from synth.tools.yosys import find as find_yosys
 
@@ -217,7 +216,7 @@ def place_and_route(verilog: str, top: str, ports: Sequence[Port], *, device: st
     return PnrReport(top, device, speed, yosys.version, nextpnr.version, used, has, tuple(runs))
 
 
-def _run(nextpnr: Nextpnr, netlist: str, device: str, speed: int, seed: int, about: str) -> dict[str, Any]:
+def _run(nextpnr: Nextpnr, netlist: str, device: str, speed: int, seed: int, about: str) -> Report:
     return nextpnr.run(netlist, [_OPTIONS[device], "--speed", str(speed), "--seed", str(seed), "--freq",
                                  str(_TARGET_MHZ), "--timing-allow-fail", "--lpf-allow-unconstrained"],
                        f"place and route of {about}")
@@ -232,7 +231,7 @@ def _mapped(stat: str) -> Resources:
     return Resources(luts, *(counts[_BELS[name]] for name in ("flip_flops", "block_ram", "dsp")))
 
 
-def read_run(outcome: dict[str, Any], seed: int = 1) -> Run:
+def read_run(outcome: Report, seed: int = 1) -> Run:
     """Clock and worst path in a report of nextpnr; the path within the clock's domain is what counts.
 
     Raises

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from synth.cells.library import Library
 
 __all__ = ["Netlist", "read"]
 
 _NUMBERED = re.compile(r"_\d+_|.*\$\d+")
+
+
+class _Bits(TypedDict):
+    """A net or a port in Yosys' JSON: its bits, numbers of nets or constants, and for a port the direction."""
+
+    bits: list[int | str]
+    offset: NotRequired[int]
+    direction: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -73,12 +81,12 @@ def _order(name: str) -> tuple[bool, int, str]:
     return _NUMBERED.fullmatch(name.partition("[")[0]) is not None, len(name), name
 
 
-def _bits(names: dict[str, Any], key: str) -> Iterator[tuple[str, int]]:
+def _bits(names: Mapping[str, _Bits], key: str) -> Iterator[tuple[str, int]]:
     for name, facts in sorted(names.items()):
         bits = facts["bits"]
         offset = facts.get("offset", 0)
         for index, bit in enumerate(bits):
-            if isinstance(bit, int) and (not key or facts["direction"] == key):
+            if isinstance(bit, int) and (not key or facts.get("direction") == key):
                 # A bit that was split off a port or a register has its index in its name already.
                 single = len(bits) == 1 and (not offset or name.endswith(f"[{offset}]"))
                 yield (name if single else f"{name}[{index + offset}]"), bit

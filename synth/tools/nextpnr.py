@@ -9,13 +9,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Nextpnr", "NextpnrError", "find"]
+__all__ = ["Nextpnr", "NextpnrError", "Report", "find"]
+
+Report = Mapping[str, Any]
+"""nextpnr's report, in JSON of its own format."""
 
 _ENVIRONMENT = "NEXTPNR_ECP5"
 _HOW = ("pip install 'cdma-rtl[boards]', or put nextpnr-ecp5 on PATH, or name one in the environment variable "
@@ -41,7 +44,7 @@ class Nextpnr:
     command: tuple[str, ...]
     version: str
 
-    def run(self, netlist: str, options: Sequence[str], about: str) -> dict[str, Any]:
+    def run(self, netlist: str, options: Sequence[str], about: str) -> Report:
         """The report on a netlist that was placed and routed.
 
         Parameters

@@ -15,6 +15,9 @@ from workload.extra import package
 
 __all__ = ["pickled_names", "read_pickled"]
 
+_Tensor = Any
+"""A tensor of PyTorch, which need not be installed."""
+
 
 def pickled_names(path: Path) -> list[str]:
     """The names of a file's tensors: keys and numbers of the dicts and lists around them, with slashes between.
@@ -52,7 +55,7 @@ def read_pickled(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     return found
 
 
-def _tensors(path: Path) -> dict[str, Any]:
+def _tensors(path: Path) -> dict[str, _Tensor]:
     torch = package("torch", "torch")
     with reading(path, "PyTorch file", (pickle.UnpicklingError, RecursionError, AttributeError, KeyError, TypeError)):
         try:
@@ -60,7 +63,7 @@ def _tensors(path: Path) -> dict[str, Any]:
             content = _read(torch, path, mmap=True)
         except RuntimeError:
             content = _read(torch, path, mmap=False)
-        found: dict[str, Any] = {}
+        found: dict[str, _Tensor] = {}
         for name, tensor in _flat(torch, content, ""):
             title = name or path.stem
             if title in found:
@@ -76,7 +79,7 @@ def _read(torch: Any, path: Path, mmap: bool) -> Any:
         raise ValueError("it holds more than tensors in dicts and lists: save just these") from error
 
 
-def _flat(torch: Any, content: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _flat(torch: Any, content: Any, name: str) -> Iterator[tuple[str, _Tensor]]:
     """The tensors in nested dicts, lists and tuples; other content is skipped."""
     if isinstance(content, torch.Tensor):
         yield name, content

@@ -166,7 +166,7 @@ def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:
     return entry
 
 
-def _object(content: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = content.get(key)
     if not isinstance(value, dict):
         raise ValueError(f"{key} must be an object, not {value!r}")

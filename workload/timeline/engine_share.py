@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.results import INLINED
+from golden.results import INLINED, from_json
 from workload.json_file import read_json
 
 __all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file", "measured", "presets", "summary"]
@@ -80,8 +80,8 @@ def constant(share: float) -> Reach:
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return json.loads(_TABLE.read_text(encoding="utf-8"))["presets"]
+def _table() -> dict[str, Measured]:
+    return from_json(dict[str, Measured], json.loads(_TABLE.read_text(encoding="utf-8"))["presets"])
 
 
 def presets() -> tuple[str, ...]:
@@ -100,12 +100,7 @@ def measured(preset: str) -> Measured:
     if preset not in _table():
         raise ValueError(f"there are no measured cycles of an engine {preset!r}: give {', '.join(presets())}, or "
                          f"figures of your own with --share FILE.json")
-    return _loaded(_table()[preset])
-
-
-def _loaded(entry: Mapping[str, Any]) -> Measured:
-    points = {direction: tuple(tuple(point) for point in entry[direction]) for direction in DIRECTIONS}
-    return Measured(entry["lanes"], entry["beat_bytes"], entry["link_beat_bytes"], points)
+    return _table()[preset]
 
 
 def from_file(path: str | Path, lanes: int | None = None) -> Measured:

@@ -96,7 +96,7 @@ def test_one_file_stands_beside_what_is_measured(cdma, tmp_path: Path, monkeypat
 def test_every_figure_of_the_project_has_a_name_of_its_own() -> None:
     figures = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))
     comparison = compare(figures, figures)
-    names = [(change.section, change.figure) for change in comparison.changes]
+    names = [(change.section, change.figure) for change in comparison.figures]
     assert len(names) == len(set(names)) > 1000
     assert not any("#" in figure for _, figure in names)
     assert comparison.appeared == comparison.vanished == ()
