@@ -14,8 +14,8 @@ _REGISTER = re.compile(r"^(  reg (?:\[(\d+):0\] )?(?:\\\S+ |\w+));$", re.MULTILI
 def random_registers(text: str, seed: int) -> str:
     """Generated Verilog with a random initial value for each register; the words of memories stay unknown.
 
-    A simulator that knows X starts registers with it, and X hides what a wrong value shows: an ``if`` takes X for
-    false. Verilator starts registers at random by itself.
+    Simulators with X start registers at X. That can hide a fault that a wrong value would show, because ``if`` treats X
+    as false. Verilator starts registers at random by itself.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Builds generated Verilog for a simulator and runs cocotb benches on it.
 
-The same design with the same simulator and options is compiled once, whoever asks for it: a build lives in a folder
-named after a hash of all of that and of how it is compiled, and a file lock makes parallel processes wait for the one
-that compiles.
+A design is compiled once for each simulator and set of options. The name of a build's folder has a hash of design,
+simulator, options and of this module; a file lock makes parallel processes wait for the one that compiles.
 """
 
 from __future__ import annotations
@@ -136,10 +135,10 @@ def _tidy(folder: Path, top: str) -> None:
 
 
 class _Verilator(Verilator):
-    """cocotb's runner, but what a bench can reach is the ports of the top only.
+    """cocotb's runner, except that a bench can access only the ports of the top module.
 
-    With every signal public, as cocotb asks for, Verilator can remove and merge none: compiling takes three times as
-    long, and simulating twice.
+    With all signals public, as cocotb requests, Verilator can remove or merge none of them: compilation takes three
+    times as long, and simulation twice as long.
     """
 
     def _build_command(self) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Packets as beats: how bytes become the texts that are put on wide pins, and back, whole arrays at a time."""
+"""Packets as beats: bytes to the texts of bits that wide pins are written with, and back, whole arrays at a time."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Packet:
     empty_tail
         End with a beat that keeps no byte although the last byte would fill a beat.
     noise
-        Where it is an integer, it seeds what a core must not read: ``tkeep`` before the last beat, ``tuser`` after the
-        first, bytes that are not kept. Otherwise those are ones, the element size, and zeros.
+        Seed of random values for all that a core must not read: ``tkeep`` before the last beat, ``tuser`` after the
+        first, bytes that are not kept. Without a seed those are ones, the element size, and zeros.
 
     Members
     -------

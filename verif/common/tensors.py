@@ -23,7 +23,7 @@ _SPECIAL = {
 def random_raw(rng: np.random.Generator, elements: int, element_bytes: int, density: float) -> Bytes:
     """Random elements, of which about ``density`` are non-zero.
 
-    Non-zero elements often have zero bytes in them: a core that looks at bytes instead of elements is found out.
+    Non-zero elements often have zero bytes in them: a core that compares bytes instead of elements fails.
     """
     values = rng.integers(1, 256, (elements, element_bytes), dtype=np.uint8)
     holes = rng.random((elements, element_bytes)) < 0.3

@@ -1,8 +1,8 @@
 """AXI4-Stream: a source that drives packets, and a sink that takes and checks them.
 
-Both wake on every rising edge. What they read there are the values from before the edge, the ones that the design's
-registers take; what they write is applied after the edge. Per-cycle work is kept to reading and writing texts of bits:
-a million beats are simulated in about ten seconds.
+Both act on every rising edge. They read the values from before the edge, as the design's registers do; what they write
+is applied after the edge. In each cycle they only read and write texts of bits, so that a million beats take about ten
+seconds.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Source(Driver[Packet]):
         self._pins = tuple(Pin(getattr(dut, f"{prefix}_{name}")) for name in ("tdata", "tkeep", "tlast", "tuser"))
         self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
         self._ready = Pin(getattr(dut, f"{prefix}_tready"))
-        # The design must ignore the pins while tvalid is low, so they carry the most disturbing values then.
+        # The design must ignore the pins while tvalid is low: they have the values that do the most harm if read.
         self._rest: Beat = ("1" * 8 * beat_bytes, "01" * (beat_bytes // 2), "1", "111")
 
     def send(self, item: Packet) -> None:
@@ -95,7 +95,7 @@ class Source(Driver[Packet]):
         self._queue.clear()
 
     def idle(self) -> None:
-        """Put the pins to rest."""
+        """Drive the idle values."""
         self._valid.write("0")
         for pin, text in zip(self._pins, self._rest, strict=True):
             pin.write(text)
@@ -151,8 +151,8 @@ class Source(Driver[Packet]):
 class Sink(Monitor[Received]):
     """Takes packets from a stream, with the pauses of its pattern, and checks the protocol.
 
-    Checked are: valid is known, and once high stays so with everything beside it held until ready; kept bytes are all
-    bytes before the last beat, and the first ones there; nothing that counts is unknown.
+    Rules: valid is known; once it is high, it and its payload are held until ready; all bytes are kept before the last
+    beat, and only the first ones in the last beat; no bit of a kept byte is unknown.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class Sink(Monitor[Received]):
         self._ready = Pin(getattr(dut, f"{prefix}_tready"))
 
     def idle(self) -> None:
-        """Put the pins to rest."""
+        """Drive the idle values."""
         self._ready.write("0")
 
     def quiet(self) -> bool:

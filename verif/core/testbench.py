@@ -76,7 +76,7 @@ def first_difference(expected: Bytes, seen: Bytes, starts: np.ndarray[Any, Any],
 
 
 class CoreModel(Model[Packet, Received]):
-    """What every model of a core has in common: how a packet is judged."""
+    """Base of the models of both cores: compares a packet with what is expected."""
 
     def difference(self, expected: Expected, seen: Received) -> str | None:
         """What is wrong with a packet that came out: error code, error line, bytes."""
@@ -167,7 +167,7 @@ class CoreTestbench(Testbench[Packet, Received]):
         self._slowness = 3.0
 
     def idle(self) -> None:
-        """Put both streams to rest."""
+        """Drive the idle values of both streams."""
         self.source.idle()
         self.sink.idle()
 

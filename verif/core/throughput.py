@@ -77,8 +77,8 @@ class Latency:
         that beat (one that does not has to wait for bytes of the next line). Decompressor: from the packed beat that
         completes what the first raw beat of a line needs, tag and elements, to that raw beat.
     flush_cycles
-        Compressor: from the last raw beat of a packet to its last packed beat, where the packed side did not hold it
-        up. Decompressor: None, a last packed beat may hold many lines.
+        Compressor: from the last raw beat of a packet to its last packed beat, where the packed side did not delay
+        it. Decompressor: None, a last packed beat may hold many lines.
     """
 
     core: str
@@ -107,7 +107,7 @@ def measure(config: CoreConfig, densities: Sequence[float] = DENSITIES, *, raw_b
     """
     rng = np.random.default_rng(seed)
     points = [(size, density) for size in config.element_bytes for density in densities]
-    # The first tensor is there to be the one before.
+    # The first tensor is not measured: the second one needs one before it.
     points.insert(0, points[0])
     tensors = [Tensor.of(random_raw(rng, raw_bytes // size, size, density), size) for size, density in points]
     passages = _stream(config, tensors, False, simulator, build_dir)

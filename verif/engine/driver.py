@@ -66,7 +66,7 @@ class Control:
         await RisingEdge(self.clock)
 
     async def until(self, true: Callable[[], Awaitable[bool]], cycles: int) -> bool:
-        """Ask again and again, ever more rarely, until it is true or so many cycles passed; whether it became true."""
+        """Poll a condition at growing intervals; returns whether it became true within so many cycles."""
         step, waited = _SHORTEST, 0
         while not await true():
             if waited > cycles:
@@ -113,7 +113,7 @@ class Channel:
         self._window = [0] * _RECORD_WORDS
 
     def forget(self) -> None:
-        """The registers are what they are after reset."""
+        """Expect the reset value in every register."""
         self._window = [0] * _RECORD_WORDS
 
     async def read(self, name: str) -> int:
@@ -137,7 +137,7 @@ class Channel:
         await self.write("DOORBELL", 1)
 
     async def feed(self, descriptors: Sequence[Descriptor]) -> None:
-        """Push descriptors as places get free."""
+        """Push descriptors while there are free places, and wait for more."""
         free = 0
         for descriptor in descriptors:
             while not free:
@@ -188,7 +188,7 @@ class Ring:
     arena
         Its places; the ring takes one.
     entries
-        Descriptors it holds, one less at a time: a power of two.
+        Its size, a power of two; one entry always stays free.
     """
 
     def __init__(self, control: Control, channel: Channel, memory: Any, arena: Arena, entries: int) -> None:
@@ -208,7 +208,7 @@ class Ring:
         await self._channel.write("RING_CONTROL", 1)
 
     async def disable(self, cycles: int = 100_000) -> None:
-        """Let the engine read no more, and wait until the entry that is being read has come."""
+        """Disable the ring, and wait until an entry that is being read has arrived."""
         await self._channel.write("RING_CONTROL", 0)
 
         async def at_rest() -> bool:

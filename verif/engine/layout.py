@@ -1,4 +1,4 @@
-"""Where tensors and streams lie in the memories of a simulation: apart from each other, so that a stray byte shows."""
+"""Places of tensors and streams in simulated memories, with gaps between them in which a stray byte is detected."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class OutOfSpaceError(RuntimeError):
 class Arena:
     """Allocates places in an image one after the other, with guard bytes before and after each.
 
-    The guards are at least 64 bytes of noise, like all that was not handed out; who compares the whole image with what
-    it should be compares them too.
+    The guards are at least 64 bytes of noise, as is all memory that is not allocated; a comparison of the whole image
+    checks them too.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Arena:
         start = -(-(self._free + _GUARD) // align) + int(self._rng.integers(0, gap + 1))
         start *= align
         if start + size + _GUARD > self.size:
-            raise OutOfSpaceError(f"{size} bytes do not fit behind {start} of {self.size} bytes")
+            raise OutOfSpaceError(f"{size} bytes do not fit after {start} of {self.size} bytes")
         self._free = start + size
         return self.base + start
 
@@ -79,5 +79,5 @@ class Arena:
         return self.image[address - self.base:address - self.base + size]
 
     def clear(self) -> None:
-        """Hand out all places anew; the image stays."""
+        """Free all places; the image is kept."""
         self._free = 0

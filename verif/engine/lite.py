@@ -1,4 +1,4 @@
-"""AXI4-Lite: a master for the registers of an engine, that costs nothing while no register is accessed."""
+"""AXI4-Lite: a master for an engine's registers, which takes no processor time while no register is accessed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Lite:
     Members
     -------
     pauses
-        For every cycle whether valid or ready is held back in it, where that is free to choose.
+        For every cycle whether valid or ready is held back, where AXI leaves the choice.
     """
 
     def __init__(self, dut: Any, prefix: str = "s_axil") -> None:
@@ -63,7 +63,7 @@ class Lite:
         self._lock = Lock()
 
     def idle(self) -> None:
-        """Put the pins to rest."""
+        """Drive the idle values."""
         for name in ("awvalid", "wvalid", "bready", "arvalid", "rready", "awaddr", "awprot", "wdata", "wstrb", "araddr",
                      "arprot"):
             self._pin(name).value = 0

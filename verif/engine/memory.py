@@ -61,7 +61,7 @@ class Behaviour:
     bandwidth
         Share of the cycles that carry a beat at most, in each direction, from above 0 to 1; in steps of 1/65536.
     address_after_data
-        Whether the address of a write is taken only when its data waits.
+        Whether the address of a write is taken only when its data are there.
     """
 
     latency: int = 0
@@ -100,7 +100,7 @@ class Traffic:
 
 
 class Knobs:
-    """The pins that lead to the knobs and counters of all memories; whoever uses them does so alone.
+    """The pins of the knobs and counters of all memories; one coroutine uses them at a time.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ class Knobs:
         self._lock = Lock()
 
     def idle(self) -> None:
-        """Put the pins to rest."""
+        """Drive the idle values."""
         for name in ("knob_write", "knob_memory", "knob_port", "knob", "knob_value"):
             getattr(self._dut, name).value = 0
 
     async def set(self, memory: int, port: int, values: Mapping[str, int]) -> None:
-        """Turn knobs of a port, one after the other, with nothing in between."""
+        """Set knobs of a port one after the other; no other access comes in between."""
         dut = self._dut
         async with self._lock:
             dut.knob_memory.value = memory
@@ -174,7 +174,7 @@ class Memory:
         self._loading = Lock()
 
     async def set(self, knob: str, value: int, port: int = ALL_PORTS) -> None:
-        """Turn a knob of a port, or of all."""
+        """Set a knob of a port, or of all."""
         await self._knobs.set(self._number, port, {knob: value})
 
     async def count(self, counter: str, port: int) -> int:
@@ -208,8 +208,8 @@ class Memory:
         await self.set("fail", 0)
 
     async def silence(self, channels: Iterable[str], port: int = ALL_PORTS) -> None:
-        """Let channels of a port (``ar``, ``r``, ``aw``, ``w``, ``b``) stand still, and no others; with none, all go
-        on where they stopped."""
+        """Stop these channels of a port (``ar``, ``r``, ``aw``, ``w``, ``b``), and let the others run; with none, all
+        continue where they stopped."""
         await self.set("silent", sum(1 << CHANNELS.index(each) for each in channels), port)
 
     async def load(self, data: Bytes, address: int | None = None) -> None:
@@ -249,7 +249,7 @@ class Memory:
         return sum([await self.count("open", port) for port in range(self.ports)])
 
     async def broken(self) -> list[str]:
-        """A sentence for each rule that a master broke at a port; they are forgotten then."""
+        """A sentence for each rule that a master broke at a port; the list is then empty again."""
         found = []
         for port in range(self.ports):
             bits = await self.count("broken", port)

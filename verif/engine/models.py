@@ -1,7 +1,7 @@
 """Memories and a register master around cocotbext-axi, whose authors know nothing of this project.
 
-They do the same for a bench as :class:`verif.engine.memory.Memory` and :class:`verif.engine.lite.Lite`, some tens of
-times slower, and follow the AXI specification as others read it: addresses and data of a write are taken in any order,
+They do the same for a bench as :class:`verif.engine.memory.Memory` and :class:`verif.engine.lite.Lite`, tens of times
+slower, and follow the AXI specification as others read it: addresses and data of a write are taken in any order,
 and every signal is checked to be known.
 """
 
@@ -32,11 +32,11 @@ SLVERR = 2
 
 
 class _Failed(Exception):  # noqa: N818 (not seen outside)
-    """An address that shall answer with an error."""
+    """An access to an address that must answer with an error."""
 
 
 class _Late:
-    """A channel of requests that come out so many cycles after they went in, in order.
+    """A channel of requests, which delays each by so many cycles and keeps their order.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class ModelMemory:
     image_bytes
         Size of its image.
     interleave
-        Bytes of the blocks that are dealt to the ports in turn; 0 when all see all.
+        Bytes of the blocks that are interleaved over the ports; 0 if every port has all addresses.
     """
 
     def __init__(self, dut: Any, name: str, prefixes: list[str], *, beat_bytes: int, image_bytes: int,
@@ -135,7 +135,7 @@ class ModelMemory:
 
     def _touch(self, port: int, address: int, reads: bool) -> None:
         if self._interleave and address // self._interleave % self.ports != port:
-            self._broken.append(f"{self.name} port {port}: touches a block of another port at {address:#x}")
+            self._broken.append(f"{self.name} port {port}: accesses a block of another port at {address:#x}")
         first, last, of_reads, of_writes = self._failing.get(port, (1, 0, False, False))
         if address < self.base or address >= self.base + self.image_bytes or (
                 (of_reads if reads else of_writes) and first - self.beat_bytes < address <= last):
@@ -183,7 +183,7 @@ class ModelMemory:
         return self._image[at:self.image_bytes if size is None else at + size].copy()
 
     async def broken(self) -> list[str]:
-        """A sentence for each rule that the master broke; they are forgotten then."""
+        """A sentence for each rule that the master broke; the list is then empty again."""
         found, self._broken = self._broken, []
         return found
 

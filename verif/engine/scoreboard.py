@@ -29,7 +29,7 @@ _MOST = 100
 
 @dataclass
 class Totals:
-    """What the transfers of a direction that succeeded moved."""
+    """Bytes that the successful transfers of a direction moved."""
 
     raw_bytes: int = 0
     packed_bytes: int = 0
@@ -92,7 +92,7 @@ class Scoreboard:
             memory.faults.clear()
 
     def silence(self, *ports: Silence) -> None:
-        """Expect that these ports answer nothing, and no others."""
+        """Expect that these ports do not answer, and that all others do."""
         self._engine = replace(self._engine, silent=frozenset(ports))
 
     def fault(self, sentence: str) -> None:
@@ -101,7 +101,7 @@ class Scoreboard:
             self.differences.append(sentence)
 
     def take_totals(self, operation: Operation) -> Totals:
-        """What succeeded in a direction since this was asked the last time."""
+        """The totals of a direction since the last call."""
         totals, self._totals[operation] = self._totals[operation], Totals()
         return totals
 
@@ -112,8 +112,7 @@ class Scoreboard:
             raise AssertionError("\n".join(self.differences[:3]) + more)
 
     def expected(self, descriptor: Descriptor) -> list[Completion]:
-        """All completions that are right for a descriptor, if its direction got it; the images are as if it was done.
-        """
+        """All right completions of a descriptor that its direction executed; the images change as it changes memory."""
         return self._engine.outcomes(descriptor)
 
     def judge(self, descriptor: Descriptor, seen: Completion, *, channel: Operation | None = None,
@@ -154,7 +153,7 @@ class Scoreboard:
         return self._compare(descriptor, right, seen)
 
     def lost(self, descriptor: Descriptor) -> None:
-        """Note that a descriptor will have no completion: a reset came, before or after it was done."""
+        """Note that a descriptor has no completion because of a reset, before or after it was executed."""
         blank = Completion(tag=descriptor.tag, operation=descriptor.operation, status=Status.ABORTED)
         self.judge(descriptor, blank, aborted=True)
 
@@ -177,7 +176,7 @@ class Scoreboard:
                 wrong = np.flatnonzero((now != loose.before) & (now != loose.after))
                 if wrong.size:
                     self.fault(f"{name} memory: byte {loose.address + int(wrong[0]):#x} of the destination of a "
-                               "transfer that failed is neither what it was nor what it would be")
+                               "transfer that failed is neither the old one nor the right one")
             arena.image[at:at + now.size] = now
         wrong = np.flatnonzero(arena.image != seen)
         if not wrong.size:
@@ -186,7 +185,7 @@ class Scoreboard:
         sentence = (f"{name} memory: byte {arena.base + first:#x} is {seen[first]:#04x}, not "
                     f"{arena.image[first]:#04x}; {wrong.size} bytes differ")
         self.fault(sentence)
-        # What follows is judged by itself.
+        # Later comparisons start from what was seen.
         arena.image[:] = seen
         return sentence
 

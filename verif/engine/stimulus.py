@@ -1,4 +1,4 @@
-"""Tensors to move and streams to spoil: lengths around every edge, mixed densities, and faults of every kind."""
+"""Tensors and damaged streams: lengths around every boundary, mixed densities, and faults of every kind."""
 
 from __future__ import annotations
 

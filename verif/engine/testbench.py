@@ -157,7 +157,7 @@ class EngineTestbench:
     # What is to be done.
 
     def clear(self) -> None:
-        """Hand out all places of the memories anew."""
+        """Free all places in both memories."""
         self.device_arena.clear()
         self.link_arena.clear()
 

@@ -29,7 +29,7 @@ QUICK = Behaviour()
 """Memories that answer at once."""
 
 SLOW = Behaviour(latency=350, stalls=0.1, longest=8)
-"""Memories as far away as the paper has them, that pause now and then."""
+"""Memories with the latency of the paper, and with random pauses."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class EngineThroughput:
     bytes_per_cycle
         Effective bandwidth: raw bytes by the cycles from the first beat on any port to the last.
     limit
-        What ports of these widths let through, in raw bytes per cycle: the lanes at most their beats, the link its
-        beats times the ratio, both but for the share of the cycles that memories pause.
+        Raw bytes per cycle that ports of these widths can carry: the lanes their beats, the link its beats times the
+        ratio, both less the share of cycles in which memories pause.
     share
         How busy the side is that sets the limit, by how busy it can be.
     """

@@ -1,7 +1,7 @@
 """A core between the AXI4-Stream models of cocotbext-axi, which know nothing of this project.
 
 They find the ports by name and drive them as their authors read the AXI4-Stream specification, so a rule that our own
-source and sink misread alike would show.
+source and sink both misread is detected.
 """
 
 from __future__ import annotations

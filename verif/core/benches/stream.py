@@ -65,5 +65,5 @@ async def stream(dut: Any) -> None:
 
 
 def _ends(cycles: Any) -> list[int]:
-    """First and last cycle, and how many beats."""
+    """First and last cycle, and number of beats."""
     return [cycles[0], cycles[-1], len(cycles)] if len(cycles) else []

@@ -1,7 +1,7 @@
-"""What goes wrong: refused descriptors, errors of memory, spoilt streams, aborts and resets; the next one always works.
+"""Errors: refused descriptors, errors of memory, damaged streams, aborts and resets; the next transfer always works.
 
-Every transfer that fails is followed by one that must not, in the same direction and without a reset; destinations are
-compared byte by byte, and everything around them.
+Every transfer that fails is followed by one that must succeed, in the same direction and without a reset. Destinations
+are compared byte by byte, with everything around them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_TRANSFER_CYCLES = 5000
 
 
 def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
-    """A right descriptor spoilt in every field, and in several at once."""
+    """A valid descriptor with a fault in each field, and in several at once."""
     config = bench.config
     places, block, beat = 1 << config.address_bits, config.block_bytes, config.link_beat_bytes
     offload = right.operation == Operation.OFFLOAD
@@ -276,7 +276,7 @@ async def rings_that_cannot_be_read(dut: Any) -> None:
             if descriptor is None:
                 seen = await channel.completion(_NO_TRANSFER_CYCLES)
                 wanted = Completion(tag=0, status=Status.DESCRIPTOR_READ_ERROR, operation=0, response=2, place=bad)
-                assert replace(seen, cycles=0) == wanted, f"{seen} stands for the entry that cannot be read"
+                assert replace(seen, cycles=0) == wanted, f"{seen} is the completion of the entry that cannot be read"
             else:
                 bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
         await ring.disable()

@@ -1,4 +1,4 @@
-"""The register window on the bus, against the map that the job brings: what others read from the generated files."""
+"""The registers on the bus, against the map in the job, which was read from the generated files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SLVERR = 2
 
 @cocotb.test()
 async def reset_values(dut: Any) -> None:
-    """Every register is where the map has it, and reads what it has after reset."""
+    """Every register is at its offset in the map, and reads its reset value there."""
     bench = await ready(dut)
     for name, (offset, reset, _) in job.load()["map"].items():
         value = await bench.control.bus.read(offset)
@@ -24,7 +24,7 @@ async def reset_values(dut: Any) -> None:
 
 @cocotb.test()
 async def writable_bits(dut: Any) -> None:
-    """Bits that the map has as readable and writable hold what is written, and no other register changes with them."""
+    """Bits that can be read and written hold what is written, and no other register changes with them."""
     bench = await ready(dut)
     values = job.load()["map"]
     plain = {name: (offset, mask) for name, (offset, _, mask) in values.items() if mask}

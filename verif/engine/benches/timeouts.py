@@ -1,7 +1,7 @@
-"""Ports that answer nothing: every transfer ends within the time limit, nothing strays, and a port that is back works.
+"""Ports that stop answering: transfers end within the time limit, and a port that answers again works.
 
-Each channel of each port stands still, before a transfer or in the middle of it; what the port still owes comes late,
-after the transfer was reported. The registers answer all the time.
+Each channel of each port stops, before a transfer or in the middle of it. Its outstanding answers come after the
+transfer was reported, and must change nothing. The registers answer all the time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETC
 
 
 def _status(memory: str, channel: str) -> Status:
-    """What becomes of a transfer when a channel stands still."""
+    """The status of a transfer when a channel stops."""
     return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channel in _READ else 'WRITE'}_TIMEOUT"]
 
 
@@ -59,7 +59,7 @@ async def _silence(bench: EngineTestbench, memory: str, channels: tuple[str, ...
 
 
 async def _recovers(bench: EngineTestbench) -> None:
-    """All ports answer again: none stays isolated, and all works."""
+    """Let all ports answer again: none stays isolated, and transfers work."""
     for memory in (bench.device, bench.link):
         await memory.silence(())
 
@@ -140,12 +140,12 @@ async def ports_that_come_back_during_a_transfer(dut: Any) -> None:
 
 
 _WAYS = ("abort", "soft reset", "late limit", "late reset")
-"""To end a transfer: with ``late`` there is no limit before the abort or the reset waits."""
+"""Ways to end a transfer; ``late``: the time limit is set when the abort or the reset is already waiting."""
 
 
 @cocotb.test()
 async def aborts_and_resets_of_silent_ports(dut: Any) -> None:
-    """An abort has its completion, a soft reset ends, and a limit that is set late ends what waits for ever."""
+    """An abort has its completion, a soft reset ends, and a time limit that is set later ends what is waiting."""
     bench = await _limited(dut)
     cases = [(operation, *case) for operation in Operation for case in _cases(bench, operation)]
     for number, (operation, memory, channels, lane) in enumerate(cases * share(4)):
@@ -214,7 +214,7 @@ async def rings_on_a_silent_link(dut: Any) -> None:
                                 place=ring.address + RECORD_BYTES)
             for _ in range(2):
                 seen = await channel.completion(4 * _LONGEST_SILENCE)
-                assert seen == wanted, f"{seen} stands for the entry that was not read"
+                assert seen == wanted, f"{seen} is the completion of the entry that was not read"
                 assert await channel.read("RING_CONTROL") == 0
                 assert await channel.read("RING_HEAD") == 1
                 await channel.write("RING_CONTROL", 1)
@@ -242,15 +242,15 @@ async def resets_with_a_silent_ring(dut: Any) -> None:
         await ring.enable()
         await ring.feed(descriptors)
         await bench.control.soft_reset(4 * _LONGEST_SILENCE)
-        assert await bench.control.read("STATUS") >> 16, "the link owes a descriptor, and is not isolated"
+        assert await bench.control.read("STATUS") >> 16, "the link is not isolated with a read open"
         await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
         await _recovers(bench)
 
 
 @cocotb.test()
 async def limits_that_are_too_short(dut: Any) -> None:
-    """With a limit below the latency of memory, ports seem dead again and again: transfers end well or with a timeout,
-    and nothing strays."""
+    """With a time limit below the latency of memory, ports time out again and again: transfers succeed or end with a
+    timeout, and nothing else is written."""
     bench = await ready(dut)
     found: set[Status] = set()
     every = [Silence(_status(memory, channel), lane) for memory in ("device", "link") for channel in CHANNELS
