@@ -26,12 +26,12 @@ def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
 
 
 def _asked(bench: PathBench, raw_bytes: int | None = None, *, form: int = 0, source: int = _SOURCE,
-           harm: Callable[[bytearray], bytearray | None] | None = None, **changes: Any) -> Descriptor:
+           raw: bytes = b"", harm: Callable[[bytearray], bytearray | None] | None = None, **changes: Any) -> Descriptor:
     """A transfer of a new tensor, whose stream is in the link's memory, harmed or not."""
     config = bench.config
     element, block = config.element_bytes[0], config.block_bytes
-    size = 5 * block - 12 if raw_bytes is None else raw_bytes
-    raw = activations(bench.rng, size, 4 if form else element)
+    size = len(raw) or (5 * block - 12 if raw_bytes is None else raw_bytes)
+    raw = raw or activations(bench.rng, size, 4 if form else element)
     coded = narrow(raw, form).tobytes() if form else raw
     stream = bytearray(blocks.compress(coded, element, block // (2 if form else 1)).tobytes())
     crc = crc32c(bytes(stream)) if config.crc else 0
@@ -102,6 +102,33 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
             assert (found.status, found.bytes_written, found.crc, found.place) == (Status.ABORTED, 0, 0, 0)
             bench.compare(good, False)
         assert (await bench.transfer(ctx, good)).status is Status.OK
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None:
+    bench = _bench(CONFIG, 3, 0.0)
+    bench.answers[1] = False
+    # Every second element is zero, so each block is coded. Blocks 0 and 2 are those of lane 1.
+    raw = (bytes(4) + b"cDMA") * (CONFIG.block_bytes // 8) * 4
+    places = [each.offset for each in blocks.headers(blocks.compress(raw, 4, CONFIG.block_bytes), CONFIG.block_bytes)]
+
+    def harm(stream: bytearray) -> None:
+        stream[places[2] + 4] ^= 1      # the first tag of the block announces another element
+        stream[places[3] + 3] ^= 1      # a wrong number, seen in the header
+
+    async def process(ctx: Any) -> None:
+        asked = _asked(bench, raw=raw, harm=harm)
+        right = bench.golden.outcomes(asked)
+        await bench.begin(ctx, asked)
+        for _ in range(300):
+            await ctx.tick()
+            assert not ctx.get(bench.dut.result.valid)
+        bench.answers[1] = True
+        found = await bench.result(ctx)
+        assert found in right
+        assert (found.status, found.place) == (Status.BAD_PAYLOAD, 2)
+        bench.compare(asked, False)
 
     clocked(bench.dut, process, *bench.processes)
 
