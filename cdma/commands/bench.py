@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cdma.console.files import check_folder_of
 from cdma.console.numbers import amount
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
@@ -85,10 +86,10 @@ def _check(call: argparse.Namespace) -> None:
         raise ValueError(f"there is no cell library {call.liberty}")
     if call.liberty is None and set(call.only or ()) & set(_IN_CELLS):
         raise ValueError("timing needs a cell library: give --liberty FILE")
-    if call.output and not Path(call.output).parent.is_dir():
-        raise ValueError(f"there is no folder {Path(call.output).parent} for --output {call.output}")
+    if call.output:
+        check_folder_of(call.output)
     if call.fail_over is not None and not call.compare:
-        raise ValueError("--fail-over says when a comparison fails: give --compare too")
+        raise ValueError("--fail-over is for comparisons: give --compare too")
     if call.compare and len(call.compare) > 2:
         raise ValueError(f"--compare takes an older file and a newer one, not {len(call.compare)}")
     if call.compare and len(call.compare) == 2 and (call.only or call.output or call.liberty):

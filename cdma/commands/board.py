@@ -101,7 +101,7 @@ def run(call: argparse.Namespace) -> int:
     if call.list:
         return _list(call.json)
     if call.board is None:
-        raise ValueError("which board? give one of those that 'cdma board --list' shows")
+        raise ValueError("give a board: 'cdma board --list' shows those that are known")
     from cdma.measure.arrays import dump_lines
     from hdl.selftest.config import SelftestConfig
     from synth.boards.build import build

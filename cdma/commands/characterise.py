@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from cdma.console.files import check_folder_of
 from cdma.console.options import add_command, check_raw_options, dtype_option, element_option, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
@@ -75,8 +76,8 @@ def run(call: argparse.Namespace) -> int:
     from workload.characterise.arrays import characterise, in_all
     from workload.data import shipped
 
-    if call.report is not None and not Path(call.report).absolute().parent.is_dir():
-        raise ValueError(f"{Path(call.report).parent} is no folder: the report goes into a folder that is there")
+    if call.report is not None:
+        check_folder_of(call.report)
     if call.jobs is not None and call.scheduler is not None:
         raise ValueError("--jobs is for worker processes of this machine: leave it out with --scheduler")
     paths = [Path(path) for path in call.dumps] or [shipped()]

@@ -44,11 +44,12 @@ def run(call: argparse.Namespace) -> int:
     from golden.codec import lines as zvc
 
     if call.lines and call.element is None:
-        raise ValueError("a line stream does not say how large its elements are: give --element 8, 16 or 32")
+        raise ValueError("a line stream does not have the element size in it: give --element 8, 16 or 32")
     if call.lines and call.crc is not None:
         raise ValueError("a line stream has no CRC: leave --crc out, or leave --lines out for a block stream")
     if not call.lines and call.element is not None:
-        raise ValueError("a block stream says itself how large its elements are: leave --element out, or add --lines")
+        raise ValueError("a block stream has the element size in its headers: leave --element out, or add --lines for "
+                         "a line stream")
     as_array = call.output.endswith(".npy")
     if not as_array and (call.dtype or call.shape):
         raise ValueError(f"--dtype and --shape are for arrays: name the output .npy, not {call.output}")
@@ -81,7 +82,7 @@ def _npy(raw: Any, dtype: str, shape: str | None) -> bytes:
     try:
         kind = np.dtype(dtype)
     except TypeError as error:
-        raise ValueError(f"no NumPy type {dtype!r}: float32, float16, uint8 and alike are") from error
+        raise ValueError(f"--dtype must be a NumPy type, such as float32, float16 or uint8, not {dtype!r}") from error
     if kind.hasobject or kind.itemsize == 0 or kind.kind in "USMm":
         raise ValueError(f"--dtype must be a type of numbers, not {dtype!r}")
     if raw.size % kind.itemsize:

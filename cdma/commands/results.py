@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from cdma.console.files import check_folder_of
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
@@ -43,8 +44,7 @@ def run(call: argparse.Namespace) -> int:
 
     paths = [Path(path) for path in (call.output, call.report) if path is not None]
     for path in paths:
-        if not path.absolute().parent.is_dir():
-            raise ValueError(f"{path.parent} is no folder: the page goes into a folder that is there")
+        check_folder_of(path)
     if call.report is not None:
         require_extra()
     with Progress() as progress:

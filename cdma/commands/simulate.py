@@ -135,13 +135,14 @@ def _check(call: argparse.Namespace) -> None:
         if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}
     for option, there in given.items():
         if there:
-            raise ValueError(f"{option} is for {'cores alone' if simulates_engine else 'engines: give --engine'}"
-                             f"{', as presets and --set say it' if option == '--beat-bytes' else ''}")
+            what = "cores alone: leave it out" if simulates_engine else "engines: give --engine"
+            own = ", or give an engine --set beat_bytes=N" if option == "--beat-bytes" else ""
+            raise ValueError(f"{option} is for {what}{own}")
     if call.plan:
         if call.narrow is not None:
-            raise ValueError("--narrow is not for plans, which say what is rounded: leave it out")
+            raise ValueError("--narrow is not for plans: the plan says what is rounded; leave --narrow out")
         if call.settings and call.engine is None:
-            raise ValueError("--set is for --engine: a plan has its engine already")
+            raise ValueError("--set is for --engine: a plan already has an engine")
 
 
 def _probability(text: str) -> float:

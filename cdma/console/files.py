@@ -1,4 +1,4 @@
-"""Text files that commands write into a folder."""
+"""Files that commands write: folders are checked before the work, texts are written with their sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdma.console.output import count
 
-__all__ = ["WrittenFile", "print_written", "write_files"]
+__all__ = ["WrittenFile", "check_folder_of", "print_written", "write_files"]
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,19 @@ class WrittenFile:
 
     file: Path
     bytes: int
+
+
+def check_folder_of(path: str | Path) -> None:
+    """Check that the folder of a file exists, before the work whose result goes into the file.
+
+    Raises
+    ------
+    ValueError
+        If it does not exist, or is a file.
+    """
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"{Path(path).parent} is no folder: make it first, or give {Path(path).name} another one")
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:

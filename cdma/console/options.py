@@ -112,7 +112,7 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     among_all = name in names() and name not in engine_preset_names()
     config = load_design(name) if among_all else load_engine(name)
     if not isinstance(config, EngineConfig):
-        raise ValueError(f"{name} is a core, no engine: there are {', '.join(engine_preset_names())}")
+        raise ValueError(f"{name} is a core, not an engine: the engines are {', '.join(engine_preset_names())}")
     return config.with_settings(settings)
 
 

@@ -25,8 +25,8 @@ __all__ = ["SWEEP_PLOT", "timing_sections"]
 SWEEP_PLOT = "sweep.svg"
 """Name of the file with the plot of the sweep, beside the page."""
 
-_AIMED_CELLS, _AIMED_CORES, _AIMED_ENGINE, _AIMED_SPEED = 800, 125, 100, 8
-"""MHz that units reach in cells of 45 nm, and cores and the tiny engine on an ECP5 of this speed grade: the aims."""
+_GOAL_CELLS, _GOAL_CORES, _GOAL_ENGINE, _GOAL_SPEED = 800, 125, 100, 8
+"""MHz that units reach in cells of 45 nm, and cores and the tiny engine on an ECP5 of this speed grade: the goals."""
 
 _UNITS = """\
 The slowest path from register to register of each unit, as `cdma timing --engine PRESET` prints it: in cells at the
@@ -91,7 +91,7 @@ def _units(reports: Sequence[EngineClocks]) -> Iterator[Part]:
         yield f"`{report.name}` in {report.library} (recipe {report.recipe}), {report.tool}:"
         yield Table(["unit", *CELLS_HEAD], [[*row[:4], *_code(row[4:])] for row in unit_rows(report.units)],
                     left=(0, 4, 5))
-    yield _below(_AIMED_CELLS, "MHz for every unit in cells of 45 nm", {
+    yield _below(_GOAL_CELLS, "MHz for every unit in cells of 45 nm", {
         f"{unit.unit} of `{report.name}`": unit.mhz for report in reports for unit in report.units})
     macros = reports[0].macros
     yield from prose(_MACROS, setup_ps=macros.setup_ps, output_ps=macros.output_ps, pin_ff=macros.pin_ff)
@@ -111,20 +111,20 @@ def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[Part]:
     for device, speed in dict.fromkeys((report.device, report.speed) for report in reports):
         own = [report for report in reports if (report.device, report.speed) == (device, speed)]
         has = own[0].available
-        yield (f"{device}, speed grade {speed}, {own[0].nextpnr}, best and median of so many seeds; the part has "
+        yield (f"{device}, speed grade {speed}, {own[0].nextpnr}, best and median over the seeds; the part has "
                f"{count(has.luts)} LUTs and {count(has.block_ram)} block RAMs:")
         rows = [[str(len(report.runs)), *pnr_row(report)] for report in own]
         yield Table(["design", "seeds", *PNR_HEAD],
                        [[f"`{name}`", seeds, *row[:-2], *_code(row[-2:])] for seeds, name, *row in rows],
                        left=(0, 11, 12))
 
-    reached = {report.preset: report.best.mhz for report in reports if report.best and report.speed == _AIMED_SPEED}
+    reached = {report.preset: report.best.mhz for report in reports if report.best and report.speed == _GOAL_SPEED}
     cores = {f"`{preset}`": mhz for preset, mhz in reached.items() if preset.endswith("compressor")}
-    yield _below(_AIMED_CORES, f"MHz for the cores on speed grade {_AIMED_SPEED}", cores)
-    if any(mhz < _AIMED_CORES for preset, mhz in reached.items() if preset.endswith("decompressor")):
+    yield _below(_GOAL_CORES, f"MHz for the cores on speed grade {_GOAL_SPEED}", cores)
+    if any(mhz < _GOAL_CORES for preset, mhz in reached.items() if preset.endswith("decompressor")):
         yield from prose(_TRIED)
     if "tiny" in reached:
-        yield _below(_AIMED_ENGINE, f"MHz for the tiny engine on speed grade {_AIMED_SPEED}", {
+        yield _below(_GOAL_ENGINE, f"MHz for the tiny engine on speed grade {_GOAL_SPEED}", {
             "`tiny`": reached["tiny"]})
 
 
@@ -138,9 +138,9 @@ def _pnr_units(reports: Sequence[PlacedEngine]) -> Iterator[Part]:
 
 
 def _below(aim: float, what: str, reached: dict[str, float]) -> str:
-    """What is aimed at, and what stays below it."""
+    """The goal, and what does not reach it."""
     missed = [f"{name} ({mhz:.0f})" for name, mhz in reached.items() if mhz < aim]
-    return f"Aimed at: {aim} {what}. " + (f"Below: {', '.join(missed)}." if missed else "All are there.")
+    return f"Goal: {aim} {what}. " + (f"Below it: {', '.join(missed)}." if missed else "All reach it.")
 
 
 def _code(names: list[str]) -> list[str]:

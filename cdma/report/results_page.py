@@ -1,4 +1,4 @@
-"""The page of results: the figures of :mod:`workload.results.figures` in words, tables and plots."""
+"""The page of results: text, tables and plots of the figures of :mod:`workload.results.figures`."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def results_page(figures: Results) -> Page:
     return Page("What the engine gains", [
         Section("", _summary(figures)),
         Section("How to read this page", prose(words.GUIDE)),
-        Section("Beside the paper", list(_beside(figures))),
-        Section("Where they differ, and why", _differences(figures)),
+        Section("Compared with the paper", list(_beside(figures))),
+        Section("Why figures differ from the paper's", _differences(figures)),
         Section("Training steps, network by network", list(_networks(figures))),
         *dump_sections(figures.dumps),
-        Section("If densities were others", list(_densities(figures))),
-        Section("What is swapped, and what stays in memory", list(_memory(figures))),
-        Section("On other links", list(_links(figures))),
-        Section("If layers were faster or slower", list(_efficiencies(figures))),
-        Section("The tables of networks, checked", list(_published(figures))),
+        Section("Other densities", list(_densities(figures))),
+        Section("Memory and policies", list(_memory(figures))),
+        Section("Other links", list(_links(figures))),
+        Section("Other compute times", list(_efficiencies(figures))),
+        Section("The tables of networks beside published sizes", list(_published(figures))),
     ])
 
 
@@ -221,11 +221,13 @@ def _saved(row: NetworkRow) -> float:
 
 
 def _ratio(density: float) -> float:
-    """Of a block of 4 KiB: a header of 4 bytes, a tag bit for each of 4 bytes, and the values that are not zero."""
+    """Ratio of a block of 4 KiB: a header of 4 bytes, a tag bit for each element of 4 bytes, and the elements that are
+    not zero."""
     return 4096 / (4 + 128 + 4096 * density)
 
 
 def _density(ratio: float) -> float:
+    """Density of a block that has this ratio: the reverse of :func:`_ratio`."""
     return (4096 / ratio - 132) / 4096
 
 

@@ -1,4 +1,4 @@
-"""What the page of results says between its figures; names in braces are figures."""
+"""The text of the page of results; names in braces stand for figures."""
 
 from __future__ import annotations
 
@@ -6,103 +6,104 @@ __all__ = ["DENSITIES", "DIFFERENCES", "DUMP", "EFFICIENCIES", "ENGINE", "GUIDE"
            "MEMORY", "NETWORKS", "POLICIES", "PUBLISHED", "SUMMARY"]
 
 SUMMARY = """\
-- **Ratio.** Activations of a trained SqueezeNet shrink {dump_ratio:.2f} times, those of a small network
-  {begin_ratio:.2f} times as its training begins and {end_ratio:.2f} times as it ends; with the densities that are known
-  here, what the paper's six networks swap shrinks {ratio:.2f} times. The paper: {paper_ratio} on average.
-- **Speed.** A training step that swaps gains {old_average:.0f} % on average and {old_highest:.0f} % at most on a Titan
-  X, {new_average:.0f} % and {new_highest:.0f} % on a Titan Xp. The paper: {paper_old_average} % and
+- **Ratio.** Activations of a trained SqueezeNet have a ratio of {dump_ratio:.2f}. Those of a small network have
+  {begin_ratio:.2f} at the beginning of its training and {end_ratio:.2f} at the end. With the densities that are known
+  here, the swapped tensors of the paper's six networks have {ratio:.2f} on average; the paper has {paper_ratio}.
+- **Speed.** The engine makes training steps that swap {old_average:.0f} % faster on average and {old_highest:.0f} % at
+  most on a Titan X, {new_average:.0f} % and {new_highest:.0f} % on a Titan Xp. The paper has {paper_old_average} % and
   {paper_old_highest} %, {paper_new_average} % and {paper_new_highest} %.
-- **What is left.** Where a step without swapping takes 1, plain swapping takes {old_vdnn:.2f} on a Titan X and
-  {new_vdnn:.2f} on a Titan Xp, the engine {old_zvc:.2f} and {new_zvc:.2f}.
-- **Memory.** Swapping takes {least_saved:.0f} to {most_saved:.0f} % off what the device must hold. The engine does not
-  change that: it gives back time that swapping costs.
-- **Links of today.** With PCIe 5 on an H100 the engine of sixteen lanes gains {today:.0f} %. NVLink-C2C carries more
-  than the engine's port: there it loses {fast:.0f} %, so leave it off."""
+- **Remaining cost.** Plain swapping makes a step {old_vdnn:.2f} times as long on a Titan X and {new_vdnn:.2f} times on
+  a Titan Xp; with the engine it is {old_zvc:.2f} and {new_zvc:.2f} times as long.
+- **Memory.** Swapping reduces the memory that a step needs on the device by {least_saved:.0f} to {most_saved:.0f} %.
+  The engine does not change that: it reduces the time that swapping costs.
+- **Newer links.** With PCIe 5 on an H100 the engine of sixteen lanes gains {today:.0f} %. NVLink-C2C has more bandwidth
+  than the engine's port, so a step loses {fast:.0f} % of its speed with the engine: do not use it there."""
 
 GUIDE = """\
 `cdma results` computes this page. Ratios of dumps are measured, the engine's throughput is counted in the simulated
-Verilog, and times are modelled as [the swapping timeline](timeline.md) says. No figure is fitted to the paper's: Rhu et
-al., Compressing DMA Engine, HPCA 2018 (arXiv 1705.01626).
+Verilog, and times come from the model of [the swapping timeline](timeline.md). No figure is fitted to the paper's: Rhu
+et al., Compressing DMA Engine, HPCA 2018 (arXiv 1705.01626).
 
-- **density**: share of the values that are not zero. **ratio**: raw bytes over coded bytes.
-- **oracle**: a step without swapping, on a device with memory enough. **vdnn**: activations swapped as they are, with
-  all of the link.
-- **zvc**: swapped through the engine, with zero-value coding. **rle**, **zlib**: an engine of the same throughput with
-  the paper's other two codings.
-- **speed-up**: step time of vdnn by the row's; 1.25 is what the text calls a gain of 25 %. The oracle's is all that
-  there is to gain.
-- Averages are over the paper's six networks, each counted once."""
+- **density**: share of the values that are not zero. **ratio**: raw bytes divided by coded bytes.
+- **oracle**: a step without swapping, on a device with enough memory. **vdnn**: activations are swapped without coding,
+  with the whole bandwidth of the link.
+- **zvc**: activations are swapped through the engine, with zero-value coding. **rle**, **zlib**: an engine with the
+  same throughput and the paper's other two codings.
+- **speed-up**: step time of vdnn divided by that of the row. The text calls a speed-up of 1.25 a gain of 25 %. The
+  speed-up of the oracle is the highest possible.
+- Averages are over the paper's six networks with equal weight."""
 
 DIFFERENCES = """\
-- **Densities.** The paper measured each layer over the whole of training. What is known of that here is one number, its
-  average of {paper_density}, and five of the six networks have it behind every ReLU. SqueezeNet has what is counted in
-  the shipped dump: one photograph through trained, pruned weights. So this page says nothing of one layer against
-  another in those five, nor of how their densities move while they train.
-- **Average ratio.** One density gives one ratio, {ratio_of_average:.2f}; layers that differ have a higher average. The
-  arrays of the small network average {arrays_ratio:.2f} over its training, where their density in all,
-  {arrays_density:.2f}, gives {arrays_together:.2f}. And the input of a network, pictures without zeros, is swapped too.
-  A ratio of {paper_ratio} takes a density of {density_of_ratio:.2f} in all that is swapped.
-- **Highest ratio.** {paper_highest} takes a layer of density {density_of_highest:.3f}. The sparsest array of the
-  shipped dumps, `{sparsest}`, has {sparsest_density:.3f}.
-- **Compute times.** The paper measured layers on the GPU; here they come from a roofline at half of the peak. The
-  faster the layers, the more of the swapping shows: at {slow} of the peak the average gain on a Titan Xp is
-  {slow_gain:.0f} %, at {fast} it is {fast_gain:.0f} %. There is a table below.
-- **Which networks gain.** Those with little arithmetic for each byte of activation: most `{most}` ({most_gain:.0f} % on
-  a Titan X), least `{least}` ({least_gain:.0f} %). Convolutions that take a roofline's time hide most transfers of
-  OverFeat and VGG-16.
-- **vDNN itself.** VGG-16 with a batch of 256 loses {vdnn_loss:.0f} % here, not {paper_loss:.0f} %, and needs
-  {vdnn_memory:.1f} GB, not {paper_memory:.0f}: our model has neither the work space of convolutions nor the slower
-  algorithms that a device short of memory has to take.
-- **The engine** is not the reason: with a tensor of the average density it reaches {share:.2f} % of its limit on the
-  way out, and takes {start:.0f} cycles more to begin and end."""
+- **Densities.** The paper measured each layer over the whole training. Of these densities only the average is
+  published, {paper_density}; five of the six networks have it behind every ReLU here. SqueezeNet has the densities of
+  the shipped dump: one photograph through trained, pruned weights. So for the other five networks this page cannot
+  compare layers, and it has no change of density during training.
+- **Average ratio.** With one density everywhere the ratio is {ratio_of_average:.2f}; with different densities in the
+  layers the average ratio is higher. The arrays of the small network have an average ratio of {arrays_ratio:.2f} over
+  its training, but their density in all, {arrays_density:.2f}, would give {arrays_together:.2f}. The input of a network
+  is swapped too, and pictures have no zeros. For a ratio of {paper_ratio} all that is swapped must have a density of
+  {density_of_ratio:.2f}.
+- **Highest ratio.** A ratio of {paper_highest} needs a layer with a density of {density_of_highest:.3f}. The sparsest
+  array of the shipped dumps, `{sparsest}`, has {sparsest_density:.3f}.
+- **Compute times.** The paper measured layers on the GPU; here times come from a roofline at half of the peak. The
+  faster the layers are, the less of the swapping they hide: at {slow} of the peak the average gain on a Titan Xp is
+  {slow_gain:.0f} %, at {fast} it is {fast_gain:.0f} %. A table below has more.
+- **Networks.** The networks with the least arithmetic per byte of activation gain most: `{most}` gains {most_gain:.0f}
+  % on a Titan X, `{least}` {least_gain:.0f} %. In OverFeat and VGG-16 the convolutions take so long that they hide most
+  transfers.
+- **vDNN itself.** VGG-16 with a batch of 256 loses {vdnn_loss:.0f} % here and {paper_loss:.0f} % in the paper. It
+  needs {vdnn_memory:.1f} GB here and {paper_memory:.0f} GB in the paper. Our model has no work space for convolutions,
+  and not the slower algorithms that a device with too little memory must use.
+- **The engine** does not cause the differences: with a tensor of the average density it reaches {share:.2f} % of its
+  limit in an offload, plus {start:.0f} cycles for start and end."""
 
 NETWORKS = """\
-Policy `all`: everything that backward needs is swapped, over 12.8 GB/s (PCIe 3), through the preset `paper` at 1000
-MHz. ResNet-50 and a block of a transformer's encoder are not in the paper, and in no average: normalisation, sums and
-attention are dense, so they gain less."""
+Policy `all`: all tensors that backward needs are swapped, over 12.8 GB/s (PCIe 3), through the preset `paper` at 1000
+MHz. ResNet-50 and a block of a transformer's encoder are not in the paper and in no average. They gain less, because
+the outputs of normalisation, sums and attention are dense."""
 
 DUMP = """\
 Measured array by array, in float32; zvc is the block stream that the engine writes, headers and fallback included. The
-bound is what places and values take at least when zeros are strewn at random. [The data's own
-page](../workload/data/README.md), `workload/data/README.md`, says where they come from."""
+bound is the least size that places and values need if the zeros are at random places. [The page of the
+data](../workload/data/README.md), `workload/data/README.md`, says where the dumps come from."""
 
 LAYOUTS = """\
-Layouts of the same arrays. Zero-value coding has one bit for each value wherever it lies; run-length coding and zlib
-live on zeros that lie together. CHWN is NCHW where there is one picture:"""
+The same arrays in other layouts. Zero-value coding takes one bit for each value in any layout; run-length coding and
+zlib need zeros that are next to each other. With one picture, CHWN is the same as NCHW:"""
 
 DENSITIES = """\
-The same density behind every ReLU of the six networks, and all else as above. The ratio is that of one tensor, the
-gains are average and highest over vdnn:"""
+The same density behind every ReLU of the six networks; everything else as above. The ratio is that of one tensor; gains
+are average and highest, over vdnn:"""
 
 MEMORY = """\
-The most that the device holds at any time in a step: weights three times, activations, their gradients; the work space
-of convolutions is left out. With all swapped, the fullest layer sets it. (vDNN publishes averages over time instead: 89
-% less for AlexNet, 91 % for OverFeat, 95 % for GoogLeNet.)"""
+The most memory that a step needs on the device at any time: three times the weights, activations, and their gradients,
+without the work space of convolutions. If all is swapped, the layer with the largest tensors sets it. (vDNN publishes
+averages over time: 89 % less for AlexNet, 91 % for OverFeat, 95 % for GoogLeNet.)"""
 
 POLICIES = """\
-Policies on a Titan X with 12 GB, with batches that it does not hold without swapping. `all`: all that backward needs;
-`conv`: what convolutions read; `dynamic`: the first of none, conv and all that fits, as vDNN does; `lms`: tensors of 1
-MiB or more once half of the device is in use, as IBM's Large Model Support does:"""
+Policies on a Titan X with 12 GB, with batches that do not fit without swapping. `all`: all tensors that backward needs;
+`conv`: tensors that convolutions read; `dynamic`: none, conv or all, the first that fits, as in vDNN; `lms`: tensors of
+1 MiB or more once half of the device's memory is in use, as in IBM's Large Model Support:"""
 
 LINKS = """\
-The six networks on a GPU that has the link, still in float32. PCIe counts at 80 % of its rate, as in the paper, NVLink
-at all of it. Two engines at 1000 MHz: `paper`, whose lanes take {paper_lanes:.0f} GB/s and whose port to the link
-carries {paper_port:.0f}, and `wide`, with {wide_lanes:.0f} and {wide_port:.0f}. What a link has beyond the port is lost
-on the engine."""
+The six networks on a GPU that has the link, still in float32. PCIe is taken at 80 % of its rate, as in the paper, and
+NVLink at its full rate. There are two engines at 1000 MHz: the lanes of `paper` take {paper_lanes:.0f} GB/s and its
+port to the link carries {paper_port:.0f}; for `wide` it is {wide_lanes:.0f} and {wide_port:.0f}. An engine cannot use
+bandwidth of a link beyond that of its port."""
 
 LINKS_BELOW = """\
-Step times are multiples of the oracle's, gains are averages over vdnn; lowest and highest are of the engine `wide`. A
-faster GPU makes room for gains, a faster link takes it away."""
+Step times are multiples of the oracle's; gains are averages over vdnn; lowest and highest are those of the engine
+`wide`. A faster GPU increases the gain, a faster link decreases it."""
 
 ENGINE = """\
-What the engines reach, from their measured cycles, with a tensor of density {density} over 12.8 GB/s. The balance is
-the bandwidth of the lanes over ratio x link; above 1 the link limits. A transfer takes start + bytes / (share x
-limit):"""
+Throughput of the engines, from their measured cycles, for a tensor of density {density} over 12.8 GB/s. The balance is
+the bandwidth of the lanes divided by ratio x link; above 1 the link is the limit. A transfer takes start + bytes /
+(share x limit):"""
 
 EFFICIENCIES = """\
-The share of the GPU's peak that convolutions reach is an assumption, 0.5 everywhere above. Gains of zvc over vdnn with
-others:"""
+The share of the GPU's peak that convolutions reach is an assumption: 0.5 in all tables above. Gains of zvc over vdnn
+with other shares:"""
 
 PUBLISHED = """\
-Shapes and sizes are computed from hyper-parameters. Beside them what is published, for one sample; activations are the
+Sizes computed from the hyper-parameters of the networks, beside published ones, for one sample. Activations are the
 values that convolutions and products write:"""

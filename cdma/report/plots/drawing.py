@@ -1,4 +1,4 @@
-"""What all plots share: figures measured in pixels, colours, and SVG that comes out the same from every run."""
+"""Shared by all plots: figures in pixels, colours, and SVG that is the same in every run."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def svg_file(drawn: Figure, title: str, tips: Mapping[str, str] | None = None) -
     drawn
         The figure.
     title
-        What a screen reader says of it.
+        Description of the plot for screen readers.
     tips
-        What a browser shows of an artist under the pointer, by the artist's group identifier.
+        Text that a browser shows when the pointer is over an artist, by the group identifier of the artist.
     """
     out = _svg(drawn, title, tips or {})
     return out[out.index("<svg"):]
@@ -86,13 +86,13 @@ def inline_svg(drawn: Figure, title: str, tips: Mapping[str, str] | None = None)
 def _svg(drawn: Figure, title: str, tips: Mapping[str, str]) -> str:
     matplotlib = package("matplotlib", EXTRA)
     out = io.StringIO()
-    # A salt of its own for each title: identifiers of several plots of one page must differ, and never change.
+    # The salt is the title: identifiers of several plots on a page must differ, and be the same in every run.
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": title}):
         drawn.savefig(out, format="svg", metadata=_NO_METADATA)
     text = out.getvalue()
     for name, tip in tips.items():
         text = text.replace(f'<g id="{name}">', f"<g><title>{escape(tip)}</title>")
-    # Groups are numbered in every figure alike; identifiers that nothing refers to are left out.
+    # Every figure numbers its groups from 1, so that identifiers would repeat on a page; nothing refers to them.
     text = re.sub(r'(<g) id="[^"]*"', r"\1", text)
     width, height = (f"{size * 72:g}" for size in drawn.get_size_inches())
     return re.sub(r'<svg [^>]*version="1.1">', f'<svg xmlns="http://www.w3.org/2000/svg" '
@@ -101,12 +101,12 @@ def _svg(drawn: Figure, title: str, tips: Mapping[str, str]) -> str:
 
 
 def shorten(name: str, letters: int) -> str:
-    """A name with its middle left out where it is too long: its beginning and end say most."""
+    """A name without its middle if it is too long: beginning and end tell names apart best."""
     return name if len(name) <= letters else f"{name[:letters // 2 - 1]}…{name[-(letters - letters // 2):]}"
 
 
 def ticks(top: float, about: int = 5) -> list[float]:
-    """About so many round values, from 0 to the first that is ``top`` or more."""
+    """About ``about`` round values, from 0 to the first that is ``top`` or more."""
     rough = top / about
     power = 10.0 ** floor(log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
@@ -117,9 +117,9 @@ def ticks(top: float, about: int = 5) -> list[float]:
 
 
 def place_labels(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[Any]:
-    """Write a name beside each point, where it covers no point, no other name and nothing outside of the axes.
+    """Write a name beside each point, inside the axes and without covering points or other names.
 
-    Of the places around a point, nearest first, the first that is free is taken; the nearest one if none is.
+    Each name gets the nearest place around its point that is free; the nearest place if none is.
     """
     renderer = package("matplotlib.backends.backend_agg", EXTRA).FigureCanvasAgg(axes.figure).get_renderer()
     box_of = package("matplotlib.transforms", EXTRA).Bbox.from_bounds

@@ -1,4 +1,4 @@
-"""A timeline as a plot: two bars a row, computing above transfers, in one SVG file that needs nothing else."""
+"""Timelines as a plot: a row for each timeline, with a bar for computing above a bar for transfers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLOURS = {"forward": "#2f6db5", "backward": "#7a4fa3", "waits": "#f2d3d3", "of
 
 @dataclass(frozen=True)
 class _Piece:
-    """A bar: what it is, where it lies in time, its tip, and the name that is written into it where there is room."""
+    """A bar: its kind, its time, its tip, and a name that is shown in the bar if it fits."""
 
     kind: str
     start: float
@@ -31,13 +31,13 @@ class _Piece:
 def gantt(rows: Mapping[str, Timeline], title: str) -> str:
     """The SVG file of several timelines on one axis.
 
-    Every bar has the layer, its times and its bytes as a title that browsers show. Computing and transfers are drawn
-    from the start of a slot; where computing ends first, it waits until the end of the slot.
+    Every bar has a title with its layer, times and bytes, which browsers show under the pointer. Computing and
+    transfers begin at the start of a slot. If computing ends first, it waits until the end of the slot.
 
     Parameters
     ----------
     rows
-        Timelines by label, drawn from top to bottom.
+        Timelines by label, from top to bottom.
     title
         Heading.
 
@@ -89,7 +89,7 @@ def _legend(drawn, height: float) -> None:
 
 
 def _pieces(slot: Slot) -> Iterator[_Piece]:
-    """The bars of a slot; those that take no time are left out."""
+    """The bars of a slot, without those that take no time."""
     way = "offload" if slot.direction == "forward" else "prefetch"
     wait = slot.end - slot.start - slot.compute
     if slot.compute > 0:

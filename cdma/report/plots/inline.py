@@ -1,6 +1,6 @@
 """The plots of pages as inline SVG: bars, columns, stems, and small lines.
 
-Widths are those of a phone; a page scales or repeats them.
+Plots are as wide as the screen of a phone. A wider page scales them, or has several in a row.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ __all__ = ["bars", "columns", "line", "stems"]
 
 _WIDTH = 340
 _BAR, _GAP, _LABEL = 12, 8, 16
-_RIGHT = 38  # room for the values, one below the other at the right
+_RIGHT = 38  # room for the values at the right
 _SMALL = 160  # width of a small plot
-_LETTERS, _SMALL_LETTERS = 48, 21  # of a name that the width of a plot has room for
+_LETTERS, _SMALL_LETTERS = 48, 21  # letters of a name that fit into the width of a plot
 
 
 def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mapping[str, float | None] | None = None,
          digits: int = 2, top: float | None = None) -> str:
-    """Horizontal bars, one of each series in every group, under the name of the group.
+    """Horizontal bars: under the name of each group a bar for each series.
 
     Parameters
     ----------
     title
-        What a screen reader says of the plot.
+        Description of the plot for screen readers.
     groups
         Values by name of the group, in the order of the series; None leaves a bar out.
     marks
-        Value of each group that is marked by a line across its bars.
+        Value of each group that a line across its bars shows.
     digits
         Digits after the point of the values at the right.
     top
@@ -74,18 +74,18 @@ def bars(title: str, groups: Mapping[str, Sequence[float | None]], marks: Mappin
 
 
 def line(title: str, labels: Sequence[str], values: Sequence[float | None], colour: str = COLOURS[0]) -> str:
-    """A small line of values from 0 to 1 under its title, with its last value written out.
+    """A small line plot of values from 0 to 1 with a title; the last value is shown as a number.
 
     Parameters
     ----------
     title
-        Written above the plot.
+        Text above the plot.
     labels
-        What stands below the first and the last value.
+        Labels of the values; the first and the last are shown.
     values
-        At even distances; None leaves a gap.
+        The values, at equal distances; None leaves a gap.
     colour
-        Of line and points.
+        Colour of line and points.
 
     Returns
     -------
@@ -114,22 +114,22 @@ def line(title: str, labels: Sequence[str], values: Sequence[float | None], colo
 
 def columns(title: str, labels: Sequence[str], values: Sequence[float], marks: Sequence[float] = (),
             top: float = 1.0, large: bool = False) -> str:
-    """A histogram of shares: a column for each class, with a line across it at the value to compare with.
+    """A histogram of shares: a column for each class, and a line across it at the value that it is compared with.
 
     Parameters
     ----------
     title
-        Written above the plot.
+        Text above the plot.
     labels
-        What stands below the columns; empty text leaves the place empty.
+        Labels of the columns; empty text for none.
     values
         Heights of the columns.
     marks
-        Heights of the lines, as many as columns, or none.
+        Heights of the lines: one for each column, or none.
     top
         Value of the full height.
     large
-        As wide as :func:`bars`, with the values above the columns; otherwise as :func:`line`.
+        Whether it is as wide as :func:`bars`, with the values above the columns, or as small as :func:`line`.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def columns(title: str, labels: Sequence[str], values: Sequence[float], marks: S
     for number, mark in enumerate(marks):
         axes.plot([number - 0.48, number + 0.48], [min(mark, top)] * 2, color="black", linewidth=1.5, clip_on=False)
     if large:
-        # Above the column, or above the line where that would be in the way: 14 of 154 pixels are a value's height.
+        # A value is above its column, or above the line if the line would cross it. It is 14 of 154 pixels high.
         for number, value in enumerate(values):
             head, high = min(value, top), 14 / 154 * top
             if marks and head - 0.1 * high < min(marks[number], top) < head + high:
@@ -156,16 +156,16 @@ def columns(title: str, labels: Sequence[str], values: Sequence[float], marks: S
 
 
 def stems(title: str, values: Mapping[str, float | None], lowest: float, highest: float) -> str:
-    """A row for each value: a stem from 1 to a dot, on a logarithmic axis with a line at each power of ten.
+    """A row for each value: a stem from 1 to a dot, on a logarithmic axis with a grid line at each power of ten.
 
     Parameters
     ----------
     title
-        What a screen reader says of the plot.
+        Description of the plot for screen readers.
     values
-        Above 0, by name; None leaves the row empty.
+        The values, above 0, by name; None leaves the row empty.
     lowest, highest
-        The values that the axis has to hold; it ends at powers of ten.
+        The least range of the axis, which ends at powers of ten.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def stems(title: str, values: Mapping[str, float | None], lowest: float, highest
 
 
 def _small_axes(width: float, lines: Sequence[str], tall: float, left: float, right: float):
-    """Axes below a heading, with horizontal lines of a grid."""
+    """A figure with a heading, and axes below it with horizontal grid lines."""
     above, below = 6 + 14 * len(lines), 18
     height = above + tall + below
     drawn = figure(width, height)
@@ -215,14 +215,14 @@ def _small_axes(width: float, lines: Sequence[str], tall: float, left: float, ri
 
 
 def _pixels_across(axes):
-    """Places in pixels of the figure across, and in values down."""
+    """Coordinates: across in pixels of the figure, down in values of the axis."""
     from matplotlib.transforms import IdentityTransform, blended_transform_factory
 
     return blended_transform_factory(IdentityTransform(), axes.transData)
 
 
 def _heading(title: str, letters: int) -> list[str]:
-    """A title in one line or two, broken behind a dot or slash where there is one."""
+    """A title in one line or two, broken after punctuation or a space if there is any."""
     if len(title) <= letters:
         return [title]
     at = max((number for number, letter in enumerate(title[:letters], start=1) if letter in "./:_- "), default=letters)

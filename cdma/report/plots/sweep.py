@@ -1,4 +1,4 @@
-"""The plot of a sweep: a panel for each design, area across, throughput up, the Pareto front a dashed line."""
+"""The plot of a sweep: for each design throughput over area, with the Pareto front as a dashed line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _panel(axes: Any, design: str, points: Sequence[SweepPoint], colours: dict[s
              ylabel="GB/s of raw data")
     axes.grid(axis="y")
     front = sorted((point.kge, point.gb_per_s) for point in points if point.front)
-    # Between two of the front's points nothing is better than the smaller one.
+    # Up to the next point of the front, no design of more area has more throughput: the front is a step.
     axes.step(*zip(*front, strict=True), where="post", color="#222222", linewidth=1.2, linestyle="--")
     for point in points:
         colour = colours[point.pipeline]

@@ -1,4 +1,4 @@
-"""Self-tuning as a plot: exposed time of every rule by iteration; below it, the treatment of each tensor."""
+"""Self-tuning as a plot: the exposed time of each rule over the iterations, and the treatment of each tensor below."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def picture(done: Replay, title: str) -> str:
 
 
 def _lines(axes: Any, done: Replay) -> None:
-    """Microseconds that are exposed in each iteration; rules that give the same line share it."""
+    """Exposed microseconds of each iteration; rules with the same values share a line."""
     rows: dict[tuple[float, ...], list[str]] = {}
     for row in done.rows:
         rows.setdefault(tuple((row.exposed * 1e6).tolist()), []).append(row.name)
@@ -93,7 +93,7 @@ def _strips(axes: Any, done: Replay) -> dict[str, str]:
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """Heights of labels, moved up where they would lie on each other."""
+    """Heights of labels, moved up where they would overlap."""
     moved = list(places)
     lowest = float("-inf")
     for number in sorted(range(len(places)), key=lambda number: (places[number], number)):

@@ -89,7 +89,7 @@ def test_a_dump_of_the_readers_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    ([], "which board? give one of those that 'cdma board --list' shows"),
+    ([], "give a board: 'cdma board --list' shows those that are known"),
     (["de10"], "no board 'de10': there are ulx3s-12f,"),
     (["ulx3s-85f", "--set", "beat_bytes=8"], "beat_bytes must be one of 16, 32, 64, not 8"),
     (["ulx3s-85f", "--set", "lanes=2"], "unknown parameter 'lanes'"),

@@ -58,7 +58,7 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     page = performance_page(from_json(Figures, figures)).markdown()
     assert "| lane control | 1250 | 800 | 2 | `offload.walker0.count[3]` | `offload.walker0.full` |" in page
     assert "50 ps of set-up, 310 ps clock-to-output" in page
-    assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median of so many seeds; the part has 83,640 LUTs" in page
+    assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median over the seeds; the part has 83,640 LUTs" in page
     assert "| `cdma_tiny_engine` | 2 | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
     assert "| `cdma_engine` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
     assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "default"]
@@ -70,10 +70,10 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
     assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
     assert "](sweep.svg)" in page
-    assert "Aimed at: 800 MHz for every unit in cells of 45 nm. Below: glue of `cdma_some_engine` (400)." in page
-    assert "Aimed at: 125 MHz for the cores on speed grade 8. All are there." in page
+    assert "Goal: 800 MHz for every unit in cells of 45 nm. Below it: glue of `cdma_some_engine` (400)." in page
+    assert "Goal: 125 MHz for the cores on speed grade 8. All reach it." in page
     assert "The critical loop of the decompressors" not in page
-    assert "Aimed at: 100 MHz for the tiny engine on speed grade 8. All are there." in page
+    assert "Goal: 100 MHz for the tiny engine on speed grade 8. All reach it." in page
 
 
 def test_clocks_in_cells_need_a_library(fails) -> None:
@@ -85,5 +85,5 @@ def test_a_clock_that_is_missed_is_explained() -> None:
     slow = replace(PlacedPreset.of("decompressor", _PLACED),
                    best=BestSeed(1, 100.0, RoutedPath(10.0, "a", "b", 9, 6.0)))
     page = performance_page(Figures(pnr=(slow,))).markdown()
-    assert "Below: `decompressor` (100)." in page
+    assert "Below it: `decompressor` (100)." in page
     assert "The critical loop of the decompressors" in page
