@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth.lib import stream, wiring
+from collections.abc import Sequence
+
+from amaranth.hdl import Module, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.paths.supervisor import Supervisor
 from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import request_layout, result_layout
 
@@ -53,3 +57,29 @@ class DataPath(wiring.Component):
             "silent": In(config.lanes + 1), "isolated": Out(config.lanes + 1),
             "events": Out(events_layout(config)),
         })
+
+    def _supervised(self, m: Module, device: str) -> Supervisor:
+        """Adds the supervisor and connects it to the path's ports.
+
+        Parameters
+        ----------
+        device : str
+            Which address of a transfer is in device memory: ``source`` or ``destination``.
+        """
+        m.submodules.supervisor = supervisor = Supervisor(self._config, device, self._config.lanes + 1)
+        wiring.connect(m, wiring.flipped(self.request), supervisor.request)
+        wiring.connect(m, supervisor.result, wiring.flipped(self.result))
+        m.d.comb += [
+            supervisor.abort.eq(self.abort),
+            supervisor.silent.eq(self.silent),
+            self.isolated.eq(supervisor.isolated),
+        ]
+        return supervisor
+
+    def _count(self, m: Module, link_beat: Value, waits: Sequence[data.View]) -> None:
+        """Registers the events of a cycle: a beat on the link, and what each lane waits for."""
+        m.d.sync += [
+            self.events.link_busy.eq(link_beat),
+            self.events.memory_stalls.eq(sum(each.memory for each in waits)),
+            self.events.buffer_stalls.eq(sum(each.buffer for each in waits)),
+        ]

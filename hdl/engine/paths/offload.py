@@ -50,15 +50,10 @@ class OffloadPath(DataPath):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.supervisor = supervisor = Supervisor(config, "source", config.lanes + 1)
+        supervisor = self._supervised(m, "source")
         transfer = supervisor.transfer
-        wiring.connect(m, wiring.flipped(self.request), supervisor.request)
-        wiring.connect(m, supervisor.result, wiring.flipped(self.result))
-        m.d.comb += supervisor.abort.eq(self.abort)
-
         clear = ResetInserter(supervisor.clear)
         unit_clear = [ResetInserter(each) for each in supervisor.unit_clear]
-        m.d.comb += [supervisor.silent.eq(self.silent), self.isolated.eq(supervisor.isolated)]
         lanes = [OffloadLane(config) for _ in range(config.lanes)]
         walkers = [BlockWalker(config) for _ in range(config.lanes)]
         aggregator, writer = Aggregator(config), LinkWriter(config)
@@ -120,11 +115,7 @@ class OffloadPath(DataPath):
             supervisor.totals.raw_blocks.eq(aggregator.raw_blocks),
         ]
         m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), writer.idle))
-        m.d.sync += [
-            self.events.link_busy.eq(self.link.wvalid & self.link.wready),
-            self.events.memory_stalls.eq(sum(lane.waits.memory for lane in lanes)),
-            self.events.buffer_stalls.eq(sum(lane.waits.buffer for lane in lanes)),
-        ]
+        self._count(m, self.link.wvalid & self.link.wready, [lane.waits for lane in lanes])
         return m
 
     def _begin(self, m: Module, supervisor: Supervisor, walkers: list[BlockWalker]) -> None:

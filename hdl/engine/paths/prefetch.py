@@ -18,7 +18,6 @@ from hdl.engine.link.distributor import Distributor
 from hdl.engine.link.verdict import Verdict
 from hdl.engine.paths.data_path import DataPath
 from hdl.engine.paths.faults import first_fault, timeouts
-from hdl.engine.paths.supervisor import Supervisor
 from hdl.engine.transfer.records import LENGTH_BITS, Status
 
 __all__ = ["PrefetchPath"]
@@ -54,15 +53,10 @@ class PrefetchPath(DataPath):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.supervisor = supervisor = Supervisor(config, "destination", config.lanes + 1)
+        supervisor = self._supervised(m, "destination")
         transfer = supervisor.transfer
-        wiring.connect(m, wiring.flipped(self.request), supervisor.request)
-        wiring.connect(m, supervisor.result, wiring.flipped(self.result))
-        m.d.comb += supervisor.abort.eq(self.abort)
-
         clear = ResetInserter(supervisor.clear)
         unit_clear = [ResetInserter(each) for each in supervisor.unit_clear]
-        m.d.comb += [supervisor.silent.eq(self.silent), self.isolated.eq(supervisor.isolated)]
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
         spare = Spare(beat_layout(config.link_beat_bytes))
         distributor = Distributor(config)
@@ -139,9 +133,5 @@ class PrefetchPath(DataPath):
             supervisor.totals.raw_blocks.eq(distributor.raw_blocks),
         ]
         m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), reader.idle))
-        m.d.sync += [
-            self.events.link_busy.eq(self.link.rvalid & self.link.rready),
-            self.events.memory_stalls.eq(sum(lane.waits.memory for lane in lanes)),
-            self.events.buffer_stalls.eq(sum(lane.waits.buffer for lane in lanes)),
-        ]
+        self._count(m, self.link.rvalid & self.link.rready, [lane.waits for lane in lanes])
         return m
