@@ -19,7 +19,7 @@ class Decimal(wiring.Component):
 
     ::
 
-        digits << 1 | next bit of the number, a digit of 5 or more raised by 3 before: it then carries
+        digits << 1 | next bit of the number; before, 3 is added to each digit of 5 or more, so that it carries
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Decimal(wiring.Component):
     done : Out(1)
         High from ``width`` cycles after the start until the next one.
     digits : Out(ArrayLayout(4, digits_of(width)))
-        Its digits, the last one first.
+        Its digits, the least significant one first.
     """
 
     def __init__(self, width: int):

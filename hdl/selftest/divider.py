@@ -14,7 +14,7 @@ class Divider(wiring.Component):
 
     ::
 
-        [remainder | dividend] << 1, less the divisor where it fits: then the bit that comes in is 1
+        [remainder | dividend] << 1; if the remainder is at least the divisor, subtract it and shift in a 1
 
     Parameters
     ----------

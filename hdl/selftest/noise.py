@@ -10,12 +10,12 @@ __all__ = ["Noise", "seed"]
 
 
 def seed(word: int) -> int:
-    """What a word starts from: never zero, and far from what its neighbours start from."""
+    """The seed of a word: never zero, and far from the seeds of the words beside it."""
     return 0x9E3779B9 * (2 * word + 1) & 0xFFFFFFFF
 
 
 class Noise(wiring.Component):
-    """Words of 32 bits, each a linear-feedback register of its own that makes a whole new word per step.
+    """Words of 32 bits, each from a xorshift generator that makes a new word per step.
 
     ::
 
@@ -32,7 +32,7 @@ class Noise(wiring.Component):
     restart : In(1)
         All words go back to their seeds.
     step : In(1)
-        All words move on.
+        All words advance.
     bits : Out(32 * words)
         The words, word 0 first.
 

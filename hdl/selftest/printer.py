@@ -29,7 +29,7 @@ class Printer(wiring.Component):
     Parameters
     ----------
     messages : sequence of sequences of str and Number
-        What there is to print.
+        All messages.
     numbers : int
         How many numbers there are.
     width : int
@@ -38,7 +38,7 @@ class Printer(wiring.Component):
     Members
     -------
     start : In(1)
-        Print ``message``; the numbers it has are to stay until ``done``.
+        Print ``message``; its numbers must hold until ``done``.
     message : In(range(len(messages)))
         Which.
     dividends, divisors : In(ArrayLayout(width, numbers))

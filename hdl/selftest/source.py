@@ -13,7 +13,7 @@ from hdl.selftest.noise import Noise
 __all__ = ["DUMP", "ITEMS", "Source"]
 
 DUMP = 9
-"""The item that plays the lines of the dump; the items below are densities, 0 to 8 eighths."""
+"""The item that sends the lines of the dump; the items below are densities, 0 to 8 eighths."""
 
 ITEMS = DUMP + 1
 """How many items there are."""
@@ -46,7 +46,7 @@ class Source(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin a packet, whatever is under way; ``item`` and ``element`` are to stay until the next start.
+        Begin a packet, and drop one that is under way; ``item`` and ``element`` must hold until the next start.
     item : In(range(ITEMS))
         Density in eighths, or ``DUMP``.
     element : In(3)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = ["END", "NUMBER", "THOUSANDTHS", "Number", "Part", "encode"]
 
 END = 0x00
-"""Code after a message."""
+"""Code that ends a message."""
 
 NUMBER = 0x80
 """Bit of a code that stands for a number; the low bits say which."""

@@ -21,7 +21,7 @@ _FIFO_BEATS = 31
 
 
 def patience(beats: int) -> int:
-    """Bits of the counter that ends a test: the cycles it counts are enough for four times the beats, and some."""
+    """Bits of the counter that ends a test: it counts at least four times the cycles that the beats take."""
     return ceil_log2(4 * beats + 1024)
 
 
@@ -49,7 +49,7 @@ class Trial(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin a test. ``item``, ``element`` and ``fault`` are to stay until it is done.
+        Begin a test. ``item``, ``element`` and ``fault`` must hold until it is done.
     item, element : In
         As for :class:`~hdl.selftest.source.Source`.
     fault : In(1)
@@ -57,7 +57,7 @@ class Trial(wiring.Component):
     done : Out(1)
         One cycle, at the end of a test; what follows is valid until the next start.
     passed : Out(1)
-        It is the data that came back.
+        The data came back unchanged.
     raw, packed : Out
         Bytes that came out of the decompressor and that went into it.
     cycles : Out
@@ -68,7 +68,7 @@ class Trial(wiring.Component):
         self._config = config
         self._lines = lines
         self._patience = patience(max(config.raw_bytes, len(lines)) // config.beat_bytes)
-        # No more than a beat per cycle comes out of anything.
+        # No unit gives more than one beat per cycle.
         widest = (config.beat_bytes << self._patience) + 1
         super().__init__({
             "start": In(1), "item": In(range(ITEMS)), "element": In(3), "fault": In(1),
@@ -106,7 +106,7 @@ class Trial(wiring.Component):
         with m.If(packed.valid & packed.ready):
             m.d.sync += first.eq(0)
 
-        # What came out and what should have are a register away from where they are compared.
+        # Both sides of the comparison are registered.
         out, wanted = decompressor.o, again.o
         came, ends = Signal(), Signal()
         seen, right = Signal(8 * n, reset_less=True), Signal(8 * n, reset_less=True)

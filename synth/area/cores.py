@@ -27,8 +27,8 @@ __all__ = ["AreaReport", "area", "measure", "target_library"]
 class AreaReport:
     """Area of a design.
 
-    Modules are mapped one by one and the whole design flattened, as it would be built: logic is shared and dropped
-    across what were the borders, so that the rows of the modules do not add up to the total. The total is what counts.
+    Modules are mapped one by one and the whole design flattened, as it would be built: logic is shared and removed
+    across the borders of modules, so that the rows of the modules do not add up to the total. The total is what counts.
 
     Parameters
     ----------

@@ -66,11 +66,11 @@ class Built:
     yosys : str
         What mapped it.
     nextpnr : str or None
-        What placed and routed it; this and what follows is None where the vendor's tool does that.
+        What placed and routed it; None, like all that follows, where the vendor's tool does that.
     fmax_mhz : float or None
-        The clock it would reach.
+        The highest clock that it reaches.
     slowest : tuple of str or None
-        From which register to which the path goes that limits it.
+        The registers at the start and the end of the path that limits the clock.
     bitstream : str or None
         The file to load.
     """

@@ -18,7 +18,8 @@ class Pll:
     reference : int
         What the oscillator's clock is divided by in front of the phase detector.
     feedback : int
-        What is fed back to it is the clock behind the output's divider (ECP5) or the PLL's own (Xilinx), by this.
+        What the clock that is fed back is divided by: on an ECP5 the one after the output divider, on Xilinx parts
+        the PLL's own.
     output : int
         What the PLL's own clock is divided by.
     """
@@ -45,16 +46,15 @@ class Board:
     oscillator_hz, clock_hz : int
         The board's oscillator, and the clock of the self-test.
     pll : Pll or None
-        How the one becomes the other; None where they are the same.
+        The PLL between the two; None where they are equal.
     switches, button : str
         What the four switches and the button are called on the board, for a reader.
     button_pin : tuple of str and int
         The button among the board's resources.
     relative : bool
-        Whether switches and button count as off where they stand when the part has started, since it is not known
-        which way they work.
+        Whether the positions of switches and button at start-up count as off, because their polarity is not known.
     high : tuple of tuple of str
-        What is to be held high: resources, and pins in them.
+        Pins that are held high: resource, and pin in it.
     serial : str
         The serial port that it usually gets on Linux.
     program : str

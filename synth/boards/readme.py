@@ -85,8 +85,7 @@ what the image takes. `cdma board {board} --build` maps it with Yosys, without V
 makes no bitstream."""
 
 _RELATIVE = """
-Switches and button count as off where they stand when the image starts: set them to where they are to be off, load,
-then move them.
+The positions of switches and button when the image starts count as off: set them, load the image, then move them.
 """
 
 

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"""
   | "((?:[^"\\]|\\.)*)"                          # 1: a quoted text
   | ([^\s{}();:,"\\/]+(?:/(?!\*)[^\s{}();:,"\\/]*)*)     # 2: a word
   | ([{}();:,])                                  # 3: a mark
-  | (/(?!\*)|["])                                # 4: what may not stand here
+  | (/(?!\*)|["])                                # 4: not allowed here
 """, re.VERBOSE | re.DOTALL)
 
 
@@ -35,10 +35,10 @@ class Group:
     kind : str
         The word in front, such as ``cell``.
     arguments : tuple of str
-        What stands in brackets; the first is its name where it has one.
+        Its arguments; the first is its name, if it has one.
     values : dict of str to str
         Simple attributes (``name : value``), and complex ones (``name (value, ...)``) with values joined by commas,
-        also when they stand there several times.
+        those of repeated attributes as well.
     groups : list of Group
         The groups in it.
     """

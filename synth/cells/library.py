@@ -32,7 +32,7 @@ class Pin:
     output : bool
         Whether the cell drives it.
     function : str
-        What an output is, in Liberty's notation; empty where that is not told.
+        What an output is, in Liberty's notation; empty where that is not given.
     capacitance : float
         What an input loads its net with, fF.
     """
@@ -80,7 +80,7 @@ class Cell:
     def truth(self) -> str:
         """Value of its only output, as 0 and 1, for its inputs counted up with the first as the least significant bit.
 
-        Empty if it has a state, several outputs, more than two inputs, or a function that is not told.
+        Empty if it has a state, several outputs, more than two inputs, or a function that is not given.
         """
         if self.kind != "logic" or len(self.outputs) != 1 or len(self.inputs) > 2 or not self.outputs[0].function:
             return ""

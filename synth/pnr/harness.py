@@ -2,8 +2,8 @@
 
 Inputs come from a scan chain. Outputs go into registers, which a second chain folds into one bit, so that no part of
 the design is dropped. Each path of the design, from its inputs and to its outputs too, is then one from register to
-register, the clock is on the part's clock network, and no pin's delay counts. Out of context, as nextpnr calls it, the
-clock would have to go through the fabric.
+register, the clock is on the part's clock network, and pins add no delay. In nextpnr's out-of-context mode the clock
+would have to go through the fabric.
 
 A module inside the design that is not to be placed with it has such chains in its place.
 """

@@ -61,8 +61,8 @@ DEVICES = {"LFE5U-25F": Resources(24288, 24288, 56, 28), "LFE5U-45F": Resources(
 
 @dataclass(frozen=True)
 class PnrStage:
-    """A step of a path: its ``kind`` (``clk-to-q``, ``routing``, ``logic`` or ``setup``), ns, and where it leads, a net
-    for ``routing`` and a cell else."""
+    """A step of a path: its ``kind`` (``clk-to-q``, ``routing``, ``logic`` or ``setup``), ns, and where it leads: a
+    net for ``routing``, else a cell."""
 
     kind: str
     ns: float
@@ -82,9 +82,9 @@ class PnrPath:
     levels : int
         Look-up tables, carries and multiplexers on the way.
     routing_ns : float
-        What of ``ns`` is wires.
+        The part of ``ns`` that is wires.
     stages : tuple of PnrStage
-        The way.
+        Its steps.
     """
 
     ns: float
@@ -179,7 +179,7 @@ def place_and_route(verilog: str, top: str, ports: Sequence[Port], *, device: st
     clock : str
         The port for the clock.
     inside : sequence of Harness
-        What stands for modules that ``verilog`` does not have, each there once.
+        Replacements of modules that ``verilog`` does not have, each instantiated once.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
 
@@ -232,7 +232,7 @@ def _mapped(stat: str) -> Resources:
 
 
 def read_run(outcome: Report, seed: int = 1) -> Run:
-    """Clock and worst path in a report of nextpnr; the path within the clock's domain is what counts.
+    """Clock and worst path in a report of nextpnr; only paths within the clock's domain count.
 
     Raises
     ------

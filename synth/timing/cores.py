@@ -47,11 +47,11 @@ class TimingPath:
     ps : float
         How long it takes, set-up time included. Inputs arrive with the clock edge.
     mhz : float
-        The clock that allows.
+        The clock that this path allows.
     start, end : str
         The register or port it starts from and ends at.
     stages : tuple of Stage
-        The way.
+        Its steps.
     """
 
     kind: str

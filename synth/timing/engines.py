@@ -1,8 +1,8 @@
 """The clock of an engine in the cells of a library: slowest paths of each unit, and of the whole engine.
 
 A unit is mapped flat, with the units inside it cut out: their pins become ports of the unit. A path from unit to unit
-is therefore no register to register path of either unit. It shows in the engine mapped as a whole, where lane 0 stands
-for all lanes.
+is therefore no register to register path of either unit. It is timed in the engine mapped as a whole, where lane 0
+stands for all lanes.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
     liberty, recipe, progress
         As for :func:`synth.timing.cores.timing`.
     macros : MacroTiming
-        What memory macros are taken to need.
+        Assumed timing of memory macros.
     whole : bool
         Whether to map the whole engine as well.
     known : dict, optional

@@ -46,9 +46,9 @@ class Netlist:
     names: dict[int, str]
 
     def register(self, instance: str, library: Library) -> str:
-        """The design's name of the register, or of the memory's pin, of an instance; for a clock gate a register
-        that it gates the clock of. One without a name of its own has a number, and behind an arrow the nearest
-        named net that it leads to."""
+        """The design's name of an instance: its register, its memory's pin, or for a clock gate a register whose
+        clock it gates. Without a name from the design: its number, an arrow, and the nearest named net that it leads
+        to."""
         kind, pins = self.cells[instance]
         cell = library.cells[kind]
         if cell.kind == "memory":
@@ -64,7 +64,7 @@ class Netlist:
         return f"{name}->{near}" if near else name
 
     def _leads_to(self, nets: set[int], library: Library) -> str | None:
-        """The nearest net behind some nets that the design named."""
+        """The nearest net after these nets that the design named."""
         seen, edge = set(nets), nets
         while edge:
             edge = {pins[pin.name] for kind, pins in self.cells.values() if edge & set(pins.values())

@@ -1,4 +1,4 @@
-"""nextpnr for ECP5: where it is, and runs of it in folders of their own."""
+"""nextpnr for ECP5: finds it, and runs it in temporary folders."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Nextpnr:
     Parameters
     ----------
     command : tuple of str
-        What starts it.
+        The command that starts it.
     version : str
-        What it says about itself.
+        The version it prints.
     """
 
     command: tuple[str, ...]

@@ -55,7 +55,7 @@ def require() -> None:
 
 @lru_cache
 def version() -> str:
-    """The name and the number OpenSTA gives itself."""
+    """Name and version of OpenSTA."""
     done = subprocess.run(["sta", "-version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return f"OpenSTA {done.stdout.strip()}".strip()
 

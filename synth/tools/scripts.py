@@ -173,8 +173,8 @@ def library_script(top: str, flat: bool, recipe: str, library: Library, netlist:
 
 
 def memories_script(top: str, family: str) -> str:
-    """Maps the memories of ``design.v``, flattened, to an FPGA family, and nothing else; leaves what they were as
-    ``memories.json``, and what they became as ``rams.json``."""
+    """Maps the memories of ``design.v``, flattened, to an FPGA family, and nothing else; leaves the memories as
+    ``memories.json``, and the RAMs that they became as ``rams.json``."""
     fpga = FPGA[family]
     command = fpga.command.format(top=top) + fpga.flat
     rams = " ".join(f"t:{cell}" for cell in (*fpga.block_rams, *fpga.distributed_rams))
@@ -184,7 +184,7 @@ def memories_script(top: str, family: str) -> str:
 
 def fpga_script(top: str, flat: bool, family: str, netlist: bool = False, memories: bool = False) -> str:
     """Maps ``design.v`` to an FPGA family; leaves ``stat.json``, the netlist as ``net.json`` if it is wanted, and what
-    :func:`memories_script` leaves if memories are: of a design that is flattened alone."""
+    :func:`memories_script` leaves if ``memories`` is set, which needs a flattened design."""
     fpga = FPGA[family]
     command = fpga.command.format(top=top) + (fpga.flat if flat else fpga.tree)
     start = (f"{memories_script(top, family)}{command} -run map_ffram:map_luts\n" if memories else

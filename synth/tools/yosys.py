@@ -1,4 +1,4 @@
-"""Yosys: where it is, and runs of it in folders of their own."""
+"""Yosys: finds it, and runs it in temporary folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Memory with AXI4 ports, for simulation: fast, and as awkward as its knobs say.
+// Memory with AXI4 ports, for simulation; knobs set its latency, pauses and errors.
 //
 //   port 0 <=axi=> +------------------+
 //   port 1 <=axi=> | cdma_memory_port | beats  +-------+     NAME.load
@@ -6,8 +6,8 @@
 //                  +------------------+        +-------+
 //
 // All ports share one image. Each has its own read latency, stalls, bandwidth limit and failing addresses, set through
-// the knobs; each counts beats and watches the master for what AXI4 and the engine's contract forbid. Ports answer in
-// order, whatever the identifier. Numbers of knobs, counters and rules stand in this file alone: Python reads them.
+// the knobs. Each counts beats and checks that the master keeps the rules of AXI4 and of the engine's contract. Ports
+// answer in order, whatever the identifier. Knobs, counters and rules are numbered only here: Python reads them.
 //
 // Source: AMBA AXI and ACE (IHI 0022), chapters A3 and A5; xorshift generator: Marsaglia, J. Stat. Softw. 8 (2003).
 
@@ -19,7 +19,7 @@ module cdma_memory #(
     parameter ADDRESS_BITS = 40,
     parameter BEAT_BYTES = 32,
     parameter IMAGE_BYTES = 1 << 20,    // a multiple of BEAT_BYTES
-    parameter INTERLEAVE = 0            // bytes of the blocks that are dealt to the ports in turn; 0: all see all
+    parameter INTERLEAVE = 0            // bytes of the blocks that are interleaved over the ports; 0: no blocks
 ) (
     input  wire                             aclk,
     input  wire                             aresetn,
@@ -152,7 +152,7 @@ module cdma_memory #(
 endmodule
 
 
-// When a channel pauses: so often in 256 cycles a pause begins, of 1 to 1 + mask cycles.
+// Pauses of a channel: in so many of 256 cycles a pause of 1 to 1 + mask cycles begins.
 module cdma_memory_pause (
     input  wire         aclk,
     input  wire         aresetn,
@@ -170,7 +170,7 @@ module cdma_memory_pause (
 endmodule
 
 
-// One AXI4 port: queues of bursts, and what makes them slow.
+// One AXI4 port: queues of bursts, latency and pauses.
 module cdma_memory_port #(
     parameter NAME = "memory",
     parameter PORT = 0,
@@ -247,8 +247,8 @@ module cdma_memory_port #(
     localparam [7:0] KNOB_SEED = 13;            // of the pauses
     localparam [7:0] KNOB_CLEAR = 14;           // set all counters to 0
 
-    localparam [7:0] KNOB_FORGIVE = 15;         // forget which rules were broken
-    localparam [7:0] KNOB_SILENT = 16;          // channels that stand still, a bit each: ar, r, aw, w, b
+    localparam [7:0] KNOB_FORGIVE = 15;         // clear the list of broken rules
+    localparam [7:0] KNOB_SILENT = 16;          // channels that are stopped, a bit each: ar, r, aw, w, b
 
     // Counters.
     localparam [7:0] COUNT_READ_BEATS = 0;
@@ -392,7 +392,7 @@ module cdma_memory_port #(
                 read_head <= read_head + 1;
             end
         end else if (rready) begin
-            // What lies on the pins while valid is low must not matter, so it is noise.
+            // While valid is low, the payload must not be read, so it is noise.
             rvalid <= 0;
             rid <= noise[2];
             rdata <= {BEAT_BYTES / 8 {noise}};
@@ -485,13 +485,13 @@ module cdma_memory_port #(
         end
     end
 
-    // What the master must not do.
+    // Rules that the master must keep.
     wire [63:0] ar_first = 64'd0 | araddr, ar_last = ((ar_first >> BEAT_BITS) + arlen << BEAT_BITS) + BEAT_BYTES - 1;
     wire [63:0] aw_first = 64'd0 | awaddr, aw_last = ((aw_first >> BEAT_BITS) + awlen << BEAT_BITS) + BEAT_BYTES - 1;
     reg [RULES-1:0] broken, now;
     integer place;
     reg ar_waited, aw_waited, w_waited, was_reset;
-    reg alive;                          // there was a reset of two cycles or more: before, nothing means anything
+    reg alive;                          // set by a reset of two cycles or more: nothing is checked before it
     reg [ADDRESS_BITS+13:0] ar_before, aw_before;
     reg [9*BEAT_BYTES:0] w_before;
     wire [ADDRESS_BITS+13:0] ar_now = {araddr, arid, arlen, arsize, arburst};
@@ -554,7 +554,7 @@ module cdma_memory_port #(
         broken <= knob_write && knob == KNOB_FORGIVE ? now : broken | now;
     end
 
-    // What is counted.
+    // Counters.
     reg [63:0] read_beats, write_beats, read_bursts, write_bursts, outsides;
     reg [63:0] first_read, last_read, first_write, last_write;
     reg [63:0] read_toggles, write_toggles;

@@ -207,7 +207,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
         "TIME_LIMIT", 0x28, rw,
         "How long a port may answer nothing before its transfer ends with a TIMEOUT status: at least 2^n cycles, at "
         "most twice as many. 0: for ever; an abort or a soft reset waits for the port then. A write takes effect at "
-        "once, also for what waits already.",
+        "once, also for a port that is silent already.",
         Field("LINK", 0, LIMIT_BITS, rw, TIME_LIMIT, "n of the link's ports."),
         Field("LANES", 8, LIMIT_BITS, rw, TIME_LIMIT, "n of the lanes' ports."))
     for name, offset, access, about in (
@@ -234,7 +234,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         "QUEUE", 0x84, ro, "Descriptors that wait.",
         Field("LEVEL", 0, 8, ro, 0, "Descriptors in the queue; each leaves it after it was checked."),
         Field("FREE", 8, 8, ro, config.queue_depth,
-              "Places that are free. An entry of the ring that is being read has its place already."))
+              "Free places. An entry of the ring that is being read has reserved its place already."))
     yield _register(
         "COMPLETIONS", 0x88, ro, "Completions that wait.",
         Field("COUNT", 0, 8, ro, 0, "Completions in the queue. No descriptor is started while it is full."))

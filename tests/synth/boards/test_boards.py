@@ -69,7 +69,7 @@ def test_every_port_has_a_pin_and_every_pin_a_port(files: dict[str, dict[str, st
     ("ulx3s-12f", {"cdma_selftest.lpf": 'FREQUENCY PORT "clk25_0__io" 25000000', "build.sh": "--12k --package CABGA381",
                    "README.md": "openFPGALoader -b ulx3s cdma_selftest.bit"}),
     ("versa-ecp5", {"cdma_selftest.lpf": 'FREQUENCY PORT "clk100_0__p" 100000000', "build.sh": "--speed 8",
-                    "cdma_selftest-openocd.cfg": "ecp5", "README.md": "where they stand when the image starts"}),
+                    "cdma_selftest-openocd.cfg": "ecp5", "README.md": "when the image starts count as off"}),
     ("arty-a7-35", {"cdma_selftest.xdc": "create_clock", "cdma_selftest.tcl": "-part xc7a35ticsg324-1L",
                     "README.md": "vivado -mode batch -source cdma_selftest.tcl"}),
 ])
