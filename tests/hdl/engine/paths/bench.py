@@ -164,6 +164,42 @@ class PathBench:
         self.compare(asked, found.status is Status.OK)
         return found
 
+    async def aborted(self, ctx: Any, asked: Descriptor, wait: int) -> None:
+        """Aborts a transfer some cycles after it began, before it can be done."""
+        await self.begin(ctx, asked)
+        for _ in range(wait):
+            await ctx.tick()
+        ctx.set(self.dut.abort, 1)
+        found = await self.result(ctx)
+        ctx.set(self.dut.abort, 0)
+        assert found == Completion(tag=0, status=Status.ABORTED, operation=self._operation)
+        self.compare(asked, False)
+
+    async def unanswered(self, ctx: Any, asked: Descriptor, port: int, status: Status) -> None:
+        """Begins transfers while a port, which must not answer from the start, is silent, and then answers.
+
+        A transfer ends when the port has been silent for the time limit; so does the next one; and one more waits for
+        the port and succeeds, whatever comes late.
+        """
+        dut = self.dut
+        for _ in range(2):
+            await self.begin(ctx, asked)
+            for _ in range(120):
+                await ctx.tick()
+                assert not ctx.get(dut.result.valid)
+            ctx.set(dut.silent, 1 << port)
+            found = await self.result(ctx)
+            assert (found.status, found.lane) == (status, port % self.config.lanes)
+            assert ctx.get(dut.isolated) == 1 << port
+            ctx.set(dut.silent, 0)
+        await self.begin(ctx, asked)
+        self.compare(asked, False)
+        right = self.golden.outcomes(asked)
+        self.answers[port] = True
+        assert await self.result(ctx) in right
+        self.compare(asked, True)
+        assert ctx.get(dut.isolated) == 0
+
     def compare(self, asked: Descriptor, succeeded: bool) -> None:
         """Compares the destination's memory with golden's, outside of the destination only after an error."""
         memory, image = ((self.link, self.golden.link) if self._offload else (self.lanes[0], self.golden.device))

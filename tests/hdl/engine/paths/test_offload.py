@@ -66,14 +66,7 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
             found = await bench.transfer(ctx, replace(good, capacity=capacity))
             assert found.status is Status.DESTINATION_TOO_SMALL
         for wait in (0, 1, 30, 150):
-            await bench.begin(ctx, good)
-            for _ in range(wait):
-                await ctx.tick()
-            ctx.set(bench.dut.abort, 1)
-            found = await bench.result(ctx)
-            ctx.set(bench.dut.abort, 0)
-            assert (found.status, found.bytes_written, found.crc, found.place) == (Status.ABORTED, 0, 0, 0)
-            bench.compare(good, False)
+            await bench.aborted(ctx, good, wait)
         assert (await bench.transfer(ctx, good)).status is Status.OK
 
     clocked(bench.dut, process, *bench.processes)
@@ -81,30 +74,10 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
 
 @pytest.mark.parametrize(("port", "status"), [(1, Status.LANE_READ_TIMEOUT), (2, Status.LINK_WRITE_TIMEOUT)])
 def test_a_port_that_does_not_answer(port: int, status: Status) -> None:
-    """Its transfer ends, the next one waits for the port or ends as well, and late answers do no harm."""
     bench = _bench(CONFIG, 4, 0.1)
     bench.answers[port] = False
 
     async def process(ctx: Any) -> None:
-        dut, good = bench.dut, _asked(CONFIG)
-        for _ in range(2):
-            await bench.begin(ctx, good)
-            for _ in range(120):
-                await ctx.tick()
-                assert not ctx.get(dut.result.valid)
-            ctx.set(dut.silent, 1 << port)
-            found = await bench.result(ctx)
-            assert (found.status, found.lane) == (status, port % CONFIG.lanes)
-            assert ctx.get(dut.isolated) == 1 << port
-            ctx.set(dut.silent, 0)
-        # The transfer runs when the port has completed what was open.
-        await bench.begin(ctx, good)
-        bench.compare(good, False)
-        right = bench.golden.outcomes(good)
-        bench.answers[port] = True
-        found = await bench.result(ctx)
-        assert found in right
-        bench.compare(good, True)
-        assert ctx.get(dut.isolated) == 0
+        await bench.unanswered(ctx, _asked(CONFIG), port, status)
 
     clocked(bench.dut, process, *bench.processes)
