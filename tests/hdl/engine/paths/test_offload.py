@@ -20,7 +20,7 @@ def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
 
 def _asked(config: EngineConfig, **changes: Any) -> Descriptor:
     asked = Descriptor(operation=Operation.OFFLOAD, element_bytes=config.element_bytes[0], source=config.block_bytes,
-                       destination=4096 - 64, raw_bytes=5 * config.block_bytes - 12, capacity=8192)
+                       destination=4096 - 64, raw_bytes=4 * config.block_bytes - 12, capacity=8192)
     return replace(asked, **changes)
 
 
@@ -62,10 +62,10 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
         assert (found.status, found.response, found.place) == (Status.LINK_WRITE_ERROR, 2, good.destination)
         bench.mend()
         # The first block that does not fit, with nothing written behind the capacity.
-        for capacity in (0, 4, 700):
+        for capacity in (4, 700):
             found = await bench.transfer(ctx, replace(good, capacity=capacity))
             assert found.status is Status.DESTINATION_TOO_SMALL
-        for wait in (0, 1, 30, 150):
+        for wait in (0, 30, 120):
             await bench.aborted(ctx, good, wait)
         assert (await bench.transfer(ctx, good)).status is Status.OK
 

@@ -30,7 +30,7 @@ def _asked(bench: PathBench, raw_bytes: int | None = None, *, form: int = 0, sou
     """A transfer of a new tensor, whose stream is in the link's memory, harmed or not."""
     config = bench.config
     element, block = config.element_bytes[0], config.block_bytes
-    size = len(raw) or (5 * block - 12 if raw_bytes is None else raw_bytes)
+    size = len(raw) or (4 * block - 12 if raw_bytes is None else raw_bytes)
     raw = raw or activations(bench.rng, size, 4 if form else element)
     coded = narrow(raw, form).tobytes() if form else raw
     stream = bytearray(blocks.compress(coded, element, block // (2 if form else 1)).tobytes())
@@ -92,7 +92,7 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
             assert found.status is status
         found = await bench.transfer(ctx, replace(good, crc=good.crc ^ 1))
         assert (found.status, found.crc) == (Status.CRC_MISMATCH, good.crc)
-        for wait in (0, 1, 20, 50):
+        for wait in (0, 20, 50):
             await bench.aborted(ctx, good, wait)
         assert (await bench.transfer(ctx, good)).status is Status.OK
 
