@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import asdict
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from cdma.console.options import add_command, json_option, whole_number
-from cdma.console.output import count, fixed, print_json
+from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.report.tables import table
+from cdma.report.capture_text import accuracy_text, capture_text, profile_times_text
 
 if TYPE_CHECKING:
+    from cdma.measure.captures import TrainedExample
     from workload.capturing.script import Watched
 
 _DESCRIPTION = """\
@@ -72,8 +72,7 @@ def add(commands: Any) -> None:
                         "activations")
     parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
                         help="round the example's activations to this format; with --accuracy may be repeated "
-                        "(default: "
-                        "none, and with --accuracy none, bfloat16 and float16)")
+                        "(default: none, and with --accuracy none, bfloat16 and float16)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="--accuracy: train N times (default: 5)")
     json_option(parser)
 
@@ -109,10 +108,11 @@ def _script(call: argparse.Namespace) -> int:
         return _run(call, watched)
     finally:
         if watched.watcher is not None and watched.watcher.step:
-            _tell(call, call.output, {})
+            _print_dump(call, call.output)
 
 
 def _profile(call: argparse.Namespace) -> int:
+    from cdma.measure.captures import ProfileOutcome
     from workload.capturing import CaptureError
     from workload.capturing.profiling import Profiler, check_file
     from workload.capturing.script import Watched
@@ -123,11 +123,8 @@ def _profile(call: argparse.Namespace) -> int:
     if watched.watcher is None or watched.watcher.times is None:
         return code
     times, failure = watched.watcher.times, watched.watcher.stopped
-    if call.json:
-        print_json({"file": None if failure else call.profile, "model": type(watched.model).__name__, "layers": times})
-    else:
-        print(table(["layer", "forward ms", "backward ms"], [
-            [name, fixed(entry["forward_ms"], 3), fixed(entry["backward_ms"], 3)] for name, entry in times.items()]))
+    outcome = ProfileOutcome(None if failure else call.profile, type(watched.model).__name__, times)
+    print_json(outcome) if call.json else print(profile_times_text(outcome))
     if failure:
         raise CaptureError(failure)
     if not call.json:
@@ -168,64 +165,53 @@ def _example(call: argparse.Namespace) -> int:
     if len(call.narrow or ()) > 1:
         raise ValueError("--example is trained once: give one --narrow, or compare formats with --accuracy")
     check_folder(call.example)
+    from cdma.measure.captures import TrainedExample
     from workload.capturing.example import example
 
     with Progress() as progress:
         done = example(call.example, _formats(call.narrow or ["none"])[0], progress=progress, **_choices(call))
-    _tell(call, call.example, {"example": {"narrow": done.narrow, "accuracy": done.accuracy,
-                                           "losses": list(done.losses)}})
+    _print_dump(call, call.example, TrainedExample(done.narrow, done.accuracy, done.losses))
     return 0
 
 
 def _accuracy(call: argparse.Namespace) -> int:
     if call.every or call.steps:
         raise ValueError("--accuracy writes no dump: leave --every and --steps out")
+    from cdma.measure.captures import AccuracyOutcome, FormatAccuracy
     from workload.capturing.accuracy import accuracies
 
     with Progress() as progress:
         found = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
-    if call.json:
-        print_json({"formats": [{"narrow": entry.narrow, "accuracy": entry.mean, "spread": entry.spread,
-                                 "loss": entry.loss, "runs": [asdict(done) for done in entry.runs]}
-                                for entry in found]})
-        return 0
-    rows = [[entry.narrow or "none", str(len(entry.runs)), fixed(100 * entry.mean, 2),
-             fixed(None if entry.spread is None else 100 * entry.spread, 2),
-             fixed(100 * min(run.accuracy for run in entry.runs), 2),
-             fixed(100 * max(run.accuracy for run in entry.runs), 2), fixed(entry.loss, 4)] for entry in found]
-    print("Test images that the worked example reads, in %, with what it keeps for backward rounded:\n")
-    print(table(["format", "runs", "mean", "spread", "least", "most", "loss"], rows))
+    outcome = AccuracyOutcome(tuple(map(FormatAccuracy.of, found)))
+    print_json(outcome) if call.json else print(accuracy_text(outcome))
     return 0
 
 
-def _tell(call: argparse.Namespace, folder: str, more: dict[str, Any]) -> None:
-    """Print the content of a dump."""
+def _print_dump(call: argparse.Namespace, folder: str, example: TrainedExample | None = None) -> None:
+    """Print the content of a dump that was written."""
+    from cdma.measure.captures import CaptureOutcome, ExampleOutcome
     from workload.capturing.manifest import read_manifest
 
     manifest = read_manifest(folder)
-    if call.json:
-        print_json({"folder": folder, "model": manifest.model, "files": manifest.files, "notes": manifest.notes,
-                    "arrays": len(manifest.arrays), **more})
+    if not call.json:
+        print(capture_text(folder, manifest, example))
         return
-    rows = []
-    for step in manifest.files:
-        own = [array.entry for array in manifest.arrays.values() if array.file == step.file]
-        sizes = [math.prod(array.full_shape) for array in own]
-        rows.append([step.file, "" if step.epoch is None else count(step.epoch), count(len(own)), count(step.bytes),
-                     count(step.saved_bytes),
-                     fixed(sum(array.density * size for array, size in zip(own, sizes, strict=True)) / sum(sizes)
-                           if own else None, 3)])
-    steps = "1 step" if len(rows) == 1 else f"{len(rows)} steps"
-    print(f"{manifest.model}, {steps} captured; what backward keeps is of the whole batch:\n")
-    print(table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows))
-    for note in manifest.notes:
-        print(f"\n{note}")
-    if "example" in more:
-        print(f"\n{100 * more['example']['accuracy']:.1f} % of the test images read")
-    print(f"\ndump: {folder} (cdma characterise {folder} measures it)")
+    facts = (folder, manifest.model, manifest.files, manifest.notes, len(manifest.arrays))
+    print_json(CaptureOutcome(*facts) if example is None else ExampleOutcome(*facts, example))
 
 
-def _choices(call: argparse.Namespace) -> dict[str, Any]:
+class _Choices(TypedDict):
+    """The choices of a capture that scripts and the worked example have in common."""
+
+    modules: Sequence[str]
+    outputs: bool
+    least: int
+    max_array: int
+    max_total: int
+    form: str | None
+
+
+def _choices(call: argparse.Namespace) -> _Choices:
     return {"modules": call.modules or ("*",), "outputs": call.outputs, "least": call.least,
             "max_array": call.max_array, "max_total": call.max_total, "form": call.form}
 
