@@ -12,20 +12,26 @@ from verif.common import tools
 __all__ = ["lint"]
 
 
+_RULE = "WIDTHTRUNC"
+"""The one waived rule that could hide a lost bit."""
+
+_HARMLESS = re.compile(r"\s*assign \S+\s+= (! .*|.* >> \S+ ?);")
+"""What the rule names in generated Verilog: comparisons with zero, and words picked by a shift."""
+
+
 def lint(name: str, text: str, folder: Path) -> None:
     """Fails unless Verilator has nothing to say but what the waivers name, and these hide no lost bit."""
     source, waivers = folder / f"{name}.v", folder / f"{name}.vlt"
     source.write_text(text)
-    waivers.write_text(WAIVERS.read_text())
-
-    def say(*arguments: str) -> subprocess.CompletedProcess[str]:
-        with tools.environment():
-            return subprocess.run(["verilator", "--lint-only", "-Wall", *arguments, str(source)],
-                                  capture_output=True, text=True, check=False)
-
-    clean = say(str(waivers))
-    assert clean.returncode == 0, clean.stderr
-    assert "%Warning" not in clean.stderr
-    # The one waiver that could hide a lost bit hides comparisons with zero, and words picked by a shift, alone.
-    lines = re.findall(r"%Warning-WIDTHTRUNC.*\n.*\n\s*\d+ \|(.*)", say().stderr)
-    assert all(re.fullmatch(r"\s*assign \S+\s+= (! .*|.* >> \S+ ?);", line) for line in lines), lines
+    kept = [line for line in WAIVERS.read_text().splitlines() if _RULE not in line]
+    assert len(kept) == len(WAIVERS.read_text().splitlines()) - 1
+    waivers.write_text("\n".join([*kept, ""]))
+    with tools.environment():
+        command = ["verilator", "--lint-only", "-Wall", "-Wno-fatal", str(waivers), str(source)]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    found = re.findall(r"^%(\S+?):", said.stderr, re.MULTILINE)
+    assert set(found) <= {f"Warning-{_RULE}"}, said.stderr
+    lines = re.findall(rf"%Warning-{_RULE}.*\n.*\n\s*\d+ \|(.*)", said.stderr)
+    assert len(lines) == len(found)
+    assert all(_HARMLESS.fullmatch(line) for line in lines), lines

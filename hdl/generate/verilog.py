@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,14 +80,30 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
     ports = _ports(top)
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
-    if progress is not None:
-        progress(f"elaborating {config.name}", 0, 0)
-    design = Fragment.get(top, SramWrapping(config.name) if wrapped else None)
-    if progress is not None:
-        progress(f"converting {config.name} to Verilog", 0, 0)
-    text = verilog_text(design, config.name, ports)
+    with _fewer_collections():
+        if progress is not None:
+            progress(f"elaborating {config.name}", 0, 0)
+        design = Fragment.get(top, SramWrapping(config.name) if wrapped else None)
+        if progress is not None:
+            progress(f"converting {config.name} to Verilog", 0, 0)
+        text = verilog_text(design, config.name, ports)
     facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
+
+
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """While entered, the garbage collector runs seldom.
+
+    A netlist is millions of objects that live until it is written. Looking through them every 700 objects takes 40 % of
+    the time; every 500,000 it takes 4 %, and no more memory.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(500_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _ports(top: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:

@@ -24,7 +24,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator, get_runner
 
 from golden.results import to_json
-from verif.common import tools
+from verif.common import runtime, tools
 
 __all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
 
@@ -108,7 +108,12 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
             folder.mkdir(parents=True)
             source = folder / f"{top}.v"
             source.write_text(verilog, encoding="utf-8")
+            shared = runtime.place(folder.parent, [*options, str(waves)]) if simulator == "verilator" else None
+            if shared is not None:
+                runtime.use(shared, folder)
             _compile(source, top, simulator, options, waves, folder)
+            if shared is not None:
+                runtime.keep(shared, folder)
             _tidy(folder, top)
             done.touch()
     return Build(top, simulator, folder, waves)

@@ -1,0 +1,57 @@
+"""The runtime of Verilator and cocotb, compiled once for all designs: a quarter of the time of a small one's build.
+
+Every design is linked with the same few sources of Verilator and cocotb. Their objects depend on versions and options
+alone, so the first build keeps them and the others start with copies, which ``make`` takes for its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import cocotb
+
+from verif.common import tools
+
+__all__ = ["keep", "place", "use"]
+
+_OBJECTS = "verilat*.o"
+"""verilated.o and its kind from Verilator, verilator.o from cocotb."""
+
+
+def place(build_dir: Path, options: Sequence[str]) -> Path:
+    """Where the objects for these options of Verilator are kept, or will be."""
+    key = json.dumps([tools.version("verilator"), cocotb.__version__, _compiler(), list(options),
+                      Path(tools.__file__).read_text(encoding="utf-8")])
+    return build_dir / f"verilator-runtime-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def use(kept: Path, folder: Path) -> None:
+    """Copy the kept objects, if there are any, into the folder of a build that has not begun."""
+    for file in kept.glob(_OBJECTS):
+        shutil.copyfile(file, folder / file.name)
+
+
+def keep(kept: Path, folder: Path) -> None:
+    """Keep the objects of a build, unless another build has done so."""
+    if kept.exists():
+        return
+    new = folder / "runtime.new"
+    new.mkdir()
+    for file in folder.glob(_OBJECTS):
+        shutil.copyfile(file, new / file.name)
+    try:
+        new.rename(kept)
+    except OSError:
+        # A build at the same time was first.
+        shutil.rmtree(new)
+
+
+@lru_cache
+def _compiler() -> str:
+    return subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
