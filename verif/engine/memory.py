@@ -216,16 +216,19 @@ class Memory:
         """Write bytes into the image, whole beats from an address on; from its first byte when no address is given."""
         first, beats = self._beats(address, data.size)
         async with self._loading:
-            data.reshape(-1, self.beat_bytes)[:, ::-1].tofile(self._folder / f"{self.name}.load")
+            # A copy in the file's order: writing an array that is not contiguous goes byte by byte.
+            (self._folder / f"{self.name}.load").write_bytes(data.reshape(-1, self.beat_bytes)[:, ::-1].tobytes())
             await self._knobs.set(self._number, 0, {"first": first, "load": beats})
 
     async def dump(self, address: int | None = None, size: int | None = None) -> Bytes:
         """Read bytes of the image, whole beats; all when no address is given."""
         first, beats = self._beats(address, self.image_bytes if size is None else size)
         await self._knobs.set(self._number, 0, {"first": first, "dump": beats})
-        text = b"".join(line for line in (self._folder / f"{self.name}.dump").read_bytes().splitlines()
-                        if not line.startswith((b"//", b"@")))
-        # Icarus writes bits that were never loaded as x.
+        text = (self._folder / f"{self.name}.dump").read_bytes()
+        if b"/" in text or b"@" in text:
+            # Lines that are no data: comments of Icarus, the address of the first beat.
+            text = b"".join(line for line in text.splitlines() if not line.startswith((b"//", b"@")))
+        # Icarus writes bits that were never loaded as x. Between bytes, line ends are passed over.
         data = np.frombuffer(bytes.fromhex(text.translate(_KNOWN).decode("ascii")), np.uint8)
         return data.reshape(-1, self.beat_bytes)[:, ::-1].ravel()
 
