@@ -17,7 +17,7 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     ValueError
-        With one sentence, if it cannot be read, is no JSON, or is nested too deeply.
+        With one sentence, if it cannot be read, is not JSON, or is nested too deeply.
     """
     file = refuse_pipe(path)
     try:
@@ -27,4 +27,4 @@ def read_json(path: str | Path) -> Any:
     except RecursionError as error:
         raise ValueError(f"{path} is nested too deeply to be read") from error
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
+        raise ValueError(f"{path} is not JSON: {error}") from error

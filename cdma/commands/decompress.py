@@ -86,7 +86,7 @@ def _npy(raw: Any, dtype: str, shape: str | None) -> bytes:
     if kind.hasobject or kind.itemsize == 0 or kind.kind in "USMm":
         raise ValueError(f"--dtype must be a type of numbers, not {dtype!r}")
     if raw.size % kind.itemsize:
-        raise ValueError(f"the stream holds {raw.size} bytes, no multiple of the {kind.itemsize} bytes of {dtype}")
+        raise ValueError(f"the stream holds {raw.size} bytes, not a multiple of the {kind.itemsize} bytes of {dtype}")
     array = raw.view(kind)
     if shape is not None:
         try:

@@ -29,7 +29,7 @@ def check_folder_of(path: str | Path) -> None:
     """
     folder = Path(path).absolute().parent
     if not folder.is_dir():
-        raise ValueError(f"{Path(path).parent} is no folder: make it first, or give {Path(path).name} another one")
+        raise ValueError(f"{Path(path).parent} is not a folder: make it first, or give {Path(path).name} another one")
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:

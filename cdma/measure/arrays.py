@@ -61,7 +61,7 @@ def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | Non
         raise ValueError(f"{title} holds {type_name(array.dtype)}, which {8 * element_bytes}-bit elements do not "
                          "narrow: leave --narrow out, or give --element")
     if array.nbytes % element_bytes:
-        raise ValueError(f"{title} has {array.nbytes} bytes, no multiple of the {element_bytes} bytes of an element")
+        raise ValueError(f"{title} has {array.nbytes} bytes, not a multiple of the {element_bytes} bytes of an element")
     return array
 
 

@@ -90,7 +90,7 @@ def read_figures(path: str | Path) -> dict[str, object]:
     Raises
     ------
     ValueError
-        If it cannot be read, is no JSON, or holds no object with figures.
+        If it cannot be read, is not JSON, or holds no object with figures.
     """
     figures = read_json(path)
     if not isinstance(figures, dict) or not figures:

@@ -51,7 +51,7 @@ def narrow(values: Any, form: Narrowing | int) -> NDArray[np.uint16]:
     Raises
     ------
     ValueError
-        If the bytes are no multiple of 4, or there is no such form.
+        If the bytes are not a multiple of 4, or there is no such form.
     """
     data = as_bytes(values)
     if data.size % WIDE_BYTES:
@@ -82,7 +82,7 @@ def widen(codes: Any, form: Narrowing | int) -> Bytes:
     Raises
     ------
     ValueError
-        If the bytes are no multiple of 2, or there is no such form.
+        If the bytes are not a multiple of 2, or there is no such form.
     """
     data = as_bytes(codes)
     if data.size % NARROWED_BYTES:

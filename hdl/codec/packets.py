@@ -17,7 +17,7 @@ class ErrorCode(enum.Enum, shape=2):
     TRUNCATED_DATA = 2
     """A tag claims more elements than the packet still holds, and the line is not a valid partial last line."""
     TRAILING_BYTES = 3
-    """The packet ends with bytes that are no whole element."""
+    """The packet ends within an element."""
 
 
 def coded_beat_layout(beat_bytes: int) -> data.StructLayout:

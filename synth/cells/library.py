@@ -232,7 +232,7 @@ def _evaluate(function: str, values: dict[str, bool]) -> bool:
     """
     tokens = _OPERATOR.findall(function)
     if _OPERATOR.sub("", function):
-        raise ValueError(f"{function!r} is no function")
+        raise ValueError(f"{function!r} is not a function")
     tokens.append("")
 
     def term() -> bool:
@@ -279,7 +279,7 @@ def _evaluate(function: str, values: dict[str, bool]) -> bool:
 
     result = either()
     if tokens != [""]:
-        raise ValueError(f"{function!r} is no function")
+        raise ValueError(f"{function!r} is not a function")
     return result
 
 

@@ -109,5 +109,5 @@ def find() -> Nextpnr:
     for command in _candidates():
         if version := _version(command):
             return Nextpnr(command, version)
-        refused = f"{command[0]} is no working nextpnr-ecp5"
+        refused = f"{command[0]} is not a working nextpnr-ecp5"
     raise NextpnrError(f"place and route needs nextpnr-ecp5, but {refused or 'there is none'}: {_HOW}")

@@ -142,7 +142,7 @@ def find(progress: Progress | None = None) -> Yosys:
             continue
         number = re.search(r"Yosys (\d+)\.(\d+)", version)
         if number is None:
-            refused = f"{command[0]} is no working Yosys"
+            refused = f"{command[0]} is not a working Yosys"
         elif (int(number[1]), int(number[2])) < OLDEST:
             refused = f"{command[0]} is {version.split(' (')[0]}, older than {wanted}"
         else:

@@ -148,7 +148,7 @@ def test_mistakes(options: tuple[str, ...], message: str, tmp_path: Path) -> Non
 def test_no_such_script(tmp_path: Path) -> None:
     done = cdma(tmp_path, "capture", "-o", "dump", "train.py")
     assert (done.returncode, done.stderr) == (
-        2, "cdma: error: train.py is no file: give the Python script that trains the model\n")
+        2, "cdma: error: train.py is not a file: give the Python script that trains the model\n")
 
 
 def test_the_worked_example(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_training_goes_on_where_the_profile_cannot_be_written(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("file", "message"), [
-    ("gone/times.json", "gone is no folder: the profile goes into a folder that is there"),
+    ("gone/times.json", "gone is not a folder: the profile goes into a folder that is there"),
     ("folder", "folder is a folder: give the profile the name of a file"),
 ])
 def test_a_profile_that_cannot_be_written_stops_before_the_training(file: str, message: str, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_mistakes(tmp_path: Path) -> None:
         profile(Plain().eval(), images(), tmp_path / "times.json")
     with pytest.raises(ValueError, match="steps must be 1 or more, and warm_up 0 or more, not 0 and 3"):
         profile(Plain(), images(), tmp_path / "times.json", steps=0)
-    with pytest.raises(CaptureError, match="gone is no folder: the profile goes into a folder that is there"):
+    with pytest.raises(CaptureError, match="gone is not a folder: the profile goes into a folder that is there"):
         profile(Plain(), images(), tmp_path / "gone/times.json")
     model = Plain()
     with pytest.raises(CaptureError, match="had 2 steps: a profile takes 3 to warm up and 5 to measure"), \

@@ -99,7 +99,7 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: i
     Raises
     ------
     ValueError
-        If an argument is not allowed, or an array's length is no multiple of the element size.
+        If an argument is not allowed, or an array's length is not a multiple of the element size.
     RuntimeError
         If a tool is missing, or the design does not compile or ends before the bench.
     """

@@ -62,7 +62,7 @@ def packed(packet: Packet) -> Packet:
 
 
 def fractions(element_bytes: int, seed: int) -> Iterator[Packet]:
-    """Raw packets whose length is no multiple of the element size, each followed by a right one."""
+    """Raw packets whose length is not a multiple of the element size, each followed by a right one."""
     rng = np.random.default_rng(seed)
     per_line = LINE_BYTES // element_bytes
     for elements in (0, 1, 2, 7, per_line // 2, per_line - 1, per_line, per_line + 1, 3 * per_line - 1, 3 * per_line):

@@ -42,11 +42,11 @@ class Tensor:
         Raises
         ------
         ValueError
-            If its length is no multiple of the element size.
+            If its length is not a multiple of the element size.
         """
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         if raw.size % element_bytes:
-            raise ValueError(f"{raw.size} bytes are no multiple of the element size of {element_bytes} bytes")
+            raise ValueError(f"{raw.size} bytes are not a multiple of the element size of {element_bytes} bytes")
         return cls(raw, zvc.compress(raw, element_bytes), element_bytes)
 
 

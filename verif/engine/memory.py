@@ -235,7 +235,7 @@ class Memory:
     def _beats(self, address: int | None, size: int) -> tuple[int, int]:
         offset = 0 if address is None else address - self.base
         if offset % self.beat_bytes or size % self.beat_bytes or not 0 <= offset <= self.image_bytes - size:
-            raise ValueError(f"{size} bytes at {offset:#x} are no whole beats of the {self.name} memory of "
+            raise ValueError(f"{size} bytes at {offset:#x} are not whole beats of the {self.name} memory of "
                              f"{self.image_bytes} bytes")
         return offset // self.beat_bytes, size // self.beat_bytes
 

@@ -118,7 +118,7 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
     Raises
     ------
     ValueError
-        If an argument is not allowed, or an array's length is zero or no multiple of the element size.
+        If an argument is not allowed, or an array's length is zero or not a multiple of the element size.
     RuntimeError
         If a tool is missing, or the design does not compile or ends before the bench.
     """
@@ -173,7 +173,7 @@ def _tensors(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
             raise ValueError(f"array {name} is empty: there is nothing to move")
         whole = WIDE_BYTES if narrow else size
         if raw.size % whole:
-            raise ValueError(f"array {name}: {raw.size} bytes are no multiple of the element size of {whole} bytes")
+            raise ValueError(f"array {name}: {raw.size} bytes are not a multiple of the element size of {whole} bytes")
         found[name] = RawTensor(raw, size, narrow)
     tools.require("verilator")
     return found

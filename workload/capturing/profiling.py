@@ -154,7 +154,7 @@ def check_file(file: str | Path) -> Path:
     if path.is_dir():
         raise CaptureError(f"{path} is a folder: give the profile the name of a file")
     if not path.absolute().parent.is_dir():
-        raise CaptureError(f"{path.parent} is no folder: the profile goes into a folder that is there")
+        raise CaptureError(f"{path.parent} is not a folder: the profile goes into a folder that is there")
     return path
 
 

@@ -91,7 +91,7 @@ def run_script(script: str | Path, arguments: Sequence[str], watched: Watched) -
     """
     path = Path(script)
     if not path.is_file():
-        raise CaptureError(f"{script} is no file: give the Python script that trains the model")
+        raise CaptureError(f"{script} is not a file: give the Python script that trains the model")
     argv, places = sys.argv, sys.path
     sys.argv = [str(script), *arguments]
     sys.path = [str(path.resolve().parent), *places]

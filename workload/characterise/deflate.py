@@ -61,7 +61,7 @@ def decompress(packed: Any) -> bytes:
         try:
             window = stream.decompress(part)
         except zlib.error as error:
-            raise ValueError(f"window {len(windows)} is no zlib stream: {error}") from error
+            raise ValueError(f"window {len(windows)} is not a zlib stream: {error}") from error
         if not stream.eof:
             raise ValueError(f"window {len(windows)} is cut: its zlib stream does not end")
         windows.append(window)

@@ -92,7 +92,7 @@ def raw_array(content: bytes, where: str, dtype: str | None = None, element_byte
                          "type (--dtype float32, bfloat16, ...)")
     kind = element_type(dtype if dtype is not None else f"<u{element_bytes}")
     if len(content) % kind.itemsize:
-        raise ValueError(f"{where} has {len(content)} bytes, no multiple of the {kind.itemsize} bytes of an element")
+        raise ValueError(f"{where} has {len(content)} bytes, not a multiple of the {kind.itemsize} bytes of an element")
     found = np.frombuffer(content, kind)
     if shape is None:
         return found

@@ -44,5 +44,5 @@ def parts(folder: Path) -> list[Path]:
         names: list[Any] = [entry.get("file") for entry in entries]
         for name in names:
             if not isinstance(name, str) or Path(name).name != name or Path(name).suffix not in PARTS:
-                raise ValueError(f"{name!r} is no {' or '.join(PARTS)} file in the manifest's folder")
+                raise ValueError(f"{name!r} is not a {' or '.join(PARTS)} file in the manifest's folder")
         return [folder / name for name in names]

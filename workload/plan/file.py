@@ -126,7 +126,7 @@ def load_plan(path: str | Path) -> PlanFile:
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.get("kind") != _KIND:
-        raise ValueError(f"{path} is no plan: cdma plan -o {Path(path).name} writes one")
+        raise ValueError(f"{path} is not a plan: cdma plan -o {Path(path).name} writes one")
     if content.get("version") != VERSION:
         raise ValueError(f"{path} is a plan of version {content.get('version')!r}, this program reads version "
                          f"{VERSION}: make it again with cdma plan")
@@ -136,7 +136,7 @@ def load_plan(path: str | Path) -> PlanFile:
         return PlanFile(str(content.get("source", "")), engine, _number(content, "clock_mhz", True),
                         _number(content, "link_gb_per_s", True), _whole(content, "latency"), tensors)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no valid plan: {error}") from error
+        raise ValueError(f"{path} is not a valid plan: {error}") from error
 
 
 def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:

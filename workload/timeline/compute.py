@@ -69,7 +69,7 @@ def profiled(plan: Tensors, profile: Mapping[str, tuple[float, float]]) -> list[
     names = {layer.name for layer in plan.network.layers}
     unknown = sorted(set(profile) - names)
     if unknown:
-        raise ValueError(f"the profile has {', '.join(unknown)}, which are no layers of {plan.network.name}")
+        raise ValueError(f"the profile has {', '.join(unknown)}, which are not layers of {plan.network.name}")
     missing = [step.name for step in plan.steps if step.name not in profile]
     if missing:
         raise ValueError(f"the profile has no times of {', '.join(missing)}: every layer of {plan.network.name} needs "

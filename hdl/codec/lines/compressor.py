@@ -85,7 +85,7 @@ class Compressor(wiring.Component):
     o : Out(beat_stream(beat_bytes))
         Packed beats: lines back to back, each a tag and its non-zero elements.
     error : Out(ErrorCode)
-        Valid beside the last beat of ``o``: ``OK``, or ``TRAILING_BYTES`` when the packet was no multiple of the
+        Valid beside the last beat of ``o``: ``OK``, or ``TRAILING_BYTES`` when the packet was not a multiple of the
         element size and its last bytes were dropped.
 
     Source: Rhu et al., HPCA 2018, section V-B; the line format of docs/formats.md.

@@ -32,9 +32,9 @@ class Status(enum.Enum, shape=8):
     BAD_DESTINATION = 0x05
     """Bad descriptor: the destination is not aligned, or ends beyond the addresses that were built."""
     BAD_RAW_BYTES = 0x06
-    """Bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 with narrowing)."""
+    """Bad descriptor: raw length zero, too large, or not a multiple of the element size (of 4 with narrowing)."""
     BAD_PACKED_BYTES = 0x07
-    """Bad descriptor: the packed length (prefetch) is zero, too large, or no multiple of 4; or not zero (offload)."""
+    """Bad descriptor: packed length zero, too large or not a multiple of 4 (prefetch), or not zero (offload)."""
     BAD_RESERVED = 0x08
     """Bad descriptor: a reserved word is not zero."""
     DESTINATION_TOO_SMALL = 0x10

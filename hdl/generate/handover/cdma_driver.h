@@ -50,7 +50,8 @@
 
 /*
  * A reset ends within two periods of the time limit, so the driver sets a short one for it: 2 to the power of this many
- * cycles. It reads CONTROL at most so often then. A read takes at least 8 cycles, which makes twice the cycles it needs.
+ * cycles. It then reads CONTROL at most CDMA_RESET_POLLS times. A read takes at least 8 cycles, so the reads take twice
+ * as long as the reset at most needs.
  */
 #ifndef CDMA_RESET_TIME_LIMIT
 #define CDMA_RESET_TIME_LIMIT 20
@@ -106,7 +107,7 @@ struct cdma {
     int raw_fallback, crc, narrowing;
     /* By direction, 0 for offload and 1 for prefetch. */
     uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
-    uint32_t late[2];    /* blocking calls whose completion has not come: also if they gave up, buffers are in use */
+    uint32_t late[2];    /* blocking calls without a completion yet; their buffers are in use, even after a timeout */
     uint32_t pending[2]; /* submitted descriptors whose completion cdma_poll has not returned */
 };
 
@@ -203,7 +204,7 @@ static inline int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
     return ++*polls == engine->polls;
 }
 
-/* The smallest n of which 2 to its power is at least so many cycles, within what the time limit can be. */
+/* The smallest n with 2^n at least the given cycles, or the largest that the register holds. */
 static inline uint32_t cdma_time_limit_log2(uint64_t cycles)
 {
     uint32_t n = 0;
@@ -214,8 +215,8 @@ static inline uint32_t cdma_time_limit_log2(uint64_t cycles)
 }
 
 /*
- * How many cycles a port may answer nothing before its transfer ends with CDMA_STATUS_..._TIMEOUT: of the link, and of
- * the lanes. They are rounded up to a power of two, and the engine may take twice as long; 0: for ever.
+ * How many cycles the link and the lanes may go without an answer before a transfer ends with
+ * CDMA_STATUS_..._TIMEOUT. Both are rounded up to a power of two, and the engine may take twice as long; 0: no limit.
  */
 static inline void cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles, uint64_t lane_cycles)
 {

@@ -15,10 +15,10 @@ MEANINGS: dict[Status, str] = {
     Status.BAD_SOURCE: "bad descriptor: the source is not aligned, or ends beyond the addresses that were built",
     Status.BAD_DESTINATION:
         "bad descriptor: the destination is not aligned, or ends beyond the addresses that were built",
-    Status.BAD_RAW_BYTES: "bad descriptor: the raw length is zero, too large, or no multiple of the element size (of 4 "
-                          "with narrowing)",
+    Status.BAD_RAW_BYTES: "bad descriptor: the raw length is zero, too large, or not a multiple of the element size "
+                          "(of 4 with narrowing)",
     Status.BAD_PACKED_BYTES:
-        "bad descriptor: the packed length is zero, too large or no multiple of 4; or not zero for an offload",
+        "bad descriptor: the packed length is zero, too large or not a multiple of 4; or not zero for an offload",
     Status.BAD_RESERVED: "bad descriptor: a reserved word is not zero",
     Status.DESTINATION_TOO_SMALL: "the destination's capacity does not hold the result",
     Status.LANE_READ_ERROR: "a memory controller answered a read with an error",

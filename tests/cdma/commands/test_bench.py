@@ -100,10 +100,10 @@ def test_the_page_of_all_figures_has_every_section() -> None:
 def test_mistakes(fails) -> None:
     assert "golden" in fails("bench", "--only", "speed")
     assert "--liberty" in fails("bench", "--only", "timing")
-    assert "nowhere is no folder: make it first, or give figures.json another one" in fails(
+    assert "nowhere is not a folder: make it first, or give figures.json another one" in fails(
         "bench", "--only", "golden", "--output", "nowhere/figures.json")
     Path("damaged.json").write_text("{")
-    assert "damaged.json is no JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
+    assert "damaged.json is not JSON" in fails("bench", "--only", "golden", "--output", "damaged.json")
     assert "missing.lib" in fails("bench", "--only", "area", "--liberty", "missing.lib")
 
 

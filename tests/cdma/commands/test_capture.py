@@ -70,5 +70,5 @@ def test_a_folder_that_cannot_be_made_is_found_before_the_training(call: tuple[s
                                                                    tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "train.py").write_text("open('ran', 'w')\n")
-    assert "cannot make the folder file/dump: file is no folder" in fails("capture", *call)
+    assert "cannot make the folder file/dump: file is not a folder" in fails("capture", *call)
     assert not (tmp_path / "ran").exists()

@@ -194,7 +194,7 @@ def test_report_without_steps(cdma) -> None:
     (["dump.npz", "--array", "conv9"], "has no array 'conv9': there are p000/conv<1>"),
     (["dump.npz", "--layout", "HWCN"], "invalid choice: 'HWCN'"),
     (["dump.npz", "--jobs", "0"], "must be a whole number of 1 or more, not '0'"),
-    (["dump.npz", "--report", "gone/page.html"], "gone is no folder"),
+    (["dump.npz", "--report", "gone/page.html"], "gone is not a folder"),
     (["dump.npz", "--report", "dump.npz"], "dump.npz is a dump"),
     (["raw.bin"], "say how large they are"),
     (["raw.bin", "--dtype", "float31"], "there is no type 'float31' of elements"),

@@ -63,10 +63,10 @@ def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray
                                monkeypatch: pytest.MonkeyPatch) -> None:
     whole: Callable[..., Any] = verif.engine.simulate._result
 
-    def spoilt(*arguments: Any) -> Any:
+    def damaged(*arguments: Any) -> Any:
         return whole(*arguments[:-1], arguments[-1] | {"difference": "stream byte 3 is 0x01, not 0x00"})
 
-    monkeypatch.setattr(verif.engine.simulate, "_result", spoilt)
+    monkeypatch.setattr(verif.engine.simulate, "_result", damaged)
     outcome = cdma("simulate", "--engine", "tiny", "dump.npz", "--build-dir", build_dir)
     assert outcome.code == 1
     assert "FAIL: stream byte 3" in outcome.out

@@ -38,5 +38,5 @@ def test_pages_that_are_written(cdma: Callable[..., Any], tmp_path: Path) -> Non
 
 
 def test_mistakes(fails: Callable[..., str]) -> None:
-    assert "gone is no folder" in fails("results", "--report", "gone/r.html")
-    assert "gone is no folder" in fails("results", "--output", "gone/r.md")
+    assert "gone is not a folder" in fails("results", "--report", "gone/r.html")
+    assert "gone is not a folder" in fails("results", "--output", "gone/r.md")

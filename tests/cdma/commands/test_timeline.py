@@ -88,7 +88,7 @@ def test_the_device_of_a_profile_is_told(cdma: Callable[..., Any], tmp_path: Pat
 def test_the_suffix_of_a_picture_says_its_format(call: tuple[str, ...], fails: Callable[..., str]) -> None:
     for name in ("x.png", "x", "x.svg.gz"):
         assert f"must end in .svg, the format that is written, not '{name}'" in fails(*call, name)
-    assert "gone is no folder: make it first, or give x.svg another one" in fails(*call, "gone/x.svg")
+    assert "gone is not a folder: make it first, or give x.svg another one" in fails(*call, "gone/x.svg")
 
 
 def test_densities_of_a_dump(cdma: Callable[..., Any]) -> None:

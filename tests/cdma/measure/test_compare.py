@@ -114,7 +114,7 @@ def test_worse_is_more_cycles_or_less_per_cycle(old: float, new: float, percent:
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--compare", "missing.json"], "missing.json"),
-    (["--compare", "text.json"], "text.json is no JSON"),
+    (["--compare", "text.json"], "text.json is not JSON"),
     (["--compare", "list.json"], "cdma bench --output"),
     (["--compare", "a", "b", "c"], "not 3"),
     (["--compare", "a", "b", "--only", "golden"], "measures nothing"),

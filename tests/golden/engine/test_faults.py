@@ -267,17 +267,17 @@ def test_offloads_as_the_slow_model_has_them(data: st.DataObject, code: tuple[in
 
 
 @given(data=st.data(), code=_CODES, seed=st.integers(0, 1000), density=st.sampled_from([0, 0.3, 0.6, 1]),
-       spoilt=st.booleans())
+       broken=st.booleans())
 @settings(max_examples=250)
 def test_prefetches_as_the_slow_model_has_them(data: st.DataObject, code: tuple[int, int], seed: int, density: float,
-                                               spoilt: bool) -> None:
+                                               broken: bool) -> None:
     size, form = code
     built = _shape(data, form)
     model = engine(built)
     coded = tensor(data.draw(st.integers(1, 8000 // size)), size, density, seed)
     raw_bytes = coded.size * (2 if form else 1)
     stream = blocks.compress(coded, size, built.block_bytes // (2 if form else 1), built.raw_fallback).tobytes()
-    if spoilt:
+    if broken:
         stream = data.draw(damaged(stream))
         stream = stream[:len(stream) // 4 * 4] or bytes(4)
     source = LINK + built.link_beat_bytes * data.draw(st.integers(0, 130))

@@ -47,7 +47,7 @@ REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
     *((PREFETCH, {"capacity": value}, Status.DESTINATION_TOO_SMALL) for value in (0, 1, 3999)),
 ]
 
-_SPOILT: list[tuple[Status, dict[str, Any]]] = [
+_DAMAGED: list[tuple[Status, dict[str, Any]]] = [
     (Status.BAD_OPERATION, {"operation": 9}),
     (Status.BAD_ELEMENT, {"element_bytes": 3}),
     (Status.BAD_FLAGS, {"other_flags": 64}),
@@ -95,10 +95,10 @@ def test_just_allowed(base: Descriptor, changes: dict[str, Any]) -> None:
     assert engine().refusal(replace(base, **changes)) is None
 
 
-@given(spoilt=st.sets(st.integers(0, len(_SPOILT) - 1), min_size=1))
-def test_the_first_check_that_fails_is_named(spoilt: set[int]) -> None:
-    changes = {name: value for number in spoilt for name, value in _SPOILT[number][1].items()}
-    assert engine().run(replace(PREFETCH, **changes)).status == _SPOILT[min(spoilt)][0]
+@given(damaged=st.sets(st.integers(0, len(_DAMAGED) - 1), min_size=1))
+def test_the_first_check_that_fails_is_named(damaged: set[int]) -> None:
+    changes = {name: value for number in damaged for name, value in _DAMAGED[number][1].items()}
+    assert engine().run(replace(PREFETCH, **changes)).status == _DAMAGED[min(damaged)][0]
 
 
 def test_what_is_not_built_is_refused() -> None:

@@ -166,7 +166,7 @@ def test_half_a_block_ram_counts_as_half() -> None:
 
 
 @pytest.mark.parametrize(("variable", "value", "words"), [
-    ("NEXTPNR_ECP5", "/bin/false", "nextpnr-ecp5, but /bin/false is no working nextpnr-ecp5"),
+    ("NEXTPNR_ECP5", "/bin/false", "nextpnr-ecp5, but /bin/false is not a working nextpnr-ecp5"),
     ("ECPPACK", "/bin/false", "bitstream for ulx3s-85f failed: exit code 1"),
 ])
 def test_a_tool_that_fails_is_named(light: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, variable: str,

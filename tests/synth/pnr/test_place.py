@@ -156,5 +156,5 @@ def test_what_nextpnr_says_is_the_error(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("named", ["/nowhere/nextpnr", sys.executable])
 def test_a_nextpnr_that_is_none(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv("NEXTPNR_ECP5", named)
-    with pytest.raises(NextpnrError, match=f"{named} is no working nextpnr-ecp5"):
+    with pytest.raises(NextpnrError, match=f"{named} is not a working nextpnr-ecp5"):
         pnr_tool.find()

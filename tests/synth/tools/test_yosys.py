@@ -37,7 +37,7 @@ def test_one_is_there_without_naming_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(("version", "why"), [
-    ("Yosys 0.47 (git sha1 1234)", "is Yosys 0.47, older than 0.48"), ("something else", "is no working Yosys")])
+    ("Yosys 0.47 (git sha1 1234)", "is Yosys 0.47, older than 0.48"), ("something else", "is not a working Yosys")])
 def test_refused(named, version: str, why: str) -> None:
     program = named(version)
     with pytest.raises(YosysError) as caught:

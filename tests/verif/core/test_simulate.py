@@ -72,7 +72,8 @@ def test_waves_are_kept(simulator: str, tmp_path: Path, build_dir: Path) -> None
     ({"stalls": 1.5}, "stalls must be at least 0 and below 1, not 1.5"),
     ({"simulator": "vcs"}, "simulator must be one of verilator, icarus, not 'vcs'"),
     ({"arrays": {}}, "there is no array to simulate"),
-    ({"arrays": {"odd": np.zeros(3, np.uint8)}}, "array odd: 3 bytes are no multiple of the element size of 2 bytes"),
+    ({"arrays": {"odd": np.zeros(3, np.uint8)}},
+     "array odd: 3 bytes are not a multiple of the element size of 2 bytes"),
 ])
 def test_what_is_not_allowed_is_said(changes: dict, sentence: str, tmp_path: Path) -> None:
     arguments = {"arrays": {"a": np.zeros(8, np.uint16)}, "element_bytes": 2, "beat_bytes": 32, "stalls": 0.0} | changes

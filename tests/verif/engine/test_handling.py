@@ -37,7 +37,8 @@ def test_each_in_its_own_way(build_dir: Path) -> None:
 @pytest.mark.parametrize(("config", "arrays", "way", "says"), [
     ({}, {}, Handling(4), "there is no array"),
     ({}, {"a": DENSE[:0]}, Handling(4), "array a is empty"),
-    ({}, {"a": DENSE.astype(np.uint8)[:6]}, Handling(4), "array a: 6 bytes are no multiple of the element size of 4"),
+    ({}, {"a": DENSE.astype(np.uint8)[:6]}, Handling(4),
+     "array a: 6 bytes are not a multiple of the element size of 4"),
     ({"element_bits": (32,)}, {"a": DENSE}, Handling(2), "built for elements of 32 bits, not for 16-bit"),
     ({}, {"a": DENSE}, Handling(2, narrow=1), "has no stage that rounds a"),
     ({"narrowing": True}, {"a": DENSE.astype(np.uint16)[:3]}, Handling(2, narrow=1), "element size of 4 bytes"),

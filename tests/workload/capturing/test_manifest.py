@@ -78,9 +78,9 @@ def test_a_dump_is_never_written_over(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CaptureError, match=r"cannot make the folder .*file/dump: .*file is no folder"):
+    with pytest.raises(CaptureError, match=r"cannot make the folder .*file/dump: .*file is not a folder"):
         Manifest(tmp_path / "file/dump", "Net")
-    with pytest.raises(CaptureError, match=r"cannot make the folder .*file: .*file is no folder"):
+    with pytest.raises(CaptureError, match=r"cannot make the folder .*file: .*file is not a folder"):
         check_folder(tmp_path / "file")
 
 

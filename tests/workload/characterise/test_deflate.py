@@ -44,7 +44,7 @@ def test_mistakes_are_named() -> None:
     packed = deflate.compress(bytes(5000))
     with pytest.raises(ValueError, match="window 1 is cut"):
         deflate.decompress(packed[:-1])
-    with pytest.raises(ValueError, match="window 0 is no zlib stream"):
+    with pytest.raises(ValueError, match="window 0 is not a zlib stream"):
         deflate.decompress(b"\xff" + packed[1:])
     with pytest.raises(TypeError, match="buffer"):
         deflate.compress(17)

@@ -55,7 +55,7 @@ def test_a_name_in_two_files_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(("files", "other", "words"), [
     (None, {}, '"files" must be a list of objects'),
     (["a.npz"], {}, '"files" must be a list of objects'),
-    ([{"step": 3}], {}, "None is no .npz or .safetensors file"),
+    ([{"step": 3}], {}, "None is not a .npz or .safetensors file"),
     ([{"file": "../a.npz"}], {}, r"'../a\.npz' is no"),
     ([{"file": "manifest.json"}], {}, r"'manifest\.json' is no"),
     ([{"file": "gone.npz"}], {}, r"gone\.npz: No such file"),

@@ -148,7 +148,7 @@ def broken(tmp_path: Path) -> Path:
     ("none.npz", {}, "no arrays"),
     ("some.npz", {"array": "b"}, "no array 'b': there is a"),
     ("text.npy", {"array": "b"}, "no array 'b': there is text"),
-    ("odd.bin", {"element_bytes": 4}, "7 bytes, no multiple of the 4"),
+    ("odd.bin", {"element_bytes": 4}, "7 bytes, not a multiple of the 4"),
     ("odd.bin", {}, "--element"),
     ("odd.bin", {"dtype": "float31"}, "no type 'float31' of elements: float32, float16, bfloat16, float8_e4m3"),
     ("odd.bin", {"dtype": "object"}, "cannot be of type 'object'"),

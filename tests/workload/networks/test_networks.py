@@ -124,7 +124,7 @@ def test_networks_from_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "says"), [
-    ("[", "is no JSON"),
+    ("[", "is not JSON"),
     ("[]", "must have an object with input"),
     ('{"input": [3, 8, 8], "layers": [], "colour": 1}', "has colour"),
     ('{"input": [3, 8, 8], "layers": []}', "has no layers"),

@@ -41,13 +41,13 @@ def test_a_plan_comes_back(written: Path) -> None:
 
 
 @pytest.mark.parametrize(("change", "says"), [
-    ({"kind": "menu"}, "is no plan"), ({"version": 2}, "plan of version 2"), ({"version": None}, "version None"),
+    ({"kind": "menu"}, "is not a plan"), ({"version": 2}, "plan of version 2"), ({"version": None}, "version None"),
     ({"clock_mhz": 0}, "clock_mhz must be a number above 0"), ({"latency": 1.5}, "latency must be a whole number"),
     ({"link_gb_per_s": "fast"}, "link_gb_per_s must be a number above 0"), ({"tensors": []}, "tensors must be an obj"),
     ({"engine": {"lanes": 77}}, "lanes must be 1 to 16"), ({"engine": {"wings": 2}}, "wings"),
     ({"tensors": {"t": 3}}, "tensor t must be an object"),
 ])
-def test_spoilt_plans(written: Path, change: dict[str, Any], says: str) -> None:
+def test_damaged_plans(written: Path, change: dict[str, Any], says: str) -> None:
     written.write_text(json.dumps(json.loads(written.read_text()) | change))
     with pytest.raises(ValueError, match=says) as error:
         load_plan(written)
@@ -60,7 +60,7 @@ def test_spoilt_plans(written: Path, change: dict[str, Any], says: str) -> None:
     ({"leave_raw": True, "fallback": False}, "leave_raw needs fallback"), ({"fallback": 1}, "true or false"),
     ({"predicted": None}, "predicted must be an object"), ({"raw_bytes": -4}, "raw_bytes must be a whole number"),
 ])
-def test_spoilt_tensors(written: Path, change: dict[str, Any], says: str) -> None:
+def test_damaged_tensors(written: Path, change: dict[str, Any], says: str) -> None:
     content = json.loads(written.read_text())
     content["tensors"]["first"] |= change
     written.write_text(json.dumps(content))

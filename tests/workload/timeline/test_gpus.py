@@ -73,12 +73,12 @@ def test_profile(tmp_path: Path) -> None:
     assert (second.forward, second.backward) == pytest.approx((3e-3, 4e-3))
     with pytest.raises(ValueError, match="no times of pool"):
         profiled(plan(), {"conv": (1.0, 1.0)})
-    with pytest.raises(ValueError, match="has fc, which are no layers of two"):
+    with pytest.raises(ValueError, match="has fc, which are not layers of two"):
         profiled(plan(), {"fc": (1.0, 1.0)})
 
 
 @pytest.mark.parametrize(("content", "says"), [
-    ("{", "is no JSON"), ("{}", "must have an object"), ('{"a": 3}', "a must have forward_ms"),
+    ("{", "is not JSON"), ("{}", "must have an object"), ('{"a": 3}', "a must have forward_ms"),
     ('{"a": {"forward_ms": 1}}', "a must have forward_ms"),
     ('{"a": {"forward_ms": 1, "backward_ms": -1}}', "numbers of 0 or more")])
 def test_malformed_profiles(content: str, says: str, tmp_path: Path) -> None:

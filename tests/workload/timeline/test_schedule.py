@@ -273,7 +273,7 @@ def test_fillings_from_files(tmp_path: Path) -> None:
     # Both arrays are whole blocks and windows, so that they are coded as they are behind each other.
     for name in ("zvc", "rle", "zlib"):
         assert found["a"].ratios[name] == pytest.approx(together.ratios[name], rel=1e-3)
-    for content, says in (("{}", "has none of three's tensors"), ("[]", "must have an object"), ("{", "is no JSON"),
+    for content, says in (("{}", "has none of three's tensors"), ("[]", "must have an object"), ("{", "is not JSON"),
                           ('{"a": 2}', "must be a number from 0 to 1")):
         path.write_text(content)
         with pytest.raises(ValueError, match=says):

@@ -53,7 +53,7 @@ async def random_packets(dut: Any) -> None:
 
 @cocotb.test()
 async def fractions_of_elements(dut: Any) -> None:
-    """Lengths that are no multiple of the element size: dropped, reported, and nothing left for the next packet."""
+    """Lengths that are not a multiple of the element size: dropped, reported, and nothing left for the next packet."""
     bench = await ready(dut)
     rng = generator()
     sizes = [size for size in bench.config.element_bytes if size > 1]

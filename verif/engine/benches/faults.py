@@ -135,7 +135,7 @@ async def small_destinations(dut: Any) -> None:
 
 
 @cocotb.test()
-async def spoilt_streams(dut: Any) -> None:
+async def damaged_streams(dut: Any) -> None:
     """Streams with faults of every kind: the right status and block, or the right bytes; never a hang."""
     bench = await ready(dut)
     for _ in range(share(12)):
