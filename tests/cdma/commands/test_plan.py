@@ -149,7 +149,7 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["dump.npz", "--lossy", "float16"], "has no stage that rounds"),
     (["dump.npz", "--max-error", "1"], "give --lossy"),
     (["dump.npz", "--engine", "tiny", "--set", "lanes=0"], "lanes must be 1 to 16"),
-    (["dump.npz", "--engine", "compressor"], "is a core, no engine"),
+    (["dump.npz", "--engine", "compressor"], "is a core, not an engine"),
     (["dump.npz", "--picture", "x.svg"], "--picture is for training runs: give --tune"),
     (["dump.npz", "--tune"], "sparse names no step of training"),
     (["vgg16", "--tune"], "vgg16 is one"),
