@@ -1,7 +1,8 @@
-"""The runtime of Verilator and cocotb, compiled once for all designs: a quarter of the time of a small one's build.
+"""The runtime of Verilator, compiled once for all designs: a quarter of the time of a small one's build.
 
-Every design is linked with the same few sources of Verilator and cocotb. Their objects depend on versions and options
-alone, so the first build keeps them and the others start with copies, which ``make`` takes for its own.
+Every design is linked with the same few sources of Verilator. Their objects depend on versions and options alone, so
+the first build keeps them and the others start with copies, which ``make`` takes for its own. The main program of
+cocotb, verilator.o, is compiled for each: it includes the header of the design.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from verif.common import tools
 
 __all__ = ["keep", "place", "use"]
 
-_OBJECTS = "verilat*.o"
-"""verilated.o and its kind from Verilator, verilator.o from cocotb."""
+_OBJECTS = "verilated*.o"
 
 
 def place(build_dir: Path, options: Sequence[str]) -> Path:

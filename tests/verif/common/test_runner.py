@@ -38,6 +38,16 @@ def test_a_build_that_exists_is_used_again(tmp_path: Path) -> None:
     assert (first.folder / "done").stat().st_mtime_ns == stamp
 
 
+def test_the_runtime_is_compiled_once_and_the_main_program_for_each_design(tmp_path: Path) -> None:
+    # The main program includes the design's header: with that of another design it would allocate too little.
+    first = runner.build(_PASS, "pass", simulator="verilator", build_dir=tmp_path)
+    second = runner.build(_PASS.replace("input aclk", "input aclk, input other"), "pass", simulator="verilator",
+                          build_dir=tmp_path)
+    logs = [(each.folder / "build.log").read_text() for each in (first, second)]
+    assert ["-o verilated.o" in log for log in logs] == [True, False]
+    assert ["-o verilator.o" in log for log in logs] == [True, True]
+
+
 def test_a_build_needs_no_program_named_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A small design takes another way through make than a large one.
     _first_on_path(tmp_path / "bin", "python", "exit 1", monkeypatch)
