@@ -149,7 +149,11 @@ class _Verilator(Verilator):
     def _build_command(self) -> list[list[str]]:
         verilator, *make = super()._build_command()
         at = verilator.index("--public-flat-rw")
-        return [[*verilator[:at], "--public-depth", "1", *verilator[at + 1:]], *make]
+        commands = [[*verilator[:at], "--public-depth", "1", *verilator[at + 1:]], *make]
+        if objects := runtime.objects(self.build_dir):
+            # The makefile that Verilator writes must not be newer.
+            commands.insert(1, ["touch", *objects])
+        return commands
 
 
 def _runner(simulator: str) -> Runner:

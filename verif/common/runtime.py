@@ -19,9 +19,8 @@ import cocotb
 
 from verif.common import tools
 
-__all__ = ["keep", "place", "use"]
+__all__ = ["keep", "objects", "place", "use"]
 
-_OBJECTS = "verilated*.o"
 
 
 def place(build_dir: Path, options: Sequence[str]) -> Path:
@@ -31,10 +30,15 @@ def place(build_dir: Path, options: Sequence[str]) -> Path:
     return build_dir / f"verilator-runtime-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
+def objects(folder: Path) -> list[str]:
+    """The names of the runtime's objects in a folder."""
+    return sorted(file.name for file in folder.glob("verilated*.o"))
+
+
 def use(kept: Path, folder: Path) -> None:
     """Copy the kept objects, if there are any, into the folder of a build that has not begun."""
-    for file in kept.glob(_OBJECTS):
-        shutil.copyfile(file, folder / file.name)
+    for name in objects(kept):
+        shutil.copyfile(kept / name, folder / name)
 
 
 def keep(kept: Path, folder: Path) -> None:
@@ -43,8 +47,8 @@ def keep(kept: Path, folder: Path) -> None:
         return
     new = folder / "runtime.new"
     new.mkdir()
-    for file in folder.glob(_OBJECTS):
-        shutil.copyfile(file, new / file.name)
+    for name in objects(folder):
+        shutil.copyfile(folder / name, new / name)
     try:
         new.rename(kept)
     except OSError:
