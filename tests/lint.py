@@ -11,20 +11,20 @@ from verif.common import tools
 
 __all__ = ["lint"]
 
-
 _RULE = "WIDTHTRUNC"
 """The one waived rule that could hide a lost bit."""
 
 _HARMLESS = re.compile(r"\s*assign \S+\s+= (! .*|.* >> \S+ ?);")
-"""What the rule names in generated Verilog: comparisons with zero, and words picked by a shift."""
+"""What the rule names in generated Verilog: comparisons with zero, and words taken by a shift."""
 
 
 def lint(name: str, text: str, folder: Path) -> None:
     """Fails unless Verilator has nothing to say but what the waivers name, and these hide no lost bit."""
     source, waivers = folder / f"{name}.v", folder / f"{name}.vlt"
     source.write_text(text)
-    kept = [line for line in WAIVERS.read_text().splitlines() if _RULE not in line]
-    assert len(kept) == len(WAIVERS.read_text().splitlines()) - 1
+    kept = WAIVERS.read_text().splitlines()
+    # Without this waiver, every line that the rule names is seen here.
+    kept.remove(f"lint_off -rule {_RULE}")
     waivers.write_text("\n".join([*kept, ""]))
     with tools.environment():
         command = ["verilator", "--lint-only", "-Wall", "-Wno-fatal", str(waivers), str(source)]

@@ -15,17 +15,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-import cocotb
-
 from verif.common import tools
 
 __all__ = ["keep", "objects", "place", "use"]
 
 
-
 def place(build_dir: Path, options: Sequence[str]) -> Path:
     """Where the objects for these options of Verilator are kept, or will be."""
-    key = json.dumps([tools.version("verilator"), cocotb.__version__, _compiler(), list(options),
+    key = json.dumps([tools.version("verilator"), _compiler(), list(options),
                       Path(tools.__file__).read_text(encoding="utf-8")])
     return build_dir / f"verilator-runtime-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
