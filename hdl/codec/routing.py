@@ -60,6 +60,10 @@ def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
     larger groups are added.
     """
     width = len(mask)
+    # A name, because the expression would else be repeated for every bit.
+    bits = Signal(width, name="bits")
+    m.d.comb += bits.eq(mask)
+    mask = bits
     counts: dict[tuple[int, int], Value] = {(k, 1): mask[k] for k in range(width)}
     ranked: dict[int, list[Value]] = {}
     size = 2

@@ -15,7 +15,7 @@ from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
 from amaranth.hdl._ast import Assign, Concat, Slice, Switch
 from amaranth.sim import Simulator
 
-__all__ = ["CYCLES", "clocked", "settled"]
+__all__ = ["CYCLES", "Bench", "clocked", "settled"]
 
 Process = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -48,48 +48,79 @@ def settled(dut: Elaboratable, process: Process, *, cycles: int = CYCLES) -> Non
     simulator.run()
 
 
+class Bench:
+    """A clocked design that is prepared once and run as often as a test likes, each time from power-up.
+
+    Preparing a large design takes Amaranth seconds, a short run of it a tenth of that: tests of many short runs keep
+    the bench.
+    """
+
+    def __init__(self, dut: Elaboratable):
+        self._dut = dut
+        self._design = Fragment.get(dut, platform=None)
+        self._unreset = list(_unreset(self._design))
+        self._simulator: Simulator | None = None
+        self._processes: list[Process] = []
+
+    def run(self, process: Process, *background: Process, cycles: int = CYCLES, seed: int | None = None) -> None:
+        """Run until ``process`` ends; the background processes may go on for ever.
+
+        Parameters
+        ----------
+        cycles
+            Cycles that the process may take.
+        seed
+            Of the values that registers without a reset and memories start at, together with the test's name;
+            ``CDMA_SEED``, or 1, when not given.
+
+        Raises
+        ------
+        TimeoutError
+            If the process takes longer.
+        """
+        chosen = int(os.environ.get("CDMA_SEED", "1")) if seed is None else seed
+
+        async def power_up(ctx: Any) -> None:
+            # Every test has other values: one bit is at its initial value half of the time.
+            rng = random.Random(f"{chosen} {os.environ.get('PYTEST_CURRENT_TEST', '')}")
+            for place, mask in self._unreset:
+                ctx.set(place, (ctx.get(place) & ~mask) | (rng.getrandbits(len(place)) & mask))
+
+        async def limit(ctx: Any) -> None:
+            await ctx.delay(cycles * _PERIOD)
+            raise TimeoutError(_overrun(self._dut, cycles))
+
+        simulator = self._prepared([power_up, limit, *background, process])
+        try:
+            simulator.run()
+        except Exception as error:
+            # A simulation that was left in the middle is not used again.
+            self._simulator = None
+            error.add_note(
+                f"registers without a reset started at random values; CDMA_SEED={chosen} gives the same ones")
+            raise
+
+    def _prepared(self, processes: list[Process]) -> Simulator:
+        """A simulator at time 0 that runs these processes, of which the last one ends the run."""
+        if self._simulator is not None and len(processes) == len(self._processes):
+            # A reset starts the functions again that the simulator was given; they call what is here now.
+            self._processes[:] = processes
+            self._simulator.reset()
+            return self._simulator
+        self._processes = current = list(processes)
+        self._simulator = simulator = Simulator(self._design)
+        simulator.add_clock(_PERIOD)
+        for number in range(len(current)):
+            async def call(ctx: Any, number: int = number) -> None:
+                await current[number](ctx)
+            simulator.add_testbench(call, background=number < len(current) - 1)
+        return simulator
+
+
 def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: int = CYCLES,
             seed: int | None = None) -> None:
-    """Run a test of a clocked design until ``process`` ends; the background processes may go on for ever.
-
-    Parameters
-    ----------
-    cycles
-        Cycles that the process may take.
-    seed
-        Of the values that registers without a reset and memories start at, together with the test's name;
-        ``CDMA_SEED``, or 1, when not given.
-
-    Raises
-    ------
-    TimeoutError
-        If the process takes longer.
-    """
-    chosen = int(os.environ.get("CDMA_SEED", "1")) if seed is None else seed
-    design = Fragment.get(dut, platform=None)
-
-    async def power_up(ctx: Any) -> None:
-        # Every test has other values: one bit is at its initial value half of the time.
-        rng = random.Random(f"{chosen} {os.environ.get('PYTEST_CURRENT_TEST', '')}")
-        for place, mask in _unreset(design):
-            ctx.set(place, (ctx.get(place) & ~mask) | (rng.getrandbits(len(place)) & mask))
-
-    async def limit(ctx: Any) -> None:
-        await ctx.delay(cycles * _PERIOD)
-        raise TimeoutError(_overrun(dut, cycles))
-
-    simulator = Simulator(design)
-    simulator.add_clock(_PERIOD)
-    simulator.add_testbench(power_up, background=True)
-    simulator.add_testbench(limit, background=True)
-    for other in background:
-        simulator.add_testbench(other, background=True)
-    simulator.add_testbench(process)
-    try:
-        simulator.run()
-    except Exception as error:
-        error.add_note(f"registers without a reset started at random values; CDMA_SEED={chosen} gives the same ones")
-        raise
+    """Run a test of a clocked design once: :meth:`Bench.run` of a bench that is not kept."""
+    Bench(dut).run(process, *background, cycles=cycles, seed=seed)
 
 
 def _overrun(dut: Elaboratable, cycles: int) -> str:

@@ -150,12 +150,14 @@ class Decompressor(wiring.Component):
             longer = Signal(s.units, name=f"run_{2 << rank}")
             m.d.comb += longer.eq(run & Cat(run[1 << rank:], Const(-1, 1 << rank)))
             run = longer
+        reversed_run = Signal(s.units)
         m.d.comb += [
+            reversed_run.eq(run[::-1]),
             s.slot.mask.eq(s.mask),
             ranks.mask.eq(s.slot.mask),
             s.slot.before.eq(ranks.before),
             s.slot.count.eq(ranks.count),
-            s.slot.ones.eq(length(run[::-1])),
+            s.slot.ones.eq(length(reversed_run)),
             s.slot.rest.eq(select(s.size, {b: s.tag[n // b:LINE_BYTES // b].all() for b in sizes})),
             s.slot.start.eq(s.lane),
             s.slot.element.eq(s.size),

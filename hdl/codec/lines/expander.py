@@ -116,9 +116,11 @@ class Expander(wiring.Component):
         missing = Signal(exact_log2(units) + 1)
         kept = Signal(units)
         split = Signal()
+        last_missing = Signal(units)
         absent = Signal(units)
         m.d.comb += [
-            absent.eq(thermometer(missing, units)[::-1]),
+            last_missing.eq(thermometer(missing, units)),
+            absent.eq(last_missing[::-1]),
             cut.eq(slot.bounded & (slot.count > slot.left)),
             spent.eq(slot.bounded & (slot.count == slot.left)),
             missing.eq(slot.count - slot.left),

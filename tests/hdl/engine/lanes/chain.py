@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from typing import Any
 
 from amaranth.hdl import Cat, Module
@@ -18,7 +19,7 @@ from hdl.engine.link.distributor import Distributor, start_layout
 from hdl.engine.link.verdict import Verdict
 from hdl.engine.transfer.records import Status
 from hdl.engine.transfer.streams import stream_fault_layout
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import Memory
 
 __all__ = ["Chain", "Play"]
@@ -60,6 +61,12 @@ class Chain(wiring.Component):
         return m
 
 
+@lru_cache(maxsize=16)
+def _prepared(config: EngineConfig) -> tuple[Chain, Bench]:
+    dut = Chain(config)
+    return dut, Bench(dut)
+
+
 class Play:
     """A run of the chain: a stream in, the memories and the verdict out."""
 
@@ -70,7 +77,7 @@ class Play:
         self.config, self.stream, self.raw_bytes, self.element = config, stream, raw_bytes, element
         self.narrow, self.address, self.busy, self.stop_at = narrow, address, busy, stop_at
         self.rng = random.Random(seed)
-        self.dut = Chain(config)
+        self.dut, bench = _prepared(config)
         self.memories = [Memory(port, config.beat_bytes, self.rng, latency=latency, pauses=pauses,
                                 content=bytearray(b"\xa5" * (1 << 16))) for port in self.dut.memories]
         if slow is not None:
@@ -82,7 +89,7 @@ class Play:
         self.axi_fault: tuple[int, int, int] | None = None
         self.beats: list[list[int]] = [[] for _ in range(config.lanes)]
         self.taken: list[int] = []
-        clocked(self.dut, self._process, *(memory.write for memory in self.memories))
+        bench.run(self._process, *(memory.write for memory in self.memories))
 
     async def _process(self, ctx: Any) -> None:
         dut, size = self.dut, self.config.link_beat_bytes

@@ -16,15 +16,21 @@ from tests.hdl.engine.lanes.chain import Play
 from tests.hdl.engine.link.streams import activations, damage, packed, status_of
 
 
-def _random(rng: random.Random) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
-    """A configuration, an element size, raw bytes, their stream, and how it is to be played."""
-    element = rng.choice([1, 2, 4])
+def _configuration(number: int) -> EngineConfig:
+    """One of the configurations that the random streams share: each is prepared once."""
+    rng = random.Random(f"configuration {number}")
     link = rng.choice([16, 16, 32, 64])
-    beat = rng.choice([size for size in (16, 32, 64) if size <= link])
-    config = EngineConfig(
-        lanes=rng.choice([1, 1, 2, 3]), beat_bytes=beat, link_beat_bytes=link, block_bytes=512,
-        buffer_bytes=rng.choice([1024, 4096]), element_bits=tuple(sorted({8 * element, rng.choice([16, 32])})),
+    return EngineConfig(
+        lanes=rng.choice([1, 1, 2, 3]), beat_bytes=rng.choice([size for size in (16, 32, 64) if size <= link]),
+        link_beat_bytes=link, block_bytes=512, buffer_bytes=rng.choice([1024, 4096]),
+        element_bits=rng.choice([(8, 32), (16, 32), (8, 16, 32), (8, 16), (16,), (32,)]),
         pipeline=rng.choice(["small", "fast"]))
+
+
+def _random(rng: random.Random, number: int) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
+    """A configuration, an element size, raw bytes, their stream, and how it is to be played."""
+    config = _configuration(number % 12)
+    element = rng.choice(config.element_bytes)
     raw = activations(rng, element * rng.randrange(1, 6 * 512 // element), element)
     options = {"address": 512 * rng.randrange(20), "busy": rng.choice([1.0, 1.0, 0.4]),
                "pauses": rng.choice([0.0, 0.1, 0.5]), "latency": rng.choice([0, 5, 60]), "seed": rng.getrandbits(32)}
@@ -33,7 +39,7 @@ def _random(rng: random.Random) -> tuple[EngineConfig, int, bytes, bytes, dict[s
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whole_streams(seed: int) -> None:
-    config, element, raw, stream, options = _random(random.Random(f"whole {seed}"))
+    config, element, raw, stream, options = _random(random.Random(f"whole {seed}"), seed)
     play = Play(config, stream, len(raw), element, **options)
     assert play.fault is None
     assert play.raw() == raw
@@ -43,7 +49,7 @@ def test_whole_streams(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(32))
 def test_damaged_streams(seed: int) -> None:
     rng = random.Random(f"damaged {seed}")
-    config, element, raw, stream, options = _random(rng)
+    config, element, raw, stream, options = _random(rng, seed)
     stream = damage(rng, stream, 512)
     play = Play(config, stream, len(raw), element, **options)
     assert play.untouched()
@@ -56,10 +62,10 @@ def test_damaged_streams(seed: int) -> None:
         assert play.raw() == hope
 
 
-def _narrowed(seed: str) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
+def _narrowed(kind: str, seed: int) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
     """As above, of rounded values: what they were rounded to instead of an element size."""
-    rng = random.Random(seed)
-    config, _, _, _, options = _random(rng)
+    rng = random.Random(f"{kind} {seed}")
+    config, _, _, _, options = _random(rng, seed % 8)
     config = config.replace(element_bits=(16, 32), block_bytes=1024, buffer_bytes=2048, narrowing=True)
     form = rng.choice([1, 2])
     coded = activations(rng, 2 * rng.randrange(1, 6 * 256), 2)
@@ -69,7 +75,7 @@ def _narrowed(seed: str) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whole_streams_of_narrowed_values(seed: int) -> None:
-    config, form, coded, stream, options = _narrowed(f"whole {seed}")
+    config, form, coded, stream, options = _narrowed("whole", seed)
     play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
     assert play.fault is None
     assert play.raw() == widen(coded, form).tobytes()
@@ -78,8 +84,8 @@ def test_whole_streams_of_narrowed_values(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_damaged_streams_of_narrowed_values(seed: int) -> None:
-    config, form, coded, stream, options = _narrowed(f"damaged {seed}")
-    stream = damage(random.Random(seed), stream, 512)
+    config, form, coded, stream, options = _narrowed("damaged", seed)
+    stream = damage(random.Random(f"damage {seed}"), stream, 512)
     play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
     assert play.untouched()
     try:
