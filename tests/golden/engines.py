@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Status
-from golden.reference import streams as reference
+from golden.reference import blocks as reference
+from golden.reference.lines import MalformedError, elements_of
 from golden.reference.narrowing import narrowed
 
 BUILT = Parameters(lanes=3, block_bytes=512, beat_bytes=16, link_beat_bytes=32, address_bits=40,
@@ -98,7 +99,7 @@ class Slow:
             raw = self.device.read(at, size).tobytes()
             if asked.narrow:
                 raw = b"".join(narrowed(int.from_bytes(each, "little"), asked.narrow).to_bytes(2, "little")
-                               for each in reference.elements_of(raw, 4))
+                               for each in elements_of(raw, 4))
             block = reference.compress_blocks(raw, asked.element_bytes, self.built.block_bytes, fallback,
                                               asked.leave_raw)
             fits = place + len(block) <= asked.destination + asked.capacity
@@ -127,7 +128,7 @@ class Slow:
             status, whole, written = None, True, True
             try:
                 _, offset = reader.read_one(offset, number, number * reader.block)
-            except reference.MalformedError as error:
+            except MalformedError as error:
                 reason, _, line, _ = error.fault
                 status = Status.BAD_PAYLOAD if line is not None else _STATUS[reason]
                 whole = line is not None

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from golden.codec.errors import StreamError
-from golden.reference.streams import MalformedError
+from golden.reference.lines import MalformedError
 
 ELEMENT_BYTES = (1, 2, 4)
 

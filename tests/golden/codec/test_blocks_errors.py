@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from golden.codec import blocks
 from golden.codec.crc32c import crc32c
 from golden.codec.errors import Reason, StreamError
-from golden.reference import streams as reference
+from golden.reference import blocks as reference
 from tests.golden.samples import ELEMENT_BYTES, damaged, outcome, raw_bytes, raws
 
 pytestmark = pytest.mark.usefixtures("inner_loops")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.codec.crc32c import crc32c
-from golden.reference import streams as reference
+from golden.reference import blocks as reference
 
 
 @pytest.mark.parametrize(("content", "expected"), [

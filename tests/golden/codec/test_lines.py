@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.codec import lines as zvc
-from golden.reference import streams as reference
+from golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, raw_bytes, raws
 
 pytestmark = pytest.mark.usefixtures("inner_loops")

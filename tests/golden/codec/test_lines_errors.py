@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from golden.codec import lines as zvc
 from golden.codec.errors import Reason, StreamError
-from golden.reference import streams as reference
+from golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, damaged, outcome, raw_bytes, raws
 
 pytestmark = pytest.mark.usefixtures("inner_loops")

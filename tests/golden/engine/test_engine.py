@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from golden.codec import blocks
 from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
-from golden.reference import streams as reference
+from golden.reference import blocks as reference
+from golden.reference.lines import elements_of
 from golden.reference.narrowing import narrowed, widened
 from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
 from workload.data import shipped
@@ -34,7 +35,7 @@ def test_there_and_back(fallback: bool, elements: int, size: int, density: float
     done = model.run(offload)
     assert done == Completion(
         tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
-        nonzero=sum(any(each) for each in reference.elements_of(raw.tobytes(), size)),
+        nonzero=sum(any(each) for each in elements_of(raw.tobytes(), size)),
         raw_blocks=sum(block.coding == 0 for block in blocks.headers(stream, 512)))
     wanted[32:32 + stream.size] = stream
     assert np.array_equal(model.link.image, wanted)
