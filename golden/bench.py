@@ -157,7 +157,7 @@ def _codecs(element_bytes: int) -> dict[str, _Codec | None]:
     found: dict[str, _Codec | None] = {}
     for name in KERNELS:
         there = name != "numba" or numba_installed()
-        found[f"golden {name}"] = (partial(_with, name, blocks.compress, element_bytes=element_bytes),
+        found[f"golden {name}"] = (partial(_with, name, blocks.compress, coding=element_bytes),
                                    partial(_with, name, blocks.decompress)) if there else None
     found["zlib 1"] = (partial(zlib.compress, level=1), zlib.decompress)
     found["lz4 1"] = found["zstd 1"] = None

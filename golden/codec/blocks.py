@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from golden.codec import exponents, tags_first
 from golden.codec import lines as zvc
-from golden.codec.buffers import Bytes, as_bytes, check_element_bytes, check_raw_bytes, whole_number
-from golden.codec.coding import RAW, choose
+from golden.codec.buffers import Bytes, as_bytes, check_raw_bytes, whole_number
+from golden.codec.coding import SHORT, WORD_BYTES, Coding, check_coding, choose, left_raw_from, longest
 from golden.codec.crc32c import crc32c
 from golden.codec.errors import Reason, StreamError
 from golden.codec.headers import HEADER_BYTES, LARGEST_BLOCK, Block, Frame, Scan, check_header, pack_headers, scan
 from golden.codec.layout import LINE_BYTES, line_layout
-from golden.kernels.choice import kernels
+from golden.kernels.choice import exponent_kernels, kernels
 
 __all__ = [
     "BLOCK_BYTES",
@@ -49,20 +51,20 @@ def check_block_bytes(block_bytes: Any) -> int:
     return number
 
 
-def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallback: bool = True,
+def compress(raw: Any, coding: int, block_bytes: int = BLOCK_BYTES, fallback: bool = True,
              leave_raw: bool = False) -> Bytes:
     """The block stream of an array.
 
     Parameters
     ----------
     raw
-        Array of any shape and type, or a buffer; its bytes in C order. A multiple of the element size.
-    element_bytes
-        1, 2 or 4.
+        Array of any shape and type, or a buffer; its bytes in C order. A multiple of the coding's element.
+    coding
+        Of the blocks: a :class:`~golden.codec.coding.Coding` other than raw, or its number.
     block_bytes
         Raw bytes of a block: 512 to 32768, a multiple of 128.
     fallback
-        Leave a block raw if zero-value coding would not make it shorter.
+        Leave a block raw if its coding would not make it shorter.
     leave_raw
         Leave every block raw.
 
@@ -76,23 +78,19 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
     TypeError, ValueError
         If an argument is not allowed; the message says which values are.
     """
-    line = line_layout(check_element_bytes(element_bytes))
+    wanted = check_coding(coding)
     size = check_block_bytes(block_bytes)
     data = as_bytes(raw)
-    check_raw_bytes(data.size, line.element_bytes, "the length of raw")
+    check_raw_bytes(data.size, wanted.element_bytes, "the length of raw")
     full = data.size // size
-    sizes = zvc.line_packed_bytes(data[:full * size], line.element_bytes).reshape(full, size // LINE_BYTES).sum(axis=1)
-    codings = choose(sizes, size, line.element_bytes, fallback, leave_raw)
-    out = np.empty((full + 1) * (HEADER_BYTES + line.packed_bytes(size) + 3), np.uint8)
-    at = kernels(data.size).pack(data[:full * size], out, line.element_bytes, size,
-                                 pack_headers(np.where(codings == RAW, size, sizes), codings, 0))
+    out = np.empty((full + 1) * (HEADER_BYTES + max(size, longest(wanted | SHORT * wanted.sized, size)) + 3), np.uint8)
+    at = _pack_full(data[:full * size].reshape(full, size), wanted, fallback, leave_raw, out)
     rest = data[full * size:]
     if rest.size:
-        payload = np.empty(line.packed_bytes(rest.size) + LINE_BYTES, np.uint8)
-        payload = payload[:zvc.compress_into(rest, line, payload)]
-        coding = choose(np.array([payload.size]), rest.size, line.element_bytes, fallback, leave_raw)
-        payload = rest if coding[0] == RAW else payload
-        out[at:at + HEADER_BYTES] = pack_headers(np.array([payload.size]), coding, full).view(np.uint8)
+        payload, field = _short_payload(rest, wanted)
+        if payload.size >= left_raw_from(rest.size, fallback, leave_raw):
+            payload, field = rest, int(Coding.RAW)
+        out[at:at + HEADER_BYTES] = pack_headers(np.array([payload.size]), np.array([field]), full).view(np.uint8)
         at += HEADER_BYTES
         out[at:at + payload.size] = payload
         at += payload.size
@@ -101,8 +99,35 @@ def compress(raw: Any, element_bytes: int, block_bytes: int = BLOCK_BYTES, fallb
     return out[:at]
 
 
+def _pack_full(blocks: Bytes, coding: Coding, fallback: bool, leave_raw: bool, out: Bytes) -> int:
+    """Write blocks of ``block_bytes`` each to ``out``; returns the number of bytes written."""
+    size, element = blocks.shape[1], coding.element_bytes
+    if coding.exponents:
+        return exponent_kernels(blocks.size).pack_exponents(blocks.reshape(-1), out, element, size,
+                                                            left_raw_from(size, fallback, leave_raw), coding)
+    if coding.tags_first:
+        sizes, tagged = tags_first.packed_bytes(blocks, element), size
+    else:
+        sizes = zvc.line_packed_bytes(blocks.reshape(-1), element).reshape(-1, size // LINE_BYTES).sum(axis=1)
+        tagged = LINE_BYTES
+    codings = choose(sizes, size, coding, fallback, leave_raw)
+    return kernels(blocks.size).pack(blocks.reshape(-1), out, element, size,
+                                     pack_headers(np.where(codings == Coding.RAW, size, sizes), codings, 0), tagged)
+
+
+def _short_payload(raw: Bytes, coding: Coding) -> tuple[Bytes, int]:
+    """The payload of a block of fewer than ``block_bytes``, and its coding field."""
+    if not coding.sized:
+        line = line_layout(coding.element_bytes)
+        payload = np.empty(line.packed_bytes(raw.size) + LINE_BYTES, np.uint8)
+        return payload[:zvc.compress_into(raw, line, payload)], coding
+    compressed = exponents.compress_short if coding.exponents else tags_first.compress_short
+    word = np.frombuffer(raw.size.to_bytes(WORD_BYTES, "little"), np.uint8)
+    return np.concatenate([word, compressed(raw, coding.element_bytes)]), coding | SHORT
+
+
 def decompress(stream: Any, block_bytes: int = BLOCK_BYTES, raw_bytes: int | None = None, crc: int | None = None,
-               element_bytes: int | None = None) -> Bytes:
+               coding: int | None = None) -> Bytes:
     """The raw bytes of a block stream.
 
     Parameters
@@ -115,8 +140,8 @@ def decompress(stream: Any, block_bytes: int = BLOCK_BYTES, raw_bytes: int | Non
         Raw length, where it is known; a lost last block is then detected too.
     crc
         CRC-32C that the stream must have.
-    element_bytes
-        Element size that every block must have, except raw blocks.
+    coding
+        That every block must have, except raw blocks.
 
     Raises
     ------
@@ -125,7 +150,7 @@ def decompress(stream: Any, block_bytes: int = BLOCK_BYTES, raw_bytes: int | Non
     TypeError, ValueError
         If an argument is not allowed.
     """
-    frame = _frame(block_bytes, raw_bytes, element_bytes)
+    frame = _frame(block_bytes, raw_bytes, coding)
     if crc is not None and whole_number(crc, "crc") > 0xFFFF_FFFF:
         raise ValueError(f"crc must be a CRC of 32 bits, not {crc:#x}")
     data = as_bytes(stream, "stream")
@@ -198,10 +223,10 @@ def read_block(stream: Any, number: int, block_bytes: int = BLOCK_BYTES) -> Byte
     return _expand(data, found.block(wanted), frame, ends=found.full <= wanted).copy()
 
 
-def _frame(block_bytes: Any, raw_bytes: Any = None, element_bytes: Any = None) -> Frame:
-    element = None if element_bytes is None else check_element_bytes(element_bytes)
-    known = None if raw_bytes is None else check_raw_bytes(raw_bytes, element or 1)
-    return Frame(check_block_bytes(block_bytes), known, element)
+def _frame(block_bytes: Any, raw_bytes: Any = None, coding: Any = None) -> Frame:
+    wanted = None if coding is None else check_coding(coding)
+    known = None if raw_bytes is None else check_raw_bytes(raw_bytes, 1 if wanted is None else wanted.element_bytes)
+    return Frame(check_block_bytes(block_bytes), known, wanted)
 
 
 def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes) -> None:
@@ -214,18 +239,15 @@ def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes
     base = int(offset[0])
     part = data[base:int(offset[-1] + payload[-1]) + HEADER_BYTES + 3 & ~3]
     first = offset - base + HEADER_BYTES
-    for value in np.unique(coding).tolist():
+    for value in map(Coding, np.unique(coding).tolist()):
         which = (coding == value).nonzero()[0]
         target = rows if which.size == rows.shape[0] else np.empty((which.size, size), np.uint8)
-        if value == RAW:
+        if value is Coding.RAW:
             places = first[which, None] // 4 + np.arange(size // 4)
             part.view("<u4").take(places, out=target.view("<u4"), mode="clip")
         else:
-            line = line_layout(value)
-            units = part[:part.size // value * value].view(line.dtype)
-            ends = kernels(data.size).expand_blocks(units, value, first[which] // value, size // LINE_BYTES,
-                                                    target.reshape(-1))
-            wrong = (ends * value != first[which] + payload[which]).nonzero()[0]
+            ends = _expand_payloads(part, value, first[which], size // LINE_BYTES, target.reshape(-1), data.size)
+            wrong = (ends != first[which] + payload[which]).nonzero()[0]
             faults += which[wrong[:1]].tolist()
         if target is not rows:
             rows[which] = target
@@ -235,18 +257,44 @@ def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes
         rows[min(faults)] = _expand(data, found.block(number), frame, ends=False)
 
 
+def _expand_payloads(part: Bytes, coding: Coding, first: NDArray[np.int64], lines: int, out: Bytes, total: int
+                     ) -> NDArray[np.int64]:
+    """Expand the payloads at these bytes of a part of a stream of ``total`` bytes; returns where each ends."""
+    element = coding.element_bytes
+    if coding.exponents:
+        return exponent_kernels(total).expand_exponents(part, element, first, lines, out)
+    loops = kernels(total)
+    expand = loops.expand_tags_first if coding.tags_first else loops.expand_blocks
+    units = part[:part.size // element * element].view(line_layout(element).dtype)
+    return expand(units, element, first // element, lines, out) * element
+
+
 def _expand(data: Bytes, block: Block, frame: Frame, ends: bool = True) -> Bytes:
     """The raw bytes of one block; ``ends`` says that the stream ends with it."""
     payload = data[block.payload_offset:block.payload_offset + block.payload_bytes]
-    if block.coding == RAW:
+    if block.coding is Coding.RAW:
         return payload
-    least, most = frame.raw_range(block.number, ends)
+    least, most = frame.raw_range(block, ends)
     try:
+        if block.coding.sized:
+            return _expand_sized(payload, block, least, most)
         if least == most:
-            return zvc.decompress(payload, block.coding, most)
-        return _expand_last(payload, block.coding, most)
+            return zvc.decompress(payload, block.coding.element_bytes, most)
+        return _expand_last(payload, block.coding.element_bytes, most)
     except StreamError as fault:
         raise fault.moved(block.payload_offset, block.number) from None
+
+
+def _expand_sized(payload: Bytes, block: Block, least: int, most: int) -> Bytes:
+    """The raw bytes of a block that is whole, or says how many it has."""
+    element, at, raw_bytes = block.coding.element_bytes, 0, most
+    if block.short:
+        at, raw_bytes = WORD_BYTES, int.from_bytes(payload[:WORD_BYTES].tobytes(), "little")
+        if not least <= raw_bytes <= most or raw_bytes % element:
+            lengths = f"{most}" if least == most else f"{element} to {most} in whole elements of {element}"
+            raise StreamError(Reason.BAD_LENGTH, 0, f"a raw length of {lengths}, found {raw_bytes}")
+    family = exponents if block.coding.exponents else tags_first
+    return family.decompress(payload, element, raw_bytes, at)
 
 
 def _expand_last(payload: Bytes, element_bytes: int, most: int) -> Bytes:

@@ -17,7 +17,12 @@ class Reason(enum.Enum):
     TRAILING_BYTES = "trailing bytes"
     """Bytes are left over: a fraction of an element, or more than the raw length needs."""
     BAD_TAG = "bad tag"
-    """The tag of a partial last line of known length has a 0 for a missing element; these bits must be 1."""
+    """The tag of a partial last line of known length marks a missing element wrongly: with a 0 in a line stream, with a
+    1 where the tags come first."""
+    TRUNCATED_FACTS = "truncated facts"
+    """The payload of a block ends before its line headers, bases and widths do."""
+    BAD_FACTS = "bad facts"
+    """A line header or the widths of a line contradict themselves."""
     TRUNCATED_HEADER = "truncated header"
     """The stream ends where a block's header should be or inside one."""
     BAD_CODING = "bad coding"

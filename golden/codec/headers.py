@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes
-from golden.codec.coding import CODINGS, RAW, longest, shortest
+from golden.codec.coding import SHORT, Coding, fields, longest, shortest
 from golden.codec.errors import Reason, StreamError
 
 __all__ = ["HEADER_BYTES", "LARGEST_BLOCK", "Block", "Frame", "Scan", "check_header", "pack_headers", "scan"]
@@ -37,7 +37,9 @@ class Block:
     payload_bytes
         Without padding.
     coding
-        0 raw; 1, 2, 4 the line stream of elements of that many bytes.
+        Its coding; see :class:`golden.codec.coding.Coding`.
+    short
+        Whether the header marks it as a short block, whose payload says how many raw bytes it has.
     sequence
         Number modulo 256.
     """
@@ -45,8 +47,14 @@ class Block:
     number: int
     offset: int
     payload_bytes: int
-    coding: int
+    coding: Coding
+    short: bool
     sequence: int
+
+    @property
+    def field(self) -> int:
+        """The coding field of its header."""
+        return self.coding | SHORT * self.short
 
     @property
     def payload_offset(self) -> int:
@@ -69,13 +77,18 @@ class Frame:
         Raw bytes of every block but the last.
     raw_bytes
         Raw length of the whole stream; only with ``block_bytes``.
-    element_bytes
-        Element size of every block that is not raw.
+    coding
+        That of every block that is not raw.
     """
 
     block_bytes: int | None
     raw_bytes: int | None = None
-    element_bytes: int | None = None
+    coding: Coding | None = None
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element, of which the raw length is a multiple."""
+        return 1 if self.coding is None else self.coding.element_bytes
 
     @property
     def size(self) -> int:
@@ -90,24 +103,36 @@ class Frame:
         return -(-self.raw_bytes // self.block_bytes)
 
     @property
-    def codings(self) -> tuple[int, ...]:
-        """Allowed values of the coding."""
-        return CODINGS if self.element_bytes is None else (RAW, self.element_bytes)
+    def fields(self) -> tuple[int, ...]:
+        """Allowed values of the coding field."""
+        return fields(self.coding)
 
-    def raw_range(self, number: int, ends: bool) -> tuple[int, int]:
-        """Fewest and most raw bytes of a block; ``ends`` says that it is the last block of the stream."""
-        if self.block_bytes is None:
-            return 1, self.size
-        if self.raw_bytes is not None:
-            size = min(self.block_bytes, self.raw_bytes - number * self.block_bytes)
-            return size, size
-        return (1, self.block_bytes) if ends else (self.block_bytes, self.block_bytes)
+    def raw_range(self, block: Block, ends: bool) -> tuple[int, int]:
+        """Fewest and most raw bytes of a block; ``ends`` says that it is the last block of the stream.
+
+        The range is empty where the coding field says that the block is short and it is not, or the other way round.
+        """
+        least, most = 1, self.size
+        if self.block_bytes is not None:
+            if self.raw_bytes is not None:
+                least = most = min(self.block_bytes, self.raw_bytes - block.number * self.block_bytes)
+            elif not ends:
+                least = self.block_bytes
+            if block.coding.sized and not block.short:
+                least = self.block_bytes
+        if block.short:
+            most = min(most, self.size - block.coding.element_bytes)
+        return least, most
 
 
 def pack_headers(payload_bytes: NDArray[np.int64], codings: NDArray[np.int64], first: int) -> NDArray[np.uint32]:
     """Headers of blocks numbered from ``first`` on: one little-endian word each."""
     sequence = (first + np.arange(payload_bytes.size)) & 0xFF
     return (payload_bytes | codings << 16 | sequence << 24).astype("<u4")
+
+
+def _block(number: int, offset: int, payload_bytes: int, field: int, sequence: int) -> Block:
+    return Block(number, offset, payload_bytes, Coding(field & ~SHORT), bool(field & SHORT), sequence)
 
 
 def check_header(data: Bytes, number: int, offset: int, frame: Frame) -> Block:
@@ -117,10 +142,10 @@ def check_header(data: Bytes, number: int, offset: int, frame: Frame) -> Block:
         raise StreamError(Reason.TRUNCATED_HEADER, offset, f"a header of {HEADER_BYTES} bytes, found {left}", None,
                           number)
     low, high, coding, sequence = data[offset:offset + HEADER_BYTES].tolist()
-    block = Block(number, offset, low | high << 8, coding, sequence)
-    if coding not in frame.codings:
-        allowed = ", ".join(map(str, frame.codings))
-        raise StreamError(Reason.BAD_CODING, offset + 2, f"a coding of {allowed}, found {coding}", None, number)
+    if coding not in frame.fields:
+        allowed = ", ".join(f"{value:#04x}" for value in frame.fields)
+        raise StreamError(Reason.BAD_CODING, offset + 2, f"a coding of {allowed}, found {coding:#04x}", None, number)
+    block = _block(number, offset, low | high << 8, coding, sequence)
     if sequence != number & 0xFF:
         raise StreamError(Reason.WRONG_SEQUENCE, offset + 3, f"sequence {number & 0xFF}, found {sequence}", None,
                           number)
@@ -138,16 +163,20 @@ def check_header(data: Bytes, number: int, offset: int, frame: Frame) -> Block:
 
 
 def _check_length(block: Block, frame: Frame, ends: bool) -> None:
-    least, most = frame.raw_range(block.number, ends)
-    if block.coding != RAW and least == most and most % block.coding:
+    least, most = frame.raw_range(block, ends)
+    if least > most:
         raise StreamError(Reason.BAD_CODING, block.offset + 2,
-                          f"a coding for {most} raw bytes, found {block.coding}", None, block.number)
-    low, high = shortest(block.coding, least), longest(block.coding, most)
+                          f"a coding for a {'whole' if block.short else 'short'} block, found {block.field:#04x}",
+                          None, block.number)
+    if least == most and most % block.coding.element_bytes:
+        raise StreamError(Reason.BAD_CODING, block.offset + 2,
+                          f"a coding for {most} raw bytes, found {block.field:#04x}", None, block.number)
+    low, high = shortest(block.field, least), longest(block.field, most)
     if not low <= block.payload_bytes <= high:
         lengths = f"{low}" if low == high else f"{low} to {high}"
         raise StreamError(Reason.BAD_LENGTH, block.offset, f"a payload of {lengths} bytes, found {block.payload_bytes}",
                           None, block.number)
-    if block.coding == RAW and block.payload_bytes % (frame.element_bytes or 1):
+    if block.coding is Coding.RAW and block.payload_bytes % frame.element_bytes:
         raise StreamError(Reason.BAD_LENGTH, block.offset,
                           f"a payload of whole elements of {frame.element_bytes} bytes, found {block.payload_bytes}",
                           None, block.number)
@@ -160,7 +189,7 @@ class Scan:
     Parameters
     ----------
     offset, payload, coding
-        Of each block: bytes before its header, payload bytes, coding.
+        Of each block: bytes before its header, payload bytes, coding field.
     full
         How many of them, from the first on, hold exactly ``block_bytes``: all, or all except the last of the stream.
     error
@@ -175,8 +204,8 @@ class Scan:
 
     def block(self, number: int) -> Block:
         """One of the blocks."""
-        return Block(number, int(self.offset[number]), int(self.payload[number]), int(self.coding[number]),
-                     number & 0xFF)
+        return _block(number, int(self.offset[number]), int(self.payload[number]), int(self.coding[number]),
+                      number & 0xFF)
 
 
 def scan(data: Bytes, frame: Frame, limit: int | None = None) -> Scan:
@@ -235,10 +264,11 @@ def _first_fault(words: NDArray[np.uint32], places: NDArray[np.int64], first: in
 
 @cache
 def _limits(frame: Frame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Fewest and most payload bytes of a full block by coding; an empty range for codings that are not allowed."""
+    """Fewest and most payload bytes of a full block by coding field; an empty range for those that are not allowed."""
     low, high = np.ones(256, np.int64), np.zeros(256, np.int64)
-    for coding in frame.codings:
-        low[coding], high[coding] = shortest(coding, frame.size), longest(coding, frame.size)
+    for field in frame.fields:
+        if not field & SHORT:
+            low[field], high[field] = shortest(field, frame.size), longest(field, frame.size)
     return low, high
 
 

@@ -45,8 +45,11 @@ class LineLayout:
 
 
 @cache
-def line_layout(element_bytes: int) -> LineLayout:
-    """The layout of lines of elements of 1, 2 or 4 bytes."""
-    tag_bytes = TAG_BYTES[element_bytes]
-    return LineLayout(element_bytes, LINE_BYTES // element_bytes, tag_bytes, tag_bytes // element_bytes,
+def line_layout(element_bytes: int, line_bytes: int = LINE_BYTES) -> LineLayout:
+    """The layout of lines of elements of 1, 2 or 4 bytes.
+
+    A block with the tags first has that of a line of ``line_bytes``, the raw bytes of the block.
+    """
+    tag_bytes = TAG_BYTES[element_bytes] * line_bytes // LINE_BYTES
+    return LineLayout(element_bytes, line_bytes // element_bytes, tag_bytes, tag_bytes // element_bytes,
                       np.dtype(f"<u{element_bytes}"))

@@ -118,7 +118,8 @@ def decompress(packed: Any, element_bytes: int, raw_bytes: int | None = None) ->
     if known is not None:
         _check_known(data, line, starts, end, known)
     out = np.empty(-(-size // LINE_BYTES) * LINE_BYTES, np.uint8)
-    kernels(size).expand(_units(data, line), line.element_bytes, starts[:out.size // LINE_BYTES], out)
+    tags = starts[:out.size // LINE_BYTES]
+    kernels(size).expand(_units(data, line), line.element_bytes, tags, tags + line.tag_units, out)
     return out[:size]
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from golden.codec import blocks
 from golden.codec.buffers import Bytes
-from golden.codec.coding import RAW
+from golden.codec.coding import Coding
 from golden.codec.crc32c import crc32c
 from golden.codec.errors import Reason, StreamError
 from golden.codec.headers import HEADER_BYTES, Frame, Scan, scan
@@ -183,7 +183,7 @@ class Engine:
         error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False)
         stream = self.link.read(asked.source, error.beat - asked.source if error else asked.packed_bytes)
         part = _coded_part(asked)
-        found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, asked.element_bytes))
+        found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, Coding(asked.element_bytes)))
         faults: list[tuple[int, Completion]] = []
         raw, fault = _expand(stream, asked, built.block_bytes)
         standing: tuple[int, int] | None = None
@@ -242,7 +242,7 @@ def _ends(found: Scan) -> np.ndarray:
 
 
 def _raw_blocks(found: Scan) -> int:
-    return int(np.count_nonzero(found.coding == RAW))
+    return int(np.count_nonzero(found.coding == Coding.RAW))
 
 
 def _coded_part(asked: Descriptor) -> int:

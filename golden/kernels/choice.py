@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
 
-from golden.kernels import numpy_kernels
+from golden.kernels import exponents_numpy, numpy_kernels
 
-__all__ = ["KERNELS", "NUMBA_BYTES", "kernels", "numba_installed", "use"]
+__all__ = ["KERNELS", "NUMBA_BYTES", "exponent_kernels", "kernels", "numba_installed", "use"]
 
 KERNELS = ("numpy", "numba")
 """Names that :func:`use` accepts."""
@@ -23,13 +23,23 @@ _wanted: ContextVar[str | None] = ContextVar("wanted kernels", default=None)
 
 
 def kernels(size: int) -> ModuleType:
-    """The module with the inner loops for this many bytes: ``pack``, ``walk``, ``expand``, ``expand_blocks``.
+    """The module with the inner loops of zero-value coding for this many bytes: ``pack``, ``walk``, ``expand``,
+    ``expand_blocks``, ``expand_tags_first``.
 
     Numba's for :data:`NUMBA_BYTES` and more where it is installed, NumPy's otherwise, unless :func:`use` has set one.
     """
+    return (_compiled("numba_kernels") if _compiles(size) else None) or numpy_kernels
+
+
+def exponent_kernels(size: int) -> ModuleType:
+    """The module with the inner loops of exponent coding for this many bytes, chosen as :func:`kernels` does:
+    ``pack_exponents``, ``expand_exponents``."""
+    return (_compiled("exponents_numba") if _compiles(size) else None) or exponents_numpy
+
+
+def _compiles(size: int) -> bool:
     wanted = _wanted.get()
-    compiled = _compiled() if wanted == "numba" or (wanted is None and size >= NUMBA_BYTES) else None
-    return compiled or numpy_kernels
+    return wanted == "numba" or (wanted is None and size >= NUMBA_BYTES)
 
 
 @contextmanager
@@ -56,12 +66,12 @@ def use(name: str) -> Iterator[None]:
 
 def numba_installed() -> bool:
     """Whether Numba is installed and supports this version of Python and NumPy."""
-    return _compiled() is not None
+    return _compiled("numba_kernels") is not None
 
 
 @cache
-def _compiled() -> ModuleType | None:
+def _compiled(name: str) -> ModuleType | None:
     try:
-        return importlib.import_module("golden.kernels.numba_kernels")
+        return importlib.import_module(f"golden.kernels.{name}")
     except ImportError:
         return None

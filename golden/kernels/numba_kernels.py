@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from golden.codec.buffers import Bytes
 from golden.codec.layout import LINE_BYTES, line_layout
 
-__all__ = ["expand", "expand_blocks", "pack", "walk"]
+__all__ = ["expand", "expand_blocks", "expand_tags_first", "pack", "walk"]
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile at the first call for each type of arguments; cached on disk where a folder is writable."""
@@ -34,13 +34,14 @@ Positions = NDArray[np.int64]
 _ONES = np.array([byte.bit_count() for byte in range(256)], np.uint64)
 
 
-def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: NDArray[np.uint32] | None = None) -> int:
+def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: NDArray[np.uint32] | None = None,
+         line_bytes: int = LINE_BYTES) -> int:
     """Pack whole rows of whole lines; see :func:`golden.kernels.numpy_kernels.pack`."""
-    line = line_layout(element_bytes)
+    line = line_layout(element_bytes, line_bytes)
     target = out[:out.size // element_bytes * element_bytes]
     framed = headers is not None
-    return int(_pack(raw.view(line.dtype), target.view(line.dtype), target, row_bytes // LINE_BYTES, line.elements,
-                 line.tag_bytes, headers if framed else np.zeros(0, np.uint32), framed))
+    return int(_pack(raw.view(line.dtype), target.view(line.dtype), target, row_bytes // line_bytes, element_bytes,
+                     line.tag_bytes, headers if framed else np.zeros(0, np.uint32), framed))
 
 
 def walk(units: Units, element_bytes: int) -> tuple[Positions, int]:
@@ -49,10 +50,10 @@ def walk(units: Units, element_bytes: int) -> tuple[Positions, int]:
     return starts, int(end)
 
 
-def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> None:
+def expand(units: Units, element_bytes: int, tags: Positions, starts: Positions, out: Bytes) -> None:
     """Expand lines; see :func:`golden.kernels.numpy_kernels.expand`."""
     line = line_layout(element_bytes)
-    _expand(units, units.view(np.uint8), starts, out.view(line.dtype), line.tag_bytes)
+    _expand(units, units.view(np.uint8), tags, starts, out.view(line.dtype), line.tag_bytes)
 
 
 def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int, out: Bytes) -> Positions:
@@ -61,15 +62,21 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
     return _expand_blocks(units, units.view(np.uint8), first, lines, out.view(line.dtype), line.tag_bytes)
 
 
+def expand_tags_first(units: Units, element_bytes: int, first: Positions, lines: int, out: Bytes) -> Positions:
+    """Expand blocks whose tags come first; see :func:`golden.kernels.numpy_kernels.expand_tags_first`."""
+    line = line_layout(element_bytes)
+    return _expand_tags_first(units, units.view(np.uint8), first, lines, out.view(line.dtype), line.tag_bytes)
+
+
 # All indices are unsigned: a signed index may be negative, and the check for that halves the speed.
 _0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
 @_compiled
-def _pack(source, target, target_bytes, lines, elements, tag_bytes, headers, framed):
-    element_bytes = np.uint64(128 // elements)
+def _pack(source, target, target_bytes, lines, element_bytes, tag_bytes, headers, framed):
+    element_bytes = np.uint64(element_bytes)
     tag_units = np.uint64(tag_bytes) // element_bytes
-    row_elements = np.uint64(lines * elements)
+    row_elements = np.uint64(lines * tag_bytes * 8)
     first = at = _0
     for row in range(np.uint64(source.size) // row_elements):
         as_is = False
@@ -125,12 +132,11 @@ def _walk(content, element_bytes, tag_bytes):
 
 
 @_compiled
-def _line(units, content, start, target, at, tag_bytes):
-    """Expand the line whose tag is at ``start``; returns the unit after it. Nothing beyond the end is read."""
-    element_bytes = np.uint64(content.size // units.size)
-    tag_at = start * element_bytes
-    source = start + np.uint64(tag_bytes) // element_bytes
-    if source + np.uint64(tag_bytes) * _8 <= np.uint64(units.size):
+def _line(units, content, tag_at, source, target, at, tag_bytes):
+    """Expand the line whose tag is at byte ``tag_at`` and whose elements are at ``source``; returns the unit after
+    them. Nothing beyond the end is read."""
+    end = np.uint64(units.size)
+    if tag_at + np.uint64(tag_bytes) <= np.uint64(content.size) and source + np.uint64(tag_bytes) * _8 <= end:
         for _ in range(tag_bytes):
             tag = np.uint64(content[tag_at])
             tag_at += _1
@@ -140,7 +146,7 @@ def _line(units, content, start, target, at, tag_bytes):
                 source += found
                 at += _1
         return source
-    last, last_byte = np.uint64(units.size - 1), np.uint64(content.size - 1)
+    last, last_byte = end - _1, np.uint64(content.size - 1)
     for _ in range(tag_bytes):
         tag = np.uint64(content[min(tag_at, last_byte)])
         tag_at += _1
@@ -153,17 +159,36 @@ def _line(units, content, start, target, at, tag_bytes):
 
 
 @_compiled
-def _expand(units, content, starts, target, tag_bytes):
+def _expand(units, content, tags, starts, target, tag_bytes):
+    element_bytes = np.uint64(LINE_BYTES) // (np.uint64(tag_bytes) * _8)
     for line in range(starts.size):
-        _line(units, content, np.uint64(starts[line]), target, np.uint64(line * tag_bytes * 8), tag_bytes)
+        _line(units, content, np.uint64(tags[line]) * element_bytes, np.uint64(starts[line]), target,
+              np.uint64(line * tag_bytes * 8), tag_bytes)
 
 
 @_compiled
 def _expand_blocks(units, content, first, lines, target, tag_bytes):
+    element_bytes = np.uint64(LINE_BYTES) // (np.uint64(tag_bytes) * _8)
+    tag_units = np.uint64(tag_bytes) // element_bytes
     ends = np.empty(first.size, np.int64)
     for block in range(first.size):
         at = np.uint64(first[block])
         for line in range(lines):
-            at = _line(units, content, at, target, np.uint64((block * lines + line) * tag_bytes * 8), tag_bytes)
+            at = _line(units, content, at * element_bytes, at + tag_units, target,
+                       np.uint64((block * lines + line) * tag_bytes * 8), tag_bytes)
+        ends[block] = at
+    return ends
+
+
+@_compiled
+def _expand_tags_first(units, content, first, lines, target, tag_bytes):
+    element_bytes = np.uint64(LINE_BYTES) // (np.uint64(tag_bytes) * _8)
+    ends = np.empty(first.size, np.int64)
+    for block in range(first.size):
+        tag_at = np.uint64(first[block]) * element_bytes
+        at = np.uint64(first[block]) + np.uint64(lines * tag_bytes) // element_bytes
+        for line in range(lines):
+            at = _line(units, content, tag_at, at, target, np.uint64((block * lines + line) * tag_bytes * 8), tag_bytes)
+            tag_at += np.uint64(tag_bytes)
         ends[block] = at
     return ends

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from golden.codec.buffers import Bytes
 from golden.codec.layout import LINE_BYTES, LineLayout, line_layout
 
-__all__ = ["expand", "expand_blocks", "pack", "walk"]
+__all__ = ["expand", "expand_blocks", "expand_tags_first", "pack", "walk"]
 
 Units = NDArray[Any]
 Positions = NDArray[np.int64]
@@ -31,7 +31,8 @@ _EXPAND_UNITS = 1 << 17
 _BYTE_ONES = np.uint64(0x0101_0101_0101_0101)
 
 
-def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: NDArray[np.uint32] | None = None) -> int:
+def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: NDArray[np.uint32] | None = None,
+         line_bytes: int = LINE_BYTES) -> int:
     """Pack whole rows of whole lines.
 
     Parameters
@@ -46,14 +47,16 @@ def pack(raw: Bytes, out: Bytes, element_bytes: int, row_bytes: int, headers: ND
         Raw bytes of a line; of a block when there are headers.
     headers
         Header of each block, written in front of it, with the coding and the payload bytes that result.
+    line_bytes
+        Raw bytes behind a tag: those of a line, or of a block whose tags come first.
 
     Returns
     -------
     int
         Bytes written.
     """
-    line = line_layout(element_bytes)
-    rows, lines = raw.size // row_bytes, row_bytes // LINE_BYTES
+    line = line_layout(element_bytes, line_bytes)
+    rows, lines = raw.size // row_bytes, row_bytes // line_bytes
     source = raw.view(line.dtype).reshape(rows, lines, line.elements)
     target = out[:out.size // element_bytes * element_bytes].view(line.dtype)
     head = 0 if headers is None else 4 // element_bytes
@@ -148,8 +151,22 @@ def expand_blocks(units: Units, element_bytes: int, first: Positions, lines: int
     positions[0] = first
     for number in range(lines):
         np.add(positions[number], steps.take(positions[number], mode="clip"), out=positions[number + 1])
-    expand(units, element_bytes, positions[:-1].T.reshape(-1), out)
+    tags = positions[:-1].T.reshape(-1)
+    expand(units, element_bytes, tags, tags + line_layout(element_bytes).tag_units, out)
     return positions[-1]
+
+
+def expand_tags_first(units: Units, element_bytes: int, first: Positions, lines: int, out: Bytes) -> Positions:
+    """Expand blocks of whole lines whose tags come first; parameters and result as :func:`expand_blocks` has them."""
+    line = line_layout(element_bytes)
+    tags = first[:, None] + np.arange(lines) * line.tag_units
+    ones = np.bitwise_count(units.take(tags[:, :, None] + np.arange(line.tag_units), mode="clip")).sum(axis=2)
+    starts = np.empty((first.size, lines + 1), np.int64)
+    starts[:, 0] = first + lines * line.tag_units
+    starts[:, 1:] = ones
+    starts.cumsum(axis=1, out=starts)
+    expand(units, element_bytes, tags.reshape(-1), starts[:, :-1].reshape(-1), out)
+    return starts[:, -1]
 
 
 def _steps(units: Units, line: LineLayout) -> NDArray[np.uint8]:
@@ -164,7 +181,7 @@ def _steps(units: Units, line: LineLayout) -> NDArray[np.uint8]:
     return ones[:units.size]
 
 
-def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> None:
+def expand(units: Units, element_bytes: int, tags: Positions, starts: Positions, out: Bytes) -> None:
     """Expand lines.
 
     Parameters
@@ -173,10 +190,12 @@ def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> N
         The stream.
     element_bytes
         1, 2 or 4.
+    tags
+        Units before the tag of each line.
     starts
-        Units before the tag of each line. Elements beyond the end of the stream are undefined.
+        Units before its elements. Elements beyond the end of the stream are undefined.
     out
-        Receives a line for each start.
+        Receives a line for each tag.
     """
     line = line_layout(element_bytes)
     target = out.view(line.dtype).reshape(-1, line.elements)
@@ -185,13 +204,12 @@ def expand(units: Units, element_bytes: int, starts: Positions, out: Bytes) -> N
     source = np.empty((step, line.elements), np.int64)
     tag_places = np.arange(line.tag_units)
     for start in range(0, starts.size, step):
-        tag_starts = starts[start:start + step, None]
-        count = len(tag_starts)
-        tags = units.take(tag_starts + tag_places, mode="clip").view(np.uint8)
-        bits = np.unpackbits(tags.reshape(-1), bitorder="little")
+        some = units.take(tags[start:start + step, None] + tag_places, mode="clip").view(np.uint8)
+        count = len(some)
+        bits = np.unpackbits(some.reshape(-1), bitorder="little")
         ranks = bits.view(np.uint64).reshape(count, groups) * _BYTE_ONES
-        ranks += _elements_before(tags) * _BYTE_ONES
-        np.add(ranks.view(np.uint8), tag_starts + (line.tag_units - 1), out=source[:count])
+        ranks += _elements_before(some) * _BYTE_ONES
+        np.add(ranks.view(np.uint8), starts[start:start + step, None] - 1, out=source[:count])
         part = target[start:start + step]
         units.take(source[:count], out=part, mode="clip")
         part *= bits.astype(line.dtype, copy=False).reshape(part.shape)

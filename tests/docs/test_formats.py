@@ -5,7 +5,9 @@ import pytest
 
 from golden.codec import blocks, crc32c
 from golden.codec import lines as zvc
+from golden.codec.coding import SHORT, Coding, coding_name
 from golden.codec.errors import Reason
+from golden.reference import blocks as reference
 from tests.docs.pages import ROOT, Block, table
 from tests.docs.pages import blocks as fenced
 
@@ -32,6 +34,10 @@ def element_bytes(block: Block) -> int:
     return int(block.info.split()[0].partition("-")[2]) // 8
 
 
+def coding_of(block: Block) -> Coding:
+    return Coding[block.info.split()[0].partition("-")[2].upper()]
+
+
 def test_there_are_examples() -> None:
     assert len(LINES) >= 5
     assert len(BLOCKS) >= 3
@@ -51,10 +57,21 @@ def test_block_stream_example(block: Block) -> None:
     rows = values(block)
     raw, packed = unhex(rows["raw"]), unhex(rows["packed"])
     size = int(block.info.partition("block_bytes=")[2])
-    assert blocks.compress(raw, element_bytes(block), size).tobytes() == packed
+    assert blocks.compress(raw, coding_of(block), size).tobytes() == packed
+    assert reference.compress_blocks(raw, coding_of(block), size, True) == packed
     crc = int(rows["crc"], 16)
     assert crc32c.crc32c(packed) == crc
     assert blocks.decompress(packed, size, raw_bytes=len(raw), crc=crc).tobytes() == raw
+
+
+def test_every_coding_has_an_example_and_a_row() -> None:
+    assert {coding_of(block) for block in BLOCKS} == set(Coding) - {Coding.RAW, Coding.ZVC8}
+    rows = [(values, names) for values, names, _ in table(PAGE, "coding | name | payload")]
+    named = {int(value, 16): name for values, names in rows[:-1]
+             for value, name in zip(values.split(", "), names.split(", "), strict=True)}
+    assert named == {int(coding): coding_name(coding) for coding in Coding}
+    short = {int(value, 16) for value in rows[-1][0].split(", ")}
+    assert short == {coding | SHORT for coding in Coding if coding.sized}
 
 
 def test_sizes_of_lines_are_those_of_the_table() -> None:

@@ -12,6 +12,10 @@ from golden.codec.errors import StreamError
 from golden.reference.lines import MalformedError
 
 ELEMENT_BYTES = (1, 2, 4)
+CODINGS = (0x01, 0x02, 0x04, 0x11, 0x12, 0x14, 0x22, 0x24)
+"""Of block streams, but raw."""
+KINDS = ("normal", "sparse", "positive", "negative zeros", "any bits", "one", "subnormal", "two exponents", "alike")
+"""Of floating-point values; see :func:`floats`."""
 
 
 def raw_bytes(elements: int, size: int, density: float, seed: int) -> bytes:
@@ -23,6 +27,41 @@ def raw_bytes(elements: int, size: int, density: float, seed: int) -> bytes:
     values[holes] = 0
     values[rng.random(elements) >= density] = 0
     return values.tobytes()
+
+
+def floats(elements: int, size: int, kind: str, seed: int) -> bytes:
+    """Values of bfloat16 or float32 with exponents of a kind."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=elements).astype(np.float32)
+    if kind in ("sparse", "positive"):
+        values[rng.random(elements) < 0.6] = 0
+    if kind == "positive":
+        values = np.abs(values)
+    if kind == "negative zeros":
+        values *= rng.random(elements) < 0.5
+    bits = values.view(np.uint32).copy()
+    if kind == "any bits":
+        bits = rng.integers(0, 1 << 32, elements, dtype=np.uint32)
+    elif kind == "one":
+        bits[:] = 0
+        bits[elements // 2:elements // 2 + 1] = 1 << 31
+    elif kind == "subnormal":
+        bits = np.where(rng.random(elements) < 0.3, rng.integers(0, 1 << 23, elements), bits).astype(np.uint32)
+    elif kind == "two exponents":
+        bits = rng.choice(np.array([0, 0x3F80_0000, 0x4280_1234, 0x8000_0000], np.uint32), elements)
+    elif kind == "alike":
+        bits = np.uint32(0x3F80_0000) | rng.integers(0, 1 << 23, elements, dtype=np.uint32)
+    return bits.astype("<u4").tobytes() if size == 4 else (bits >> np.uint32(16)).astype("<u2").tobytes()
+
+
+@st.composite
+def raws_for(draw: st.DrawFn, coding: int, most: int = 3000) -> bytes:
+    """Raw bytes for a coding: stretches of any density, and for exponents of all kinds of values."""
+    size = coding & 15
+    if coding < 0x20 or draw(st.booleans()):
+        return draw(raws(size, most))
+    return b"".join(floats(draw(st.integers(0, most // size // 3)), size, draw(st.sampled_from(KINDS)),
+                           draw(st.integers(0, 1 << 30))) for _ in range(draw(st.integers(0, 3))))
 
 
 @st.composite

@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.codec import lines as zvc
 from golden.codec.buffers import Bytes
-from golden.codec.coding import RAW, choose
+from golden.codec.coding import Coding, choose
 from golden.codec.headers import HEADER_BYTES
 from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
 from hdl.config.engine import EngineConfig
@@ -150,6 +150,7 @@ def _framed(raw_bytes: int, lengths: np.ndarray, nonzero: int, coded: int, size:
     whole = np.full(lengths.size, size)
     whole[-1] = coded - (lengths.size - 1) * size
     raw = np.concatenate([choose(lengths[:-1], size, how.element_bytes, how.fallback, how.leave_raw),
-                          choose(lengths[-1:], int(whole[-1]), how.element_bytes, how.fallback, how.leave_raw)]) == RAW
+                          choose(lengths[-1:], int(whole[-1]), Coding(how.element_bytes), how.fallback,
+                                 how.leave_raw)]) == Coding.RAW
     payload = np.where(raw, whole, lengths)
     return Blocks(raw_bytes, HEADER_BYTES + (payload + 3 & ~3), raw, nonzero, how.part)

@@ -13,7 +13,7 @@ from golden.codec import blocks
 from golden.codec.crc32c import crc32c
 from golden.codec.errors import Reason, StreamError
 from golden.reference import blocks as reference
-from tests.golden.samples import ELEMENT_BYTES, damaged, outcome, raw_bytes, raws
+from tests.golden.samples import CODINGS, ELEMENT_BYTES, damaged, floats, outcome, raw_bytes, raws_for
 
 pytestmark = pytest.mark.usefixtures("inner_loops")
 
@@ -33,6 +33,7 @@ def changed(stream: bytes, place: int, value: int) -> bytes:
     return stream[:place] + bytes([value]) + stream[place + 1:]
 
 
+FIELDS = (0x00, 0x01, 0x02, 0x04, 0x11, 0x12, 0x14, 0x22, 0x24, 0x91, 0x92, 0x94, 0xA2, 0xA4)
 LINE = b"\xff" * 4 + b"x" * 128
 GOOD = stream_of(ZEROS, (0, RAW), (0, b"abc"))
 
@@ -41,7 +42,7 @@ CASES: list[tuple[str, bytes, dict[str, Any], tuple[Reason, int, int | None, int
     ("header cut after a full block", stream_of(ZEROS) + b"\4\0", {}, (Reason.TRUNCATED_HEADER, 20, None, 1)),
     ("last block missing", stream_of(ZEROS), {"raw_bytes": 600}, (Reason.TRUNCATED_HEADER, 20, None, 1)),
     ("coding 3", stream_of(ZEROS, (3, RAW)), {}, (Reason.BAD_CODING, 22, None, 1)),
-    ("coding 2 where 4 is asked for", stream_of(ZEROS, (2, bytes(32))), {"element_bytes": 4},
+    ("coding 2 where 4 is asked for", stream_of(ZEROS, (2, bytes(32))), {"coding": 4},
      (Reason.BAD_CODING, 22, None, 1)),
     ("coding 4 of five bytes", stream_of((4, b"\xff" * 4 + b"xxxx")), {"raw_bytes": 5},
      (Reason.BAD_CODING, 2, None, 0)),
@@ -54,7 +55,7 @@ CASES: list[tuple[str, bytes, dict[str, Any], tuple[Reason, int, int | None, int
      (Reason.BAD_LENGTH, 20, None, 1)),
     ("coded block too long", stream_of((4, bytes(529))), {}, (Reason.BAD_LENGTH, 0, None, 0)),
     ("tags missing", stream_of((4, bytes(12)), ZEROS), {}, (Reason.BAD_LENGTH, 0, None, 0)),
-    ("fraction of an element", stream_of((0, b"abc")), {"element_bytes": 2}, (Reason.BAD_LENGTH, 0, None, 0)),
+    ("fraction of an element", stream_of((0, b"abc")), {"coding": 2}, (Reason.BAD_LENGTH, 0, None, 0)),
     ("payload cut", stream_of(ZEROS, (0, RAW))[:-1], {}, (Reason.TRUNCATED_DATA, 24, None, 1)),
     ("padding cut", GOOD[:-1], {}, (Reason.TRUNCATED_DATA, 540, None, 2)),
     ("padding", changed(GOOD, len(GOOD) - 1, 9), {}, (Reason.BAD_PADDING, 543, None, 2)),
@@ -79,6 +80,28 @@ CASES: list[tuple[str, bytes, dict[str, Any], tuple[Reason, int, int | None, int
     ("byte too many", stream_of(ZEROS) + b"\0", {"raw_bytes": SIZE}, (Reason.TRAILING_BYTES, 20, None, 0)),
     ("no block wanted", stream_of(ZEROS), {"raw_bytes": 0}, (Reason.TRAILING_BYTES, 0, None, 0)),
     ("CRC", GOOD, {"crc": crc32c(GOOD) ^ 1}, (Reason.CRC_MISMATCH, len(GOOD), None, None)),
+    ("short where it is whole", stream_of((0x94, b"\x04\2\0\0" + bytes(16)), ZEROS), {},
+     (Reason.BAD_CODING, 2, None, 0)),
+    ("whole where it is short", stream_of((0x14, bytes(16))), {"raw_bytes": 4}, (Reason.BAD_CODING, 2, None, 0)),
+    ("short of no bytes", stream_of((0x94, bytes(8))), {}, (Reason.BAD_LENGTH, 4, None, 0)),
+    ("short of a block", stream_of((0x94, b"\0\2\0\0" + bytes(16))), {}, (Reason.BAD_LENGTH, 4, None, 0)),
+    ("short of part of an element", stream_of((0x94, b"\5\0\0\0" + bytes(4))), {}, (Reason.BAD_LENGTH, 4, None, 0)),
+    ("short of other bytes than known", stream_of((0x94, b"\x08\0\0\0" + bytes(4))), {"raw_bytes": 4},
+     (Reason.BAD_LENGTH, 4, None, 0)),
+    ("tags first, tags cut", stream_of((0x94, b"\xfc\1\0\0" + bytes(12))), {}, (Reason.TRUNCATED_TAG, 20, None, 0)),
+    ("tags first, data cut", stream_of((0x14, bytes(8) + b"\3" + bytes(7) + b"xxxx")), {},
+     (Reason.TRUNCATED_DATA, 20, 2, 0)),
+    ("tags first, data left", stream_of((0x14, bytes(16) + b"xxxx")), {}, (Reason.TRAILING_BYTES, 20, 3, 0)),
+    ("tags first, missing element", stream_of((0x94, b"\4\0\0\0" + b"\2\0\0\0xxxx")), {}, (Reason.BAD_TAG, 8, 0, 0)),
+    ("bases cut", stream_of((0x22, b"\x80\xff\xff\xff"), ZEROS), {}, (Reason.TRUNCATED_FACTS, 8, None, 0)),
+    ("line header", stream_of((0x22, b"\xff\xff\x27\xff" + bytes(8)), ZEROS), {}, (Reason.BAD_FACTS, 6, 2, 0)),
+    ("widths below zero", stream_of((0x22, b"\x50\xff\xff\xff\1\0\0\0" + bytes(64)), ZEROS), {},
+     (Reason.BAD_FACTS, 8, 0, 0)),
+    ("tag of a line cut", stream_of((0x22, b"\0\xff\xff\xff" + bytes(7)), ZEROS), {},
+     (Reason.TRUNCATED_TAG, 15, None, 0)),
+    ("group cut", stream_of((0x22, b"\x10\xff\xff\xff" + bytes(63)), ZEROS), {}, (Reason.TRUNCATED_DATA, 8, 0, 0)),
+    ("group left", stream_of((0x22, b"\x10\xff\xff\xff" + bytes(65)), ZEROS), {}, (Reason.TRAILING_BYTES, 72, 3, 0)),
+    ("dense where elements are missing", stream_of((0xA2, b"\2\0\0\0\x10\0\0\0\1")), {}, (Reason.BAD_TAG, 8, 0, 0)),
     ("first fault first", stream_of((4, bytes(20)), (9, RAW)), {"crc": 0}, (Reason.TRAILING_BYTES, 20, 3, 0)),
     ("header before its padding", changed(stream_of((9, b"abc")), 7, 1), {}, (Reason.BAD_CODING, 2, None, 0)),
 ]
@@ -93,7 +116,7 @@ def test_reason_byte_line_and_block(stream: bytes, options: dict[str, Any],
     assert (error.reason, error.offset, error.line, error.block) == fault
     options = {name: value for name, value in options.items() if name != "crc"}
     if error.reason is not Reason.CRC_MISMATCH:
-        reader = reference.Reader(stream, SIZE, options.get("raw_bytes"), options.get("element_bytes"))
+        reader = reference.Reader(stream, SIZE, options.get("raw_bytes"), options.get("coding"))
         assert outcome(reader.read) == (error.reason.name, *fault[1:])
 
 
@@ -102,7 +125,8 @@ def test_every_reason_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(("stream", "options", "message"), [
-    (stream_of(ZEROS, (3, RAW)), {}, "bad coding at block 1, byte 22: expected a coding of 0, 1, 2, 4, found 3"),
+    (stream_of(ZEROS, (3, RAW)), {}, "bad coding at block 1, byte 22: expected a coding of "
+     + ", ".join(f"{value:#04x}" for value in FIELDS) + ", found 0x03"),
     (stream_of(ZEROS) + stream_of(ZEROS, first=2), {},
      "wrong sequence at block 1, byte 23: expected sequence 1, found 2"),
     (stream_of((0, b"abc"), ZEROS), {}, "bad length at block 0, byte 0: expected a payload of 512 bytes, found 3"),
@@ -142,15 +166,24 @@ def test_read_block_looks_at_headers_before_it_only() -> None:
         blocks.read_block(stream_of(ZEROS) + b"\0", 1, SIZE)
 
 
-@pytest.mark.parametrize("size", ELEMENT_BYTES)
+@pytest.mark.parametrize("coding", CODINGS)
 @given(data=st.data(), block=st.sampled_from([512, 640]), fallback=st.booleans())
 @settings(max_examples=150)
-def test_damaged_stream_as_the_reference_has_it(size: int, data: st.DataObject, block: int, fallback: bool) -> None:
-    raw = data.draw(raws(size))
-    stream = data.draw(damaged(reference.compress_blocks(raw, size, block, fallback)))
-    for known, element in ((None, None), (len(raw), None), (None, size), (len(raw), size)):
-        assert outcome(blocks.decompress, stream, block, known, None, element) \
-            == outcome(reference.Reader(stream, block, known, element).read)
+def test_damaged_stream_as_the_reference_has_it(coding: int, data: st.DataObject, block: int, fallback: bool) -> None:
+    raw = data.draw(raws_for(coding))
+    stream = data.draw(damaged(reference.compress_blocks(raw, coding, block, fallback)))
+    for known, asked in ((None, None), (len(raw), None), (None, coding), (len(raw), coding)):
+        assert outcome(blocks.decompress, stream, block, known, None, asked) \
+            == outcome(reference.Reader(stream, block, known, asked).read)
+
+
+@pytest.mark.parametrize("field", [0x11, 0x12, 0x14, 0x22, 0x24, 0x91, 0x92, 0x94, 0xA2, 0xA4])
+@given(payload=st.binary(max_size=560), raw=st.integers(1, 520), headers=st.lists(st.integers(0, 255), max_size=4))
+def test_random_payloads_as_the_reference_has_them(field: int, payload: bytes, raw: int, headers: list[int]) -> None:
+    word = raw.to_bytes(4, "little") if field & 0x80 else b""
+    stream = stream_of((field, word + bytes(headers) + payload))
+    for known in (None, raw):
+        assert outcome(blocks.decompress, stream, SIZE, known) == outcome(reference.Reader(stream, SIZE, known).read)
 
 
 @given(stream=st.binary(max_size=300), raw=st.integers(0, 1200))
@@ -160,10 +193,11 @@ def test_random_bytes_as_the_reference_has_them(stream: bytes, raw: int) -> None
     outcome(list, blocks.headers(stream))
 
 
-@pytest.mark.parametrize("size", ELEMENT_BYTES)
-def test_cut_and_flipped_at_every_byte(size: int) -> None:
-    raw = raw_bytes(1100 // size, size, 0.6, 9)
-    stream = reference.compress_blocks(raw, size, SIZE, True)
+@pytest.mark.parametrize("coding", CODINGS)
+def test_cut_and_flipped_at_every_byte(coding: int) -> None:
+    size = coding & 15
+    raw = raw_bytes(1100 // size, size, 0.6, 9) if coding < 0x20 else floats(1100 // size, size, "positive", 9)
+    stream = reference.compress_blocks(raw, coding, SIZE, True)
     for place in range(len(stream)):
         flipped = changed(stream, place, stream[place] ^ 1 << place % 8)
         for bad in (stream[:place], flipped):

@@ -55,7 +55,7 @@ def test_any_bytes(size: int, stream: bytes, first: list[int]) -> None:
         places, end = module.walk(units, size)
         whole = places[:-1]
         raw = np.empty(whole.size * 128, np.uint8)
-        module.expand(units, size, whole, raw)
+        module.expand(units, size, whole, whole + line.tag_units, raw)
         blocks = np.empty(starts.size * 512, np.uint8)
         ends = module.expand_blocks(units, size, starts, 4, blocks)
         inside = [number for number in range(starts.size) if ends[number] <= units.size]

@@ -54,7 +54,7 @@ def test_damaged_streams(seed: int) -> None:
     play = Play(config, stream, len(raw), element, **options)
     assert play.untouched()
     try:
-        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(raw), element_bytes=element).tobytes()
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(raw), coding=element).tobytes()
     except StreamError as fault:
         assert play.fault == status_of(fault)
     else:
@@ -89,7 +89,7 @@ def test_damaged_streams_of_narrowed_values(seed: int) -> None:
     play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
     assert play.untouched()
     try:
-        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), element_bytes=2)
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), coding=2)
     except StreamError as fault:
         assert play.fault == status_of(fault)
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.codec import blocks
+from golden.codec.coding import Coding
 from golden.codec.errors import StreamError
 from golden.codec.headers import Block, Frame, scan
 from golden.engine import status as engine_status
@@ -80,6 +81,6 @@ def status_of(fault: StreamError) -> tuple[Status, int]:
 
 def expected(stream: bytes, block_bytes: int, raw_bytes: int, element: int) -> Expected:
     """What the headers and the padding of a stream say, lines left aside."""
-    found = scan(np.frombuffer(stream, np.uint8), Frame(block_bytes, raw_bytes, element))
+    found = scan(np.frombuffer(stream, np.uint8), Frame(block_bytes, raw_bytes, Coding(element)))
     return Expected([found.block(number) for number in range(found.offset.size)],
                     None if found.error is None else status_of(found.error))
