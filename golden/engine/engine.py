@@ -256,7 +256,7 @@ def _expand(stream: Bytes, asked: Descriptor, block_bytes: int) -> tuple[Bytes, 
     part = _coded_part(asked)
     try:
         coded = blocks.decompress(stream, block_bytes // part, asked.raw_bytes // part,
-                                  element_bytes=asked.element_bytes)
+                                  coding=asked.element_bytes)
     except StreamError as fault:
         return np.zeros(0, np.uint8), fault
     return widen(coded, asked.narrow) if asked.narrow else coded, None
