@@ -7,25 +7,16 @@ disk. Import this module only where Numba is installed: :mod:`golden.kernels.cho
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes
 from golden.codec.layout import LINE_BYTES, line_layout
+from golden.kernels.compiled import compiled
 
 __all__ = ["expand", "expand_blocks", "expand_tags_first", "pack", "walk"]
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile at the first call for each type of arguments; cached on disk where a folder is writable."""
-    try:
-        return njit(cache=True, nogil=True)(function)
-    except RuntimeError:
-        return njit(nogil=True)(function)
-
 
 Units = NDArray[Any]
 Positions = NDArray[np.int64]
@@ -72,7 +63,7 @@ def expand_tags_first(units: Units, element_bytes: int, first: Positions, lines:
 _0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
-@_compiled
+@compiled
 def _pack(source, target, target_bytes, lines, element_bytes, tag_bytes, headers, framed):
     element_bytes = np.uint64(element_bytes)
     tag_units = np.uint64(tag_bytes) // element_bytes
@@ -113,7 +104,7 @@ def _pack(source, target, target_bytes, lines, element_bytes, tag_bytes, headers
     return at * element_bytes
 
 
-@_compiled
+@compiled
 def _walk(content, element_bytes, tag_bytes):
     lines = _0
     at = _0
@@ -131,7 +122,7 @@ def _walk(content, element_bytes, tag_bytes):
     return starts[:lines].copy(), at // size
 
 
-@_compiled
+@compiled
 def _line(units, content, tag_at, source, target, at, tag_bytes):
     """Expand the line whose tag is at byte ``tag_at`` and whose elements are at ``source``; returns the unit after
     them. Nothing beyond the end is read."""
@@ -158,7 +149,7 @@ def _line(units, content, tag_at, source, target, at, tag_bytes):
     return source
 
 
-@_compiled
+@compiled
 def _expand(units, content, tags, starts, target, tag_bytes):
     element_bytes = np.uint64(LINE_BYTES) // (np.uint64(tag_bytes) * _8)
     for line in range(starts.size):
@@ -166,7 +157,7 @@ def _expand(units, content, tags, starts, target, tag_bytes):
               np.uint64(line * tag_bytes * 8), tag_bytes)
 
 
-@_compiled
+@compiled
 def _expand_blocks(units, content, first, lines, target, tag_bytes):
     element_bytes = np.uint64(LINE_BYTES) // (np.uint64(tag_bytes) * _8)
     tag_units = np.uint64(tag_bytes) // element_bytes
@@ -180,7 +171,7 @@ def _expand_blocks(units, content, first, lines, target, tag_bytes):
     return ends
 
 
-@_compiled
+@compiled
 def _expand_tags_first(units, content, first, lines, target, tag_bytes):
     element_bytes = np.uint64(LINE_BYTES) // (np.uint64(tag_bytes) * _8)
     ends = np.empty(first.size, np.int64)
