@@ -16,14 +16,20 @@ from cdma.console.options import (
 )
 from cdma.console.output import count, print_json
 
+CODINGS = ("lines8", "lines16", "lines32", "zvc8", "zvc16", "zvc32", "bfloat16", "float32")
+"""Names of the codings that a block stream can be asked for."""
+
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
---lines, as the bare line stream). The coding is lossless: nothing is rounded."""
+--lines, as the bare line stream). Every coding is lossless: nothing is rounded. The engine reads and writes blocks of
+lines8, lines16 and lines32; --coding auto takes exponents for arrays of bfloat16 and float32, and zero-value coding
+with the tags first for all others."""
 
 _EXAMPLES = """\
   cdma compress layer.npy layer.zvc
   cdma compress dump.npz layer.zvc --array conv1
   cdma compress weights.bin weights.zvc --element 16      any file, as raw elements
+  cdma compress layer.npy layer.exp --coding auto         the coding that suits the type of the values
   cdma compress layer.npy layer.lines --lines             the output of the compressor core
   cat raw | cdma compress - - --element 32 > packed"""
 
@@ -37,6 +43,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--array", metavar="NAME", help="array of a file that has several")
     element_option(parser, "bits of an element (default: those of the array's values, 32 at most)")
     dtype_option(parser)
+    parser.add_argument("--coding", choices=("auto", *CODINGS), metavar="NAME",
+                        help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: lines8, lines16 or lines32, "
+                        "by the size of the values)")
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
     parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
                         help="raw bytes of a block, 512 to 32768 (default: 4096)")
@@ -51,13 +60,16 @@ def run(call: argparse.Namespace) -> int:
     from cdma.measure.streams import CompressedBlocks, compress_blocks, compress_lines
     from workload.dumps import own_element_bytes
 
+    if call.lines and call.coding:
+        raise ValueError("--coding is for blocks: leave it out, or leave --lines out")
     array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
     if call.lines:
         stream, facts = compress_lines(raw, element_bytes, call.input, call.output)
     else:
-        stream, facts = compress_blocks(raw, element_bytes, call.input, call.output, block_bytes=call.block_bytes,
+        coding = _coding(call, array.dtype, element_bytes)
+        stream, facts = compress_blocks(raw, coding, call.input, call.output, block_bytes=call.block_bytes,
                                         fallback=not call.no_fallback)
     write_bytes(call.output, stream.tobytes(), call.input)
     if call.output == "-":
@@ -69,6 +81,21 @@ def run(call: argparse.Namespace) -> int:
     print(f"{call.output}: {count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, {ratio}, elements of "
           f"{facts.element_bits} bits")
     if isinstance(facts, CompressedBlocks):
-        print(f"{count(facts.blocks)} blocks of {facts.block_bytes} raw bytes, {count(facts.raw_blocks)} of them raw, "
-              f"CRC-32C {facts.crc32c}")
+        print(f"{count(facts.blocks)} blocks of {facts.block_bytes} raw bytes, coding {facts.coding}, "
+              f"{count(facts.raw_blocks)} of them raw, CRC-32C {facts.crc32c}")
     return 0
+
+
+def _coding(call: argparse.Namespace, dtype: Any, element_bytes: int) -> Any:
+    """The coding that was asked for, or the one that the engine uses for elements of this size."""
+    from golden.codec.coding import Coding, coding_for
+
+    if call.coding is None:
+        return Coding(element_bytes)
+    if call.coding == "auto":
+        return Coding(0x10 | element_bytes) if call.element else coding_for(dtype, element_bytes)
+    coding = Coding[call.coding.upper()]
+    if call.element and coding.element_bytes != element_bytes:
+        raise ValueError(f"--coding {call.coding} has elements of {8 * coding.element_bytes} bits, not {call.element}: "
+                         "leave --element out")
+    return coding

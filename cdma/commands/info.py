@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import add_command, block_bytes, json_option, read_stream
 from cdma.console.output import count, print_json
 from cdma.report.tables import table
 
+if TYPE_CHECKING:
+    from cdma.measure.streams import BlockFacts
+
 _DESCRIPTION = """\
 Read a block stream from header to header and expand it, and print its content: each block with its place, coding,
-sequence and ratio, then the whole stream. For a malformed stream the error names the place of the first fault, and
-the exit code is 1."""
+sequence and ratio, then the whole stream. Of blocks with exponents it also prints how many lines are all zero, have no
+zero, store signs, have an escape and a base of their own, and the average bits of a distance. For a malformed stream the
+error names the place of the first fault, and the exit code is 1."""
 
 _EXAMPLES = """\
   cdma info layer.zvc
@@ -41,9 +45,14 @@ def run(call: argparse.Namespace) -> int:
         print_json(facts)
         return 0
     shown = facts.blocks if call.all else facts.blocks[:_FIRST]
-    print(table(["block", "offset", "coding", "sequence", "payload bytes", "raw bytes", "ratio"],
-                [[str(row.block), str(row.offset), row.coding, str(row.sequence), str(row.payload_bytes),
-                  str(row.raw_bytes), f"{row.ratio:.3f}"] for row in shown], left=(2,)))
+    head = ["block", "offset", "coding", "sequence", "payload bytes", "raw bytes", "ratio"]
+    rows = [[str(row.block), str(row.offset), row.coding, str(row.sequence), str(row.payload_bytes),
+             str(row.raw_bytes), f"{row.ratio:.3f}"] for row in shown]
+    if any(row.exponents for row in shown):
+        head += ["lines", "zero", "dense", "signs", "escapes", "bases", "width"]
+        for cells, row in zip(rows, shown, strict=True):
+            cells += _line_facts(row)
+    print(table(head, rows, left=(2,)))
     if len(shown) < len(facts.blocks):
         print(f"... and {len(facts.blocks) - len(shown)} more (--all lists them)")
     ratio = "empty" if facts.ratio is None else f"ratio {facts.ratio:.3f}"
@@ -51,3 +60,12 @@ def run(call: argparse.Namespace) -> int:
           f"{count(facts.raw_blocks)} of them raw; {count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, "
           f"{ratio}, CRC-32C {facts.crc32c}")
     return 0
+
+
+def _line_facts(row: BlockFacts) -> list[str]:
+    """What the lines of a block have; empty where it has no exponents."""
+    facts = row.exponents
+    if facts is None:
+        return [""] * 7
+    return [str(facts.lines), str(facts.zero), str(facts.dense), str(facts.signs), str(facts.escapes), str(facts.bases),
+            "" if facts.width is None else f"{facts.width:.1f}"]

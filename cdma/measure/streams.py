@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec import blocks, crc32c, lines
+from golden.codec import blocks, crc32c, exponents, lines
+from golden.codec.coding import WORD_BYTES, Coding, coding_name
 from golden.results import derived
 
-__all__ = ["BlockFacts", "CompressedBlocks", "CompressedLines", "StreamFacts", "compress_blocks", "compress_lines",
-           "stream_facts"]
-
-_CODINGS = {0: "raw", 1: "ZVC 8", 2: "ZVC 16", 4: "ZVC 32"}
-"""What the codings in the headers of blocks are called."""
-
+__all__ = ["BlockFacts", "CompressedBlocks", "CompressedLines", "ExponentFacts", "StreamFacts", "compress_blocks",
+           "compress_lines", "stream_facts"]
 
 @dataclass(frozen=True)
 class CompressedLines:
@@ -35,9 +32,10 @@ class CompressedLines:
 
 @dataclass(frozen=True)
 class CompressedBlocks(CompressedLines):
-    """An array that was compressed to blocks: their raw size, how many there are and are raw, and the stream's
-    CRC-32C."""
+    """An array that was compressed to blocks: their coding and raw size, how many there are and are raw, and the
+    stream's CRC-32C."""
 
+    coding: str
     block_bytes: int
     blocks: int
     raw_blocks: int
@@ -45,8 +43,22 @@ class CompressedBlocks(CompressedLines):
 
 
 @dataclass(frozen=True)
+class ExponentFacts:
+    """What the lines of a block with exponents have: how many are all zero, have no zero, store signs, have an escape,
+    have a base of their own; and the bits of a distance, on average over the lines that are not all zero."""
+
+    lines: int
+    zero: int
+    dense: int
+    signs: int
+    escapes: int
+    bases: int
+    width: float | None
+
+
+@dataclass(frozen=True)
 class BlockFacts:
-    """A block of a stream: number, place, what its header says, and its raw bytes."""
+    """A block of a stream: number, place, what its header and its line headers say, and its raw bytes."""
 
     block: int
     offset: int
@@ -54,6 +66,7 @@ class BlockFacts:
     sequence: int
     payload_bytes: int
     raw_bytes: int
+    exponents: ExponentFacts | None = None
 
     @derived
     def ratio(self) -> float:
@@ -80,7 +93,7 @@ class StreamFacts:
     @derived
     def raw_blocks(self) -> int:
         """Blocks that are raw."""
-        return sum(block.coding == _CODINGS[0] for block in self.blocks)
+        return sum(block.coding == coding_name(Coding.RAW) for block in self.blocks)
 
 
 def compress_lines(raw: NDArray[np.uint8], element_bytes: int, source: str,
@@ -90,14 +103,14 @@ def compress_lines(raw: NDArray[np.uint8], element_bytes: int, source: str,
     return stream, CompressedLines(source, target, raw.size, 8 * element_bytes, stream.size)
 
 
-def compress_blocks(raw: NDArray[np.uint8], element_bytes: int, source: str, target: str, *, block_bytes: int,
+def compress_blocks(raw: NDArray[np.uint8], coding: Coding, source: str, target: str, *, block_bytes: int,
                     fallback: bool) -> tuple[NDArray[np.uint8], CompressedBlocks]:
     """Block stream of raw bytes, with the facts about it.
 
     Parameters
     ----------
-    raw, element_bytes
-        The bytes, and those of an element.
+    raw, coding
+        The bytes, and how they are coded.
     source, target
         Names of the files.
     block_bytes
@@ -105,10 +118,11 @@ def compress_blocks(raw: NDArray[np.uint8], element_bytes: int, source: str, tar
     fallback
         Whether blocks that coding would not shrink stay raw.
     """
-    stream = blocks.compress(raw, element_bytes, block_bytes, fallback=fallback)
+    stream = blocks.compress(raw, coding, block_bytes, fallback=fallback)
     headers = list(blocks.headers(stream))
-    return stream, CompressedBlocks(source, target, raw.size, 8 * element_bytes, stream.size, block_bytes,
-                                    len(headers), sum(block.coding == 0 for block in headers), _crc(stream))
+    left_raw = sum(block.coding is Coding.RAW for block in headers)
+    return stream, CompressedBlocks(source, target, raw.size, 8 * coding.element_bytes, stream.size,
+                                    coding_name(coding), block_bytes, len(headers), left_raw, _crc(stream))
 
 
 def stream_facts(file: str, stream: bytes, block_bytes: int) -> StreamFacts:
@@ -120,10 +134,24 @@ def stream_facts(file: str, stream: bytes, block_bytes: int) -> StreamFacts:
         If it is malformed.
     """
     raw_bytes = blocks.decompress(stream, block_bytes).size
-    found = tuple(BlockFacts(block.number, block.offset, _CODINGS[block.coding], block.sequence, block.payload_bytes,
-                             min(block_bytes, raw_bytes - block.number * block_bytes))
-                  for block in blocks.headers(stream))
-    return StreamFacts(file, raw_bytes, len(stream), block_bytes, _crc(stream), found)
+    data = np.frombuffer(stream, np.uint8)
+    found = []
+    for block in blocks.headers(stream):
+        size = min(block_bytes, raw_bytes - block.number * block_bytes)
+        found.append(BlockFacts(
+            block.number, block.offset, coding_name(block.coding), block.sequence, block.payload_bytes, size,
+            _exponent_facts(data, block, size) if block.coding.exponents else None))
+    return StreamFacts(file, raw_bytes, len(stream), block_bytes, _crc(stream), tuple(found))
+
+
+def _exponent_facts(stream: NDArray[np.uint8], block: blocks.Block, raw_bytes: int) -> ExponentFacts:
+    payload = stream[block.payload_offset:block.payload_offset + block.payload_bytes]
+    facts, _ = exponents.read_facts(payload, block.coding.element_bytes, raw_bytes, WORD_BYTES * block.short)
+    coded = [line for line in facts if not line.zeros]
+    return ExponentFacts(
+        len(facts), len(facts) - len(coded), sum(line.dense for line in coded), sum(line.signs for line in coded),
+        sum(line.escape for line in coded), sum(line.based for line in coded),
+        sum(line.width for line in coded) / len(coded) if coded else None)
 
 
 def _crc(stream: bytes | NDArray[np.uint8]) -> str:

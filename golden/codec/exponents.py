@@ -36,6 +36,8 @@ class LineFacts:
         Bits that each group has less.
     base
         From which distances are measured.
+    based
+        Whether the base is given for this line, not that of the line before.
     signs, escape
         Whether signs are stored, and whether the largest distance that fits means exponent 0.
     widths_offset, tag_offset
@@ -46,6 +48,7 @@ class LineFacts:
     width: int
     less: tuple[int, ...]
     base: int
+    based: bool
     signs: bool
     escape: bool
     widths_offset: int | None
@@ -93,7 +96,7 @@ def read_facts(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
     base = 0
     for header in headers:
         if header == ZEROS:
-            found.append(LineFacts(True, 0, (0,) * _GROUPS, base, False, False, None, None))
+            found.append(LineFacts(True, 0, (0,) * _GROUPS, base, False, False, False, None, None))
             continue
         less, widths = (0,) * _GROUPS, header >> 6 & 1
         if widths:
@@ -101,8 +104,9 @@ def read_facts(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
         if header >> 7:
             base = int(payload[base_at])
         whole = header & 7 == _WHOLE
-        found.append(LineFacts(False, 8 if whole else header & 7, less, 255 if whole else base, bool(header & 8),
-                               bool(header & 32), widths_at if widths else None, None if header & 16 else tag_at))
+        found.append(LineFacts(
+            False, 8 if whole else header & 7, less, 255 if whole else base, bool(header & 128), bool(header & 8),
+            bool(header & 32), widths_at if widths else None, None if header & 16 else tag_at))
         widths_at += widths
         base_at += header >> 7
         tag_at += 0 if header & 16 else tag_bytes

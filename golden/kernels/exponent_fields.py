@@ -113,7 +113,7 @@ def found_fields(words: Numbers, exponents: Numbers, nonzero: Numbers, lines: in
     widest = need.max(1)
     whole = widest > _MOST_BITS
     less = np.where(whole[:, None], 0, np.minimum(3, widest[:, None] - need)).astype(np.uint8)
-    widths: Numbers = np.logical_and(less, ones).any(axis=1)
+    widths: Numbers = np.bitwise_or.reduce(less * (ones > 0), axis=1) > 0
     width = np.where(whole, 8, widest).astype(np.uint8)[:, None] - less * widths[:, None]
     escape &= ~whole
     before = _base_before(np.where(zero | whole, -1, base.astype(np.int64)).reshape(-1, lines)).reshape(-1)

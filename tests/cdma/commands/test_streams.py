@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdma.commands.compress import CODINGS
 from golden.codec import blocks, crc32c
 from golden.codec import lines as zvc
+from golden.codec.coding import Coding
 
 
 @pytest.fixture
@@ -41,6 +43,53 @@ def test_block_stream_there_and_back(cdma, layer: np.ndarray, element: int, bloc
     assert outcome.code == 0
     assert np.load("back.npy").tobytes() == layer.tobytes()
     assert np.load("back.npy").shape == layer.shape
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_every_coding_there_and_back(cdma, layer: np.ndarray, coding: str) -> None:
+    facts = cdma("compress", "layer.npy", "l.zvc", "--coding", coding, "--json").json
+    stream = Path("l.zvc").read_bytes()
+    assert facts["coding"] == coding
+    assert stream == blocks.compress(layer, Coding[coding.upper()]).tobytes()
+    assert cdma("decompress", "l.zvc", "back.raw").code == 0
+    assert Path("back.raw").read_bytes() == layer.tobytes()
+    assert {row["coding"] for row in cdma("info", "l.zvc", "--json").json["blocks"]} <= {coding, "raw"}
+
+
+@pytest.mark.parametrize(("dtype", "coding"), [
+    ("bfloat16", "bfloat16"), ("float32", "float32"), ("float16", "zvc16"), ("int8", "zvc8"), ("float64", "zvc32")])
+def test_the_coding_is_chosen_from_the_type(cdma, dtype: str, coding: str) -> None:
+    values = np.zeros(256, np.uint8)
+    values[::3] = 63
+    values.tofile("raw")
+    assert cdma("compress", "raw", "l", "--dtype", dtype, "--coding", "auto", "--json").json["coding"] == coding
+
+
+def test_info_counts_what_lines_have(cdma) -> None:
+    values = np.zeros((6, 32), np.float32)
+    values[0] = 1.0
+    values[1, 0] = -2.0
+    values[2, :2] = [-0.0, 1.0]
+    values[3:5] = np.float32(3.0)
+    np.save("l.npy", values)
+    cdma("compress", "l.npy", "l", "--coding", "float32", "--no-fallback")
+    (row,) = cdma("info", "l", "--json").json["blocks"]
+    assert row["exponents"] == {"lines": 6, "zero": 1, "dense": 3, "signs": 2, "escapes": 1, "bases": 4, "width": 0.2}
+    text = cdma("info", "l").out.splitlines()
+    assert text[0].split()[-7:] == ["lines", "zero", "dense", "signs", "escapes", "bases", "width"]
+    assert text[2].split()[-7:] == ["6", "1", "3", "2", "1", "4", "0.2"]
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--lines", "--coding", "zvc32"], "--coding is for blocks: leave it out, or leave --lines out"),
+    (["--element", "16", "--coding", "zvc32"], "--coding zvc32 has elements of 32 bits, not 16: leave --element out"),
+    (["--coding", "zip"], "invalid choice: 'zip'"),
+])
+def test_codings_that_do_not_fit(cdma, layer: np.ndarray, options: list[str], words: str) -> None:
+    outcome = cdma("compress", "layer.npy", "l", *options)
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert not Path("l").exists()
 
 
 def test_line_stream_there_and_back(cdma, layer: np.ndarray) -> None:
@@ -77,7 +126,7 @@ def test_info_goes_from_header_to_header(cdma, layer: np.ndarray) -> None:
         (block.offset, block.payload_bytes, block.sequence) for block in headers]
     assert sum(row["raw_bytes"] for row in facts["blocks"]) == layer.nbytes
     text = cdma("info", "l.zvc", "--block-bytes", 512).out
-    assert "ZVC 32" in text
+    assert "lines32" in text
     assert f"{len(headers)} blocks" in text
 
 
@@ -87,7 +136,7 @@ def test_info_shows_twenty_blocks_unless_asked_for_all(cdma) -> None:
     short, long = cdma("info", "z").out, cdma("info", "z", "--all").out
     assert "... and 10 more" in short
     assert "more" not in long
-    assert long.count("ZVC 32") == 30
+    assert long.count("lines32") == 30
 
 
 def test_empty_array(cdma) -> None:
