@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Read a block stream from header to header and expand it, and print its content: each block with its place, coding,
 sequence and ratio, then the whole stream. Of blocks with exponents it also prints how many lines are all zero, have no
-zero, store signs, have an escape and a base of their own, and the average bits of a distance. For a malformed stream the
-error names the place of the first fault, and the exit code is 1."""
+zero, store signs, have an escape and a base of their own, and the average bits of a distance. For a malformed stream
+the error names the place of the first fault, and the exit code is 1."""
 
 _EXAMPLES = """\
   cdma info layer.zvc
