@@ -14,5 +14,5 @@ _NARROW = EngineConfig(name="cdma_silent", lanes=3, beat_bytes=16, link_beat_byt
 @pytest.mark.parametrize("config", [load_engine("tiny"), _NARROW, *([load_engine("default")] if FULL else [])],
                          ids=lambda config: config.name)
 def test_ports_that_fall_silent(config: EngineConfig, engine_bench) -> None:
-    # Small memories: they are dumped and compared some hundred times.
-    engine_bench(config, "verif.engine.benches.timeouts", share=0.3, image_bytes=(1 << 18) * config.lanes.bit_length())
+    # Small memories: they are dumped and compared some hundred times. A memory is a power of two.
+    engine_bench(config, "verif.engine.benches.timeouts", share=0.3, image_bytes=1 << 17 + config.lanes.bit_length())
