@@ -32,6 +32,8 @@ __all__ = ["LIMIT_BITS", "Metronome", "PortWatch", "read_answers", "write_answer
 LIMIT_BITS = 5
 """Bits of a time limit, which is given as the logarithm of a number of cycles."""
 
+_PART_BITS = 8
+
 
 class Metronome(wiring.Component):
     """Makes periodic ticks, one every 2^n cycles, for several n.
@@ -40,6 +42,9 @@ class Metronome(wiring.Component):
 
                     bit n - 1
         counter ---------------> [register] --> falls? --> tick
+
+    The counter is in parts of eight bits with a register in each carry, so that no carry limits the clock: the upper
+    bits change a few cycles late, each by the same number of cycles in every period.
 
     Parameters
     ----------
@@ -61,12 +66,18 @@ class Metronome(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        counter = Signal((1 << LIMIT_BITS) - 1)
+        bits = (1 << LIMIT_BITS) - 1
+        parts = [Signal(min(_PART_BITS, bits - low), name=f"counter_{low}") for low in range(0, bits, _PART_BITS)]
+        carry: Value = Const(1)
+        for part in parts:
+            wraps = Signal(name=f"{part.name}_wraps")
+            m.d.sync += [part.eq(part + carry), wraps.eq(carry & part.all())]
+            carry = wraps
+        counter = Cat(parts)
         chosen = Signal(len(self.tick))
         before = Signal.like(chosen)
         changed = Signal()
         m.d.sync += [
-            counter.eq(counter + 1),
             chosen.eq(Cat(Cat(Const(0, 1), counter).bit_select(limit, 1) for limit in self.limit)),
             before.eq(chosen),
             changed.eq(self.changed),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
+from hdl.engine.axi import watch
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
 from hdl.engine.axi.writer import AxiWriter
@@ -20,25 +21,28 @@ _BEAT_BYTES = 16
 _PERIOD = 40
 
 
-def test_periods_of_the_ticks() -> None:
-    dut = Metronome(3)
+@pytest.mark.parametrize("part_bits", [2, 8])
+def test_periods_of_the_ticks(part_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Across the parts of the counter too, which are short here so that all of them count."""
+    monkeypatch.setattr(watch, "_PART_BITS", part_bits)
+    limits = (0, 1, 2, 3, 6, 9)
+    dut = Metronome(len(limits))
 
     async def process(ctx: Any) -> None:
-        for which, limit in enumerate((0, 1, 6)):
+        for which, limit in enumerate(limits):
             ctx.set(dut.limit[which], limit)
         ctx.set(dut.changed, 1)
         await ctx.tick()
         ctx.set(dut.changed, 0)
-        ticks: list[list[int]] = [[], [], []]
-        for cycle in range(600):
+        ticks: list[list[int]] = [[] for _ in limits]
+        for cycle in range(2000):
             _, _, tick = await ctx.tick().sample(dut.tick)
-            for which in range(3):
+            for which, found in enumerate(ticks):
                 if tick >> which & 1:
-                    ticks[which].append(cycle)
+                    found.append(cycle)
         assert ticks[0] == []
-        for which, period in ((1, 2), (2, 64)):
-            found = ticks[which]
-            assert {later - sooner for sooner, later in pairwise(found)} == {period}
+        for limit, found in zip(limits[1:], ticks[1:], strict=True):
+            assert {later - sooner for sooner, later in pairwise(found)} == {1 << limit}
 
     clocked(dut, process)
 
