@@ -15,7 +15,7 @@ from hdl.common.sram import wrapper
 from hdl.config.engine import load_engine
 from hdl.engine.control.descriptor import completion_layout, descriptor_layout
 from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver, files
+from hdl.generate.handover.files import CODEC, DRIVER, codec, driver, files
 from hdl.generate.verilog import Port, Verilog
 from tests.docs.pages import ROOT, all_blocks, table
 from tests.golden.engines import BUILT, DEVICE, LINK, PREFETCH, tensor
@@ -84,7 +84,7 @@ def test_files_are_those_of_the_table() -> None:
 
 
 def test_the_c_example_compiles(tmp_path: Path) -> None:
-    (example,) = all_blocks("c")
+    (example,) = (block for block in all_blocks("c") if block.page == _PROGRAMMING)
     (tmp_path / "regs.h").write_text(c_header(load_engine("default")))
     (tmp_path / DRIVER).write_text(driver())
     (tmp_path / "example.c").write_text(
@@ -94,6 +94,31 @@ def test_the_c_example_compiles(tmp_path: Path) -> None:
         f"{{\n{example.body}\nreturn error;\n}}\n")
     subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "example.c"],
                    cwd=tmp_path, check=True)
+
+
+def test_the_c_example_of_the_library_runs(tmp_path: Path) -> None:
+    """Tensors packed by it are unpacked again, and a changed byte is found."""
+    (example,) = (block for block in all_blocks("c") if block.page == _INTEGRATION)
+    for name, text in codec().items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "example.c").write_text(
+        f"#include <stdio.h>\n#include <string.h>\n{example.body}\n"
+        "int main(void)\n{\nstatic float tensor[2000] = {1, 2, 0, 3}, again[2000];\nstatic unsigned char host[9000];\n"
+        "const size_t length = pack(tensor, sizeof tensor, host, sizeof host);\n"
+        "const uint32_t crc = cdma_crc32c(host, length, 0);\n"
+        "const int error = unpack(host, length, crc, again, sizeof again);\n"
+        "host[2] ^= 8;\nunpack(host, length, cdma_crc32c(host, length, 0), again, sizeof again);\n"
+        "return !length || error || memcmp(tensor, again, sizeof tensor) != 0;\n}\n")
+    subprocess.run(["gcc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", "example", "example.c",
+                    CODEC[1]], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "example"], capture_output=True, text=True, check=True)
+    assert re.fullmatch("bad coding: .*: byte 2, block 0\n", done.stdout)
+
+
+def test_functions_of_the_table_are_in_the_library() -> None:
+    """All of them: what its header declares is in the table."""
+    declared = set(re.findall(r"^[a-z].*\b(cdma_\w+)\(", codec()[CODEC[0]], re.MULTILINE))
+    assert {name.strip(" `") for row in table(_INTEGRATION, "function") for name in row[0].split(",")} == declared
 
 
 def test_functions_of_the_table_are_in_the_driver() -> None:

@@ -15,21 +15,30 @@ from hdl.generate.handover.register_map import register_facts
 from hdl.generate.handover.systemrdl import systemrdl
 from hdl.generate.verilog import Verilog
 
-__all__ = ["DRIVER", "driver", "files"]
+__all__ = ["CODEC", "DRIVER", "codec", "driver", "files"]
 
 DRIVER = "cdma_driver.h"
 """Name of the reference driver's file, which is the same for every engine."""
 
 
+CODEC = ("cdma_codec.h", "cdma_codec.c")
+"""Names of the C library of the block stream, which is the same for every engine."""
+
+
 def driver() -> str:
     """The reference driver in C."""
-    return (Path(__file__).parent / DRIVER).read_text(encoding="utf-8")
+    return _text(DRIVER)
+
+
+def codec() -> dict[str, str]:
+    """The C library of the block stream: text by name."""
+    return {name: _text(name) for name in CODEC}
 
 
 def files(design: Verilog) -> dict[str, str]:
     """Text of every file by its name, the Verilog first.
 
-    Cores and engines have files for tools; engines also have files for drivers, and a README.
+    Cores and engines have files for tools; engines also have files for drivers and hosts, and a README.
     """
     name, config = design.name, design.config
     found = {
@@ -41,9 +50,14 @@ def files(design: Verilog) -> dict[str, str]:
         f"{name}.sdc": constraints(design),
     }
     if isinstance(config, EngineConfig):
-        found |= {f"{name}_regs.h": c_header(config), DRIVER: driver(), f"{name}.rdl": systemrdl(config),
-                  f"{name}_README.md": readme(design)}
+        found |= {f"{name}_regs.h": c_header(config), DRIVER: driver(), **codec(),
+                  f"{name}.rdl": systemrdl(config), f"{name}_README.md": readme(design)}
     return found
+
+
+def _text(name: str) -> str:
+    """A file that is handed over as it stands."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _facts(design: Verilog) -> str:

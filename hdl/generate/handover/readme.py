@@ -15,6 +15,7 @@ _FILES = """\
 | `{name}.vlt` | lint waivers, each with its reason |
 | `{name}_regs.h` | offsets, masks and status codes for C |
 | `cdma_driver.h` | reference driver in C, header only; include `{name}_regs.h` before it |
+| `cdma_codec.h`, `cdma_codec.c` | C library that compresses and expands block streams on the host |
 | `{name}.rdl` | register map as SystemRDL |
 | `{name}.core` | FuseSoC core with a lint target |
 | `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |"""

@@ -64,8 +64,8 @@ def test_engines_in_one_folder_keep_their_files_apart(cdma, tmp_path: Path) -> N
     written = [cdma("generate", "mine.toml", "--set", f"name={name}", "--json", "-o", "rtl").json
                for name in ("first", "second")]
     first, second = ({Path(entry["file"]).name for entry in each} for each in written)
-    # The driver is the same for every engine.
-    assert first & second == {"cdma_driver.h"}
+    # The driver and the C library are the same for every engine.
+    assert first & second == {"cdma_driver.h", "cdma_codec.h", "cdma_codec.c"}
     assert "first_README.md" in first and "second_README.md" in second
     assert {path.name for path in Path("rtl").iterdir()} == first | second
 

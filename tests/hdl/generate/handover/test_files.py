@@ -13,7 +13,7 @@ import pytest
 
 from hdl.config.core import load
 from hdl.config.engine import load_engine
-from hdl.generate.handover.files import DRIVER, files
+from hdl.generate.handover.files import CODEC, DRIVER, files
 from hdl.generate.verilog import emit
 from verif.common import tools
 
@@ -32,7 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_names(engine: Path) -> None:
     own = {f"cdma_tiny_engine{end}" for end in (".v", ".json", ".vlt", ".core", ".f", ".sdc", "_regs.h", ".rdl",
                                           "_README.md")}
-    assert {file.name for file in engine.iterdir()} == own | {DRIVER}
+    assert {file.name for file in engine.iterdir()} == own | {DRIVER, *CODEC}
     assert set(files(emit(load("paper_compressor")))) == {
         f"cdma_paper_compressor.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc")}
 

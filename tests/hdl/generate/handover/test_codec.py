@@ -1,0 +1,133 @@
+"""The C library of the block stream writes and reads what the plain reference does, byte for byte."""
+
+from __future__ import annotations
+
+import random
+import re
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from golden.reference import blocks as reference
+from tests.docs.pages import ROOT, blocks
+from tests.hdl.generate.handover.codec import CODINGS, Codec, block_of, expected
+from tests.hdl.generate.handover.tensors import EXPONENTS, corners, floats, free_payload, raws
+
+SIZE = 512
+CODED = {name: coding for name, coding in CODINGS.items() if coding}
+by_coding = pytest.mark.parametrize("coding", CODINGS.values(), ids=CODINGS)
+
+
+def element(coding: int) -> int:
+    return coding & 15 or 1
+
+
+@cache
+def stream_of(raw: bytes, coding: int, block: int = SIZE, fallback: bool = True) -> bytes:
+    """What the reference writes."""
+    return reference.compress_blocks(raw, coding or 1, block, fallback, leave_raw=coding == 0)
+
+
+def unhex(words: str) -> bytes:
+    """Bytes of hexadecimal words; ``00*64`` stands for 64 of them."""
+    parts = (word.partition("*") for word in words.split())
+    return b"".join(bytes.fromhex(digits) * int(times or 1) for digits, _, times in parts)
+
+
+def check(codec: Codec, raw: bytes, coding: int, block: int = SIZE, fallback: bool = True) -> None:
+    """The stream is that of the reference, with no byte of capacity to spare, and gives the raw bytes again."""
+    stream = stream_of(raw, coding, block, fallback)
+    assert codec.compress(raw, coding, block, fallback) == stream
+    assert codec.compress(raw, coding, block, fallback, capacity=len(stream)) == stream
+    assert codec.decompress(stream, block, len(raw), coding) == raw
+    assert codec.decompress(stream, block) == raw
+
+
+@pytest.mark.parametrize("variant", ["codec", "portable_codec"])
+@by_coding
+def test_corners(variant: str, coding: int, request: pytest.FixtureRequest) -> None:
+    codec = request.getfixturevalue(variant)
+    for raw in corners(element(coding)):
+        for fallback in (True, False):
+            check(codec, raw, coding, fallback=fallback)
+
+
+@by_coding
+def test_short_blocks_of_every_length(coding: int, codec: Codec) -> None:
+    size = element(coding)
+    raw = floats(2 * SIZE // size, size, 5) if size > 1 else random.Random(5).randbytes(SIZE)
+    for elements in range(SIZE // size + 1):
+        check(codec, raw[:elements * size], coding, fallback=False)
+
+
+@pytest.mark.parametrize("block", [640, 4096, 32768])
+@by_coding
+def test_block_sizes(coding: int, block: int, codec: Codec) -> None:
+    size = element(coding)
+    elements = (block + 1000) // size
+    check(codec, floats(elements, size, 9) if size > 1 else random.Random(9).randbytes(elements), coding, block)
+
+
+def test_sequence_begins_anew_after_256_blocks(codec: Codec) -> None:
+    check(codec, floats(260 * SIZE // 4, 4, 11), CODINGS["zvc32"])
+
+
+@by_coding
+@settings(max_examples=40)
+@given(data=st.data())
+def test_random_tensors(coding: int, codec: Codec, data: st.DataObject) -> None:
+    raw = data.draw(raws(element(coding)))
+    check(codec, raw, coding, data.draw(st.sampled_from([512, 640, 1024])), data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("size", EXPONENTS)
+@settings(max_examples=60)
+@given(seed=st.integers(0, 1 << 30))
+def test_facts_that_other_writers_choose(size: int, codec: Codec, seed: int) -> None:
+    payload = free_payload(size, SIZE // 128, seed)
+    stream = block_of(EXPONENTS[size], payload)
+    assert codec.decompress(stream, SIZE) == expected(stream, SIZE)
+
+
+def test_examples_of_the_page(codec: Codec) -> None:
+    examples = [block for block in blocks(ROOT / "docs/formats.md") if block.info.startswith("blocks-")]
+    assert len(examples) >= 8
+    for example in examples:
+        rows = dict(line.split(" ", 1) for line in example.body.splitlines())
+        raw, packed, crc = (unhex(rows[name]) for name in ("raw", "packed", "crc"))
+        coding = CODINGS[example.info.split()[0].removeprefix("blocks-")]
+        assert codec.compress(raw, coding, SIZE) == packed
+        assert codec.decompress(packed, SIZE, len(raw)) == raw
+        assert codec.crc(packed) == int.from_bytes(crc, "big")
+
+
+def test_crc(codec: Codec) -> None:
+    assert codec.crc(b"123456789") == 0xE3069283
+    content = random.Random(1).randbytes(50)
+    for cut in range(len(content)):
+        assert codec.crc(content[:cut]) == reference.crc(content[:cut])
+        assert codec.crc(content[cut:], codec.crc(content[:cut])) == reference.crc(content)
+
+
+def test_bound_suffices_for_the_longest_streams(codec: Codec) -> None:
+    for coding in CODED.values():
+        for length in (0, 4, 124, 128, 508, 512, 516, 1028):
+            raw = bytes(range(1, 255))[:251] * 9
+            for fallback in (True, False):
+                longest = len(codec.compress(raw[:length], coding, SIZE, fallback))
+                assert longest <= codec.bound(length, SIZE, fallback)
+    assert codec.bound(1027, SIZE) == 1028 + 3 * 4
+    assert codec.bound(100, 500) == codec.bound(2 ** 64 - 8, SIZE) == 0
+
+
+def test_every_status_has_a_sentence(codec: Codec) -> None:
+    """Statuses of malformed streams are the reasons of the page, and their sentences begin with them."""
+    page = (ROOT / "docs/formats.md").read_text(encoding="utf-8").split("## Block stream")[1]
+    table = page.split("### What is malformed")[1].split("###")[0]
+    reasons = set(re.findall(r"^\| ([\w ]+) \|", table, re.MULTILINE)) - {"reason"}
+    names = codec.names
+    assert {codec.text(value).partition(":")[0] for value in names if value >= 16} == reasons
+    assert {names[value].replace("_", " ").lower() for value in names if value >= 16} == set(map(str.lower, reasons))
+    assert all(codec.text(value) != codec.text(99) for value in names)
