@@ -112,7 +112,7 @@ def longest(field: int, raw_bytes: int) -> int:
     return shortest(field, raw_bytes) + raw_bytes + (tags if coding.exponents else 0)
 
 
-def choose(packed_bytes: NDArray[np.int64], raw_bytes: int, coding: Coding, fallback: bool,
+def choose(packed_bytes: NDArray[np.int64], raw_bytes: int, coding: int, fallback: bool,
            leave_raw: bool = False) -> NDArray[np.int64]:
     """Coding of each block, from its size when it is coded; see :func:`left_raw_from`."""
     return np.where(packed_bytes >= left_raw_from(raw_bytes, fallback, leave_raw), int(Coding.RAW), int(coding))

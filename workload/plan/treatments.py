@@ -150,7 +150,7 @@ def _framed(raw_bytes: int, lengths: np.ndarray, nonzero: int, coded: int, size:
     whole = np.full(lengths.size, size)
     whole[-1] = coded - (lengths.size - 1) * size
     raw = np.concatenate([choose(lengths[:-1], size, how.element_bytes, how.fallback, how.leave_raw),
-                          choose(lengths[-1:], int(whole[-1]), Coding(how.element_bytes), how.fallback,
+                          choose(lengths[-1:], int(whole[-1]), how.element_bytes, how.fallback,
                                  how.leave_raw)]) == Coding.RAW
     payload = np.where(raw, whole, lengths)
     return Blocks(raw_bytes, HEADER_BYTES + (payload + 3 & ~3), raw, nonzero, how.part)
