@@ -34,8 +34,8 @@ def engine_bench(run_bench: Bench, build_dir: Path) -> Bench:
 
 def _image_bytes(config: EngineConfig) -> int:
     """Memory for twice as many tensors as a queue holds, each of two blocks and up to a round of lanes behind the last;
-    and for the 48 tensors of damaged streams, of a round of lanes and half a round behind, and half as much again.
+    and for the 48 tensors of damaged streams, each of up to three blocks more than a round of lanes on average.
     """
-    tensors = max(2 * config.queue_depth * (config.lanes + 4), 36 * (3 * config.lanes + 2))
+    tensors = max(2 * config.queue_depth * (config.lanes + 4), 48 * (config.lanes + 3))
     need = tensors * config.block_bytes
     return max(IMAGE_BYTES, 1 << (need - 1).bit_length())
