@@ -13,7 +13,7 @@ from amaranth.lib import wiring
 import hdl
 
 _TESTS = Path(__file__).resolve().parent
-_SIMULATES = {"clocked", "settled"}
+_SIMULATES = {"Bench", "clocked", "settled"}
 
 WHOLE = {
     "hdl.codec.lines.compressor.Compressor", "hdl.codec.lines.decompressor.Decompressor", "hdl.engine.engine.Engine",

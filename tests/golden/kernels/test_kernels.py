@@ -15,7 +15,7 @@ from golden.codec import lines as zvc
 from golden.codec.headers import pack_headers
 from golden.codec.layout import line_layout
 from golden.kernels import choice as kernels
-from golden.kernels import numpy_kernels
+from golden.kernels import exponents_numpy, numpy_kernels
 from tests.golden.samples import ELEMENT_BYTES, raw_bytes
 
 COMPARED = [numpy_kernels]
@@ -80,7 +80,8 @@ def test_choice() -> None:
 def no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Numba cannot be imported."""
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "golden.kernels.numba_kernels", raising=False)
+    for name in ("compiled", "numba_kernels", "exponents_numba"):
+        monkeypatch.delitem(sys.modules, f"golden.kernels.{name}", raising=False)
     kernels._compiled.cache_clear()
     yield
     kernels._compiled.cache_clear()
@@ -90,6 +91,7 @@ def no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_numba() -> None:
     assert not kernels.numba_installed()
     assert kernels.kernels(kernels.NUMBA_BYTES) is numpy_kernels
+    assert kernels.exponent_kernels(kernels.NUMBA_BYTES) is exponents_numpy
     with pytest.raises(ModuleNotFoundError, match=r"need Numba: install cdma-rtl\[fast\]"), kernels.use("numba"):
         pass
 
