@@ -67,11 +67,12 @@ class Ring(wiring.Component):
         tail = Signal(RING_INDEX_BITS)
         head = Signal(RING_INDEX_BITS)
         enable = Signal()
-        mask = Signal(RING_INDEX_BITS)              # bits of an index: the size less one
+        below = Signal(RING_INDEX_BITS)             # the size less one
+        mask = Signal(RING_INDEX_BITS, init=1)      # the same, registered: bits of an index
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
-            mask.eq(Cat(size[bit:].any() for bit in range(RING_INDEX_BITS))),
+            below.eq(Cat(size[bit:].any() for bit in range(RING_INDEX_BITS))),
             at_rest.eq(~enable & ~self.reading),
             self.values.base.eq(base),
             self.values.size.eq(Cat(0, size)),
@@ -83,9 +84,12 @@ class Ring(wiring.Component):
 
         # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
         # base from the size's bit on are ones and a lower one is set. It is known one cycle after base or size was
-        # written, before the bus can write again.
-        m.d.sync += beyond.eq((base[:RING_INDEX_BITS] | mask).all() & base[RING_INDEX_BITS:].all()
-                              & (base[:RING_INDEX_BITS] & mask).any())
+        # written, as the mask is: before the bus can write again.
+        m.d.sync += [
+            mask.eq(below),
+            beyond.eq((base[:RING_INDEX_BITS] | below).all() & base[RING_INDEX_BITS:].all()
+                      & (base[:RING_INDEX_BITS] & below).any()),
+        ]
         given = self.data[1:RING_INDEX_BITS + 1]
         one_bit = Signal()
         m.d.comb += one_bit.eq(given.any() & ((given & (given - 1)[:len(given)]) == 0) & ~self.data[0]
