@@ -68,7 +68,7 @@ def run(call: argparse.Namespace) -> int:
     if call.lines:
         stream, facts = compress_lines(raw, element_bytes, call.input, call.output)
     else:
-        coding = _coding(call, array.dtype, element_bytes)
+        coding = _coding(call, array, element_bytes)
         stream, facts = compress_blocks(raw, coding, call.input, call.output, block_bytes=call.block_bytes,
                                         fallback=not call.no_fallback)
     write_bytes(call.output, stream.tobytes(), call.input)
@@ -86,16 +86,19 @@ def run(call: argparse.Namespace) -> int:
     return 0
 
 
-def _coding(call: argparse.Namespace, dtype: Any, element_bytes: int) -> Any:
+def _coding(call: argparse.Namespace, array: Any, element_bytes: int) -> Any:
     """The coding that was asked for, or the one that the engine uses for elements of this size."""
     from golden.codec.coding import Coding, coding_for
 
     if call.coding is None:
         return Coding(element_bytes)
     if call.coding == "auto":
-        return Coding(0x10 | element_bytes) if call.element else coding_for(dtype, element_bytes)
+        return Coding(0x10 | element_bytes) if call.element else coding_for(array.dtype, element_bytes)
     coding = Coding[call.coding.upper()]
     if call.element and coding.element_bytes != element_bytes:
         raise ValueError(f"--coding {call.coding} has elements of {8 * coding.element_bytes} bits, not {call.element}: "
                          "leave --element out")
+    if array.nbytes % coding.element_bytes:
+        raise ValueError(f"{call.input} has {array.nbytes} bytes, not a multiple of the {coding.element_bytes} of an "
+                         f"element of --coding {call.coding}: choose a coding of smaller elements")
     return coding

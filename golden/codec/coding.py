@@ -86,7 +86,7 @@ def fields(coding: Coding | None) -> tuple[int, ...]:
 
 
 def left_raw_from(raw_bytes: int, fallback: bool, leave_raw: bool = False) -> int:
-    """Payload bytes from which a block is left raw: those that it would save nothing with."""
+    """Payload bytes from which on a block is left raw, because coding would not make it shorter."""
     if leave_raw:
         return 0
     return raw_bytes if fallback else np.iinfo(np.int64).max

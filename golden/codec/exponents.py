@@ -8,18 +8,13 @@ import numpy as np
 
 from golden.codec.buffers import Bytes
 from golden.codec.errors import Reason, StreamError
+from golden.codec.headers import HEADER_BYTES
 from golden.codec.layout import LINE_BYTES, TAG_BYTES
 from golden.codec.tags_first import check_data, check_end, check_missing, check_tags, padded_lines
 from golden.kernels.choice import exponent_kernels
+from golden.kernels.exponent_fields import GROUPS, WHOLE, ZEROS
 
 __all__ = ["LineFacts", "compress_short", "decompress", "read_facts"]
-
-ZEROS = 0xFF
-"""Line header of a line of zeros."""
-
-_HEADER_BYTES = 4
-_WHOLE = 7
-_GROUPS = 4
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ def compress_short(raw: Bytes, element_bytes: int) -> Bytes:
     padded = padded_lines(raw)
     out = np.empty(2 * padded.size + LINE_BYTES, np.uint8)
     loops = exponent_kernels(padded.size)
-    payload = out[_HEADER_BYTES:loops.pack_exponents(padded, out, element_bytes, padded.size, padded.size * 2, 0)]
+    payload = out[HEADER_BYTES:loops.pack_exponents(padded, out, element_bytes, padded.size, padded.size * 2, 0)]
     # Without the padding of the block, whose length is in the header.
     return payload[:int(out[:2].view("<u2")[0])]
 
@@ -80,7 +75,7 @@ def read_facts(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
     if len(headers) < lines:
         raise _truncated(payload, at + lines)
     for line, header in enumerate(headers):
-        if header & 7 == _WHOLE and header >> 5 and header != ZEROS:
+        if header & 7 == WHOLE and header >> 5 and header != ZEROS:
             raise StreamError(Reason.BAD_FACTS, at + line,
                               f"no bits 5 to 7 beside width 7, found {header:#04x}", line)
     coded = [header for header in headers if header != ZEROS]
@@ -96,14 +91,14 @@ def read_facts(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
     base = 0
     for header in headers:
         if header == ZEROS:
-            found.append(LineFacts(True, 0, (0,) * _GROUPS, base, False, False, False, None, None))
+            found.append(LineFacts(True, 0, (0,) * GROUPS, base, False, False, False, None, None))
             continue
-        less, widths = (0,) * _GROUPS, header >> 6 & 1
+        less, widths = (0,) * GROUPS, header >> 6 & 1
         if widths:
-            less = tuple(int(payload[widths_at]) >> 2 * group & 3 for group in range(_GROUPS))
+            less = tuple(int(payload[widths_at]) >> 2 * group & 3 for group in range(GROUPS))
         if header >> 7:
             base = int(payload[base_at])
-        whole = header & 7 == _WHOLE
+        whole = header & 7 == WHOLE
         found.append(LineFacts(
             False, 8 if whole else header & 7, less, 255 if whole else base, bool(header & 128), bool(header & 8),
             bool(header & 32), widths_at if widths else None, None if header & 16 else tag_at))
@@ -158,7 +153,7 @@ def decompress(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
 
 
 def _data_bytes(facts: LineFacts, tag: Bytes, element_bytes: int) -> int:
-    ones = np.bitwise_count(tag).reshape(_GROUPS, -1).sum(axis=1).tolist()
+    ones = np.bitwise_count(tag).reshape(GROUPS, -1).sum(axis=1).tolist()
     rests = (max(facts.width - less + facts.signs - 1, 0) for less in facts.less)
     rest_bytes = sum((count * rest + 7) // 8 for count, rest in zip(ones, rests, strict=True))
     return rest_bytes + sum(ones) * (element_bytes - 1)

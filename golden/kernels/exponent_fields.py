@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from golden.codec.buffers import Bytes
 from golden.codec.layout import TAG_BYTES
 
-__all__ = ["GROUPS", "MANTISSA", "Fields", "found_fields", "read_fields"]
+__all__ = ["GROUPS", "MANTISSA", "WHOLE", "ZEROS", "Fields", "found_fields", "read_fields"]
 
 Numbers = NDArray[Any]
 
@@ -21,8 +21,12 @@ GROUPS = 4
 MANTISSA = {2: 7, 4: 23}
 """Bits of a mantissa, by the bytes of an element."""
 
-_ZEROS = 0xFF
-_WHOLE = 7
+ZEROS = 0xFF
+"""Line header of a line of zeros."""
+
+WHOLE = 7
+"""Width that stands for whole exponents."""
+
 _MOST_BITS = 6
 
 # Bits of a distance; distances go to 255, or one more with an escape.
@@ -72,10 +76,10 @@ class Fields:
     @property
     def headers(self) -> Numbers:
         """The line headers."""
-        line = np.where(self.whole, _WHOLE, (self.width + self.less * self.widths[:, None])[:, 0]).astype(np.uint8)
+        line = np.where(self.whole, WHOLE, (self.width + self.less * self.widths[:, None])[:, 0]).astype(np.uint8)
         for bit, flag in ((3, self.signs), (4, self.dense), (5, self.escape), (6, self.widths), (7, self.based)):
             line |= flag.astype(np.uint8) << np.uint8(bit)
-        line[self.zero] = _ZEROS
+        line[self.zero] = ZEROS
         return line
 
 
@@ -142,8 +146,8 @@ def read_fields(stream: Bytes, size: int, first: NDArray[np.int64], lines: int
     """The fields of all lines, the place of each block's data, and whether its facts contradict themselves."""
     count = first.size * lines
     headers = stream.take(first[:, None] + np.arange(lines), mode="clip")
-    zero = headers == _ZEROS
-    whole = ~zero & (headers & 7 == _WHOLE)
+    zero = headers == ZEROS
+    whole = ~zero & (headers & 7 == WHOLE)
     signs, dense, escape, widths, based = (~zero & ((headers & np.uint8(1 << bit)) != 0) for bit in range(3, 8))
     wrong = (whole & (escape | widths | based)).any(1)
     bases_at = first + lines

@@ -18,7 +18,7 @@ __all__ = ["expand_exponents", "pack_exponents"]
 
 def pack_exponents(raw: Bytes, out: Bytes, element_bytes: int, block_bytes: int, limit: int, coding: int) -> int:
     """Pack blocks; see :func:`golden.kernels.exponents_numpy.pack_exponents`."""
-    # Elements are written as whole words, of which the last bytes are overwritten by what follows them.
+    # The data of one block, and a margin: an element that is zero is written too, and overwritten by the next one.
     room = np.empty(2 * block_bytes + 64, np.uint8)
     return int(_pack(raw.view(f"<u{element_bytes}"), raw, out, room, block_bytes, min(limit, 1 << 30), int(coding)))
 

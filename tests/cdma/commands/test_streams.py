@@ -13,7 +13,7 @@ import pytest
 from cdma.commands.compress import CODINGS
 from golden.codec import blocks, crc32c
 from golden.codec import lines as zvc
-from golden.codec.coding import Coding
+from golden.codec.coding import Coding, coding_name
 
 
 @pytest.fixture
@@ -43,6 +43,10 @@ def test_block_stream_there_and_back(cdma, layer: np.ndarray, element: int, bloc
     assert outcome.code == 0
     assert np.load("back.npy").tobytes() == layer.tobytes()
     assert np.load("back.npy").shape == layer.shape
+
+
+def test_every_coding_can_be_asked_for() -> None:
+    assert list(CODINGS) == [coding_name(coding) for coding in Coding if coding is not Coding.RAW]
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -84,9 +88,10 @@ def test_info_counts_what_lines_have(cdma) -> None:
     (["--lines", "--coding", "zvc32"], "--coding is for blocks: leave it out, or leave --lines out"),
     (["--element", "16", "--coding", "zvc32"], "--coding zvc32 has elements of 32 bits, not 16: leave --element out"),
     (["--coding", "zip"], "invalid choice: 'zip'"),
+    (["--array", "other", "--coding", "float32"], "dump.npz has 3 bytes, not a multiple of the 4 of an element"),
 ])
 def test_codings_that_do_not_fit(cdma, layer: np.ndarray, options: list[str], words: str) -> None:
-    outcome = cdma("compress", "layer.npy", "l", *options)
+    outcome = cdma("compress", "dump.npz" if "--array" in options else "layer.npy", "l", *options)
     assert outcome.code == 2
     assert words in outcome.err
     assert not Path("l").exists()
