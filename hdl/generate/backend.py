@@ -12,6 +12,8 @@ from amaranth.hdl import Fragment, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
+from hdl.generate.sharing import share_modules
+
 __all__ = ["verilog_text"]
 
 _SCRIPT = (
@@ -26,6 +28,7 @@ _SCRIPT = (
       for name in ("full_case", "generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")),
     "write_verilog",
 )
+_FUNCTION = re.compile(r"^  function \S+ (_\d+_);.*?^  endfunction\n  assign [^;]*? = \1\(", re.MULTILINE | re.DOTALL)
 _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 
@@ -61,8 +64,10 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     values of variables are set before any process starts, without an event).
     """
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
+    netlist = share_modules(rtlil.convert(top, name=name, ports=ports, emit_src=False))
     script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
     text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
+    # Yosys numbers functions and signals alike, and Verilator warns if a function has the name of a signal further up.
+    text = _FUNCTION.sub(lambda function: function[0].replace(function[1], f"select{function[1]}"), text)
     # Yosys declares signals of width zero as [-1:0], which is two bits; they are never used.
     return _EMPTY.sub("", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from hdl.generate.verilog import Port
@@ -12,7 +12,7 @@ from hdl.generate.verilog import Port
 __all__ = ["Design", "Macro"]
 
 _MODULE = re.compile(r"^module (\\?)(\S+?) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
-_INSTANCE = re.compile(r"^  \\?(\S+) +\\?\S+ +\($", re.MULTILINE)
+_INSTANCE = re.compile(r"^  \\?(\S+)( +\\?(\S+) +\()$", re.MULTILINE)
 _MEMORY = re.compile(r"^ *reg \[(\d+):0\] \S+ ?\[(\d+):0\];$", re.MULTILINE)
 # Two spaces: inputs of functions are indented by more.
 _PORT = re.compile(r"^  (input|output|inout) (?:\[(\d+):0\] )?\\?(\S+?) ?;\n", re.MULTILINE)
@@ -37,7 +37,10 @@ class Macro:
 
 
 class Design:
-    """A design in the Verilog that :func:`hdl.generate.verilog.emit` writes, a module an instance, named by path.
+    """A design in the Verilog that :func:`hdl.generate.verilog.emit` writes.
+
+    Modules that are instantiated several times, as lanes, are copied here: each instance has a module of its own, named
+    by its path. A part of one lane can then be cut out, and stay in the others.
 
     Parameters
     ----------
@@ -49,9 +52,10 @@ class Design:
 
     def __init__(self, verilog: str, top: str) -> None:
         self.top = top
-        self._modules = {match[2]: match[0] for match in _MODULE.finditer(verilog)}
-        self._children = {name: [child for child in _INSTANCE.findall(text) if child in self._modules]
-                          for name, text in self._modules.items()}
+        written = {match[2]: match[0] for match in _MODULE.finditer(verilog)}
+        self._modules: dict[str, str] = {}
+        self._children: dict[str, list[str]] = {}
+        self._add(top, top, written)
 
     def paths(self) -> dict[str, str]:
         """Name of every module by its path below the top, without the numbers that keep names apart."""
@@ -81,6 +85,22 @@ class Design:
                     if macro.bits >= least_bits:
                         found[macro] += 1
         return found
+
+    def _add(self, name: str, module: str, written: Mapping[str, str]) -> None:
+        """Adds an instance of a module of the text, and all below it."""
+        self._modules[name] = ""
+        children = self._children[name] = []
+
+        def instance(match: re.Match[str]) -> str:
+            if match[1] not in written:
+                return match[0]
+            child = f"{name}.{match[3]}"
+            self._add(child, match[1], written)
+            children.append(child)
+            return f"  \\{child}{match[2]}"
+
+        text = re.sub(rf"^module \\?{re.escape(module)} ?", lambda _: f"module \\{name} ", written[module])
+        self._modules[name] = _INSTANCE.sub(instance, text)
 
     def _below(self, root: str, cut: Collection[str]) -> Iterator[str]:
         yield root

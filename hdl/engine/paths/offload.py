@@ -53,7 +53,7 @@ class OffloadPath(DataPath):
         supervisor = self._supervised(m, "source")
         transfer = supervisor.transfer
         clear = ResetInserter(supervisor.clear)
-        unit_clear = [ResetInserter(each) for each in supervisor.unit_clear]
+        unit_clear = self._unit_clears(m, supervisor)
         lanes = [OffloadLane(config) for _ in range(config.lanes)]
         walkers = [BlockWalker(config) for _ in range(config.lanes)]
         aggregator, writer = Aggregator(config), LinkWriter(config)

@@ -56,7 +56,7 @@ class PrefetchPath(DataPath):
         supervisor = self._supervised(m, "destination")
         transfer = supervisor.transfer
         clear = ResetInserter(supervisor.clear)
-        unit_clear = [ResetInserter(each) for each in supervisor.unit_clear]
+        unit_clear = self._unit_clears(m, supervisor)
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
         spare = Spare(beat_layout(config.link_beat_bytes))
         distributor = Distributor(config)

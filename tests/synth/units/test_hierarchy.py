@@ -93,3 +93,14 @@ def test_memories_of_a_part(design: Design) -> None:
     assert design.macros("top.lane0", ["top.lane0", "top.lane0.inner"], 16) == {Macro(512, 8): 1, Macro(4, 8): 1}
     assert design.macros("top", ["top.lane0"], 16) == {}
     assert Macro(512, 8).bits == 4096
+
+
+def test_each_instance_of_a_module_has_a_module_of_its_own() -> None:
+    again = "  \\top.lane0  lane1 (\n    .clk(clk)\n  );\n"
+    design = Design(_VERILOG.replace("  \\top.odd$7  ", f"{again}  \\top.odd$7  "), "top")
+    assert set(design.paths()) == {"", "lane0", "lane0.inner", "lane1", "lane1.inner", "odd"}
+    assert design.macros("top", [], 2048) == {Macro(512, 8): 2, Macro(256, 16): 2}
+    part = design.part("top", ["top.lane1"])
+    assert part.count("(* blackbox *)") == 1 and "module \\top.lane0.inner (clk);" in part
+    assert "\\top.lane1  lane1 (" in part
+    assert design.part("top.lane1", []).replace("lane1", "lane0") == design.part("top.lane0", [])
