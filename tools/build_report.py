@@ -20,7 +20,7 @@ from workload.data import shipped_dumps
 from workload.results.figures import results
 
 _TITLE = "What compressing activations gains"
-_CODINGS = {"blocks": "block stream", "zlib": "zlib", "rle": "RLE"}
+_CODINGS = {"blocks": "block stream", "exponents": "with exponents", "zlib": "zlib", "rle": "RLE"}
 
 
 def build(folder: Path) -> list[Path]:
@@ -52,15 +52,15 @@ def _index(gains: str, sums: dict[str, list[Coded]]) -> Page:
                          "engine, network by network, beside the paper's figures.")]),
         Section("Size", [
             ("Raw bytes over packed bytes, all arrays of a dump together, as stored: the block stream that the engine "
-            "writes, and zlib and run-length coding (RLE), the paper's baselines. No coder that keeps non-zero values "
-            "as they are passes the bound, unless zeros cluster."),
+            "writes, the block stream with exponents, and zlib and run-length coding (RLE), the paper's baselines. No "
+            "coder that keeps non-zero values as they are passes the bound, unless zeros cluster."),
             Bars("ratio", list(_CODINGS.values()),
                  {name: [whole.ratio(coding) for coding in _CODINGS] for name, whole in stored.items()},
                  {name: whole.bound("blocks") for name, whole in stored.items()}, "bound of mask coding",
                  caption=False),
             ("The page of a dump has densities layer by layer and, where it has steps, over training, ratios "
             "by coding, layout and format, runs of zeros, and clustering."),
-            Table(["dump", "blocks", "zlib", "RLE", "bound", "density", "raw bytes"], rows)])])
+            Table(["dump", *_CODINGS.values(), "bound", "density", "raw bytes"], rows)])])
 
 
 def main() -> int:

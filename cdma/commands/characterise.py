@@ -15,8 +15,9 @@ from cdma.report.characterise_tables import characterise_text
 _DESCRIPTION = """\
 Measure the arrays of dumps: density, lengths of the runs of zeros, clustering; and the ratio, raw bytes over packed
 bytes, under zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows, and the block
-stream with its fallback, beside the bound of mask coding. Each array is measured as it is stored, in the layouts
-NCHW, NHWC and CHWN where it has four dimensions, and narrowed to 16 bits where its values are longer.
+streams of lines, with the tags first, and with exponents, beside the bound of mask coding. It names the best coding of
+blocks for each array. Each array is measured as it is stored, in the layouts NCHW, NHWC and CHWN where it has four
+dimensions, and narrowed to 16 bits where its values are longer.
 
 Arrays named p020/conv1 are of training steps, here at 20 % of the training; step100/conv1 and epoch3/conv1 work too.
 Arrays are loaded one at a time, so that dumps may be larger than memory, and measured on all cores, or, with
@@ -31,7 +32,7 @@ _EXAMPLES = """\
   cdma characterise net.safetensors net.pt captured/      arrays of other formats, and a folder of cdma capture
   cdma characterise maps.bin --dtype bfloat16 --shape 32,64,28,28
   cdma characterise /shared/run7 --scheduler tcp://10.0.0.1:8786
-  cdma characterise dump.npz --json | jq '.arrays[].variants[0].codings.blocks.ratio'"""
+  cdma characterise dump.npz --json | jq '.arrays[].variants[0] | [.best, .codings.exponents.ratio]'"""
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""

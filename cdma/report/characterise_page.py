@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["characterise_page"]
 
-_SHOWN = ("rle", "zlib", "blocks")  # codings in the plots of each array
+_SHOWN = ("rle", "zlib", "blocks", "exponents")  # codings in the plots of each array
 _LONGEST = 512  # zeros: longer runs share the last bin of a histogram
 _BOUND = "bound of mask coding"
 
@@ -40,7 +40,8 @@ def characterise_page(dumps: Sequence[str], arrays: Sequence[Array], totals: Seq
 def _head(dumps: Sequence[str], arrays: Sequence[Array], whole: Coded) -> Section:
     tiles = {"arrays": count(len(arrays)), "raw bytes": count(whole.raw_bytes),
              "density": fixed(whole.density.density, 3), "ratio, block stream": fixed(whole.ratio("blocks"), 2),
-             "ratio, zlib": fixed(whole.ratio("zlib"), 2), _BOUND: fixed(whole.bound("blocks"), 2)}
+             "ratio, exponents": fixed(whole.ratio("exponents"), 2), "ratio, zlib": fixed(whole.ratio("zlib"), 2),
+             _BOUND: fixed(whole.bound("blocks"), 2), "best coding": whole.best}
     return Section("", [f"{', '.join(dumps)}: {whole.format} values, stored as {whole.layout}.", Tiles(tiles)])
 
 
@@ -72,7 +73,7 @@ def _ratio_bars(named: dict[str, Coded]) -> Bars:
 
 def _totals(totals: Sequence[Coded]) -> Section:
     parts: list[Part] = [("Raw bytes over packed bytes, all arrays together. Zero-value coding of the values' own "
-                         "element size does not depend on the layout; run-length coding and zlib do.")]
+                         "element size does not depend on the layout; all other codings do.")]
     for narrowed, form in dict.fromkeys((total.narrowed, total.format) for total in totals):
         group = [total for total in totals if (total.narrowed, total.format) == (narrowed, form)]
         parts.append(Bars(f"Ratio, {form}{', narrowed' if narrowed else ', as stored'}",

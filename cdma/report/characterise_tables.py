@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CODINGS", "array_table", "characterise_text", "over_steps", "step_label", "total_table", "training"]
 
-CODINGS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", "zlib": "zlib", "blocks": "blocks"}
+CODINGS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", "zlib": "zlib", "blocks": "blocks",
+           "tags_first": "tags first", "exponents": "exponents"}
 """What the codings are called in tables and plots."""
 
-_HEAD = ("raw bytes", "density", "run mean", "p90", "clustering", *CODINGS.values(), "bound")
+_HEAD = ("raw bytes", "density", "run mean", "p90", "clustering", *CODINGS.values(), "bound", "best")
 
 
 def characterise_text(arrays: Sequence[Array], totals: Sequence[Coded]) -> str:
@@ -39,7 +40,7 @@ def array_table(arrays: Sequence[Array], totals: Sequence[Coded]) -> tuple[list[
 
 def total_table(totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
     """Head and rows: the sums by format and layout."""
-    head = ["format", "layout", "raw bytes", "density", *CODINGS.values(), "bound"]
+    head = ["format", "layout", "raw bytes", "density", *CODINGS.values(), "bound", "best"]
     return head, [[total.format, total.layout, count(total.raw_bytes), fixed(total.density.density, 3), *_ratios(total)]
                   for total in totals]
 
@@ -79,4 +80,4 @@ def _row(name: str, coded: Coded) -> list[str]:
 
 
 def _ratios(coded: Coded) -> list[str]:
-    return [*(fixed(coded.ratio(coding), 3) for coding in CODINGS), fixed(coded.bound("blocks"), 3)]
+    return [*(fixed(coded.ratio(coding), 3) for coding in CODINGS), fixed(coded.bound("blocks"), 3), coded.best]

@@ -15,6 +15,7 @@ import numpy as np
 
 from golden.codec import blocks
 from golden.codec import lines as zvc
+from golden.codec.coding import Coding, coding_for, coding_name
 from golden.results import HIDDEN, INLINED, derived
 from workload.characterise import deflate, rle
 from workload.characterise.density import Density, measure
@@ -24,11 +25,16 @@ from workload.dumps import check_once, entries, is_floating, load, own_element_b
 from workload.dumps.layouts import LAYOUTS, reorder
 from workload.dumps.narrow import narrow
 from workload.dumps.steps import training_step
+from workload.dumps.types import element_type
 
 __all__ = ["CODINGS", "Array", "Coded", "Packed", "characterise", "characterise_array", "in_all"]
 
-CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks")
-"""Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows, our block stream."""
+CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks", "tags_first", "exponents")
+"""Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows; then block streams: of
+lines, with the tags first, and with exponents. Values without a coding of exponents have the tags first there too."""
+
+MIXED = "mixed"
+"""The format, and the best coding, of arrays that do not have the same."""
 
 # Below this many bytes of dumps, starting workers takes longer than the work.
 _ALONE_BYTES = 4 << 20
@@ -52,6 +58,7 @@ class Coded:
 
     ``format`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
     of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`.
+    ``best`` names the coding of blocks with the fewest bytes, ``raw`` where none has fewer than the array.
     """
 
     layout: str
@@ -61,6 +68,7 @@ class Coded:
     density: Density = field(metadata=INLINED)
     packed: dict[str, int] = field(metadata=HIDDEN)
     bounds: dict[str, float] = field(metadata=HIDDEN)
+    best: str
 
     def ratio(self, coding: str) -> float | None:
         """Raw bytes divided by packed bytes; None for an empty array."""
@@ -71,10 +79,11 @@ class Coded:
         return self.raw_bytes / self.bounds[coding] if self.bounds[coding] else None
 
     def __add__(self, other: Coded) -> Coded:
-        return Coded(self.layout, self.format if self.format == other.format else "mixed", self.narrowed,
+        return Coded(self.layout, _common(self.format, other.format), self.narrowed,
                      self.raw_bytes + other.raw_bytes, self.density + other.density,
                      {name: self.packed[name] + other.packed[name] for name in CODINGS},
-                     {name: self.bounds[name] + other.bounds[name] for name in CODINGS})
+                     {name: self.bounds[name] + other.bounds[name] for name in CODINGS},
+                     _common(self.best, other.best))
 
     @derived
     def codings(self) -> dict[str, Packed]:
@@ -234,7 +243,7 @@ def _narrowed(array: np.ndarray, form: str) -> np.ndarray:
     out = np.empty(flat.size, np.uint16)
     for start in range(0, flat.size, _CHUNK):
         out[start:start + _CHUNK] = narrow(flat[start:start + _CHUNK], 2, form)
-    return out.reshape(array.shape)
+    return out.view(element_type(form)).reshape(array.shape)
 
 
 def _layouts(values: np.ndarray, stored: str, form: str, narrowed: bool) -> Iterator[Coded]:
@@ -259,7 +268,14 @@ def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
         packed[f"zvc{8 * size}"] = zvc.packed_bytes(counted, size)
         bounds[f"zvc{8 * size}"] = bound_bytes(counted.size // size, int(np.count_nonzero(counted.view(f"<u{size}"))),
                                                size)
+    tags_first, exponents = Coding(0x10 | own), coding_for(values.dtype, own)
+    streams = {coding: int(blocks.compress(values, coding).size) for coding in (Coding(own), tags_first, exponents)}
     packed |= {"rle": rle.packed_bytes(values, own), "zlib": deflate.packed_bytes(values),
-               "blocks": int(blocks.compress(values, own).size)}
-    bounds |= dict.fromkeys(("rle", "zlib", "blocks"), bound_bytes(density.elements, density.nonzero, own))
-    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds)
+               "blocks": streams[Coding(own)], "tags_first": streams[tags_first], "exponents": streams[exponents]}
+    bounds |= dict.fromkeys(CODINGS[3:], bound_bytes(density.elements, density.nonzero, own))
+    best = min((values.nbytes, Coding.RAW), *((streams[coding], coding) for coding in (tags_first, exponents)))[1]
+    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds, coding_name(best))
+
+
+def _common(one: str, other: str) -> str:
+    return one if one == other else MIXED

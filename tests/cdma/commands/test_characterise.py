@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from cdma.report.characterise_page import _zeros
 from golden.codec import blocks
 from golden.codec import lines as zvc
+from golden.codec.coding import Coding
 from workload.characterise import rle
 from workload.characterise.arrays import characterise
 
@@ -36,12 +39,14 @@ def test_tables(cdma, dump: dict[str, np.ndarray]) -> None:
     row = cells(outcome.out, "p100/fc")
     density = np.count_nonzero(array) / array.size
     assert row[1:3] == ["4,096", f"{density:.3f}"]
-    assert row[-5] == f"{array.nbytes / zvc.packed_bytes(array, 4):.3f}"
-    assert row[-2] == f"{array.nbytes / blocks.compress(array, 4).size:.3f}"
+    assert row[-8] == f"{array.nbytes / zvc.packed_bytes(array, 4):.3f}"
+    assert row[-5:-2] == [f"{array.nbytes / blocks.compress(array, coding).size:.3f}"
+                          for coding in (Coding.LINES32, Coding.ZVC32, Coding.FLOAT32)]
+    assert row[-1] == "float32"
     raw, packed = (sum(size(values) for values in dump.values())
                    for size in (lambda values: values.nbytes, lambda values: blocks.compress(values, 4).size))
     assert cells(outcome.out, "in all")[2] == f"{raw:,}"
-    assert cells(outcome.out, "in all")[-2] == f"{raw / packed:.3f}"
+    assert cells(outcome.out, "in all")[-5] == f"{raw / packed:.3f}"
     assert [tuple(line.split()[:2]) for line in outcome.out.splitlines() if line.startswith("float")] == [
         (form, layout) for form in ("float32", "float16") for layout in ("NCHW", "NHWC", "CHWN")]
     over = outcome.out[outcome.out.index("Density over training"):]
@@ -51,7 +56,31 @@ def test_tables(cdma, dump: dict[str, np.ndarray]) -> None:
     raw, packed = (sum(size(values) for name, values in dump.items() if name.startswith("p100/"))
                    for size in (lambda values: values.nbytes, lambda values: blocks.compress(values, 4).size))
     row = cells(steps, "100 %")
-    assert (row[2], row[-2]) == (f"{raw:,}", f"{raw / packed:.3f}")
+    assert (row[2], row[-5]) == (f"{raw:,}", f"{raw / packed:.3f}")
+
+
+def test_the_best_coding_is_the_one_for_compress(cdma) -> None:
+    rng = np.random.default_rng(6)
+    arrays = {"dense": rng.standard_normal(5000).astype(ml_dtypes.bfloat16),
+              "counts": np.where(rng.random(5000) < 0.3, rng.integers(1, 100, 5000), 0).astype(np.uint8),
+              "noise": rng.integers(0, 1 << 16, 5000).astype(np.uint16)}
+    save_file(arrays, "net.safetensors")
+    facts = cdma("characterise", "net.safetensors", "--report", "page.html", "--json").json
+    best = {array["name"]: array["variants"][0]["best"] for array in facts["arrays"]}
+    assert best == {"counts": "zvc8", "dense": "bfloat16", "noise": "raw"}
+    assert facts["in_all"][0]["best"] == "mixed"
+    for entry in facts["arrays"]:
+        # What is said of the automatic choice, and of the best one, is what compress does.
+        codings = entry["variants"][0]["codings"]
+        for coding, key in (("auto", "exponents"), (best[entry["name"]], None)):
+            if coding != "raw":
+                packed = cdma("compress", "net.safetensors", "packed", "--array", entry["name"], "--coding", coding,
+                              "--json").json["packed_bytes"]
+                assert packed == (codings[key]["packed_bytes"] if key else min(
+                    codings[name]["packed_bytes"] for name in ("tags_first", "exponents")))
+    page = Path("page.html").read_text(encoding="utf-8")
+    for name, coding in best.items():
+        assert re.search(rf"<tr>[^\n]*>{name}<[^\n]*<td>{coding}</td></tr>", page), name
 
 
 def test_json(cdma, dump: dict[str, np.ndarray]) -> None:
@@ -81,7 +110,10 @@ def test_raw_elements(cdma, dump: dict[str, np.ndarray]) -> None:
     as_floats = cdma("characterise", "raw.bin", "--dtype", "<f4", "--json").json
     assert len(as_numbers["in_all"]) == 3
     assert len(as_floats["in_all"]) == 6
-    assert as_numbers["in_all"][0]["codings"] == as_floats["in_all"][0]["codings"]
+    numbers, floats = (found["in_all"][0]["codings"] for found in (as_numbers, as_floats))
+    # Only the type says that there are exponents.
+    assert numbers.pop("exponents") == numbers["tags_first"] != floats.pop("exponents")
+    assert numbers == floats
 
 
 def test_raw_elements_of_a_shape_and_a_type_that_numpy_has_not(cdma) -> None:
@@ -120,9 +152,9 @@ def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.nda
     assert page.count("conv&lt;1&gt;") >= 4
     assert {tag: page.count(f"<{tag}") for tag in ("svg", "table")} == {
         tag: page.count(f"</{tag}>") for tag in ("svg", "table")}
-    # A line for each layer, ratios over training and of each array, two of codings by layout, a histogram of all runs
-    # and of each layer's, and clustering.
-    assert page.count("<svg") == 2 + 2 + 2 + 1 + 2 + 1
+    # A line for each layer, ratios over training and of each array, two of codings by layout in two parts each, a
+    # histogram of all runs and of each layer's, and clustering.
+    assert page.count("<svg") == 2 + 2 + 2 * 2 + 1 + 2 + 1
     headings = re.findall(r"<h2>([^<]*)</h2>", page)
     assert headings == ["Density over training", "Ratio over training", "Ratio by coding and layout",
                         "Ratio of each layer", "Runs of zeros", "Clustering", "Figures", "In all"]
@@ -185,8 +217,9 @@ def test_report_without_steps(cdma) -> None:
     page = Path("page.html").read_text(encoding="utf-8")
     assert "over training" not in page
     assert "<h2>Density of each array</h2>" in page
-    # Densities, ratios, codings by layout as stored and narrowed, and the runs of the one array that has zeros.
-    assert page.count("<svg") == 1 + 1 + 2 + 1
+    # Densities, ratios, codings by layout as stored and narrowed in two parts each, and the runs of the one array that
+    # has zeros.
+    assert page.count("<svg") == 1 + 1 + 2 * 2 + 1
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

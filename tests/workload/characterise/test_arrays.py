@@ -1,13 +1,16 @@
 """Figures of arrays against the codecs on their own, sums over arrays, steps of training, worker processes."""
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from golden.codec import blocks
 from golden.codec import lines as zvc
+from golden.codec.coding import Coding
 from workload.characterise import rle
 from workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
 from workload.characterise.entropy import bound_bytes
@@ -37,13 +40,41 @@ def test_every_coding_in_every_layout(layout: str, axes: tuple[int, ...], narrow
     assert found.raw_bytes == len(raw)
     assert found.packed == {
         "zvc8": zvc.compress(raw, 1).size, "zvc16": zvc.compress(raw, 2).size, "zvc32": zvc.compress(raw, 4).size,
-        "rle": rle.compress(raw, own).size, "zlib": sum(map(len, windows)), "blocks": blocks.compress(raw, own).size}
+        "rle": rle.compress(raw, own).size, "zlib": sum(map(len, windows)), "blocks": blocks.compress(raw, own).size,
+        "tags_first": blocks.compress(raw, 0x10 | own).size,
+        "exponents": blocks.compress(raw, Coding.ZVC16 if narrowed else Coding.FLOAT32).size}
     assert found.ratio("zlib") == len(raw) / sum(map(len, windows))
-    for name, size in {"zvc8": 1, "zvc16": 2, "zvc32": 4, "rle": own, "zlib": own, "blocks": own}.items():
+    assert set(found.packed) == set(CODINGS)
+    for name, size in (dict.fromkeys(CODINGS, own) | {"zvc8": 1, "zvc16": 2, "zvc32": 4}).items():
         elements = np.frombuffer(raw, f"<u{size}")
         bound = bound_bytes(elements.size, int((elements != 0).sum()), size)
         assert found.bounds[name] == pytest.approx(bound)
         assert found.bound(name) == pytest.approx(len(raw) / bound)
+
+
+def test_the_type_of_the_values_chooses_the_exponents() -> None:
+    array = np.random.default_rng(2).standard_normal(5000).astype(np.float32)
+    stored, narrowed = (variant(characterise_array(array, form="bfloat16"), "NCHW", there) for there in (False, True))
+    codes = narrow(array, 2, "bfloat16")
+    assert stored.packed["exponents"] == blocks.compress(array, Coding.FLOAT32).size
+    assert narrowed.packed["exponents"] == blocks.compress(codes, Coding.BFLOAT16).size
+    assert (stored.best, narrowed.best) == ("float32", "bfloat16")
+    # A dump's own bfloat16 values are coded as those that were narrowed.
+    own = characterise_array(codes.view(ml_dtypes.bfloat16)).stored
+    assert (own.packed, own.best) == (narrowed.packed, "bfloat16")
+
+
+@pytest.mark.parametrize(("array", "best"), [
+    (np.zeros(0, np.float32), "raw"), (np.arange(1, 65, dtype=np.float16), "raw"),
+    (np.arange(1000, dtype=np.uint8) % 2, "zvc8"), (np.eye(40, dtype=np.float64), "zvc32"),
+    (np.linspace(1, 2, 2000, dtype=np.float32), "float32")])
+def test_the_best_coding_has_the_fewest_bytes(array: np.ndarray, best: str) -> None:
+    found = characterise_array(array, form=None)
+    assert {coded.best for coded in found.variants} == {best}
+    assert in_all([found, found])[0].best == best
+    other = "raw" if best == "zvc8" else "zvc8"
+    assert in_all([found, replace(found, variants=tuple(replace(coded, best=other) for coded in found.variants))])[
+        0].best == "mixed"
 
 
 def test_stored_comes_first_in_the_layout_that_it_has() -> None:
