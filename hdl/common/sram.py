@@ -7,6 +7,8 @@ from typing import Any
 from amaranth.hdl import ClockSignal, Instance, Shape
 from amaranth.lib.memory import Memory
 
+from hdl.common.modules import Modules
+
 __all__ = ["LEAST_BITS", "SramWrapping", "sram_name", "wrapper"]
 
 LEAST_BITS = 2048
@@ -18,8 +20,8 @@ def sram_name(top: str) -> str:
     return f"{top}_sram"
 
 
-class SramWrapping:
-    """Takes the place of a platform while Verilog is generated: large memories become instances of the wrapper.
+class SramWrapping(Modules):
+    """As :class:`hdl.common.modules.Modules`, and large memories become instances of the wrapper.
 
     Parameters
     ----------
@@ -28,6 +30,7 @@ class SramWrapping:
     """
 
     def __init__(self, top: str) -> None:
+        super().__init__(top)
         self._name = sram_name(top)
 
     def get_memory(self, memory: Memory) -> Any:

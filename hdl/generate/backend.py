@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
@@ -12,7 +12,7 @@ from amaranth.hdl import Fragment, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
-from hdl.generate.sharing import share_modules
+from hdl.common.modules import SharedModule
 
 __all__ = ["verilog_text"]
 
@@ -33,7 +33,8 @@ _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 
 def verilog_text(top: wiring.Component | Fragment, name: str,
-                 ports: Mapping[str, tuple[Value, PortDirection]] | None = None) -> str:
+                 ports: Mapping[str, tuple[Value, PortDirection]] | None = None,
+                 shared: Iterable[SharedModule] = ()) -> str:
     """The Verilog of a design: registers, memories and continuous assignments.
 
     Amaranth's own writer gives registers initial values and puts logic into ``always @*``. Simulators treat both
@@ -54,6 +55,8 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     ports : mapping, optional
         The top's ports by name: value and direction. When not given, the members of a component by Amaranth's names,
         and ``clk`` and ``rst``.
+    shared : iterable of SharedModule
+        Modules that the design instantiates.
 
     Returns
     -------
@@ -64,7 +67,8 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     values of variables are set before any process starts, without an event).
     """
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    netlist = share_modules(rtlil.convert(top, name=name, ports=ports, emit_src=False))
+    netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
+    netlist += "".join(rtlil.convert(each.design, name=each.name, ports=each.ports, emit_src=False) for each in shared)
     script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
     text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
     # Yosys numbers functions and signals alike, and Verilator warns if a function has the name of a signal further up.

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from amaranth.hdl import Fragment, Value, ValueCastable
-from amaranth.hdl._ir import PortDirection
-from amaranth.lib import wiring
+from amaranth.hdl import Fragment
 
+from hdl.common.modules import Modules, port_values
 from hdl.common.sram import SramWrapping, sram_name, wrapper
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
@@ -78,15 +77,16 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
         Text and ports, and the wrapper of the memories if they are wrapped.
     """
     top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
-    ports = _ports(top)
+    ports = port_values(top)
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
     with _fewer_collections():
         if progress is not None:
             progress(f"elaborating {config.name}", 0, 0)
-        design = Fragment.get(top, SramWrapping(config.name) if wrapped else None)
+        platform = (SramWrapping if wrapped else Modules)(config.name)
+        design = Fragment.get(top, platform)
         if progress is not None:
             progress(f"converting {config.name} to Verilog", 0, 0)
-        text = verilog_text(design, config.name, ports)
+        text = verilog_text(design, config.name, ports, platform.shared.values())
     facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
 
@@ -104,13 +104,3 @@ def _fewer_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def _ports(top: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
-    """The top's members by the names that bus tools expect: ``m_axi_link_awaddr``, one underscore between words."""
-    ports = {}
-    for path, member, value in top.signature.flatten(top):
-        cast = value.as_value() if isinstance(value, ValueCastable) else value
-        direction = PortDirection.Input if member.flow is wiring.In else PortDirection.Output
-        ports["_".join(map(str, path))] = (cast, direction)
-    return ports

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, ResetInserter, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,14 +76,11 @@ class DataPath(wiring.Component):
         ]
         return supervisor
 
-    def _unit_clears(self, m: Module, supervisor: Supervisor) -> list[ResetInserter]:
-        """What clears each unit: those of the lanes in their order, then that of the link.
-
-        Each has a signal of one bit. If the lanes took bits of a common signal, their modules would differ.
-        """
+    def _unit_clears(self, m: Module, supervisor: Supervisor) -> list[Signal]:
+        """What clears each unit: those of the lanes in their order, then that of the link."""
         clears = [Signal(name="clear") for _ in supervisor.unit_clear]
         m.d.comb += [clear.eq(bit) for clear, bit in zip(clears, supervisor.unit_clear)]
-        return [ResetInserter(clear) for clear in clears]
+        return clears
 
     def _count(self, m: Module, link_beat: Value, waits: Sequence[data.View]) -> None:
         """Registers the events of a cycle: a beat on the link, and what each lane waits for."""

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, ValueLike
 from amaranth.lib import wiring
 from amaranth.utils import exact_log2
 
+from hdl.common.modules import shared
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.signature import axi_read, axi_write
 from hdl.engine.lanes.offload import OffloadLane
@@ -58,7 +59,7 @@ class OffloadPath(DataPath):
         walkers = [BlockWalker(config) for _ in range(config.lanes)]
         aggregator, writer = Aggregator(config), LinkWriter(config)
         for number, (lane, walker) in enumerate(zip(lanes, walkers)):
-            m.submodules[f"lane{number}"] = unit_clear[number](lane)
+            m.submodules[f"lane{number}"] = shared(platform, "offload.lane", lane, unit_clear[number])
             m.submodules[f"walker{number}"] = clear(walker)
             wiring.connect(m, walker.o, lane.i)
             wiring.connect(m, lane.o, aggregator.lanes[number])
@@ -72,7 +73,7 @@ class OffloadPath(DataPath):
                 lane.stop.eq(supervisor.unit_stop[number]),
             ]
         m.submodules.aggregator = clear(aggregator)
-        m.submodules.writer = unit_clear[config.lanes](writer)
+        m.submodules.writer = ResetInserter(unit_clear[config.lanes])(writer)
         wiring.connect(m, aggregator.o, writer.i)
         wiring.connect(m, writer.axi, wiring.flipped(self.link))
 

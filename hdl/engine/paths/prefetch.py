@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_layout
+from hdl.common.modules import shared
 from hdl.common.skid import Spare
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.reader import AxiReader
@@ -62,14 +63,14 @@ class PrefetchPath(DataPath):
         distributor = Distributor(config)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
-        m.submodules.reader = unit_clear[config.lanes](reader)
+        m.submodules.reader = ResetInserter(unit_clear[config.lanes])(reader)
         m.submodules.spare = clear(spare)
         m.submodules.distributor = clear(distributor)
         wiring.connect(m, reader.axi, wiring.flipped(self.link))
         wiring.connect(m, reader.o, spare.i)
         wiring.connect(m, spare.o, distributor.i)
         for number, lane in enumerate(lanes):
-            m.submodules[f"lane{number}"] = unit_clear[number](lane)
+            m.submodules[f"lane{number}"] = shared(platform, "prefetch.lane", lane, unit_clear[number])
             wiring.connect(m, distributor.lanes[number], lane.i)
             wiring.connect(m, lane.axi, wiring.flipped(self.lanes[number]))
             m.d.comb += [
