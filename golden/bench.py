@@ -7,59 +7,56 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import json
 import platform
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from golden.codec import blocks
 from golden.codec.buffers import Bytes
 from golden.codec.crc32c import crc32c
-from golden.kernels.choice import KERNELS, numba_installed, use
+from golden.kernels.choice import numba_installed
 from golden.results import derived, to_json
+from golden.speeds.codecs import Library, codecs
+from golden.speeds.samples import DENSITIES, Sample, samples
 
-__all__ = ["DENSITIES", "Bench", "Speed", "crc_speed", "machine", "main", "measure", "sample", "table"]
-
-DENSITIES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Densities of the table."""
+__all__ = ["Bench", "Speed", "crc_speed", "machine", "main", "measure", "table"]
 
 RAW_BYTES = 8 << 20
 
 _SECONDS = 0.15
-_FEWEST_RUNS = 3
+_FEWEST_RUNS = 5
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Speed:
-    """One codec at one density and element size.
+    """One codec on one sample.
 
     Parameters
     ----------
-    codec
-        Its name; ``golden`` with its inner loops.
-    element_bits, density
-        Of the data.
+    codec, coding
+        What ran; of blocks their coding, else ``byte planes`` or nothing. See :mod:`golden.speeds.codecs`.
+    values, activation, density
+        The data: see :class:`golden.speeds.samples.Sample`.
     raw_bytes, packed_bytes
-        Sizes; None where the codec is not installed, as are the speeds.
+        Sizes; None where the codec is not there, as are the speeds.
     compress, decompress
-        GB (1e9 bytes) of raw data a second, the best of several runs. They do not include the CRC.
+        GB (1e9 bytes) of raw data a second of processor time, the best of several runs. They do not include the CRC.
     note
-        ``not installed``, or empty.
+        Why the codec is not there, or empty.
     """
 
     codec: str
-    element_bits: int
+    coding: str
+    values: str
+    activation: str
     density: float
     raw_bytes: int
     packed_bytes: int | None = None
@@ -72,6 +69,16 @@ class Speed:
         """Raw bytes by packed bytes."""
         return None if self.packed_bytes is None else self.raw_bytes / self.packed_bytes
 
+    @property
+    def label(self) -> str:
+        """The codec, with its coding where it has one."""
+        return f"{self.codec}, {self.coding}" if self.coding else self.codec
+
+    @property
+    def sample(self) -> Sample:
+        """The data."""
+        return Sample(self.values, self.density, self.activation)
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -82,28 +89,18 @@ class Bench:
     rows: tuple[Speed, ...]
 
 
-def sample(density: float, element_bytes: int, raw_bytes: int, seed: int = 0) -> Bytes:
-    """Data like activations after a ReLU: float32, float16 or 8-bit integers, with zeros at random places."""
-    rng = np.random.default_rng(seed)
-    count = raw_bytes // element_bytes
-    values = np.abs(rng.standard_normal(count, np.float32)) + np.float32(0.01)
-    values[rng.random(count, np.float32) >= density] = 0
-    if element_bytes == 1:
-        # Rounded away from zero, so that the density does not change.
-        return np.ceil(np.minimum(values * 32, 127)).astype(np.uint8)
-    return values.astype(f"<f{element_bytes}").view(np.uint8)
-
-
-def measure(densities: Sequence[float] = DENSITIES, element_bytes: Sequence[int] = (4, 2, 1),
-            raw_bytes: int = RAW_BYTES, progress: Progress | None = None) -> list[Speed]:
+def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES, libraries: Sequence[Library] = (),
+            progress: Progress | None = None) -> list[Speed]:
     """Speeds of every codec on the same data; every codec must restore the same bytes.
 
     Parameters
     ----------
-    densities, element_bytes
-        Of the data.
+    chosen
+        Data to measure with; all of :func:`golden.speeds.samples.samples` when None.
     raw_bytes
-        Of the data, a multiple of 4.
+        Of each sample, a multiple of 4.
+    libraries
+        Other implementations of the block stream.
     progress
         Called with the next measurement, its number, and the number of measurements.
 
@@ -113,22 +110,22 @@ def measure(densities: Sequence[float] = DENSITIES, element_bytes: Sequence[int]
         If a codec restores other bytes.
     """
     rows: list[Speed] = []
-    names = list(_codecs(4))
-    total = len(densities) * len(element_bytes) * len(names)
-    for size in element_bytes:
-        for density in densities:
-            data = sample(density, size, raw_bytes)
-            for codec, pair in _codecs(size).items():
-                if progress:
-                    progress(f"{codec}, {8 * size} bit, density {density:.1f}", len(rows), total)
-                row = Speed(codec, 8 * size, density, data.size, note="not installed")
-                rows.append(row if pair is None else _measured(row, data, *pair))
+    jobs = [(sample, list(codecs(sample, libraries))) for sample in (samples() if chosen is None else chosen)]
+    total = sum(len(own) for _, own in jobs)
+    for sample, own in jobs:
+        data = sample.data(raw_bytes)
+        for codec in own:
+            row = Speed(codec.name, codec.coding, sample.values, sample.activation, sample.density, data.size,
+                        note=codec.note)
+            if progress:
+                progress(f"{row.label}: {sample.values}, {sample.label}", len(rows), total)
+            rows.append(row if codec.functions is None else _measured(row, data, *codec.functions))
     return rows
 
 
 def crc_speed(raw_bytes: int = RAW_BYTES) -> float:
     """GB a second of CRC-32C."""
-    data = sample(1.0, 4, raw_bytes)
+    data = Sample("float32").data(raw_bytes)
     return data.size / _best(lambda: crc32c(data)) / 1e9
 
 
@@ -139,62 +136,33 @@ def machine() -> dict[str, str]:
 
 
 def table(rows: Sequence[Speed]) -> str:
-    """The rows as text: for each element size, a line per density and codec."""
-    lines = [f"{'bits':>4}  {'density':>7}  {'codec':<14}  {'ratio':>7}  {'in GB/s':>8}  {'out GB/s':>8}"]
-    lines.append("  ".join("-" * width for width in (4, 7, 14, 7, 8, 8)))
+    """The rows as text: for each type of values, a line per sample and codec."""
+    wide = max(len(row.label) for row in rows)
+    lines = [f"{'values':<8}  {'density':>7}  {'codec':<{wide}}  {'ratio':>9}  {'in GB/s':>8}  {'out GB/s':>8}"]
+    lines.append("  ".join("-" * width for width in (8, 7, wide, 9, 8, 8)))
     for row in rows:
-        figures = (f"{row.ratio:7.3f}  {row.compress:8.2f}  {row.decompress:8.2f}"
+        figures = (f"{row.ratio:9.3f}  {row.compress:8.2f}  {row.decompress:8.2f}"
                    if row.ratio is not None else row.note)
-        lines.append(f"{row.element_bits:4}  {row.density:7.1f}  {row.codec:<14}  {figures}")
+        lines.append(f"{row.values:<8}  {row.sample.label:>7}  {row.label:<{wide}}  {figures}")
     return "\n".join(lines)
-
-
-_Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-
-
-def _codecs(element_bytes: int) -> dict[str, _Codec | None]:
-    """The functions that pack and unpack, by name; None where they are not installed."""
-    found: dict[str, _Codec | None] = {}
-    for name in KERNELS:
-        there = name != "numba" or numba_installed()
-        found[f"golden {name}"] = (partial(_with, name, blocks.compress, coding=element_bytes),
-                                   partial(_with, name, blocks.decompress)) if there else None
-    found["zlib 1"] = (partial(zlib.compress, level=1), zlib.decompress)
-    found["lz4 1"] = found["zstd 1"] = None
-    if _installed("lz4"):
-        lz4 = importlib.import_module("lz4.frame")
-        found["lz4 1"] = (partial(lz4.compress, compression_level=1), lz4.decompress)
-    if _installed("zstandard"):
-        zstd = importlib.import_module("zstandard")
-        found["zstd 1"] = (zstd.ZstdCompressor(level=1).compress, zstd.ZstdDecompressor().decompress)
-    return found
-
-
-def _with(name: str, function: Callable[..., Any], data: Any, **options: Any) -> Any:
-    with use(name):
-        return function(data, **options)
-
-
-def _installed(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
 
 
 def _measured(row: Speed, data: Bytes, compress: Callable[[Any], Any], decompress: Callable[[Any], Any]) -> Speed:
     packed = compress(data)
     if not np.array_equal(np.frombuffer(decompress(packed), np.uint8), data):
-        raise RuntimeError(f"{row.codec} does not give back the same bytes at density {row.density}")
-    return Speed(row.codec, row.element_bits, row.density, row.raw_bytes, len(packed),
-                 data.size / _best(lambda: compress(data)) / 1e9, data.size / _best(lambda: decompress(packed)) / 1e9)
+        raise RuntimeError(f"{row.label} does not give back the same bytes of {row.values}, {row.sample.label}")
+    return replace(row, packed_bytes=len(packed), compress=data.size / _best(lambda: compress(data)) / 1e9,
+                   decompress=data.size / _best(lambda: decompress(packed)) / 1e9)
 
 
 def _best(function: Callable[[], Any]) -> float:
-    """Seconds of the fastest run of a function."""
+    """Seconds of the fastest run of a function, in time of the processor: what else the machine does counts less."""
     best = float("inf")
     runs, until = 0, time.perf_counter() + _SECONDS
     while runs < _FEWEST_RUNS or time.perf_counter() < until:
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, max(time.process_time() - start, 1e-9))
         runs += 1
     return best
 
@@ -221,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     call = parser.parse_args(arguments)
     raw_bytes = call.megabytes << 20
     with _progress() as progress:
-        rows = measure(call.density, raw_bytes=raw_bytes, progress=progress)
+        rows = measure(samples(call.density), raw_bytes, progress=progress)
     outcome = Bench(machine(), crc_speed(raw_bytes), tuple(rows))
     if call.json:
         print(json.dumps(to_json(outcome), indent=1))

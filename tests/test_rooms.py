@@ -24,7 +24,7 @@ LAYERS = {
     "hdl": ["common", "codec", "config", "engine", "generate", "selftest"],
     "hdl/codec": [["lines", "blocks", "narrowing"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
-    "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "bench"],
+    "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
     "verif": ["common", ["core", "engine"]],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "capturing", "plan", "results"],
     "cdma": ["console", "measure", "report", "commands"],

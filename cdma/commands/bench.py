@@ -20,9 +20,10 @@ from golden.results import from_json, to_json
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, effective bandwidth of the
 engines at densities 0 to 1 and with 1 to 16 lanes, beats per cycle and latency of the cores at every density and
-element size, area of the presets, their clock on an ECP5 after place and route, and the golden model's speed beside
-zlib, lz4 and zstd on the same data; with a cell library also clocks in its cells, unit by unit, and area and
-throughput over beats, lanes and pipelines. Prints the page docs/performance.md. This takes hours, mostly for the
+element size, area of the presets, their clock on an ECP5 after place and route, and the speed of the golden model and
+of the C library with every coding beside zlib, lz4 and zstd on the same data (without a C compiler, the rows of the
+library say so); with a cell library also clocks in its cells, unit by unit, and area and throughput over beats, lanes
+and pipelines. Prints the page docs/performance.md. This takes hours, mostly for the
 engines and for place and route; --only measures one section.
 
 With --compare, print the changes since an older file of figures instead, the largest change first: with one file,
@@ -30,7 +31,7 @@ figures measured now are compared with it, section by section; with two files no
 
 _EXAMPLES = """\
   cdma bench
-  cdma bench --only golden                                seconds
+  cdma bench --only golden                                minutes
   cdma bench --only area --liberty cells.lib              with um2 of your cell library
   cdma bench --only timing_units --only sweep --liberty cells.lib
   cdma bench --only pnr --output figures.json             place and route: some minutes for each preset

@@ -10,6 +10,7 @@ from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
 from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element
+from cdma.measure.c_library import c_library
 from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
 from cdma.measure.simulation import simulated, simulated_engine
 from cdma.measure.synthesis import measured_engine
@@ -125,8 +126,10 @@ def _timing_plain(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 
 def _golden(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    rows = bench.measure(progress=progress)
-    return {"golden": bench.Bench(bench.machine(), bench.crc_speed(), tuple(rows))}
+    library = c_library()
+    rows = bench.measure(libraries=[library], progress=progress)
+    machine = bench.machine() | {library.name: library.about}
+    return {"golden": bench.Bench(machine, bench.crc_speed(), tuple(rows))}
 
 
 def _shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:

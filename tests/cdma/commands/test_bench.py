@@ -11,6 +11,7 @@ from cdma.measure.figures import Figures
 from cdma.report.performance import performance_page
 from golden import bench
 from golden.results import from_json
+from golden.speeds.samples import Sample
 from tests.docs.pages import ROOT
 
 
@@ -18,20 +19,26 @@ from tests.docs.pages import ROOT
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less data and fewer densities: the figures are not looked at."""
     whole = bench.measure
-    monkeypatch.setattr(bench, "measure", lambda progress: whole((0.5,), (4,), 1 << 16, progress))
+    monkeypatch.setattr(bench, "_SECONDS", 0.0)
+    monkeypatch.setattr(bench, "_FEWEST_RUNS", 1)
+    monkeypatch.setattr(bench, "measure", lambda libraries, progress: whole(
+        (Sample("float32", 0.5), Sample("bfloat16", activation="GELU")), 1 << 16, libraries, progress))
     monkeypatch.setattr(bench, "crc_speed", lambda: 1.0)
 
 
 def test_golden_section(cdma, quick: None) -> None:
     figures = cdma("bench", "--only", "golden", "--json").json
     assert list(figures) == ["golden"]
-    codecs = {row["codec"] for row in figures["golden"]["rows"]}
-    assert {"golden numpy", "zlib 1"} <= codecs
+    rows = figures["golden"]["rows"]
+    codecs = {", ".join(filter(None, (row["codec"], row["coding"]))) for row in rows}
+    assert {"golden numpy, zvc32", "C library, float32", "golden numpy, bfloat16", "zlib 1, byte planes"} <= codecs
+    assert figures["golden"]["machine"]["C library"]
     page = cdma("bench", "--only", "golden").out
     assert "## Golden model" in page
     assert "## The cores: area" not in page
     for codec in codecs:
-        assert codec in page
+        assert f"| {codec} |" in page
+    assert "| codec | 0.5 |" in page and "| codec | GELU |" in page
 
 
 def test_one_section_leaves_the_others_of_a_file(cdma, quick: None, tmp_path: Path) -> None:
