@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined"]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -16,3 +16,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return njit(cache=True, nogil=True)(function)
     except RuntimeError:
         return njit(nogil=True)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile as a part of the compiled functions that call it."""
+    return njit(forceinline=True)(function)

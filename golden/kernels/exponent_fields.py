@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes
 from golden.codec.layout import TAG_BYTES
+from golden.kernels import windows
 
-__all__ = ["GROUPS", "MANTISSA", "WHOLE", "ZEROS", "Fields", "found_fields", "read_fields"]
+__all__ = ["GROUPS", "MANTISSA", "STEP_LINES", "WHOLE", "ZEROS", "Fields", "found_fields", "read_fields"]
 
 Numbers = NDArray[Any]
 
@@ -27,149 +29,187 @@ ZEROS = 0xFF
 WHOLE = 7
 """Width that stands for whole exponents."""
 
+STEP_LINES = 1 << 11
+"""Elements of so many lines are handled in one step: their intermediate arrays fit the second-level cache."""
+
 _MOST_BITS = 6
 
-# Bits of a distance; distances go to 255, or one more with an escape.
-_WIDTH = np.array([number.bit_length() for number in range(257)], np.uint8)
+# Bits of a distance.
+_WIDTH = np.array([number.bit_length() for number in range(256)], np.uint8)
+
+# By a byte of widths: bits that each group has less.
+_LESS = (np.arange(256, dtype=np.uint8)[:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & np.uint8(3)).view("<u4")[:, 0]
 
 
 @dataclass(frozen=True)
 class Fields:
-    """What the line headers, bases and widths of some lines say, an entry per line, and their tags.
+    """What the line headers, bases and widths of some lines say, and their tags.
 
     Parameters
     ----------
-    zero, signs, dense, escape, widths, based
-        Bits of the headers; ``zero`` is a line of zeros.
-    whole
-        Distances are whole exponents.
+    headers
+        The line headers.
+    signs, escape, widths, based
+        Their bits, not set for lines of zeros.
+    tagged
+        Lines that have a tag.
     width
-        Bits of a distance, by group: lines by :data:`GROUPS`.
+        Bits of a distance, an entry per group.
     less
-        Bits that each group has less than its line.
+        The bytes of widths.
     base
         From which distances are measured.
     tags
-        Lines by bytes of a tag.
-    ones
-        Elements of each group that are not zero.
+        Tags as numbers, for all lines.
     """
 
-    zero: Numbers
+    headers: Numbers
     signs: Numbers
-    dense: Numbers
     escape: Numbers
     widths: Numbers
     based: Numbers
-    whole: Numbers
+    tagged: Numbers
     width: Numbers
     less: Numbers
     base: Numbers
     tags: Numbers
-    ones: Numbers
 
     @property
-    def rest_bits(self) -> Numbers:
-        """Bits of a rest, by group."""
-        return np.maximum(self.width + self.signs[:, None], 1) - 1
+    def ones(self) -> Numbers:
+        """Elements of each group that are not zero."""
+        return _ones(self.tags)
 
     @property
-    def headers(self) -> Numbers:
-        """The line headers."""
-        line = np.where(self.whole, WHOLE, (self.width + self.less * self.widths[:, None])[:, 0]).astype(np.uint8)
-        for bit, flag in ((3, self.signs), (4, self.dense), (5, self.escape), (6, self.widths), (7, self.based)):
-            line |= flag.astype(np.uint8) << np.uint8(bit)
-        line[self.zero] = ZEROS
-        return line
+    def tail_bits(self) -> Numbers:
+        """Bits of a tail, by group."""
+        return self.width + np.repeat(self.signs.view(np.uint8), GROUPS)
 
 
-def found_fields(words: Numbers, exponents: Numbers, nonzero: Numbers, lines: int) -> Fields:
+def found_fields(words: Numbers, lines: int) -> Fields:
     """What a compressor says of lines.
 
     Parameters
     ----------
     words
         The elements: lines by elements of a line.
-    exponents, nonzero
-        Of each element.
     lines
         Lines of a block.
     """
-    count, elements = words.shape
-    size = words.dtype.itemsize
-    group = elements // GROUPS
-    tags = np.packbits(nonzero, axis=None, bitorder="little").reshape(count, -1)
-    ones = _group_counts(tags)
-    by_place = np.ascontiguousarray(exponents.reshape(-1, group).T)
-    largest = by_place.max(0).reshape(count, GROUPS)
-    by_place -= np.uint8(1)
-    # 255 where no element of the group has an exponent other than 0.
-    smallest = by_place.min(0).reshape(count, GROUPS)
-    normal = np.bitwise_count(np.packbits(exponents, axis=None).reshape(count, -1)).sum(axis=1, dtype=np.int64)
-    base = largest.max(1)
-    present = ones.sum(axis=1, dtype=np.int64)
-    zero = present == 0
-    negative = np.packbits(words >= words.dtype.type(1 << 8 * size - 1), axis=None).reshape(count, -1)
-    signs = np.bitwise_or.reduce(negative, axis=1) != 0
-    escape = (present != normal) & (base > 0)
-    distance = base[:, None].astype(np.int16) - smallest - 1
-    need = np.where(smallest == 255, 0, _WIDTH[np.maximum(distance, 0) + escape[:, None]])
-    widest = need.max(1)
+    count = len(words)
+    tags, normal, negative = (np.empty(count, f"<u{TAG_BYTES[words.itemsize]}") for _ in range(3))
+    base, smallest = np.empty(count, np.uint8), np.empty(count * GROUPS, np.uint8)
+    for start in range(0, count, STEP_LINES):
+        some = slice(start, start + STEP_LINES)
+        tags[some], normal[some], negative[some], base[some], smallest[start * GROUPS:some.stop * GROUPS] = (
+            _found(words[some], tags.dtype))
+    zero, signs = tags == 0, negative != 0
+    escape = tags != normal
+    escape &= base > 0
+    distance = np.repeat(base - np.uint8(1) + escape, GROUPS)
+    distance -= smallest
+    need = _WIDTH.take(distance)
+    need *= smallest != 255
+    widest = _of_groups(np.maximum, need)
     whole = widest > _MOST_BITS
-    less = np.where(whole[:, None], 0, np.minimum(3, widest[:, None] - need)).astype(np.uint8)
-    widths: Numbers = np.bitwise_or.reduce(less * (ones > 0), axis=1) > 0
-    width = np.where(whole, 8, widest).astype(np.uint8)[:, None] - less * widths[:, None]
+    less = np.repeat(widest, GROUPS)
+    less -= need
+    np.minimum(less, np.uint8(3), out=less)
+    less *= np.repeat(~whole, GROUPS)
+    packed = less.view("<u4")
+    packed = (packed | packed >> np.uint32(6) | packed >> np.uint32(12) | packed >> np.uint32(18)).astype(np.uint8)
+    widths = (less * (_ones(tags) > 0)).view("<u4") != 0
+    less *= np.repeat(widths, GROUPS)
+    width = np.repeat(np.where(whole, np.uint8(8), widest), GROUPS)
+    width -= less
     escape &= ~whole
-    before = _base_before(np.where(zero | whole, -1, base.astype(np.int64)).reshape(-1, lines)).reshape(-1)
-    based = ~zero & ~whole & (base != before)
-    return Fields(zero, signs, ~zero & (present == elements), escape, widths & ~zero, based, whole, width, less,
-                  np.where(whole, 255, base).astype(np.uint8), tags, ones)
+    keeps = zero | whole
+    based = base != _base_before(base, keeps, lines)
+    based &= ~keeps
+    dense = tags == ~tags.dtype.type(0)
+    headers = np.where(whole, np.uint8(WHOLE), widest)
+    for bit, flag in ((3, signs), (4, dense), (5, escape), (6, widths), (7, based)):
+        headers |= flag.view(np.uint8) << np.uint8(bit)
+    headers[zero] = ZEROS
+    base[whole] = 255
+    return Fields(headers, signs, escape, widths, based, ~(zero | dense), width, packed, base, tags)
 
 
-def _group_counts(tags: Numbers) -> Numbers:
+def _found(words: Numbers, tag: np.dtype[Any]) -> tuple[Numbers, ...]:
+    """Of lines: bits of elements that are not zero, of exponents that are not 0, and of negative elements in any order;
+    the largest exponent; and, for each group, 1 less than the smallest exponent that is not 0, or 255."""
+    size = words.itemsize
+    exponents = (words >> words.dtype.type(MANTISSA[size])).astype(np.uint8)
+    tags, normal, negative = (np.packbits(flags, axis=None, bitorder="little").view(tag) for flags in (
+        words != 0, exponents, words.view(f"<i{size}") < 0))
+    by_place = np.ascontiguousarray(exponents.reshape(-1, words.shape[1] // GROUPS).T)
+    base = _of_groups(np.maximum, by_place.max(0))
+    by_place -= np.uint8(1)
+    return tags, normal, negative, base, by_place.min(0)
+
+
+def _of_groups(what: np.ufunc, numbers: Numbers) -> Numbers:
+    """A reduction over the groups of each line."""
+    return reduce(what, numbers.reshape(-1, GROUPS).T)
+
+
+def _ones(tags: Numbers) -> Numbers:
     """Ones of each group: of one byte of the tag, or of two."""
-    ones = np.bitwise_count(tags)
-    return ones if ones.shape[1] == GROUPS else ones[:, ::2] + ones[:, 1::2]
+    return np.bitwise_count(tags.view(f"<u{tags.itemsize // GROUPS}"))
 
 
-def _base_before(bases: Numbers) -> Numbers:
-    """For each line of each block the last base before it that is not -1; 0 if there is none."""
-    places = np.where(bases >= 0, np.arange(bases.shape[1]), -1)
-    last = np.maximum.accumulate(places, axis=1)
-    before = np.full_like(last, -1)
-    before[:, 1:] = last[:, :-1]
-    return np.where(before >= 0, np.take_along_axis(bases, np.maximum(before, 0), 1), 0)
+def _base_before(bases: Numbers, keeps: Numbers, lines: int) -> Numbers:
+    """For each line the base of the last line before it in its block that does not keep the one before; 0 if none."""
+    places = np.arange(1, bases.size + 1, dtype=np.int32)
+    places *= ~keeps
+    last = np.zeros((bases.size // lines, lines), np.int32)
+    np.maximum.accumulate(places.reshape(last.shape)[:, :-1], axis=1, out=last[:, 1:])
+    return np.append(np.uint8(0), bases).take(last.reshape(-1))
 
 
 def read_fields(stream: Bytes, size: int, first: NDArray[np.int64], lines: int
                 ) -> tuple[Fields, NDArray[np.int64], Numbers]:
-    """The fields of all lines, the place of each block's data, and whether its facts contradict themselves."""
-    count = first.size * lines
-    headers = stream.take(first[:, None] + np.arange(lines), mode="clip")
+    """The fields of all lines, the place of each block's data, and whether its facts contradict themselves.
+
+    Parameters
+    ----------
+    stream
+        The stream; must contain all that the facts may claim.
+    size
+        Bytes of an element.
+    first
+        Bytes before the line headers of each block.
+    lines
+        Lines of every block.
+    """
+    blocks = first.size
+    headers = windows.read(stream, first, lines).reshape(-1)
     zero = headers == ZEROS
-    whole = ~zero & (headers & 7 == WHOLE)
-    signs, dense, escape, widths, based = (~zero & ((headers & np.uint8(1 << bit)) != 0) for bit in range(3, 8))
-    wrong = (whole & (escape | widths | based)).any(1)
-    bases_at = first + lines
-    widths_at = bases_at + based.sum(axis=1)
-    facts = lines + based.sum(axis=1) + widths.sum(axis=1)
-    tags_at = first + facts + -facts % 4
+    coded = headers * ~zero
+    line_width = coded & np.uint8(7)
+    whole = line_width == WHOLE
+    signs, dense, escape, widths, based = ((coded & np.uint8(1 << bit)) != 0 for bit in range(3, 8))
     tagged = ~(zero | dense)
+    wrong = (whole & (coded >= 1 << 5)).reshape(blocks, -1).any(axis=1)
+    # The place behind the base, the widths and the tag of each line.
+    base_ends, width_ends, tag_ends = (flags.reshape(blocks, -1).cumsum(axis=1) for flags in (based, widths, tagged))
+    based_lines = base_ends > 0
+    base_ends += (first + lines)[:, None]
+    width_ends += base_ends[:, -1:]
     tag_bytes = TAG_BYTES[size]
-    base_places = bases_at[:, None] + np.cumsum(based, axis=1) - 1
-    last = np.maximum.accumulate(np.where(based, np.arange(lines), -1), axis=1)
-    base = np.where(last < 0, 0, stream.take(base_places, mode="clip"))
-    packed_less = stream.take(widths_at[:, None] + np.cumsum(widths, axis=1) - widths, mode="clip")
-    less = (packed_less[:, :, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3) * widths[:, :, None].astype(np.uint8)
-    line_width = np.where(zero, 0, np.where(whole, 8, headers & 7))
-    wrong |= (less.max(2) > line_width).any(1)
-    width = np.where(less > line_width[:, :, None], 0, line_width[:, :, None] - less).astype(np.uint8)
-    tag_places = tags_at[:, None] + (np.cumsum(tagged, axis=1) - tagged) * tag_bytes
-    tags = stream.take(tag_places[:, :, None] + np.arange(tag_bytes), mode="clip").reshape(count, tag_bytes)
-    tags[dense.reshape(-1)] = 0xFF
-    tags[zero.reshape(-1)] = 0
-    data = tags_at + tagged.sum(axis=1) * tag_bytes
-    found = Fields(zero.reshape(-1), signs.reshape(-1), dense.reshape(-1), escape.reshape(-1), widths.reshape(-1),
-                   based.reshape(-1), whole.reshape(-1), width.reshape(count, GROUPS), less.reshape(count, GROUPS),
-                   np.where(whole, 255, base).astype(np.uint8).reshape(-1), tags, _group_counts(tags))
-    return found, data, wrong
+    facts = width_ends[:, -1] - first
+    tag_ends *= tag_bytes
+    tag_ends += (first + facts + -facts % 4)[:, None]
+    base = stream.take((base_ends - 1).reshape(-1))
+    base *= based_lines.reshape(-1)
+    base[whole] = 255
+    less = stream.take((width_ends - 1).reshape(-1))
+    less *= widths
+    tags = windows.read(stream, (tag_ends - tag_bytes).reshape(-1), tag_bytes).view(f"<u{tag_bytes}").reshape(-1)
+    tags *= tagged
+    tags[dense] = ~tags.dtype.type(0)
+    line_width += whole
+    width = np.repeat(line_width, GROUPS)
+    taken = _LESS.take(less).view(np.uint8)
+    wrong |= (taken > width).reshape(blocks, -1).any(axis=1)
+    width -= np.minimum(taken, width)
+    return Fields(headers, signs, escape, widths, based, tagged, width, less, base, tags), tag_ends[:, -1], wrong

@@ -1,8 +1,9 @@
 """The inner loops of exponent coding, compiled by Numba: same functions and results as
 :mod:`golden.kernels.exponents_numpy`.
 
-A block is packed in two passes over its lines: the first finds what the line headers say, the second writes the data.
-Import this module only where Numba is installed: :mod:`golden.kernels.choice` checks that.
+A block is packed in two passes over its lines: what the line headers say, from which all lengths follow, then the data.
+Words are read and written at any byte; what is written beyond the end of a group is overwritten by what follows. Import
+this module only where Numba is installed: :mod:`golden.kernels.choice` checks that.
 """
 
 from __future__ import annotations
@@ -11,15 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes
-from golden.kernels.compiled import compiled
+from golden.codec.layout import LINE_BYTES
+from golden.kernels import windows
+from golden.kernels.compiled import compiled, inlined
+from golden.kernels.lanes import (
+    address,
+    bytes_of,
+    expand_group,
+    line_facts,
+    load,
+    pack_group,
+    store,
+)
 
 __all__ = ["expand_exponents", "pack_exponents"]
+
+# Bytes that may be accessed beyond the data of a block.
+_MARGIN = 64
 
 
 def pack_exponents(raw: Bytes, out: Bytes, element_bytes: int, block_bytes: int, limit: int, coding: int) -> int:
     """Pack blocks; see :func:`golden.kernels.exponents_numpy.pack_exponents`."""
-    # The data of one block, and a margin: an element that is zero is written too, and overwritten by the next one.
-    room = np.empty(2 * block_bytes + 64, np.uint8)
+    # For data that is close to the end of the output.
+    room = np.empty(2 * block_bytes + _MARGIN, np.uint8)
     return int(_pack(raw.view(f"<u{element_bytes}"), raw, out, room, block_bytes, min(limit, 1 << 30), int(coding)))
 
 
@@ -27,260 +42,252 @@ def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64]
                      ) -> NDArray[np.int64]:
     """Expand blocks; see :func:`golden.kernels.exponents_numpy.expand_exponents`."""
     ends = np.empty(first.size, np.int64)
-    _expand(stream, first, lines, out.view(f"<u{element_bytes}"), ends)
+    raw = out.view(f"<u{element_bytes}").reshape(first.size, -1)
+    for some, content, places in windows.spans(stream, first, 2 * lines * LINE_BYTES + _MARGIN, max(1, first.size)):
+        _expand(content, places, lines, raw[some].reshape(-1), ends[some])
+        ends[some] += np.where(ends[some] < 0, 0, first[some] - places)
     return ends
 
 
-# All indices are unsigned: a signed index may be negative, and the check for that costs much.
-_0, _1, _2, _7, _8 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7), np.uint64(8)
-_ZEROS = np.uint8(0xFF)
+# All numbers are unsigned: with signed ones Numba would compute in floats, and check whether indices are negative.
+_0, _1, _2, _3, _4, _5, _6, _7, _8 = map(np.uint64, range(9))
+_BYTE = np.uint64(0xFF)
+_EACH = np.uint64(0x0101_0101_0101_0101)
+_LINE = np.uint64(LINE_BYTES)
+
+# Bits of a line header.
+_DENSE, _ESCAPE, _WIDTHS, _BASE = (np.uint64(1 << bit) for bit in range(4, 8))
 
 # Bits of a distance.
-_WIDTH = np.array([number.bit_length() for number in range(257)], np.uint64)
+_WIDTH = np.array([number.bit_length() for number in range(256)], np.uint8)
+# Of every byte: how many ones it has, and, for each bit in a byte of its own, how many are below it.
+_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint8)
+_RANKS = np.array([sum((byte & (1 << bit) - 1).bit_count() << 8 * bit for bit in range(8)) for byte in range(256)],
+                  np.uint64)
 
-# Ones of every byte.
-_ONES = np.array([byte.bit_count() for byte in range(256)], np.uint64)
+
+@inlined
+def _shape(zero):
+    """The bytes of an element and of its byte part, the bits of its mantissa, the octets and elements of a group."""
+    size = bytes_of(zero)
+    octets = _4 >> (size >> _1)
+    return size, size - _1, _8 * size - np.uint64(9), octets, octets << _3
 
 
-@compiled
-def _facts(words, first, elements, mantissa, group_min, group_ones):
-    """What a line has: its largest exponent, whether there is a negative element, a zero one, and one with exponent 0
-    that is not zero; for each group the smallest exponent that is not 0 (256 if none) and the elements not zero."""
-    quarter = elements >> _2
-    largest = negative = special = present = _0
-    sign = np.uint64(mantissa + _8)
-    at = first
-    for group in range(4):
-        smallest, ones = np.uint64(256), _0
-        for _ in range(quarter):
-            value = np.uint64(words[at])
-            at += _1
-            exponent = value >> mantissa & np.uint64(0xFF)
-            found = np.uint64(value != _0)
-            ones += found
-            negative |= value >> sign
-            largest = max(largest, exponent)
-            # Wraps to 255 for exponent 0.
-            smallest = min(smallest, (exponent - _1 & np.uint64(0xFF)) + _1)
-            special |= found & np.uint64(exponent == _0)
-        group_min[group] = smallest
-        group_ones[group] = ones
-        present += ones
-    return largest, negative, special, present
+@inlined
+def _ones(part, octets):
+    """Ones of each octet of a group's part of a tag."""
+    return np.uint64(_ONES[part & _BYTE]), np.uint64(_ONES[part >> _8 & _BYTE]) if octets == _2 else _0
+
+
+@inlined
+def _rest_bits(width, signs):
+    return max(width + signs, _1) - _1
+
+
+@inlined
+def _find_facts(source, at, zero, previous, line, headers, bases, widths, tags, counts):
+    """Find the facts of a line and add them to those of its block; returns its base, the widths of its groups as bytes
+    of a word, and its data bytes. ``counts`` are those of bases, widths and tags."""
+    tag, largest, negative, special, smallest = line_facts(source, at, zero)
+    tags[line] = tag
+    if tag == _0:
+        headers[line] = _BYTE
+        return _0, _0, _0
+    _, part, _, octets, places = _shape(zero)
+    escape = special if largest != _0 else _0
+    width, needs = _0, _0
+    for group in range(_4):
+        below = smallest >> group * np.uint64(16) & _BYTE
+        need = _0 if below == _BYTE else np.uint64(_WIDTH[largest - below - _1 + escape & _BYTE])
+        needs |= need << group * _8
+        width = max(width, need)
+    base, header, narrower, packed = largest, width, _0, _0
+    if width > _6:
+        base, width, header = _BYTE, _8, _7
+    else:
+        for group in range(_4):
+            less = min(_3, width - (needs >> group * _8 & _BYTE))
+            packed |= less << group * _2
+            if tag >> group * places & (_1 << places) - _1:
+                narrower |= less
+        header |= escape << _5
+        if narrower:
+            header |= _WIDTHS
+            widths[counts[1]] = packed
+            counts[1] += _1
+        if base != previous:
+            header |= _BASE
+            bases[counts[0]] = base
+            counts[0] += _1
+    ones = data = widths_of = _0
+    for group in range(_4):
+        bits = width - (packed >> group * _2 & _3 if narrower else _0)
+        widths_of |= bits << group * _8
+        low, high = _ones(tag >> group * places, octets)
+        data += (low + high) * _rest_bits(bits, negative) + _7 >> _3
+        ones += low + high
+    dense = np.uint64(ones == places << _2)
+    counts[2] += _1 - dense
+    headers[line] = header | negative << _3 | dense << _4
+    return base, widths_of, data + ones * part
+
+
+@inlined
+def _write_data(source, at, target, tag_at, data, lines, headers, base_of, widths_of, tags, words):
+    """Write the tags and the data of all lines of a block."""
+    kind = words.dtype.type
+    zero = kind(0)
+    size, part, mantissa, octets, places = _shape(zero)
+    for line in range(lines):
+        tag, header, base = tags[line], np.uint64(headers[line]), np.uint64(base_of[line])
+        line_at = at + line * _LINE
+        if tag == _0:
+            continue
+        if not header & _DENSE:
+            if octets == _1:
+                store(np.uint32(tag), target, tag_at)
+            else:
+                store(tag, target, tag_at)
+            tag_at += _4 * octets
+        signs = header >> _3 & _1
+        for group in range(_4):
+            bits = widths_of[line] >> group * _8 & _BYTE
+            rest = _rest_bits(bits, signs)
+            full = (_1 << bits) - _1 if header & _ESCAPE else base
+            some = tag >> group * places
+            low, high = _ones(some, octets)
+            low_ranks, high_ranks = _RANKS[some & _BYTE], _RANKS[some >> _8 & _BYTE]
+            parts = data + ((low + high) * rest + _7 >> _3)
+            pack_group(source, line_at + group * places * size, kind(base << mantissa), kind(full << mantissa),
+                       kind(signs), target, data, low_ranks * rest, high_ranks * rest, low * rest, parts,
+                       low_ranks * part, high_ranks * part + low * part * _EACH, zero)
+            data = parts + (low + high) * part
 
 
 @compiled
 def _pack(words, raw, out, room, block_bytes, limit, coding):
-    elements = np.uint64(128 // words.itemsize)
-    size = np.uint64(words.itemsize)
-    part = size - _1
-    mantissa = np.uint64(8) * size - np.uint64(9)
-    lines = np.uint64(block_bytes // 128)
-    quarter = elements >> _2
-    group_min, ones = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-    need, less = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
-    headers, bases = np.zeros(256, np.uint8), np.zeros(256, np.uint8)
-    widths, tags = np.zeros(256, np.uint8), np.zeros(4096, np.uint8)
-    at = source = _0
-    mask = (_1 << mantissa) - _1
-    for block in range(np.uint64(words.size) // (lines * elements)):
-        base_count = width_count = tag_at = previous = data = _0
+    zero = words.dtype.type(0)
+    _, _, _, octets, _ = _shape(zero)
+    lines = np.uint64(block_bytes) // _LINE
+    headers, bases, widths, base_of = (np.zeros(256, np.uint8), np.zeros(264, np.uint8), np.zeros(264, np.uint8),
+                                       np.zeros(256, np.uint8))
+    tags, widths_of = np.zeros(256, np.uint64), np.zeros(256, np.uint64)
+    counts = np.zeros(3, np.uint64)
+    source = address(raw)
+    at = _0
+    for block in range(np.uint64(raw.size) // np.uint64(block_bytes)):
+        start = block * np.uint64(block_bytes)
+        previous = data = _0
+        counts[:] = _0
         for line in range(lines):
-            largest, negative, special, present = _facts(words, source, elements, mantissa, group_min, ones)
-            if present == _0:
-                headers[line] = _ZEROS
-                source += elements
-                continue
-            escape = np.uint64(largest != _0) & special
-            width = _0
-            for group in range(4):
-                # Without other exponents than 0 a group needs no bits.
-                need[group] = 0 if group_min[group] == np.uint64(256) else _WIDTH[largest - group_min[group] + escape]
-                width = max(width, need[group])
-            base, whole, narrower = largest, width > np.uint64(6), _0
-            header = width
-            if whole:
-                base, width, escape, header = np.uint64(255), _8, _0, _7
-            packed_less = _0
-            for group in range(4):
-                less[group] = _0 if whole else min(np.uint64(3), width - need[group])
-                packed_less |= less[group] << np.uint64(2 * group)
-                narrower |= np.uint64(less[group] != _0) & np.uint64(ones[group] != _0)
-            header |= negative << np.uint64(3) | escape << np.uint64(5)
-            if narrower:
-                header |= np.uint64(64)
-                widths[width_count] = packed_less
-                width_count += _1
-            if not whole and base != previous:
-                header |= np.uint64(128)
-                bases[base_count] = base
-                base_count += _1
-            if not whole:
+            base, line_widths, line_data = _find_facts(source, start + line * _LINE, zero, previous, line, headers,
+                                                       bases, widths, tags, counts)
+            base_of[line] = base
+            widths_of[line] = line_widths
+            data += line_data
+            if tags[line] != _0 and headers[line] & _7 != _7:
                 previous = base
-            dense = present == elements
-            header |= np.uint64(dense) << np.uint64(4)
-            headers[line] = header
-            for group in range(4):
-                bits = width - less[group] * narrower
-                full = (_1 << bits) - _1
-                rest = max(bits + negative, _1) - _1
-                rest_at = data
-                data += ones[group] * rest + _7 >> np.uint64(3)
-                held = held_bits = _0
-                for _ in range(quarter >> np.uint64(3)):
-                    tag = _0
-                    for bit in range(8):
-                        value = np.uint64(words[source])
-                        source += _1
-                        found = np.uint64(value != _0)
-                        tag |= found << np.uint64(bit)
-                        exponent = value >> mantissa & np.uint64(0xFF)
-                        distance = base - exponent
-                        if escape and exponent == _0:
-                            distance = full
-                        tail = distance << negative | value >> (mantissa + _8)
-                        # Always written; overwritten by the next element if this one is zero.
-                        word = value & mask | (tail & _1) << mantissa
-                        for byte in range(part):
-                            room[data + byte] = word >> (_8 * byte)
-                        data += part * found
-                        held |= (tail >> _1) * found << held_bits
-                        held_bits += rest * found
-                        if held_bits >= np.uint64(32):
-                            for byte in range(4):
-                                room[rest_at + np.uint64(byte)] = held >> np.uint64(8 * byte)
-                            rest_at += np.uint64(4)
-                            held >>= np.uint64(32)
-                            held_bits -= np.uint64(32)
-                    if not dense:
-                        tags[tag_at] = tag
-                        tag_at += _1
-                while held_bits > _0:
-                    room[rest_at] = held
-                    rest_at += _1
-                    held >>= _8
-                    held_bits -= min(held_bits, _8)
-        facts = lines + base_count + width_count
-        filler = (np.uint64(4) - facts % np.uint64(4)) % np.uint64(4)
-        payload = facts + filler + tag_at + data
+        facts = lines + counts[0] + counts[1]
+        data_at = (facts + _3 & ~_3) + counts[2] * _4 * octets
+        payload = data_at + data
+        field = np.uint64(coding)
         as_is = payload >= np.uint64(limit)
         if as_is:
-            payload = np.uint64(block_bytes)
-        header = payload | np.uint64(0 if as_is else coding) << np.uint64(16) | np.uint64(block & 255) << np.uint64(24)
-        for byte in range(4):
-            out[at + np.uint64(byte)] = header >> np.uint64(8 * byte)
-        at += np.uint64(4)
+            payload, field = np.uint64(block_bytes), _0
+        inside = at + payload + np.uint64(_MARGIN) <= np.uint64(out.size)
+        target = address(out) if inside else address(room)
+        to = at if inside else _0
+        store(np.uint32(payload | field << np.uint64(16) | block << np.uint64(24)), target, to)
+        to += _4
         if as_is:
-            start = np.uint64(block) * np.uint64(block_bytes)
-            out[at:at + payload] = raw[start:start + payload]
-            at += payload
+            for byte in range(_0, payload, _8):
+                store(load(source, start + byte, _0), target, to + byte)
         else:
-            for section, length in ((headers, lines), (bases, base_count), (widths, width_count)):
-                out[at:at + length] = section[:length]
-                at += length
-            for _ in range(filler):
-                out[at] = 0
-                at += _1
-            out[at:at + tag_at] = tags[:tag_at]
-            at += tag_at
-            out[at:at + data] = room[:data]
-            at += data
-        while at % np.uint64(4):
-            out[at] = 0
-            at += _1
+            for byte in range(lines):
+                store(headers[byte], target, to + byte)
+            for byte in range(_0, counts[0], _8):
+                store(load(address(bases), byte, _0), target, to + lines + byte)
+            for byte in range(_0, counts[1], _8):
+                store(load(address(widths), byte, _0), target, to + lines + counts[0] + byte)
+            store(np.uint32(0), target, to + facts)
+            _write_data(source, start, target, to + (facts + _3 & ~_3), to + data_at, lines, headers, base_of,
+                        widths_of, tags, words)
+        # What is behind the payload was written, too.
+        store(np.uint32(0), target, to + payload)
+        length = _4 + (payload + _3 & ~_3)
+        if not inside:
+            for byte in range(length):
+                out[at + byte] = room[byte]
+        at += length
     return at
 
 
 @compiled
-def _expand(stream, first, lines, target, ends):
-    elements = np.uint64(128 // target.itemsize)
-    size = np.uint64(target.itemsize)
-    part = size - _1
-    mantissa = _8 * size - np.uint64(9)
-    mask, sign = (_1 << mantissa) - _1, mantissa + _8
-    tag_bytes = elements >> np.uint64(3)
-    group_bytes = tag_bytes >> _2
-    last = np.uint64(stream.size - 1)
-    at = _0
-    for block in range(first.size):
+def _expand(stream, first, lines, out, ends):
+    kind = out.dtype.type
+    zero = kind(0)
+    size, part, mantissa, octets, places = _shape(zero)
+    count = np.uint64(lines)
+    source, target = address(stream), address(out)
+    to = _0
+    for block in range(np.uint64(first.size)):
         start = np.uint64(first[block])
         base_count = width_count = tag_count = _0
         wrong = False
-        for line in range(np.uint64(lines)):
-            header = np.uint64(stream[min(start + line, last)])
-            if header == np.uint64(0xFF):
-                continue
-            wrong |= header & _7 == _7 and header >> np.uint64(5) != _0
-            base_count += header >> _7
-            width_count += header >> np.uint64(6) & _1
-            tag_count += _1 - (header >> np.uint64(4) & _1)
-        bases = start + np.uint64(lines)
-        widths = bases + base_count
-        tags = widths + width_count
-        tags += (np.uint64(4) - (tags - start) % np.uint64(4)) % np.uint64(4)
-        data = tags + tag_count * tag_bytes
+        for line in range(count):
+            header = np.uint64(stream[start + line])
+            if header != _BYTE:
+                wrong |= header & _7 == _7 and header >> _5 != _0
+                base_count += header >> _7
+                width_count += header >> _6 & _1
+                tag_count += _1 - (header >> _4 & _1)
+        base_at = start + count
+        width_at = base_at + base_count
+        tag_at = start + (width_at + width_count - start + _3 & ~_3)
+        data = tag_at + tag_count * _4 * octets
         base = _0
-        for line in range(np.uint64(lines)):
-            header = np.uint64(stream[min(start + line, last)])
-            if header == np.uint64(0xFF):
-                for _ in range(elements):
-                    target[at] = 0
-                    at += _1
+        for line in range(count):
+            header = np.uint64(stream[start + line])
+            if header == _BYTE:
+                for byte in range(_0, _LINE, _8):
+                    store(_0, target, to + byte)
+                to += _LINE
                 continue
-            width, signs, escape = header & _7, header >> np.uint64(3) & _1, header >> np.uint64(5) & _1
-            packed_less = _0
-            if header >> np.uint64(6) & _1:
-                packed_less = np.uint64(stream[min(widths, last)])
-                widths += _1
-            if header >> _7:
-                base = np.uint64(stream[min(bases, last)])
-                bases += _1
-            measured = base
+            width, signs, packed = header & _7, header >> _3 & _1, _0
+            if header & _WIDTHS:
+                packed = np.uint64(stream[width_at])
+                width_at += _1
+            if header & _BASE:
+                base = np.uint64(stream[base_at])
+                base_at += _1
+            from_base = base
             if width == _7:
-                width, measured = _8, np.uint64(255)
-            for group in range(4):
-                less = packed_less >> np.uint64(2 * group) & np.uint64(3)
+                width, from_base = _8, _BYTE
+            tag = ~_0
+            if not header & _DENSE:
+                tag = np.uint64(load(source, tag_at, np.uint32(0))) if octets == _1 else load(source, tag_at, _0)
+                tag_at += _4 * octets
+            for group in range(_4):
+                less = packed >> group * _2 & _3
                 if less > width:
-                    wrong = True
-                    less = width
+                    wrong, less = True, width
                 bits = width - less
-                full = (_1 << bits) - _1
-                rest = max(bits + signs, _1) - _1
-                rest_mask = (_1 << rest) - _1
-                ones, tag = _0, _0
-                for byte in range(group_bytes):
-                    some = np.uint64(0xFF)
-                    if not header & np.uint64(16):
-                        some = np.uint64(stream[min(tags, last)])
-                        tags += _1
-                    tag |= some << (_8 * byte)
-                    ones += _ONES[some]
-                rests = data
-                data += ones * rest + _7 >> np.uint64(3)
-                # Inside the stream nothing is checked for every byte.
-                inside = data + np.uint64(64) < last
-                held = held_bits = _0
-                for _ in range(elements >> _2):
-                    found = tag & _1
-                    tag >>= _1
-                    if held_bits < rest:
-                        for _ in range(4):
-                            held |= np.uint64(stream[rests if inside else min(rests, last)]) << held_bits
-                            held_bits += _8
-                            rests += _1
-                    word = _0
-                    for byte in range(part):
-                        word |= np.uint64(stream[data + byte if inside else min(data + byte, last)]) << (_8 * byte)
-                    lowest = word >> mantissa & _1
-                    tail = ((held & rest_mask) << _1 | lowest)
-                    distance = tail >> signs & full
-                    exponent = measured - distance & np.uint64(0xFF)
-                    if escape and distance == full:
-                        exponent = _0
-                    value = word & mask | exponent << mantissa | (lowest & signs) << sign
-                    target[at] = value * found
-                    at += _1
-                    data += part * found
-                    held >>= rest * found
-                    held_bits -= rest * found
-        ends[block] = -1 if wrong else data
+                rest = _rest_bits(bits, signs)
+                # Without escape a number that is no distance.
+                full = (_1 << bits) - _1 << mantissa if header & _ESCAPE else _1
+                kept = ~_0 if bits + signs != _0 else ~(_1 << mantissa)
+                some = tag >> group * places
+                low, high = _ones(some, octets)
+                low_ranks, high_ranks = _RANKS[some & _BYTE], _RANKS[some >> _8 & _BYTE]
+                gap = low * rest
+                rests, more = load(source, data, _0), _0
+                if octets == _2:
+                    more = load(source, data + (gap >> _3), _0) >> (gap & _7)
+                data += (low + high) * rest + _7 >> _3
+                expand_group(source, data, low_ranks * part, high_ranks * part + low * part * _EACH, rests, more,
+                             low_ranks * rest, high_ranks * rest, (_1 << rest) - _1, some, kind(from_base << mantissa),
+                             kind(full), kind(signs), kind(kept), target, to, zero)
+                data += (low + high) * part
+                to += places * size
+        ends[block] = -1 if wrong else np.int64(data)

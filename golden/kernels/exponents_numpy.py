@@ -1,14 +1,12 @@
 """The inner loops of exponent coding in pure NumPy: blocks of whole lines, from raw bytes to payloads and back.
 
-Packing finds what a line header says for all lines at once, then writes everything that a block may hold, at fixed
-places, into one array, with a mask of what it does hold, and copies that in one step. Expanding finds the places of all
-sections and groups from the headers and the tags, and takes each element from there.
-
-Eight rests of a group, an *octet*, are handled as a word of 64 bits: one byte each, or ``p`` bits each.
+What line headers say and where everything lies is found for many blocks at once; their elements are handled in smaller
+steps, whose arrays fit the second-level cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,19 +14,17 @@ from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes
 from golden.codec.layout import LINE_BYTES, TAG_BYTES
-from golden.kernels.exponent_fields import GROUPS, MANTISSA, Fields, found_fields, read_fields
-from golden.kernels.octets import spread, squeezed, words_at
+from golden.kernels import windows
+from golden.kernels.exponent_fields import GROUPS, STEP_LINES, found_fields, read_fields
+from golden.kernels.exponent_words import GROUP_DATA, Groups, packed_groups, raw_elements
 
 __all__ = ["expand_exponents", "pack_exponents"]
 
 Numbers = NDArray[Any]
 
-# Fits the second-level cache together with all intermediate arrays.
-_STEP_BYTES = 1 << 17
+# The facts of so many raw bytes are handled in one step: calls then take little of the time.
+_STEP_BYTES = 1 << 22
 _HEADER = 4
-
-# By a number of bytes: a word whose first bytes are 1, the others 0.
-_FIRST_BYTES = np.array([int.from_bytes(b"\1" * count, "little") for count in range(9)], np.uint64)
 
 
 def pack_exponents(raw: Bytes, out: Bytes, element_bytes: int, block_bytes: int, limit: int, coding: int
@@ -40,7 +36,7 @@ def pack_exponents(raw: Bytes, out: Bytes, element_bytes: int, block_bytes: int,
     raw
         A multiple of ``block_bytes``.
     out
-        Receives the stream; large enough for the worst case.
+        Receives the stream; large enough for the worst case. What is behind the stream is undefined.
     element_bytes
         2 or 4.
     block_bytes
@@ -58,106 +54,85 @@ def pack_exponents(raw: Bytes, out: Bytes, element_bytes: int, block_bytes: int,
     step = max(1, _STEP_BYTES // block_bytes) * block_bytes
     at = 0
     for start in range(0, raw.size, step):
-        part = raw[start:start + step]
-        at += _pack_some(part, out[at:], element_bytes, block_bytes, limit, coding, start // block_bytes)
+        at += _pack_some(raw[start:start + step], out[at:], element_bytes, block_bytes, limit, coding,
+                         start // block_bytes)
     return at
 
 
-def _pack_some(raw: Bytes, out: Bytes, element_bytes: int, block_bytes: int, limit: int, coding: int, first: int
-               ) -> int:
+def _pack_some(raw: Bytes, out: Bytes, size: int, block_bytes: int, limit: int, coding: int, first: int) -> int:
     lines, blocks = block_bytes // LINE_BYTES, raw.size // block_bytes
-    words = raw.view(f"<u{element_bytes}").reshape(blocks * lines, -1)
-    exponents = (words >> words.dtype.type(MANTISSA[element_bytes])).astype(np.uint8)
-    nonzero = words != 0
-    found = found_fields(words, exponents, nonzero, lines)
-    tag_bytes = TAG_BYTES[element_bytes]
-    group_bytes = 8 * GROUPS * (5 if element_bytes == 4 else 4)     # of a line, on the stage
-    tags = _HEADER + 3 * lines + 3
-    data = tags + tag_bytes * lines
-    stage = np.empty((blocks, data + group_bytes * lines + 3), np.uint8)
-    stays = np.empty(stage.shape, np.uint8)
-    _stage_facts(stage[:, _HEADER:tags], stays[:, _HEADER:tags], found, lines)
-    stage[:, tags:data] = found.tags.reshape(blocks, -1)
-    stays[:, tags:data] = np.repeat(~(found.zero | found.dense), tag_bytes).reshape(blocks, -1)
-    groups = (blocks, lines * GROUPS, group_bytes // GROUPS)
-    data_bytes = _stage_data(stage[:, data:-3].reshape(groups), stays[:, data:-3].reshape(groups), words, exponents,
-                             nonzero, found)
-    payload = data_bytes.reshape(blocks, -1).sum(axis=1) + stays[:, _HEADER:data].sum(axis=1, dtype=np.int64)
+    words = raw.view(f"<u{size}").reshape(blocks * lines, -1)
+    found = found_fields(words, lines)
+    groups = Groups.of(found, size)
+    starts, data_bytes = _before(groups.data_bytes, blocks)
+    given, narrowed, tagged = (flags.reshape(blocks, lines).sum(axis=1)
+                               for flags in (found.based, found.widths, found.tagged))
+    facts = lines + given + narrowed
+    tags_at = facts + -facts % 4
+    data_at = tags_at + tagged * TAG_BYTES[size]
+    payload = data_at + data_bytes
     as_is = payload >= limit
+    payload[as_is] = block_bytes
+    length = payload + -payload % 4
+    ends = np.cumsum(length + _HEADER)
+    at = ends - length
+    total = int(ends[-1])
+    target = out if total + GROUP_DATA <= out.size else np.empty(total + GROUP_DATA, np.uint8)
+    coded = np.repeat(~as_is, lines)
+    if coded.any():
+        starts += np.repeat(at + data_at, lines * GROUPS)
+        for some in _steps(coded.size):
+            some_groups = slice(some.start * GROUPS, some.stop * GROUPS)
+            rows = packed_groups(words[some], found, groups, some)
+            if coded[some].all():
+                windows.write(target, starts[some_groups], rows)
+            else:
+                which = np.repeat(coded[some], GROUPS)
+                windows.write(target, starts[some_groups][which], rows[which])
+        # From here on, no byte is written that does not stay.
+        some_blocks = (~as_is).nonzero()[0]
+        windows.write(target, (at + tags_at - 4)[some_blocks], np.zeros((some_blocks.size, 4), np.uint8))
+        windows.write(target, at[some_blocks], found.headers.reshape(blocks, lines)[some_blocks])
+        _write_some(target, at + lines, found.base, found.based & coded)
+        _write_some(target, at + lines + given, found.less, found.widths & coded)
+        _write_some(target, at + tags_at, found.tags, found.tagged & coded)
     if as_is.any():
-        stays[as_is, _HEADER:] = 0
-        stage[as_is, data:data + block_bytes] = raw.reshape(blocks, -1)[as_is]
-        stays[as_is, data:data + block_bytes] = 1
-        payload = np.where(as_is, block_bytes, payload)
+        windows.write(target, at[as_is], raw.reshape(blocks, -1)[as_is])
     sequence = first + np.arange(blocks) & 0xFF
     header = payload | np.where(as_is, 0, coding) << 16 | sequence << 24
-    stage[:, :_HEADER] = header.astype("<u4").view(np.uint8).reshape(blocks, _HEADER)
-    stays[:, :_HEADER] = 1
-    stage[:, -3:] = 0
-    stays[:, -3:] = np.arange(3) < (-payload % 4)[:, None]
-    index = stays.reshape(-1).view(np.bool_).nonzero()[0]
-    stage.reshape(-1).take(index, out=out[:index.size], mode="clip")
-    return index.size
+    windows.write(target, at - _HEADER, header.astype("<u4")[:, None])
+    for byte in range(3):
+        target[(at + payload + byte)[length - payload > byte]] = 0
+    if target is not out:
+        out[:total] = target[:total]
+    return total
 
 
-def _stage_facts(stage: Numbers, stays: Numbers, found: Fields, lines: int) -> None:
-    """Line headers, bases, widths and the fillers behind them."""
-    blocks = len(stage)
-    based, widths = found.based.reshape(blocks, lines), found.widths.reshape(blocks, lines)
-    shifted = found.less << np.arange(0, 8, 2, dtype=np.uint8)
-    stage[:, :lines] = found.headers.reshape(blocks, lines)
-    stage[:, lines:2 * lines] = found.base.reshape(blocks, lines)
-    stage[:, 2 * lines:3 * lines] = np.bitwise_or.reduce(shifted, axis=1).reshape(blocks, lines)
-    stage[:, 3 * lines:] = 0
-    stays[:, :lines] = 1
-    stays[:, lines:2 * lines] = based
-    stays[:, 2 * lines:3 * lines] = widths
-    facts = lines + based.sum(axis=1) + widths.sum(axis=1)
-    stays[:, 3 * lines:] = np.arange(3) < (-facts % 4)[:, None]
+def _steps(lines: int) -> Iterator[slice]:
+    return (slice(line, line + STEP_LINES) for line in range(0, lines, STEP_LINES))
 
 
-def _stage_data(stage: Numbers, stays: Numbers, words: Numbers, exponents: Numbers, nonzero: Numbers,
-                found: Fields) -> Numbers:
-    """The octets of rests and the byte parts of all groups; returns the data bytes of each group."""
-    size = words.dtype.itemsize
-    group = words.shape[1] // GROUPS
-    mantissa = MANTISSA[size]
-    distances = found.base[:, None] - exponents
-    some = found.escape.nonzero()[0]
-    if some.size:
-        escape = np.repeat((np.uint8(1) << found.width[some]) - np.uint8(1), group, axis=1)
-        distances[some] = np.where(exponents[some] == 0, escape, distances[some])
-    signed = found.signs[:, None]
-    lowest = np.where(signed, words >> words.dtype.type(8 * size - 1), distances & np.uint8(1))
-    parts = words & words.dtype.type((1 << mantissa) - 1) | lowest.astype(words.dtype) << words.dtype.type(mantissa)
-    rests = distances >> (np.uint8(1) - found.signs.astype(np.uint8))[:, None]
-    ones = found.ones.reshape(-1)
-    octets = group // 8
-    bits = np.repeat(found.rest_bits.reshape(-1), octets).astype(np.uint64)
-    packed = squeezed(_compacted(rests, nonzero, ones, group).view(np.uint64), bits)
-    in_octet = np.clip(ones[:, None].astype(np.int64) - 8 * np.arange(octets), 0, 8).reshape(-1)
-    rest_bytes = (in_octet * bits.astype(np.int64) + 7) // 8
-    shape = stage.shape[:2]
-    front = 8 * octets
-    stage[:, :, :front] = packed.view(np.uint8).reshape(*shape, front)
-    stays[:, :, :front] = _FIRST_BYTES[rest_bytes].view(np.uint8).reshape(*shape, front)
-    if size == 2:
-        stage[:, :, front:] = parts.astype(np.uint8).reshape(*shape, group)
-        stays[:, :, front:] = nonzero.reshape(*shape, group)
+def _write_some(out: Bytes, at: NDArray[np.int64], values: Numbers, which: Numbers) -> None:
+    """Write the values of some lines of each block back to back, from the block's place on."""
+    counts = which.reshape(at.size, -1).sum(axis=1)
+    places = np.arange(counts.sum())
+    places -= np.repeat(np.cumsum(counts) - counts, counts)
+    places *= values.itemsize
+    places += np.repeat(at, counts)
+    chosen = values.take(which.nonzero()[0])
+    if values.itemsize == 1:
+        out[places] = chosen
     else:
-        stage[:, :, front:] = parts.view(np.uint8).reshape(*shape, 4 * group)
-        stays[:, :, front:] = (nonzero * np.uint32(0x0001_0101)).view(np.uint8).reshape(*shape, 4 * group)
-    return rest_bytes.reshape(-1, octets).sum(axis=1) + ones.astype(np.int64) * (size - 1)
+        windows.write(out, places, chosen[:, None])
 
 
-def _compacted(rests: Bytes, nonzero: Numbers, ones: Numbers, group: int) -> Bytes:
-    """The rests of the elements that are not zero, at the front of their groups."""
-    where = nonzero.reshape(-1).nonzero()[0]
-    before = np.cumsum(ones, dtype=np.int64) - ones
-    places = np.arange(where.size) + np.repeat(np.arange(ones.size) * group - before, ones)
-    found = np.zeros(rests.size, np.uint8)
-    found[places] = rests.reshape(-1).take(where)
-    return found
+def _before(lengths: Numbers, blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The bytes in front of each group of its block, and those of each block."""
+    rows = lengths.reshape(blocks, -1)
+    ends = rows.astype(np.int64).cumsum(axis=1)
+    totals = ends[:, -1].copy()
+    ends -= rows
+    return ends.reshape(-1), totals
 
 
 def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64], lines: int, out: Bytes
@@ -182,62 +157,24 @@ def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64]
     numpy.ndarray
         Bytes before the end of each block, according to its facts and tags; -1 where these are malformed.
     """
-    step = max(1, _STEP_BYTES // (lines * LINE_BYTES))
+    size = lines * LINE_BYTES
     ends = np.empty(first.size, np.int64)
-    size = step * lines * LINE_BYTES
-    for number, start in enumerate(range(0, first.size, step)):
-        some = slice(start, start + step)
-        ends[some] = _expand_some(stream, element_bytes, first[some], lines,
-                                  out[number * size:(number + 1) * size].view(f"<u{element_bytes}"))
+    raw = out.view(f"<u{element_bytes}").reshape(first.size, -1)
+    for some, content, places in windows.spans(stream, first, 2 * size, max(1, _STEP_BYTES // size)):
+        found, wrong = _expand_some(content, element_bytes, places, lines, raw[some].reshape(-1))
+        ends[some] = np.where(wrong, -1, found + first[some] - places)
     return ends
 
 
-def _expand_some(stream: Bytes, size: int, first: NDArray[np.int64], lines: int, out: Numbers) -> NDArray[np.int64]:
-    elements = LINE_BYTES // size
-    group = elements // GROUPS
+def _expand_some(stream: Bytes, size: int, first: NDArray[np.int64], lines: int, out: Numbers
+                 ) -> tuple[NDArray[np.int64], Numbers]:
+    """The end of each block, and which ones are malformed."""
     found, data, wrong = read_fields(stream, size, first, lines)
-    ones = found.ones.reshape(-1).astype(np.int64)
-    octets = group // 8
-    bits = found.rest_bits.reshape(-1).astype(np.int64)
-    rest_bytes = (ones * bits + 7) // 8
-    group_bytes = (rest_bytes + ones * (size - 1)).reshape(first.size, -1)
-    starts = np.cumsum(group_bytes, axis=1)
-    ends = data + starts[:, -1]
-    starts = (starts - group_bytes + data[:, None]).reshape(-1)
-    # The byte part of each element, from the place of its rank in its group.
-    held = np.unpackbits(found.tags.reshape(-1), bitorder="little").reshape(-1, group)
-    ranks = np.cumsum(held, axis=1, dtype=np.uint8) - held
-    parts = _parts(stream, size, starts + rest_bytes, ranks)
-    octet_starts = starts[:, None] + np.arange(octets) * bits[:, None]
-    packed = words_at(stream, octet_starts.reshape(-1))
-    rests = spread(packed, np.repeat(bits, octets).astype(np.uint64)).view(np.uint8)
-    places = ranks + (np.arange(ones.size) * group)[:, None]
-    rest = rests.take(places)
-    mantissa = MANTISSA[size]
-    lowest = (parts >> out.dtype.type(mantissa)).astype(np.uint8) & np.uint8(1)
-    signed = np.repeat(found.signs, GROUPS)[:, None]
-    width = found.width.reshape(-1, 1)
-    full = ((1 << width.astype(np.int16)) - 1).astype(np.uint8)
-    distance = np.where(signed, rest, rest << np.uint8(1) | lowest) & full
-    exponent = np.repeat(found.base, GROUPS)[:, None] - distance
-    some = np.repeat(found.escape, GROUPS).nonzero()[0]
-    if some.size:
-        exponent[some] = np.where(distance[some] == full[some], 0, exponent[some])
-    value = parts & out.dtype.type((1 << mantissa) - 1) | exponent.astype(out.dtype) << out.dtype.type(mantissa)
-    value |= (lowest & signed).astype(out.dtype) << out.dtype.type(8 * size - 1)
-    value *= held
-    out[:] = value.reshape(-1)
-    ends[wrong] = -1
-    return ends
-
-
-def _parts(stream: Bytes, size: int, starts: NDArray[np.int64], ranks: Numbers) -> Numbers:
-    """The byte parts of all elements; undefined where an element is zero."""
-    if size == 2:
-        return stream.take(starts[:, None] + ranks, mode="clip").astype("<u2")
-    places = starts[:, None] + ranks * np.int64(3)
-    found = stream.take(places, mode="clip").astype("<u4")
-    for byte in (1, 2):
-        places += 1
-        found |= stream.take(places, mode="clip").astype("<u4") << np.uint32(8 * byte)
-    return found
+    groups = Groups.of(found, size)
+    starts, data_bytes = _before(groups.data_bytes, first.size)
+    starts += np.repeat(data, lines * GROUPS)
+    elements = LINE_BYTES // size
+    for some in _steps(first.size * lines):
+        raw_elements(stream, starts[some.start * GROUPS:some.stop * GROUPS], found, groups, some,
+                     out[some.start * elements:some.stop * elements])
+    return data + data_bytes, wrong

@@ -1,0 +1,134 @@
+"""The inner loops of exponent coding: in steps of any size, close to the end of a buffer, and on any bytes."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden.kernels import exponents_numpy, windows
+from golden.kernels.choice import numba_installed
+from golden.kernels.octets import FIRST_BYTES, spread, squeezed
+from golden.reference.blocks import compress_blocks
+from golden.reference.exponents import decompress_exponents
+from tests.golden.samples import KINDS, floats
+
+COMPARED = [exponents_numpy]
+if numba_installed():
+    COMPARED.append(importlib.import_module("golden.kernels.exponents_numba"))
+
+BLOCK = 512
+
+
+def sample(size: int) -> bytes:
+    """Two blocks of each kind of values, between blocks of zeros."""
+    return b"".join(floats(2 * BLOCK // size, size, kind, number) + bytes(BLOCK) for number, kind in enumerate(KINDS))
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("limit", [BLOCK, 1 << 20])
+def test_the_result_is_that_of_the_reference_in_steps_of_any_size(
+        size: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = sample(size)
+    expected = compress_blocks(raw, 0x20 + size, BLOCK, limit == BLOCK)
+    for step in (1, 7, 1 << 20):
+        monkeypatch.setattr("golden.kernels.exponent_fields.STEP_LINES", step)
+        monkeypatch.setattr("golden.kernels.exponents_numpy.STEP_LINES", step)
+        monkeypatch.setattr("golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
+        for module in COMPARED:
+            # No byte more than the stream has.
+            out = np.zeros(len(expected), np.uint8)
+            assert module.pack_exponents(np.frombuffer(raw, np.uint8), out, size, BLOCK, limit, 0x20 + size) == out.size
+            assert out.tobytes() == expected
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_blocks_come_back_from_any_places(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = np.frombuffer(sample(size), np.uint8)
+    stream = np.empty(2 * raw.size, np.uint8)
+    stream = stream[:exponents_numpy.pack_exponents(raw, stream, size, BLOCK, 1 << 20, 0x20 + size)]
+    first = [4]
+    while first[-1] + (payload := int(stream[first[-1] - 4:first[-1] - 2].view("<u2")[0])) + 4 < stream.size:
+        first.append(first[-1] + payload + -payload % 4 + 4)
+    blocks = raw.reshape(-1, BLOCK)
+    assert len(first) == len(blocks)
+    order = np.random.default_rng(1).permutation(len(first))
+    for step in (1, 7, 1 << 20):
+        monkeypatch.setattr("golden.kernels.exponents_numpy.STEP_LINES", step)
+        monkeypatch.setattr("golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
+        for module in COMPARED:
+            out = np.empty((len(order), BLOCK), np.uint8)
+            ends = module.expand_exponents(stream, size, np.array(first)[order], BLOCK // 128, out.reshape(-1))
+            assert (ends == [first[number] + int(stream[first[number] - 4:first[number] - 2].view("<u2")[0])
+                             for number in order]).all()
+            assert (out == blocks[order]).all()
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@given(stream=st.binary(min_size=16, max_size=900), first=st.lists(st.integers(0, 150), min_size=1, max_size=5))
+def test_any_bytes(size: int, stream: bytes, first: list[int]) -> None:
+    """Whether facts contradict themselves is the same for every stream, and what is expanded where all of it is there.
+    Nothing else in the output is written."""
+    content = np.frombuffer(stream, np.uint8)
+    starts = np.minimum(np.array(first), content.size)
+    found = []
+    for module in COMPARED:
+        out = np.full((starts.size + 1, BLOCK), 0xA5, np.uint8)
+        ends = module.expand_exponents(content, size, starts, BLOCK // 128, out[:-1].reshape(-1))
+        assert (out[-1] == 0xA5).all()
+        assert ((ends == -1) | (ends >= starts + BLOCK // 128)).all()
+        inside = (ends >= 0) & (ends <= content.size)
+        found.append(((ends == -1).tolist(), ends[inside].tolist(), out[:-1][inside].tolist()))
+    assert all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("module", COMPARED)
+def test_the_bit_above_a_mantissa_counts_only_with_a_distance_or_a_sign(size: int, module: ModuleType) -> None:
+    # Dense, with a base, width 2 and widths: the distances of the second and the last group have no bits.
+    facts = b"\xd2\xff\xff\xff" + b"\x7f\x88\0\0"
+    group = 32 // size
+    rng = np.random.default_rng(1)
+    rests, parts = rng.integers(0, 256, (4, group // 8), np.uint8), rng.integers(0, 256, (4, group, size - 1), np.uint8)
+    found = []
+    for kept in (0xFF, 0x7F):
+        parts[1::2, :, -1] &= kept
+        data = b"".join((b"" if number % 2 else rests[number].tobytes()) + parts[number].tobytes()
+                        for number in range(4))
+        payload = np.frombuffer(facts + data, np.uint8)
+        out = np.empty(BLOCK, np.uint8)
+        assert module.expand_exponents(payload, size, np.array([0]), BLOCK // 128, out) == [payload.size]
+        assert out.tobytes() == decompress_exponents(payload.tobytes(), size, BLOCK, 0)
+        found.append(out.tolist())
+    assert found[0] == found[1]
+
+
+def test_octets() -> None:
+    numbers = np.random.default_rng(1).integers(0, 256, (500, 8), dtype=np.uint8)
+    for bits in range(9):
+        octets = (numbers & np.uint8((1 << bits) - 1)).view("<u8")[:, 0]
+        each = np.full(octets.size, bits, np.uint64)
+        packed = squeezed(octets, each)
+        whole = [sum(int(number) << bits * place for place, number in enumerate(row))
+                 for row in octets.view(np.uint8).reshape(-1, 8)]
+        assert packed.tolist() == whole
+        assert (spread(packed | ~FIRST_BYTES[bits], each) == octets).all()
+
+
+def test_windows() -> None:
+    content = np.arange(20, dtype=np.uint8)
+    assert windows.read(content, np.array([16, 3]), 4).tolist() == [[16, 17, 18, 19], [3, 4, 5, 6]]
+    # The later one stays where they overlap.
+    windows.write(content, np.array([2, 4]), np.array([[90, 91, 92], [93, 94, 95]], np.uint8))
+    assert content[:8].tolist() == [0, 1, 90, 91, 93, 94, 95, 7]
+    places = np.array([0, 5, 12, 16, 15, 3])
+    seen = []
+    for some, part, there in windows.spans(content, places, 5, 2):
+        assert (part is content) == (some.stop <= 3)
+        assert len(there) <= 2
+        seen += windows.read(part, there, 5).tolist()
+    assert seen == [np.append(content, np.zeros(5))[place:place + 5].tolist() for place in places]
