@@ -28,14 +28,16 @@ torch DataLoader. Results of the training do not change. Arrays are named after 
 With --profile the times of the model's layers are measured instead, by torch.profiler.
 
 With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is
-captured at five points of its training; --narrow rounds the activations that it keeps. --accuracy trains it with
-every format and several seeds, and prints the accuracies.
+captured at five points of its training; --narrow rounds the activations that it keeps. With --network gpt a small
+transformer learns sums in words instead, in bfloat16: its activations are dense. --accuracy trains the convolutional
+network with every format and several seeds, and prints the accuracies.
 
 PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
 capture from within a program."""
 
 _EXAMPLES = """\
   cdma capture --example digits                           the worked example, as a first dump
+  cdma capture --example sums --network gpt               a dense one: bfloat16, LayerNorm and GELU
   cdma capture -o dump train.py --epochs 5                every 100th step of a script
   cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
   cdma capture -o dump --steps 0,10,1000 --outputs train.py
@@ -68,6 +70,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--profile", metavar="FILE.json", help="write the times of the model's layers instead of a "
                         "dump, for cdma timeline --profile: five steps after three to warm up")
     parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
+    parser.add_argument("--network", choices=("cnn", "gpt"), help="network of the worked example (default: cnn)")
     parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
                         "activations")
     parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
@@ -81,6 +84,8 @@ def run(call: argparse.Namespace) -> int:
     """Capture and print what was written."""
     if (call.script is not None) + (call.example is not None) + call.accuracy != 1:
         raise ValueError("give one of a script, --example FOLDER and --accuracy")
+    if call.network is not None and call.example is None:
+        raise ValueError("--network chooses the worked example: give --example FOLDER too")
     if call.script is not None:
         return _script(call)
     if call.output is not None or call.profile is not None:
@@ -164,13 +169,17 @@ def _example(call: argparse.Namespace) -> int:
         raise ValueError("--example is captured at points of its own: leave --every, --steps and --seeds out")
     if len(call.narrow or ()) > 1:
         raise ValueError("--example is trained once: give one --narrow, or compare formats with --accuracy")
+    if call.network == "gpt" and call.narrow:
+        raise ValueError("--narrow is for --network cnn: autocast keeps the activations of gpt in bfloat16 already")
     check_folder(call.example)
     from cdma.measure.captures import TrainedExample
-    from workload.capturing.example import example
+    from workload.capturing.example import NETWORKS, example
 
+    network = call.network or "cnn"
     with Progress() as progress:
-        done = example(call.example, _formats(call.narrow or ["none"])[0], progress=progress, **_choices(call))
-    _print_dump(call, call.example, TrainedExample(done.narrow, done.accuracy, done.losses))
+        done = example(call.example, network, _formats(call.narrow or ["none"])[0], progress=progress,
+                       **_choices(call))
+    _print_dump(call, call.example, TrainedExample(done.narrow, done.accuracy, done.losses, NETWORKS[network]))
     return 0
 
 

@@ -10,7 +10,7 @@ from workload.capturing.manifest import StoredStep
 
 if TYPE_CHECKING:
     from workload.capturing.accuracy import Accuracy
-    from workload.capturing.digits import Training
+    from workload.capturing.training import Training
 
 __all__ = ["AccuracyOutcome", "CaptureOutcome", "ExampleOutcome", "FormatAccuracy", "ProfileOutcome", "TrainedExample"]
 
@@ -29,11 +29,13 @@ class CaptureOutcome:
 
 @dataclass(frozen=True)
 class TrainedExample:
-    """The training of the worked example: the format of its activations, and how well it learned."""
+    """The training of the worked example: the format of its activations, how well it learned, and what the accuracy is
+    a share of."""
 
     narrow: str | None
     accuracy: float
     losses: tuple[float, ...]
+    tested: str
 
 
 @dataclass(frozen=True)

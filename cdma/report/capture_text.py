@@ -23,7 +23,7 @@ def capture_text(folder: str, manifest: Content, example: TrainedExample | None 
     parts = [f"{manifest.model}, {steps} captured; bytes for backward are those of the whole batch:",
              table(["file", "epoch", "arrays", "bytes", "bytes for backward", "density"], rows), *manifest.notes]
     if example is not None:
-        parts.append(f"{100 * example.accuracy:.1f} % of the test images classified correctly")
+        parts.append(f"{100 * example.accuracy:.1f} % of the {example.tested} correctly")
     return "\n\n".join([*parts, f"dump: {folder} (cdma characterise {folder} measures it)"])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dump_sections"]
 
-_CODINGS = ("zvc", "rle", "zlib")
+_CODINGS = ("zvc", "exponent", "rle", "zlib")
 
 
 def dump_sections(dumps: Sequence[DumpFigures]) -> Iterator[Section]:
@@ -36,9 +36,10 @@ def _parts(dump: DumpFigures) -> Iterator[Part]:
     yield Table(["array", "raw bytes", "density", *(f"{name} ratio" for name in _CODINGS), "bound"],
                 [*(_row(row.array, row.figures) for row in arrays), _row("in all", dump.in_all)],
                 title=f"Every array{_when(training)}, and the whole dump" if training else "")
-    yield from prose(words.LAYOUTS)
-    yield Table(["layout", *(f"{name} ratio" for name in _CODINGS)],
-                [[row.layout, *(fixed(row.figures.ratio[name], 2) for name in _CODINGS)] for row in dump.layouts])
+    if any(row.figures != dump.layouts[0].figures for row in dump.layouts):
+        yield from prose(words.LAYOUTS)
+        yield Table(["layout", *(f"{name} ratio" for name in _CODINGS)],
+                    [[row.layout, *(fixed(row.figures.ratio[name], 2) for name in _CODINGS)] for row in dump.layouts])
 
 
 def _over_training(training: Sequence[StepFigures]) -> Iterator[Part]:

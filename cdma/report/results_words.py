@@ -63,13 +63,15 @@ MHz. ResNet-50 and a block of a transformer's encoder are not in the paper and i
 the outputs of normalisation, sums and attention are dense."""
 
 DUMP = """\
-Measured array by array, in float32; zvc is the block stream that the engine writes, headers and fallback included. The
-bound is the least size that places and values need if the zeros are at random places. [The page of the
-data](../workload/data/README.md), `workload/data/README.md`, says where the dumps come from."""
+Measured array by array, in the type of its values; zvc is the block stream that the engine writes, headers and fallback
+included, and exponent the block stream with [exponents](formats.md#exponents), which the engine does not write yet. The
+bound is the least size that places and values need if the zeros are at random places and values are stored as they are.
+[The page of the data](../workload/data/README.md), `workload/data/README.md`, says where the dumps come from."""
 
 LAYOUTS = """\
 The same arrays in other layouts. Zero-value coding takes one bit for each value in any layout; run-length coding and
-zlib need zeros that are next to each other. With one picture, CHWN is the same as NCHW:"""
+zlib need zeros that are next to each other, exponent coding values of like size. With one picture, CHWN is the same as
+NCHW:"""
 
 DENSITIES = """\
 The same density behind every ReLU of the six networks; everything else as above. The ratio is that of one tensor; gains

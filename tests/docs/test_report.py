@@ -10,7 +10,7 @@ import numpy as np
 from golden.codec import blocks
 from tests.docs.pages import ROOT
 from workload.data import shipped_dumps
-from workload.dumps import load
+from workload.dumps import load, own_element_bytes
 
 
 def test_the_report_has_a_page_of_every_shipped_dump_and_of_the_results(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_the_report_has_a_page_of_every_shipped_dump_and_of_the_results(tmp_path
             assert len(re.findall(rf"<{tag}[ >]", text)) == text.count(f"</{tag}>"), (page.name, tag)
     for name, path in shipped_dumps().items():
         arrays = load(path).values()
-        packed = sum(blocks.compress(array, 4).size for array in arrays)
+        packed = sum(blocks.compress(array, own_element_bytes(array)).size for array in arrays)
         ratio = sum(array.nbytes for array in arrays) / packed
         density = sum(map(np.count_nonzero, arrays)) / sum(array.size for array in arrays)
         row = re.search(rf'<tr>.*?href="{name}\.html".*?</tr>', index)

@@ -1,4 +1,4 @@
-"""Dump of the worked example: its activations at five points of the training."""
+"""Dumps of the worked examples: their activations at five points of the training."""
 
 from __future__ import annotations
 
@@ -6,31 +6,37 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from workload.capturing import capture
-from workload.capturing.digits import Training, steps, train
+from workload.capturing import capture, digits, sums
+from workload.capturing.training import Training
 
-__all__ = ["PERCENT", "example", "points"]
+__all__ = ["NETWORKS", "PERCENT", "example", "points"]
 
 PERCENT = (0, 2, 20, 60, 100)
 """Captured points of the training, in per cent."""
 
+NETWORKS = {"cnn": "test images classified", "gpt": "bytes of new sums predicted"}
+"""The examples by their networks: :mod:`workload.capturing.digits` and :mod:`workload.capturing.sums`; and what their
+accuracy is a share of."""
 
-def points() -> dict[int, int]:
+
+def points(network: str = "cnn") -> dict[int, int]:
     """The step of each point, by percent; the last step is that of 100."""
-    last = steps() - 1
+    last = {"cnn": digits.steps, "gpt": sums.steps}[network]() - 1
     return {percent: last * percent // 100 for percent in PERCENT}
 
 
-def example(folder: str | Path, narrow: str | None = None, seed: int = 0,
+def example(folder: str | Path, network: str = "cnn", narrow: str | None = None, seed: int = 0,
             progress: Callable[[str, int, int], None] | None = None, **limits: Any) -> Training:
-    """Train the example and write its dump.
+    """Train an example and write its dump.
 
     Parameters
     ----------
     folder
         Folder of the dump.
+    network
+        One of :data:`NETWORKS`.
     narrow, seed, progress
-        See :func:`workload.capturing.digits.train`.
+        See :func:`workload.capturing.digits.train`; the GPT is not narrowed.
     limits
         Further choices of :func:`workload.capturing.capture`.
 
@@ -39,5 +45,13 @@ def example(folder: str | Path, narrow: str | None = None, seed: int = 0,
     ValueError
         If a choice is not allowed, or the folder has a dump already.
     """
-    chosen = list(points().values())
-    return train(narrow, seed, lambda model: capture(model, folder, steps=chosen, **limits), progress)
+    if network not in NETWORKS:
+        raise ValueError(f"there is no example {network!r}: there are {', '.join(NETWORKS)}")
+    if network == "gpt" and narrow is not None:
+        raise ValueError("the example gpt is not narrowed: autocast keeps its activations in bfloat16")
+    chosen = list(points(network).values())
+
+    def watch(model: Any) -> Any:
+        return capture(model, folder, steps=chosen, **limits)
+
+    return sums.train(seed, watch, progress) if network == "gpt" else digits.train(narrow, seed, watch, progress)

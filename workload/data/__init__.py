@@ -1,11 +1,14 @@
-"""The dumps that ship: feature maps of trained networks (see README.md beside them)."""
+"""The dumps that ship: activations of trained networks (see README.md beside them)."""
 
 from pathlib import Path
 
-__all__ = ["DIGITS", "shipped", "shipped_dumps"]
+__all__ = ["DIGITS", "SUMS", "shipped", "shipped_dumps"]
 
 DIGITS = Path(__file__).parent / "digits_cnn.npz"
 """Path of a small network's feature maps at five points of its training: float32, NCHW, arrays named p000/conv1."""
+
+SUMS = Path(__file__).parent / "sums_gpt.safetensors"
+"""Path of a small transformer's activations at the end of its training: bfloat16, dense."""
 
 
 def shipped() -> Path:
@@ -15,4 +18,4 @@ def shipped() -> Path:
 
 def shipped_dumps() -> dict[str, Path]:
     """Paths of all dumps that ship, by name."""
-    return {path.stem: path for path in (shipped(), DIGITS)}
+    return {path.stem: path for path in (shipped(), DIGITS, SUMS)}

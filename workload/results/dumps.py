@@ -12,8 +12,8 @@ from workload.data import shipped_dumps
 
 __all__ = ["ArrayFigures", "DumpFigures", "Figures", "LayoutFigures", "StepFigures", "dump_figures", "dumps"]
 
-_CODINGS = {"zvc": "blocks", "rle": "rle", "zlib": "zlib"}
-"""The engine's stream and the paper's baselines, by their names in characterise."""
+_CODINGS = {"zvc": "blocks", "exponent": "exponents", "rle": "rle", "zlib": "zlib"}
+"""The engine's stream, exponent coding and the paper's baselines, by their names in characterise."""
 
 
 @dataclass(frozen=True)

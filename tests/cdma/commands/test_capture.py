@@ -45,6 +45,8 @@ def test_all_else_works_without_pytorch(cdma: Callable[..., Outcome]) -> None:
     (("-o", "dump", "--profile", "times.json", "train.py"), "give one of -o FOLDER for a dump and --profile FILE.json"),
     (("--example", "a", "--every", "3"), "--example is captured at points of its own"),
     (("--example", "a", "--narrow", "none", "--narrow", "float16"), "give one --narrow, or compare formats with"),
+    (("--example", "a", "--network", "gpt", "--narrow", "float16"), "--narrow is for --network cnn"),
+    (("--accuracy", "--network", "gpt"), "--network chooses the worked example: give --example FOLDER too"),
     (("--accuracy", "--steps", "3"), "--accuracy writes no dump"),
     (("-o", "dump", "--every", "0", "train.py"), "must be a whole number of 1 or more, not 0"),
     (("-o", "dump", "--steps", "1,x", "train.py"), "must be a whole number of 0 or more, not 'x'"),

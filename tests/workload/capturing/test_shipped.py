@@ -1,21 +1,24 @@
-"""The dump of a training that ships is what its page says."""
+"""The dumps of trainings that ship are what their page says."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from golden.codec import blocks
+from golden.codec.coding import Coding
 from tests.docs.pages import ROOT, table
-from workload.data import DIGITS, shipped, shipped_dumps
-from workload.dumps import load
+from workload.data import DIGITS, SUMS, shipped, shipped_dumps
+from workload.dumps import load, type_name
 from workload.dumps.steps import training_step
 
 PERCENT = (0, 2, 20, 60, 100)
 
 
-def test_both_dumps_are_listed() -> None:
-    assert shipped_dumps() == {"squeezenet_cc0": shipped(), "digits_cnn": DIGITS}
+def test_all_dumps_are_listed() -> None:
+    assert shipped_dumps() == {"squeezenet_cc0": shipped(), "digits_cnn": DIGITS, "sums_gpt": SUMS}
     assert all(path.is_file() for path in shipped_dumps().values())
     assert DIGITS.stat().st_size < 1_500_000
+    assert SUMS.stat().st_size < 310_000
 
 
 def test_page() -> None:
@@ -36,3 +39,22 @@ def test_values_are_plain() -> None:
         # After a ReLU: no -0.0, no NaN, no infinity, nothing negative.
         assert np.isfinite(array).all()
         assert not np.signbit(array).any()
+
+
+def test_page_of_the_dense_dump() -> None:
+    arrays = load(SUMS)
+    *rows, whole = table(ROOT / "workload/data/README.md", "tensor")
+    assert [row[0] for row in rows] == list(arrays)
+    streams = {coding: {name: blocks.compress(array, coding).size for name, array in arrays.items()}
+               for coding in (Coding.ZVC16, Coding.BFLOAT16)}
+    for name, shape, _, density, *ratios in rows:
+        array = arrays[name]
+        assert type_name(array.dtype) == "bfloat16"
+        assert "x".join(map(str, array.shape)) == shape
+        assert f"{np.count_nonzero(array.view(np.uint16)) / array.size:.3f}" == density
+        assert ratios == [f"{array.nbytes / sizes[name]:.2f}" for sizes in streams.values()], name
+    raw = sum(array.nbytes for array in arrays.values())
+    assert whole[-2:] == [f"{raw / sum(sizes.values()):.2f}" for sizes in streams.values()]
+    # Other pages name the ratio of the whole.
+    for page in ("docs/capture.md",):
+        assert f"{whole[-1]} on the shipped" in (ROOT / page).read_text(encoding="utf-8"), page

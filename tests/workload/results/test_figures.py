@@ -74,9 +74,10 @@ def test_dump_by_hand(tmp_path: Path) -> None:
 
 
 def test_dumps_without_steps(figures: dict[str, Any]) -> None:
-    squeezenet, digits = figures["dumps"]
-    assert squeezenet["training"] == []
-    assert {row["step"] for row in squeezenet["arrays"]} == {None}
+    squeezenet, digits, sums = figures["dumps"]
+    for dump in (squeezenet, sums):
+        assert dump["training"] == []
+        assert {row["step"] for row in dump["arrays"]} == {None}
     assert [point["label"] for point in digits["training"]] == ["0 %", "2 %", "20 %", "60 %", "100 %"]
 
 

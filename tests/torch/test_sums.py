@@ -1,0 +1,65 @@
+"""The dense worked example: its text, its training, and the dump of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.torch.test_capture_command import cdma
+from workload.capturing import sums
+from workload.capturing.example import example, points
+from workload.dumps import load, type_name, values
+
+
+def test_every_line_is_a_sum() -> None:
+    numbers = {sums.in_words(number): number for number in range(200)}
+    assert len(numbers) == 200
+    assert [sums.in_words(number) for number in (0, 13, 20, 42, 100, 101, 119, 199)] == [
+        "zero", "thirteen", "twenty", "forty-two", "one hundred", "one hundred one", "one hundred nineteen",
+        "one hundred ninety-nine"]
+    lines = sums.text(500).splitlines()
+    assert len(set(lines)) > 450
+    for line in lines:
+        left, _, right = line.removesuffix(".").partition(" is ")
+        one, _, other = left.partition(" plus ")
+        assert numbers[one] + numbers[other] == numbers[right]
+    assert max(map(len, lines)) < sums.CONTEXT
+
+
+def test_the_example(tmp_path: Path) -> None:
+    done = cdma(tmp_path, "capture", "--example", "sums", "--network", "gpt", "--max-array", "64K", "--json")
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert told["model"] == "Gpt" and told["example"]["tested"] == "bytes of new sums predicted"
+    assert told["example"]["losses"][-1] < 1 < told["example"]["losses"][0]
+    assert told["example"]["accuracy"] > 0.6
+    arrays = load(tmp_path / "sums")
+    assert {name.partition("/")[0] for name in arrays} == {f"step{step:06d}" for step in points("gpt").values()}
+    dense = {name: values(array) for name, array in arrays.items() if type_name(array.dtype) == "bfloat16"}
+    assert dense
+    last = [array for name, array in dense.items() if name.endswith("blocks.0.gelu")]
+    # The least value of a GELU.
+    assert len(last) == 5 and last[-1].min() == pytest.approx(-0.17, abs=0.005)
+    assert min(np.count_nonzero(array) / array.size for array in dense.values()) > 0.9
+
+
+def test_it_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "EPOCHS", 1)
+    monkeypatch.setattr(sums, "_STEPS", 5)
+    first, second, other = sums.train(0), sums.train(0), sums.train(1)
+    assert first == second
+    assert first.losses != other.losses
+
+
+def test_choices_that_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the example gpt is not narrowed"):
+        example(tmp_path / "dump", "gpt", "bfloat16")
+    with pytest.raises(ValueError, match="there is no example 'rnn': there are cnn, gpt"):
+        example(tmp_path / "dump", "rnn")
+    done = cdma(tmp_path, "capture", "--accuracy", "--network", "gpt")
+    assert (done.returncode, done.stderr) == (
+        2, "cdma: error: --network chooses the worked example: give --example FOLDER too\n")

@@ -1,0 +1,133 @@
+"""The dense worked example: a small GPT learns sums in words, under bfloat16 autocast.
+
+Its text is generated, ``thirty-four plus nine is forty-three.`` and so on, and read byte by byte. LayerNorm and GELU
+leave hardly a zero behind. Seeds are fixed, so that a run is repeatable on the same machine and release of PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from workload.capturing.training import Training
+from workload.extra import package
+
+__all__ = ["BATCH", "CONTEXT", "EPOCHS", "Gpt", "steps", "text", "train"]
+
+torch = package("torch", "torch")
+
+EPOCHS = 10
+BATCH = 32
+CONTEXT = 64  # bytes of a sequence
+_STEPS = 60  # of an epoch
+_WIDTH, _HEADS, _BLOCKS = 64, 4, 2
+_RATE = 3e-3
+_SUMS = 6000
+_TEST = 16 * CONTEXT + 1  # bytes at the end of the text that are for testing
+
+_SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def in_words(number: int) -> str:
+    """A number from 0 to 199 in words."""
+    if number >= 100:
+        return "one hundred" if number == 100 else f"one hundred {in_words(number - 100)}"
+    if number < len(_SMALL):
+        return _SMALL[number]
+    tens, ones = divmod(number, 10)
+    return f"{_TENS[tens]}-{_SMALL[ones]}" if ones else _TENS[tens]
+
+
+def text(sums: int = _SUMS, seed: int = 0) -> str:
+    """A line for each sum of two numbers from 0 to 99."""
+    pairs = np.random.default_rng(seed).integers(0, 100, (sums, 2)).tolist()
+    return "".join(f"{in_words(one)} plus {in_words(other)} is {in_words(one + other)}.\n" for one, other in pairs)
+
+
+class Block(torch.nn.Module):
+    """Attention and a perceptron with GELU, each behind a LayerNorm and added to what came in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = torch.nn.LayerNorm(_WIDTH), torch.nn.LayerNorm(_WIDTH)
+        self.qkv, self.out = torch.nn.Linear(_WIDTH, 3 * _WIDTH), torch.nn.Linear(_WIDTH, _WIDTH)
+        self.up, self.down = torch.nn.Linear(_WIDTH, 4 * _WIDTH), torch.nn.Linear(4 * _WIDTH, _WIDTH)
+        self.gelu = torch.nn.GELU()
+
+    def forward(self, tokens: Any) -> Any:
+        """Tokens in and out: batch, context, width."""
+        heads = self.qkv(self.norm1(tokens)).unflatten(-1, (3, _HEADS, -1)).permute(2, 0, 3, 1, 4)
+        mixed = torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        tokens = tokens + self.out(mixed.transpose(1, 2).flatten(2))
+        return tokens + self.down(self.gelu(self.up(self.norm2(tokens))))
+
+
+class Gpt(torch.nn.Module):
+    """A decoder of bytes: embeddings, blocks, and the scores of the next byte."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.places = torch.nn.Embedding(128, _WIDTH), torch.nn.Embedding(CONTEXT, _WIDTH)
+        self.blocks = torch.nn.ModuleList(Block() for _ in range(_BLOCKS))
+        self.norm, self.head = torch.nn.LayerNorm(_WIDTH), torch.nn.Linear(_WIDTH, 128)
+
+    def forward(self, codes: Any) -> Any:
+        """The scores of the byte after each one."""
+        found = self.tokens(codes) + self.places.weight
+        for block in self.blocks:
+            found = block(found)
+        return self.head(self.norm(found))
+
+
+def steps() -> int:
+    """Training steps of a run."""
+    return EPOCHS * _STEPS
+
+
+def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
+          progress: Callable[[str, int, int], None] | None = None) -> Training:
+    """Train the network and test it; parameters as for :func:`workload.capturing.digits.train`.
+
+    Returns
+    -------
+    Training
+        Its accuracy is the share of the bytes of other sums that are predicted correctly.
+    """
+    torch.manual_seed(seed)
+    codes = torch.tensor(list(text().encode()))
+    learn, test = codes[:-_TEST], codes[-_TEST:]
+    model = Gpt()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
+    losses = []
+    with watch(model) if watch else nullcontext() as watcher:
+        for epoch in range(EPOCHS):
+            if progress is not None:
+                progress("training", epoch, EPOCHS)
+            if watcher is not None:
+                watcher.epoch = epoch
+            total = 0.0
+            for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, BATCH)):
+                loss = _loss(model, learn[starts[:, None] + torch.arange(CONTEXT + 1)])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            losses.append(total / _STEPS)
+    with torch.no_grad():
+        right = (_scores(model.eval(), test[:-1].view(-1, CONTEXT)).argmax(-1) == test[1:].view(-1, CONTEXT))
+    return Training(seed, None, right.float().mean().item(), tuple(losses))
+
+
+def _scores(model: Any, codes: Any) -> Any:
+    with torch.autocast("cpu", torch.bfloat16):
+        return model(codes)
+
+
+def _loss(model: Any, sequences: Any) -> Any:
+    return torch.nn.functional.cross_entropy(_scores(model, sequences[:, :-1]).float().flatten(0, 1),
+                                             sequences[:, 1:].flatten())
