@@ -56,5 +56,5 @@ def test_page_of_the_dense_dump() -> None:
     raw = sum(array.nbytes for array in arrays.values())
     assert whole[-2:] == [f"{raw / sum(sizes.values()):.2f}" for sizes in streams.values()]
     # Other pages name the ratio of the whole.
-    for page in ("docs/capture.md",):
+    for page in ("docs/peers.md", "docs/capture.md"):
         assert f"{whole[-1]} on the shipped" in (ROOT / page).read_text(encoding="utf-8"), page
