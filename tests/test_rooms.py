@@ -22,7 +22,7 @@ BELOW = {
 
 LAYERS = {
     "hdl": ["common", "codec", "config", "engine", "generate", "selftest"],
-    "hdl/codec": [["lines", "blocks", "narrowing"]],
+    "hdl/codec": [["lines", "blocks", "narrowing", "payload"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
     "verif": ["common", ["core", "engine"]],

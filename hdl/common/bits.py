@@ -1,11 +1,13 @@
-"""Conversions between thermometer masks, whose set bits come first, and numbers."""
+"""Conversions between thermometer masks, whose set bits come first, and numbers; choices by one-hot numbers."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Value
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.utils import exact_log2
 
-__all__ = ["length", "thermometer"]
+__all__ = ["length", "pick", "thermometer"]
 
 
 def length(kept: Value) -> Value:
@@ -15,6 +17,14 @@ def length(kept: Value) -> Value:
         step = 1 << rank
         bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
     return Cat(*bits, kept[-1])
+
+
+def pick(one_hot: Value, choices: Sequence[Value]) -> Value:
+    """The choice that ``one_hot`` points at, as a sum of products."""
+    result: Value = Const(0)
+    for chosen, choice in zip(one_hot, choices, strict=True):
+        result = result | Mux(chosen, choice, 0)
+    return result
 
 
 def thermometer(value: Value, width: int) -> Value:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import element_layout, one_hot_element
 from hdl.codec.packets import coded_beat_stream
-from hdl.common.bits import length, thermometer
+from hdl.common.bits import length, pick, thermometer
 
-__all__ = ["ROWS", "RowBuffer", "RowFacts", "advanced", "pick", "row_facts"]
+__all__ = ["ROWS", "RowBuffer", "RowFacts", "advanced", "row_facts"]
 
 ROWS = 5
 """Rows of the ring: the window and the next tag may touch three, one is being freed and one is being written."""
@@ -36,14 +34,6 @@ def row_facts(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
 def advanced(one_hot: Value, steps: int = 1) -> Value:
     """A one-hot place in a ring, moved on by ``steps``."""
     return one_hot.rotate_left(steps)
-
-
-def pick(one_hot: Value, choices: Sequence[Value]) -> Value:
-    """The choice that ``one_hot`` points at, as a sum of products."""
-    result: Value = Const(0)
-    for chosen, choice in zip(one_hot, choices, strict=True):
-        result = result | Mux(chosen, choice, 0)
-    return result
 
 
 class RowFacts:

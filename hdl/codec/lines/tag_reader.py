@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import element_layout, select, tag_bytes
-from hdl.codec.lines.row_buffer import ROWS, RowFacts, advanced, pick, row_facts
-from hdl.common.bits import thermometer
+from hdl.codec.lines.row_buffer import ROWS, RowFacts, advanced, row_facts
+from hdl.common.bits import pick, thermometer
 
 __all__ = ["TagReader"]
 

@@ -1,0 +1,1 @@
+"""The payload of a block: its tags and elements, from raw beats and back."""

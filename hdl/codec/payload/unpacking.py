@@ -1,0 +1,58 @@
+"""What the decompressor of a block is told of it: the order, the rows of data, and the faults that it reports."""
+
+from __future__ import annotations
+
+from amaranth.lib import data, enum
+from amaranth.utils import exact_log2
+
+from hdl.codec.coding import LINE_BYTES, element_layout
+
+__all__ = ["PayloadError", "data_row_layout", "order_layout", "payload_error_layout"]
+
+
+class PayloadError(enum.Enum, shape=3):
+    """Result of a block, valid with the beat that carries its ``last``. The first fault of docs/formats.md counts."""
+
+    OK = 0
+    """The block is whole."""
+    BAD_CODING = 1
+    """Its coding is none that is built."""
+    BAD_LENGTH = 2
+    """Its raw length is 0, more than a block has, or no whole number of its elements."""
+    TRUNCATED_TAG = 3
+    """The payload ends before the tags do."""
+    BAD_TAG = 4
+    """The last line of a short block has a 1 for a missing element."""
+    TRUNCATED_DATA = 5
+    """A tag claims more elements than the payload still holds."""
+    TRAILING_BYTES = 6
+    """The payload goes on after the data of its last line."""
+
+
+def order_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int) -> data.StructLayout:
+    """A block to unpack. Units are of the smallest element size that is built.
+
+    ``element`` is the element size, one-hot; ``beats`` the raw beats but one; ``tail`` the units of the last beat, 0
+    for all; ``start`` the unit of the first row of data at which the data begin; ``bare`` is set if there is no row of
+    data, and ``start`` is 0 then. With an ``error`` other than OK the block has no rows at all, neither of tags nor
+    of data: ``bare`` is set, and ``beats`` and ``start`` are 0.
+    """
+    position = exact_log2(beat_bytes // min(sizes))
+    return data.StructLayout({
+        "element": element_layout(sizes), "beats": range(block_bytes // beat_bytes), "tail": position,
+        "start": position, "bare": 1, "error": PayloadError})
+
+
+def data_row_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+    """A row of data.
+
+    ``last`` is set on the last row of a block. On this row, ``end`` is the number of whole units of the payload, which
+    may be 0, and ``ragged`` says that a fraction of a unit follows them.
+    """
+    return data.StructLayout({
+        "data": 8 * beat_bytes, "last": 1, "end": range(beat_bytes // min(sizes) + 1), "ragged": 1})
+
+
+def payload_error_layout(block_bytes: int) -> data.StructLayout:
+    """The result of a block, and the line at fault, counted from 0; 0 where no line is."""
+    return data.StructLayout({"code": PayloadError, "line": range(block_bytes // LINE_BYTES)})
