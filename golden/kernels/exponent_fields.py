@@ -29,7 +29,7 @@ ZEROS = 0xFF
 WHOLE = 7
 """Width that stands for whole exponents."""
 
-STEP_LINES = 1 << 11
+STEP_LINES = 1 << 12
 """Elements of so many lines are handled in one step: their intermediate arrays fit the second-level cache."""
 
 _MOST_BITS = 6
@@ -82,7 +82,7 @@ class Fields:
     @property
     def tail_bits(self) -> Numbers:
         """Bits of a tail, by group."""
-        return self.width + np.repeat(self.signs.view(np.uint8), GROUPS)
+        return self.width + _for_groups(self.signs.view(np.uint8))
 
 
 def found_fields(words: Numbers, lines: int) -> Fields:
@@ -105,21 +105,21 @@ def found_fields(words: Numbers, lines: int) -> Fields:
     zero, signs = tags == 0, negative != 0
     escape = tags != normal
     escape &= base > 0
-    distance = np.repeat(base - np.uint8(1) + escape, GROUPS)
+    distance = _for_groups(base - np.uint8(1) + escape)
     distance -= smallest
     need = _WIDTH.take(distance)
     need *= smallest != 255
     widest = _of_groups(np.maximum, need)
     whole = widest > _MOST_BITS
-    less = np.repeat(widest, GROUPS)
+    less = _for_groups(widest)
     less -= need
     np.minimum(less, np.uint8(3), out=less)
-    less *= np.repeat(~whole, GROUPS)
+    less *= _for_groups(~whole)
     packed = less.view("<u4")
     packed = (packed | packed >> np.uint32(6) | packed >> np.uint32(12) | packed >> np.uint32(18)).astype(np.uint8)
     widths = (less * (_ones(tags) > 0)).view("<u4") != 0
-    less *= np.repeat(widths, GROUPS)
-    width = np.repeat(np.where(whole, np.uint8(8), widest), GROUPS)
+    less *= _for_groups(widths)
+    width = _for_groups(np.where(whole, np.uint8(8), widest))
     width -= less
     escape &= ~whole
     keeps = zero | whole
@@ -145,6 +145,11 @@ def _found(words: Numbers, tag: np.dtype[Any]) -> tuple[Numbers, ...]:
     base = _of_groups(np.maximum, by_place.max(0))
     by_place -= np.uint8(1)
     return tags, normal, negative, base, by_place.min(0)
+
+
+def _for_groups(numbers: Numbers) -> Numbers:
+    """The number of each line for each of its groups."""
+    return (numbers * np.uint32(0x0101_0101)).view(np.uint8)
 
 
 def _of_groups(what: np.ufunc, numbers: Numbers) -> Numbers:
@@ -191,7 +196,7 @@ def read_fields(stream: Bytes, size: int, first: NDArray[np.int64], lines: int
     tagged = ~(zero | dense)
     wrong = (whole & (coded >= 1 << 5)).reshape(blocks, -1).any(axis=1)
     # The place behind the base, the widths and the tag of each line.
-    base_ends, width_ends, tag_ends = (flags.reshape(blocks, -1).cumsum(axis=1) for flags in (based, widths, tagged))
+    base_ends, width_ends, tag_ends = (_counted(flags, blocks) for flags in (based, widths, tagged))
     based_lines = base_ends > 0
     base_ends += (first + lines)[:, None]
     width_ends += base_ends[:, -1:]
@@ -208,8 +213,15 @@ def read_fields(stream: Bytes, size: int, first: NDArray[np.int64], lines: int
     tags *= tagged
     tags[dense] = ~tags.dtype.type(0)
     line_width += whole
-    width = np.repeat(line_width, GROUPS)
+    width = _for_groups(line_width)
     taken = _LESS.take(less).view(np.uint8)
     wrong |= (taken > width).reshape(blocks, -1).any(axis=1)
     width -= np.minimum(taken, width)
     return Fields(headers, signs, escape, widths, based, tagged, width, less, base, tags), tag_ends[:, -1], wrong
+
+
+def _counted(flags: Numbers, blocks: int) -> NDArray[np.int64]:
+    """How many flags are set up to each line of its block: blocks by lines."""
+    counts = flags.astype(np.int64).cumsum().reshape(blocks, -1)
+    counts[1:] -= counts[:-1, -1:].copy()
+    return counts

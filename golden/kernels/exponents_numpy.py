@@ -115,10 +115,7 @@ def _steps(lines: int) -> Iterator[slice]:
 def _write_some(out: Bytes, at: NDArray[np.int64], values: Numbers, which: Numbers) -> None:
     """Write the values of some lines of each block back to back, from the block's place on."""
     counts = which.reshape(at.size, -1).sum(axis=1)
-    places = np.arange(counts.sum())
-    places -= np.repeat(np.cumsum(counts) - counts, counts)
-    places *= values.itemsize
-    places += np.repeat(at, counts)
+    places = windows.runs(at, counts, values.itemsize)
     chosen = values.take(which.nonzero()[0])
     if values.itemsize == 1:
         out[places] = chosen

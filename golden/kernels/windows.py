@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes
 
-__all__ = ["read", "spans", "write"]
+__all__ = ["read", "runs", "spans", "write"]
 
 
 def read(content: Bytes, places: NDArray[np.int64], size: int) -> NDArray[Any]:
@@ -26,6 +26,15 @@ def write(content: Bytes, places: NDArray[np.int64], rows: NDArray[Any]) -> None
     """Write each row, contiguous, from its place on. All must be inside the buffer."""
     size = rows.itemsize * rows.shape[1]
     _windows(content, size)[places] = rows.view(f"V{size}").reshape(-1)
+
+
+def runs(starts: NDArray[np.int64], counts: NDArray[Any], size: int = 1) -> NDArray[np.int64]:
+    """Places of windows of this size back to back, as many as each count says, from each start on."""
+    ends = counts.astype(np.int64).cumsum()
+    ends *= size
+    found = np.arange(0, ends[-1] if ends.size else 0, size)
+    found += np.repeat(starts - ends + counts * size, counts)
+    return found
 
 
 def spans(content: Bytes, places: NDArray[np.int64], most: int, step: int
