@@ -35,6 +35,9 @@ Choose for every tensor of a dump or a network how the engine moves it: left raw
 least time of offload and prefetch that computing does not hide; if several are equal, the one that changes the
 tensor least.
 
+Engines build blocks of lines. --codings allows other codings and predicts what they would gain: zvc, with the tags
+first, and exponents of bfloat16 and float32. cdma simulate refuses a plan with a coding that the engine does not build.
+
 Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. The time that
 computing hides is --hide for dumps (default: none), and that of the timeline's steps for networks. -o writes a plan
 that cdma simulate --engine runs with --plan. docs/plan.md has the model, the file and what the figures mean.
@@ -48,10 +51,14 @@ _EXAMPLES = """\
   cdma plan dump.npz --engine wide --link 25.6 --hide 10  each transfer has 10 us of computing beside it
   cdma plan dump.npz --set narrowing=true --lossy bfloat16 --max-error 0.004
   cdma plan dump.npz -o plan.json && cdma simulate --engine default --plan plan.json dump.npz
+  cdma plan net.safetensors --codings zvc,exponents       what exponents would gain
   cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
   cdma plan squeezenet --densities dump.npz --json | jq '.totals'
   cdma plan --tune --hide 2                               the training run that ships with the project
   cdma plan --tune run.npz --iterations 500 --picture run.svg"""
+
+CODINGS = ("lines", "zvc", "exponents")
+"""The families of :data:`workload.plan.codings.CODINGS`, which the parser names without importing what predicts."""
 
 _MOST_ITERATIONS = 1_000_000
 _NETWORK = ("gpu", "batch", "policy", "density", "densities", "efficiency", "profile")
@@ -78,6 +85,8 @@ def add(commands: Any) -> None:
                         "answer (default: 0)")
     parser.add_argument("--lossy", action="append", choices=("bfloat16", "float16"), default=[],
                         help="format that float32 may be rounded to; may be repeated (default: none)")
+    parser.add_argument("--codings", type=_codings, metavar="NAME,...", help="codings of blocks that may be chosen: "
+                        "lines or zvc, and exponents (default: lines, which engines build)")
     parser.add_argument("--max-error", type=positive, metavar="X", help="largest allowed error of a rounded "
                         "value, as a share of the tensor's largest magnitude (default: any)")
     parser.add_argument("--hide", action="append", default=[], type=_hidden, metavar="[NAME=]US", help="dumps: "
@@ -142,6 +151,8 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
     from workload.data import DIGITS
     from workload.plan.tuning_replay import replay, tracks
 
+    if call.codings:
+        raise ValueError("--codings is for plans of one iteration: leave --tune or --codings out")
     if call.output:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
     if _is_network(call.sources):
@@ -171,7 +182,14 @@ def _inputs(call: argparse.Namespace, source: str, timing: Timing) -> PlanInputs
     from cdma.measure.plans import PlanInputs
 
     return PlanInputs(source, timing.config, call.clock, timing.link * call.clock / 1e3, call.latency,
-                      tuple(call.lossy), call.max_error)
+                      tuple(call.lossy), call.max_error, _allowed(call))
+
+
+def _allowed(call: argparse.Namespace) -> tuple[str, ...]:
+    """The families of codings that may be chosen."""
+    from workload.plan.codings import BUILT
+
+    return call.codings or BUILT
 
 
 def _source(call: argparse.Namespace, default: str) -> str:
@@ -190,7 +208,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
     found = []
     for name, array in arrays.items():
         progress("predicting", len(found), len(arrays))
-        found.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error))
+        found.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error, _allowed(call)))
     return found
 
 
@@ -245,6 +263,9 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     from workload.timeline.gpus import EFFICIENCY, gpu
     from workload.timeline.swapping import swapped
 
+    if "exponents" in _allowed(call):
+        raise ValueError("exponents are predicted from values, and of a network only densities are known: leave "
+                         "exponents out of --codings, or plan a dump")
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")
     device, network = gpu(call.gpu or "titan-x"), tensors(load_network(call.sources[0], call.batch))
@@ -256,7 +277,7 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     return plan_network(network, compute, swapped(network, call.policy or "all", device.memory * 1e9),
                         {name: filling.density for name, filling in fillings.items()}, timing, call.clock,
                         device.bandwidth * 1e9, lossy=tuple(dict.fromkeys(call.lossy)), max_error=call.max_error,
-                        progress=progress)
+                        codings=_allowed(call), progress=progress)
 
 
 def _iterations(text: str) -> int:
@@ -264,6 +285,15 @@ def _iterations(text: str) -> int:
     if not 2 <= count <= _MOST_ITERATIONS:
         raise argparse.ArgumentTypeError(f"must be a whole number from 2 to {_MOST_ITERATIONS}, not {text}")
     return count
+
+
+def _codings(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(text.split(",")))
+    if set(found) - set(CODINGS):
+        raise argparse.ArgumentTypeError(f"must be names of {', '.join(CODINGS)} with commas between, not {text!r}")
+    if {"lines", "zvc"} <= set(found):
+        raise argparse.ArgumentTypeError("must have one of lines and zvc: both are zero-value coding, of the same size")
+    return found
 
 
 def _hidden(text: str) -> tuple[str | None, float]:

@@ -9,7 +9,6 @@ import numpy as np
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
 from cdma.measure.outcomes import PlannedArray, PlannedOutcome
-from golden.results import to_json
 from hdl.config.engine import EngineConfig
 from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
@@ -46,9 +45,10 @@ def planned(path: str, config: EngineConfig | None, arrays: dict[str, np.ndarray
     how = Behaviour(latency=plan.latency if latency is None else latency, stalls=stalls, longest=8)
     entries = {name: plan.tensors[name] for name in arrays}
     with Progress() as progress, simulation_errors():
-        results = simulate(arrays, {name: Handling(**to_json(entry.how)) for name, entry in entries.items()}, config,
-                           how=how, link_share=plan.link_share, waves=waves, build_dir=build_dir, seed=seed,
-                           progress=progress)
+        handling = {name: Handling(entry.how.element_bytes, entry.how.fallback, entry.how.leave_raw, entry.how.narrow)
+                    for name, entry in entries.items()}
+        results = simulate(arrays, handling, config, how=how, link_share=plan.link_share, waves=waves,
+                           build_dir=build_dir, seed=seed, progress=progress)
     rows = tuple(PlannedArray(result, entries[result.name].treatment, entries[result.name].predicted)
                  for result in results)
     return PlannedOutcome(path, config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, plan.clock_mhz,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from golden.results import INLINED
 from hdl.config.engine import EngineConfig
+from workload.plan.codings import BUILT
 from workload.plan.summary import PlanSummary
 from workload.plan.tuning_replay import ReplaySummary
 
@@ -30,6 +31,8 @@ class PlanInputs:
         Formats that values may be rounded to.
     max_error
         Largest allowed error of a rounded value, as a share of the tensor's largest magnitude; None allows any.
+    codings
+        Families of codings that may be chosen.
     """
 
     source: str
@@ -39,6 +42,7 @@ class PlanInputs:
     latency: int
     lossy: tuple[str, ...]
     max_error: float | None
+    codings: tuple[str, ...] = BUILT
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ A dump of a training run has a layer's tensor at several steps. They get one tre
 time, because the steps that are not in the dump get the same.
 
 Among equal treatments the one that changes the tensor least is chosen: raw, then zero-value coding in elements of its
-own size, then in other elements, then rounded, with the smaller error first, and for equal errors raw first. Lossy
-treatments must be allowed, and one that turns a finite value into infinity is never chosen.
+own size, then in other elements, then exponents, then rounded, with the smaller error first, and for equal errors raw
+first. Lossy treatments must be allowed, and one that turns a finite value into infinity is never chosen.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from math import inf
 
 import numpy as np
 
+from golden.codec.coding import coding_for
 from golden.codec.narrowing import WIDE_BYTES, Narrowing
 from workload.dumps import own_element_bytes
+from workload.plan.codings import BUILT
 from workload.plan.cycles import Blocks, Timing
 from workload.plan.layers import Layer, layers
 from workload.plan.options import Option, Tensor
@@ -94,7 +96,7 @@ def never(options: Sequence[Option]) -> Option | None:
 
 
 def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[str] = (),
-                max_error: float | None = None) -> Tensor:
+                max_error: float | None = None, codings: Sequence[str] = BUILT) -> Tensor:
     """All treatments of an array, with what is predicted for each.
 
     Parameters
@@ -107,6 +109,8 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
         Formats that float32 may be rounded to.
     max_error
         Largest allowed error, as a share of the largest magnitude; None allows every finite error.
+    codings
+        Families of codings that may be chosen, of :data:`workload.plan.codings.CODINGS`.
 
     Raises
     ------
@@ -118,7 +122,8 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
     own = own_element_bytes(array)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     found = []
-    for how in treatments(timing.config, name, raw.size, own, float32=array.dtype == np.float32, lossy=lossy):
+    for how in treatments(timing.config, name, raw.size, own, float32=array.dtype == np.float32, lossy=lossy,
+                          codings=codings, suiting=coding_for(array.dtype, own)):
         change = rounding(array, how.narrow) if how.lossy else None
         error = change.max_relative if change else 0.0
         if error == inf or (max_error is not None and error > max_error):
@@ -132,13 +137,15 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
 
 
 def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, timing: Timing,
-                   lossy: Sequence[str] = (), max_error: float | None = None) -> Tensor:
+                   lossy: Sequence[str] = (), max_error: float | None = None, codings: Sequence[str] = BUILT
+                   ) -> Tensor:
     """All treatments of a tensor of which only size and density are known; see :func:`dump_tensor`.
 
     All its blocks are taken as equal, and values of 4 bytes as float32.
     """
     found = []
-    for how in treatments(timing.config, name, raw_bytes, own_bytes, float32=own_bytes == WIDE_BYTES, lossy=lossy):
+    for how in treatments(timing.config, name, raw_bytes, own_bytes, float32=own_bytes == WIDE_BYTES, lossy=lossy,
+                          codings=codings):
         error = BOUNDS[Narrowing(how.narrow)] if how.lossy else 0.0
         if max_error is not None and error > max_error:
             continue

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from workload.networks.tensors import Tensors
 from workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never_of
+from workload.plan.codings import BUILT
 from workload.plan.cycles import Timing
 from workload.plan.options import Option, Tensor
 from workload.timeline.compute import Compute
@@ -21,7 +22,8 @@ __all__ = ["plan_network"]
 
 def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[str], densities: Mapping[str, float],
                  timing: Timing, clock_mhz: float, bandwidth: float, *, lossy: Sequence[str] = (),
-                 max_error: float | None = None, progress: Callable[[str, int, int], None] | None = None) -> Plan:
+                 max_error: float | None = None, codings: Sequence[str] = BUILT,
+                 progress: Callable[[str, int, int], None] | None = None) -> Plan:
     """Choose treatments for all swapped tensors of a network.
 
     Parameters
@@ -36,8 +38,8 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
         The engine, and its clock.
     bandwidth
         Bytes per second of the device's memory.
-    lossy, max_error
-        As for :func:`workload.plan.choice.dump_tensor`.
+    lossy, max_error, codings
+        As for :func:`workload.plan.choice.dump_tensor`; exponents cannot be predicted from densities.
     progress
         Called with a stage, the tensors done, and all of them.
 
@@ -54,7 +56,7 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
         if progress is not None:
             progress("predicting", len(tensors), len(names))
         tensors.append(network_tensor(name, plan.tensors[name].size, plan.network.element_bytes, densities[name],
-                                      timing, lossy, max_error))
+                                      timing, lossy, max_error, codings))
     second = clock_mhz * 1e6
 
     def line(picked: Mapping[str, Option]) -> Timeline:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from golden.codec import blocks
 from golden.codec import lines as zvc
 from golden.codec.buffers import Bytes
-from golden.codec.coding import Coding, choose
-from golden.codec.headers import HEADER_BYTES
+from golden.codec.coding import WORD_BYTES, Coding, choose
+from golden.codec.headers import HEADER_BYTES, Frame, scan
 from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
 from hdl.config.engine import EngineConfig
+from workload.plan.codings import BUILT, EXPONENTS, coding_of, exponents, lines, zero_value
 from workload.plan.cycles import Blocks
 
 __all__ = ["LOSSY", "Treatment", "check_narrowing", "expected", "packed", "treatments"]
@@ -35,20 +37,28 @@ class Treatment:
         All blocks stay raw.
     narrow
         Format that float32 is rounded to before coding; 0 does not round.
+    coding
+        Name of the coding of blocks that are not raw; that of lines if it is empty.
     """
 
     element_bytes: int
     fallback: bool = True
     leave_raw: bool = False
     narrow: int = 0
+    coding: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.coding:
+            object.__setattr__(self, "coding", lines(self.element_bytes))
 
     @property
     def name(self) -> str:
-        """The name in tables: raw, zvc32, bfloat16, bfloat16+zvc16."""
+        """The name in tables: raw, zvc32, exp16, bfloat16, bfloat16+zvc16."""
         form = next((name for name, number in LOSSY.items() if number == self.narrow), "")
         if self.leave_raw:
             return form or "raw"
-        return f"{form}+zvc{8 * self.element_bytes}" if form else f"zvc{8 * self.element_bytes}"
+        coded = f"{'exp' if self.coding in EXPONENTS else 'zvc'}{8 * self.element_bytes}"
+        return f"{form}+{coded}" if form else coded
 
     @property
     def lossy(self) -> bool:
@@ -62,9 +72,10 @@ class Treatment:
 
 
 def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, *, float32: bool = False,
-               lossy: Sequence[str] = ()) -> list[Treatment]:
+               lossy: Sequence[str] = (), codings: Sequence[str] = BUILT, suiting: Coding = Coding.RAW
+               ) -> list[Treatment]:
     """All treatments that an engine has for a tensor, those that change it least first: raw, zero-value coding in
-    elements of its own size, then of other sizes, rounded, rounded and coded.
+    elements of its own size, then of other sizes, exponents, rounded, rounded and coded.
 
     Parameters
     ----------
@@ -76,11 +87,16 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
         Whether its values are float32, so that they can be rounded.
     lossy
         Formats that are allowed, of :data:`LOSSY`.
+    codings
+        Families of codings that are allowed, of :data:`workload.plan.codings.CODINGS`.
+    suiting
+        The coding that suits the type of its values, see :func:`golden.codec.coding.coding_for`.
 
     Raises
     ------
     ValueError
-        If the engine has no element size that divides the tensor, or no stage that rounds.
+        If the engine has no element size that divides the tensor, or no stage that rounds; or no coding that is allowed
+        suits the tensor.
     """
     sizes = [size for size in config.element_bytes if raw_bytes % size == 0]
     sizes.sort(key=lambda size: (size != own_bytes, -size))
@@ -90,13 +106,22 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
                          f"{config.name} codes: choose another engine, or set its element_bits")
     fallback = config.raw_fallback
     found = [Treatment(sizes[0], leave_raw=True)] if fallback else []
-    found += [Treatment(size, fallback) for size in sizes]
+    coded = [Treatment(size, fallback, coding=coding) for size in sizes if (coding := zero_value(codings, size))]
+    if suiting.element_bytes in sizes and (coding := exponents(codings, suiting)):
+        coded.append(Treatment(suiting.element_bytes, fallback, coding=coding))
+    if not coded:
+        raise ValueError(f"{name} has no values with exponents in elements that {config.name} codes: add lines or zvc "
+                         "to --codings")
+    found += coded
     if lossy:
         check_narrowing(config)
         forms = [LOSSY[form] for form in lossy] if float32 else []
         if fallback:
             found += [Treatment(NARROWED_BYTES, leave_raw=True, narrow=form) for form in forms]
-        found += [Treatment(NARROWED_BYTES, fallback, narrow=form) for form in forms]
+        for form in forms:
+            rounded = Coding.BFLOAT16 if form is Narrowing.BFLOAT16 else Coding.RAW
+            found += [Treatment(NARROWED_BYTES, fallback, narrow=form, coding=coding)
+                      for coding in (zero_value(codings, NARROWED_BYTES), exponents(codings, rounded)) if coding]
     return found
 
 
@@ -119,24 +144,41 @@ def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
     """
     coded = narrow(raw, how.narrow).view(np.uint8) if how.narrow else raw
     size = block_bytes // how.part
+    nonzero = int(np.count_nonzero(coded.view(f"<u{how.element_bytes}")))
+    if coding_of(how.coding).sized:
+        return _compressed(raw.size, coded, nonzero, size, how)
     full = coded.size // size * size
     lines = zvc.line_packed_bytes(coded[:full], how.element_bytes)
     lengths = lines.reshape(full // size, size // zvc.LINE_BYTES).sum(axis=1)
     rest = coded[full:]
     if rest.size:
         lengths = np.append(lengths, zvc.packed_bytes(rest, how.element_bytes))
-    nonzero = int(np.count_nonzero(coded.view(f"<u{how.element_bytes}")))
     return _framed(raw.size, lengths, nonzero, coded.size, size, how)
 
 
 def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -> Blocks:
     """The blocks of a tensor of which only the density is known: all equal, with no zero byte in a non-zero value.
+
+    Raises
+    ------
+    ValueError
+        If the treatment codes exponents, of which a density says nothing.
     """
+    if how.coding in EXPONENTS:
+        raise ValueError(f"{how.name} needs values, not a density: plan a dump, or leave exponents out of --codings")
     size, coded = block_bytes // how.part, raw_bytes // how.part
     count = -(-coded // size)
     lengths = np.full(count, _line_bytes(size, density, how))
-    lengths[-1] = _line_bytes(coded - (count - 1) * size, density, how)
+    last = coded - (count - 1) * size
+    lengths[-1] = _line_bytes(last, density, how) + WORD_BYTES * (coding_of(how.coding).sized and last < size)
     return _framed(raw_bytes, lengths, round(density * coded / how.element_bytes), coded, size, how)
+
+
+def _compressed(raw_bytes: int, coded: Bytes, nonzero: int, size: int, how: Treatment) -> Blocks:
+    """The blocks of the stream that the golden model writes."""
+    stream = blocks.compress(coded, coding_of(how.coding), size, how.fallback, how.leave_raw)
+    found = scan(stream, Frame(size))
+    return Blocks(raw_bytes, HEADER_BYTES + (found.payload + 3 & ~3), found.coding == Coding.RAW, nonzero, how.part)
 
 
 def _line_bytes(size: int, density: float, how: Treatment) -> int:

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdma.commands.plan import CODINGS
 from golden.codec import blocks
+from golden.codec.coding import Coding
 from golden.codec.narrowing import narrow
 from hdl.config.engine import load_engine
 from workload.data import shipped
+from workload.plan import codings
 
 NARROWING = ("--set", "narrowing=true")
 
@@ -63,6 +66,26 @@ def test_lossy(cdma: Callable[..., Any], dump: dict[str, np.ndarray]) -> None:
     assert "mean relative" in cdma("plan", "dump.npz", *NARROWING, "--lossy", "bfloat16").out
 
 
+def test_codings(cdma: Callable[..., Any], fails: Callable[..., str], dump: dict[str, np.ndarray]) -> None:
+    assert cdma("plan", "dump.npz", "--json").json["codings"] == ["lines"]
+    outcome = cdma("plan", "dump.npz", "--codings", "zvc,exponents", "-o", "plan.json", "--json").json
+    assert chosen(outcome) == {"sparse": "exp32", "dense": "exp32", "half": "zvc16"}
+    assert outcome["codings"] == ["zvc", "exponents"]
+    for row in outcome["tensors"]:
+        assert row["coding"] == ("zvc16" if row["name"] == "half" else "float32")
+        assert row["packed_bytes"] == blocks.compress(dump[row["name"]], Coding[row["coding"].upper()]).size
+    assert "A prediction: engines build lines, and not zvc or exponents." in cdma(
+        "plan", "dump.npz", "--codings", "zvc,exponents").out
+    # The engine is not even built for it.
+    assert "the plan moves sparse as exp32 in blocks of float32, which cdma_engine does not build" in fails(
+        "simulate", "--plan", "plan.json", "dump.npz")
+    rounded = cdma("plan", "dump.npz", *NARROWING, "--lossy", "bfloat16", "--codings", "lines,exponents", "--json").json
+    assert chosen(rounded) == {"sparse": "bfloat16+exp16", "dense": "bfloat16+exp16", "half": "zvc16"}
+    network = cdma("plan", "vgg16", "--policy", "conv", "--codings", "zvc", "--json").json["tensors"]
+    assert {option["coding"] for row in network for option in row["options"] if option["treatment"] == "zvc32"} == {
+        "zvc32"}
+
+
 def test_networks(cdma: Callable[..., Any], tmp_path: Path) -> None:
     found = cdma("plan", "vgg16", "--gpu", "v100", "--policy", "conv", "--json").json
     assert len(found["tensors"]) == 13
@@ -71,6 +94,10 @@ def test_networks(cdma: Callable[..., Any], tmp_path: Path) -> None:
     measured = cdma("plan", "squeezenet", "--densities", shipped(), "-o", "plan.json").out
     assert "exposed ms" in measured and "plan: plan.json" in measured
     assert json.loads((tmp_path / "plan.json").read_text())["source"] == "squeezenet"
+
+
+def test_the_codings_of_the_parser_are_those_of_plans() -> None:
+    assert CODINGS == codings.CODINGS
 
 
 def test_a_training_run(cdma: Callable[..., Any], tmp_path: Path) -> None:
@@ -154,6 +181,10 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["dump.npz", "--tune"], "sparse names no step of training"),
     (["vgg16", "--tune"], "vgg16 is one"),
     (["--tune", "-o", "plan.json"], "leave --tune or --output out"),
+    (["--tune", "--codings", "zvc"], "leave --tune or --codings out"),
+    (["--codings", "lines,zip"], "must be names of lines, zvc, exponents with commas between, not 'lines,zip'"),
+    (["--codings", "lines,zvc"], "must have one of lines and zvc"),
+    (["vgg16", "--codings", "lines,exponents"], "leave exponents out of --codings, or plan a dump"),
     (["--tune", "--iterations", "1"], "must be a whole number from 2 to 1000000, not 1"),
     (["--tune", "--iterations", "99999999999999999999"], "must be a whole number from 2 to 1000000"),
     (["vgg16", "--profile", "gone.json", "--efficiency", "0.5"], "leave --efficiency out"),

@@ -58,6 +58,8 @@ def test_damaged_plans(written: Path, change: dict[str, Any], says: str) -> None
     ({"element_bytes": 3}, "elements of 3 bytes"), ({"raw_bytes": 15_999}, "cannot be coded in elements"),
     ({"narrow": 3}, "narrow must be 0, 1 or 2"), ({"narrow": 1, "element_bytes": 4}, "what is rounded is float32"),
     ({"leave_raw": True, "fallback": False}, "leave_raw needs fallback"), ({"fallback": 1}, "true or false"),
+    ({"coding": "zvc32"}, "coding zvc32 has no elements of 2 bytes"), ({"coding": 2}, "coding must be a name"),
+    ({"coding": "raw"}, "coding must be one of lines8, .*, not 'raw'"),
     ({"predicted": None}, "predicted must be an object"), ({"raw_bytes": -4}, "raw_bytes must be a whole number"),
 ])
 def test_damaged_tensors(written: Path, change: dict[str, Any], says: str) -> None:
@@ -66,6 +68,27 @@ def test_damaged_tensors(written: Path, change: dict[str, Any], says: str) -> No
     written.write_text(json.dumps(content))
     with pytest.raises(ValueError, match=f"tensor first.*{says}"):
         load_plan(written)
+
+
+def test_plans_of_before_codings_have_lines(written: Path) -> None:
+    content = json.loads(written.read_text())
+    for entry in content["tensors"].values():
+        assert entry.pop("coding") == "lines16"
+    written.write_text(json.dumps(content))
+    assert {entry.how for entry in load_plan(written).tensors.values()} == {Treatment(2, narrow=1)}
+
+
+def test_codings_that_the_engine_does_not_build_are_not_run(tmp_path: Path) -> None:
+    timing = Timing(NARROWING)
+    several = [dump_tensor(name, values(1, count, 0.5), timing, codings=("zvc", "exponents"))
+               for name, count in (("first", 4000), ("second", 3000))]
+    path = tmp_path / "plan.json"
+    plan_file(plan_dump(several, lambda name: 0.0, 1000.0), "dump.npz", timing, 1000.0).write(path)
+    plan = load_plan(path)
+    assert {entry.how for entry in plan.tensors.values()} == {Treatment(4, coding="float32")}
+    with pytest.raises(ValueError, match="the plan moves second as exp32 in blocks of float32, which cdma_engine does "
+                                         r"not build \(it builds lines8, lines16, lines32\): make a plan without"):
+        plan.check(NARROWING, {"second": 12_000})
 
 
 def test_plans_for_less_than_they_need(written: Path) -> None:
