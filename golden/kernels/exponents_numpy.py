@@ -156,7 +156,7 @@ def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64]
     """
     size = lines * LINE_BYTES
     ends = np.empty(first.size, np.int64)
-    raw = out.view(f"<u{element_bytes}").reshape(first.size, -1)
+    raw = out.view(f"<u{element_bytes}").reshape(first.size, lines * LINE_BYTES // element_bytes)
     for some, content, places in windows.spans(stream, first, 2 * size, max(1, _STEP_BYTES // size)):
         found, wrong = _expand_some(content, element_bytes, places, lines, raw[some].reshape(-1))
         ends[some] = np.where(wrong, -1, found + first[some] - places)

@@ -107,6 +107,14 @@ def test_the_bit_above_a_mantissa_counts_only_with_a_distance_or_a_sign(size: in
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("module", COMPARED)
+def test_no_blocks_are_no_bytes(size: int, module: ModuleType) -> None:
+    nothing = np.empty(0, np.uint8)
+    assert module.pack_exponents(nothing, nothing, size, BLOCK, BLOCK, 0x20 + size) == 0
+    assert module.expand_exponents(nothing, size, np.empty(0, np.int64), BLOCK // 128, nothing).size == 0
+
+
 def test_octets() -> None:
     numbers = np.random.default_rng(1).integers(0, 256, (500, 8), dtype=np.uint8)
     for bits in range(9):
