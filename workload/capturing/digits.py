@@ -7,13 +7,13 @@ run is repeatable on the same machine and release of PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from workload.capturing.rounding import rounded
-from workload.capturing.training import Training
+from workload.capturing.training import Training, watched
 from workload.extra import package
 
 __all__ = ["BATCH", "EPOCHS", "Digits", "steps", "train"]
@@ -68,11 +68,8 @@ def train(narrow: str | None = None, seed: int = 0,
         does not round.
     seed
         Seed of weights and order.
-    watch
-        Called with the model; training runs in the context manager that it returns, for example
-        :class:`workload.capturing.recorder.Recorder`.
-    progress
-        Called with a stage, the epochs done and all of them.
+    watch, progress
+        See :func:`workload.capturing.training.watched`.
 
     Returns
     -------
@@ -89,12 +86,8 @@ def train(narrow: str | None = None, seed: int = 0,
     model = Digits()
     optimizer = torch.optim.SGD(model.parameters(), lr=_RATE, momentum=_MOMENTUM, weight_decay=_DECAY)
     losses = []
-    with watch(model) if watch else nullcontext() as watcher, rounded(model, narrow):
-        for epoch in range(EPOCHS):
-            if progress is not None:
-                progress("training", epoch, EPOCHS)
-            if watcher is not None:
-                watcher.epoch = epoch
+    with watched(model, EPOCHS, watch, progress) as epochs, rounded(model, narrow):
+        for _ in epochs:
             total = 0.0
             for chosen in torch.randperm(len(images))[:len(images) // BATCH * BATCH].split(BATCH):
                 loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])

@@ -7,12 +7,12 @@ leave hardly a zero behind. Seeds are fixed, so that a run is repeatable on the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from workload.capturing.training import Training
+from workload.capturing.training import Training, watched
 from workload.extra import package
 
 __all__ = ["BATCH", "CONTEXT", "EPOCHS", "Gpt", "steps", "text", "train"]
@@ -104,12 +104,8 @@ def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | N
     model = Gpt()
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
     losses = []
-    with watch(model) if watch else nullcontext() as watcher:
-        for epoch in range(EPOCHS):
-            if progress is not None:
-                progress("training", epoch, EPOCHS)
-            if watcher is not None:
-                watcher.epoch = epoch
+    with watched(model, EPOCHS, watch, progress) as epochs:
+        for _ in epochs:
             total = 0.0
             for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, BATCH)):
                 loss = _loss(model, learn[starts[:, None] + torch.arange(CONTEXT + 1)])

@@ -1,10 +1,13 @@
-"""What a training of a worked example gives."""
+"""What the trainings of the worked examples have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Training"]
+__all__ = ["Training", "watched"]
 
 
 @dataclass(frozen=True)
@@ -16,3 +19,31 @@ class Training:
     narrow: str | None
     accuracy: float
     losses: tuple[float, ...]
+
+
+@contextmanager
+def watched(model: Any, epochs: int, watch: Callable[[Any], AbstractContextManager[Any]] | None,
+            progress: Callable[[str, int, int], None] | None) -> Iterator[Iterator[int]]:
+    """Gives the epochs of a training, each once it begins.
+
+    Parameters
+    ----------
+    model, epochs
+        What is trained, and how long.
+    watch
+        Called with the model; training runs in the context manager that it returns, for example
+        :class:`workload.capturing.recorder.Recorder`, which is told each epoch.
+    progress
+        Called with a stage, the epochs done and all of them.
+    """
+    with watch(model) if watch else nullcontext() as watcher:
+
+        def each() -> Iterator[int]:
+            for epoch in range(epochs):
+                if progress is not None:
+                    progress("training", epoch, epochs)
+                if watcher is not None:
+                    watcher.epoch = epoch
+                yield epoch
+
+        yield each()
