@@ -98,7 +98,7 @@ class RowRing(wiring.Component):
         bare = Signal(reset_less=True)
         after = Signal.like(place.after, reset_less=True)
         facts = [Signal(row_facts, name=f"facts_{k}", reset_less=True) for k in range(_ROWS)]
-        full = Signal(_ROWS)
+        full, turn = Signal(_ROWS), Signal(_ROWS, init=0b010)
         following = current.rotate_left(1)
         here, there, end = Signal(row_facts), Signal(row_facts), Signal(row_facts)
         seen = [each.as_value() for each in facts]
@@ -116,7 +116,7 @@ class RowRing(wiring.Component):
             self.shown.eq(held & ready & (~last | ended)),
             goes.eq(self.shown & self.leave),
             self.move.eq(~held | goes),
-            drops.eq(held & last & (~has | here_full) & there_full & ~ended),
+            drops.eq(held & self.leave & last & (~has | here_full) & there_full & ~ended),
         ]
         opens, stays, begins = Signal(), Signal(_ROWS), Signal(_ROWS)
         m.d.comb += [
@@ -131,8 +131,15 @@ class RowRing(wiring.Component):
             ]
         with m.Elif(drops):
             m.d.sync += [current.eq(following), has.eq(1), crosses.eq(0)]
-        self._rows(m, facts, full, begins, Mux(has & ((goes & (steps | last)) | drops), current, 0)
-                   | Mux(goes & last & steps, following, 0))
+        free = Signal(_ROWS)
+        room = Signal()
+        m.d.comb += [
+            free.eq(Mux(has & ((goes & (steps | last)) | drops), current, 0) | Mux(goes & last & steps, following, 0)),
+            # While all are full, the current one is the next to be loaded, and nothing else keeps a beat.
+            room.eq(~full.all() | (has & self.leave & (last | (crosses & ~here.last)))),
+        ]
+        m.d.sync += full.eq((full & ~free) | Mux(self.i.valid & room, turn, 0))
+        self._rows(m, facts, begins, turn, room)
 
         # How the block stands with this beat.
         over, overran, passed, used = Signal(), Signal(), Signal(), Signal(range(units + 1))
@@ -149,23 +156,17 @@ class RowRing(wiring.Component):
             m.d.sync += passed.eq(passed | ~crosses)
         return m
 
-    def _rows(self, m: Module, facts: list[data.View], full: Value, begins: Value, free: Value) -> None:
-        """The rows, loaded in turn, and the window on them. ``begins``: current row of the next beat; ``free``: rows
-        that leave."""
+    def _rows(self, m: Module, facts: list[data.View], begins: Value, turn: Signal, room: Value) -> None:
+        """The rows, loaded in ``turn`` where there is ``room``, and the window on them; ``begins``: current row of the
+        next beat."""
         width, units = 8 * min(self._sizes), self._beat_bytes // min(self._sizes)
         rows = [Signal(8 * self._beat_bytes, name=f"row_{k}", reset_less=True) for k in range(_ROWS)]
-        turn, frees, loads = Signal(_ROWS, init=0b010), Signal(_ROWS), Signal(_ROWS)
         row, lane = self.i.payload, self.place.lane
-        m.d.comb += [
-            frees.eq(free),
-            self.i.ready.eq((turn & (~full | frees)).any()),
-            loads.eq(turn & (~full | frees)),
-        ]
-        m.d.sync += full.eq((full & ~frees) | Mux(self.i.valid, loads, 0))
-        with m.If(self.i.valid & self.i.ready):
+        m.d.comb += self.i.ready.eq(room)
+        with m.If(self.i.valid & room):
             m.d.sync += turn.eq(turn.rotate_left(1))
         for k in range(_ROWS):
-            with m.If(loads[k]):
+            with m.If(turn[k] & room):
                 m.d.sync += [rows[k].eq(row.data), facts[k].last.eq(row.last), facts[k].end.eq(row.end),
                              facts[k].ragged.eq(row.ragged)]
 

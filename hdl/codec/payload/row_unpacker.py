@@ -119,21 +119,21 @@ class RowUnpacker(wiring.Component):
         placed = Signal(slice_layout(n, sizes), reset_less=True)
         placed_valid, wrong = Signal(), Signal(reset_less=True)
         before = Signal.like(ranks.before, reset_less=True)
-        count = Signal.like(ranks.count, reset_less=True)
+        halves = Signal.like(ranks.halves, reset_less=True)
         lane = Signal(position, reset_less=True)
         total = Signal(position + 1)
         m.d.comb += [
-            total.eq(lane + count),
+            total.eq(lane + (halves[0] + halves[1])),
             steer.before.eq(before), steer.start.eq(lane),
             rows.valid.eq(placed_valid),
             rows.place.lane.eq(lane), rows.place.after.eq(total),
-            rows.place.crosses.eq(Mux(lane == 0, count != 0, total[-1] & (total[:-1] != 0))),
+            rows.place.crosses.eq(Mux(lane == 0, halves.as_value().any(), total[-1] & (total[:-1] != 0))),
             rows.place.opens.eq(placed.first & (placed.start != 0)),
             rows.place.last.eq(placed.last), rows.place.bare.eq(placed.bare),
         ]
         with m.If(move):
             m.d.sync += [
-                placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranks.before), count.eq(ranks.count),
+                placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranks.before), halves.eq(ranks.halves),
                 lane.eq(Mux(counted.first, counted.start, total)),
                 wrong.eq(counted.beyond | (counted.mask & ~_present(counted.tail, units)).any()),
             ]

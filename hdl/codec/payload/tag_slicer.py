@@ -97,16 +97,17 @@ class TagSlicer(wiring.Component):
         order = Signal(order_layout(n, sizes, self._block_bytes), reset_less=True)
         word = Signal(_WORDS, init=1)
         part = Signal(range(max(sizes)))
-        faulty, final, word_ends, row_ends, goes = Signal(), Signal(), Signal(), Signal(), Signal()
+        # Registered for the clock's sake: the block has no rows; this is the last beat; this slice uses up its row.
+        faulty, final, closes = Signal(), Signal(), Signal()
+        word_ends, goes, ends = Signal(), Signal(), Signal()
         element = Signal(element_layout(sizes))
+        coming = self.order.payload
         m.d.comb += [
-            faulty.eq(order.error != PayloadError.OK),
-            final.eq(order.beats == 0),
             word_ends.eq(select(order.element, {size: part == size - 1 for size in sizes})),
             self.valid.eq(has_order & (has_row | faulty)),
             goes.eq(self.valid & self.move),
-            row_ends.eq(goes & ~faulty & (final | (word_ends & word[-1]))),
-            self.tags.ready.eq(~has_row | row_ends),
+            ends.eq(self.move & closes & has_row),
+            self.tags.ready.eq(~has_row | ends),
             self.order.ready.eq(~has_order | (goes & final)),
             # The element size as a mask: none without a slice.
             Value.cast(element).eq(Mux(has_order & has_row & ~faulty, Value.cast(order.element), 0)),
@@ -114,10 +115,16 @@ class TagSlicer(wiring.Component):
         with m.If(self.tags.ready):
             m.d.sync += [has_row.eq(self.tags.valid), row.eq(self.tags.payload)]
         with m.If(self.order.ready):
-            m.d.sync += [has_order.eq(self.order.valid), order.eq(self.order.payload), first.eq(1)]
+            fails = coming.error != PayloadError.OK
+            m.d.sync += [has_order.eq(self.order.valid), order.eq(coming), first.eq(1), faulty.eq(fails),
+                         final.eq(coming.beats == 0), closes.eq(self.order.valid & ~fails & (coming.beats == 0))]
         with m.Elif(goes):
-            m.d.sync += [order.beats.eq(order.beats - 1), first.eq(0)]
-        with m.If(row_ends):
+            m.d.sync += [
+                order.beats.eq(order.beats - 1), first.eq(0), final.eq(order.beats == 1),
+                closes.eq((order.beats == 1) | (~closes & select(order.element, {
+                    size: word[-1] & (part == size - 2) if size > 1 else word[-2] for size in sizes}))),
+            ]
+        with m.If(ends):
             m.d.sync += [part.eq(0), word.eq(1)]
         with m.Elif(goes & ~faulty):
             m.d.sync += part.eq(Mux(word_ends, 0, part + 1))
