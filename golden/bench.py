@@ -29,7 +29,7 @@ __all__ = ["Bench", "Speed", "crc_speed", "machine", "main", "measure", "table"]
 
 RAW_BYTES = 8 << 20
 
-_SECONDS = 0.15
+_SECONDS = 0.3
 _FEWEST_RUNS = 5
 
 Progress = Callable[[str, int, int], None]
