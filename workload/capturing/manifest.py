@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,6 +163,11 @@ class Manifest:
         except OSError as error:
             raise CaptureError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
         self._content = Content(FORMAT, VERSION, model)
+
+    @property
+    def files(self) -> Sequence[StoredStep]:
+        """The steps that are written so far."""
+        return self._content.files
 
     def add(self, name: str, write: Callable[[BinaryIO], None], step: int, epoch: int | None,
             entries: Mapping[str, Entry], saved_bytes: int, written_bytes: int) -> None:
