@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from amaranth.hdl import (
     ClockSignal,
-    Elaboratable,
     Fragment,
     Instance,
     ResetInserter,
     ResetSignal,
     Signal,
     Value,
-    ValueCastable,
 )
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
@@ -62,7 +60,7 @@ class Modules:
         return Instance(module, i_clk=ClockSignal(), i_rst=ResetSignal(), **inputs, **outputs)
 
 
-def shared(platform: object, name: str, component: wiring.Component, clear: Signal) -> Elaboratable:
+def shared(platform: object, name: str, component: wiring.Component, clear: Signal) -> Fragment:
     """A component that the design has several times, cleared by ``clear``.
 
     Parameters
@@ -75,7 +73,7 @@ def shared(platform: object, name: str, component: wiring.Component, clear: Sign
     """
     if isinstance(platform, Modules):
         return platform.get_shared(name, component, clear)
-    return ResetInserter(clear)(component)
+    return Fragment.get(ResetInserter(clear)(component), platform)
 
 
 def port_values(component: wiring.Component, separator: str = "_") -> Ports:
@@ -85,6 +83,6 @@ def port_values(component: wiring.Component, separator: str = "_") -> Ports:
 
 def _members(component: wiring.Component, separator: str) -> Iterator[tuple[str, tuple[Value, PortDirection]]]:
     for path, member, value in component.signature.flatten(component):
-        cast = value.as_value() if isinstance(value, ValueCastable) else value
+        cast = Value.cast(value)
         direction = PortDirection.Input if member.flow is In else PortDirection.Output
         yield separator.join(map(str, path)), (cast, direction)

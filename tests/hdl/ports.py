@@ -53,7 +53,8 @@ class Sink:
             assert not self._held, "what was offered is gone, and was not taken"
             return
         assert self.left, "more comes than is expected"
-        assert self._read(ctx) == self.left[0]
+        found = self._read(ctx)
+        assert found == self.left[0], f"{found} instead of {self.left[0]}, {len(self.left)} before the end"
         self._held = not ctx.get(self.port.ready)
         if not self._held:
             self.left.pop(0)

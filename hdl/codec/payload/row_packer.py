@@ -1,0 +1,203 @@
+"""The data path of the block compressor: drops the zeros of raw beats and packs the rest into rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.coding import element_layout
+from hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
+from hdl.codec.scan import Scan
+from hdl.common.bits import thermometer
+
+__all__ = ["RowPacker", "packed_row_layout", "raw_row_layout"]
+
+_FEW = 8
+"""Units of a beat that are counted and routed in one cycle; more take two."""
+
+
+def raw_row_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+    """A raw beat of a block.
+
+    Bytes that are missing in a block's last beat are 0. ``first`` and ``last`` beat of its block; ``element`` is
+    one-hot, ``raw`` keeps the zeros as well. ``before`` is read with ``first``: the last unit of the first row that is
+    taken by something else, which is the last one of all if the row is free.
+    """
+    units = beat_bytes // min(sizes)
+    return data.StructLayout({"data": 8 * beat_bytes, "first": 1, "last": 1, "raw": 1,
+                              "element": element_layout(sizes), "before": exact_log2(units)})
+
+
+def packed_row_layout(beat_bytes: int) -> data.StructLayout:
+    """A packed row; ``last`` ends the data of a block.
+
+    Units before its first and behind its last element are undefined.
+    """
+    return data.StructLayout({"data": 8 * beat_bytes, "last": 1})
+
+
+class RowPacker(wiring.Component):
+    """Packs the elements that are not zero into rows, one raw beat per cycle.
+
+    ::
+
+               +------+   +-------+   +-------+   +--------+
+        i ---->| scan |-->| count |-->| place |-->| gather |--+----------> o
+               +------+   +-------+   +-------+   +--------+  |    ^
+                  0           1           2           3       +->[open row]
+
+    With at most 8 units in a beat, count and place are one stage.
+
+    Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
+    full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
+    cycle later. A block without an element gives no row.
+
+    The critical loop is the place: ``before`` of a beat is the sum of that of the beat before and its count.
+
+    ======  =======  ==========================  =========================================================
+    cycle   stage    registers at its end        what it does
+    ======  =======  ==========================  =========================================================
+    0       scan     beat, mask                  which units are not zero
+    1       count    beat, counts                set bits before each block of the network
+    2       place    beat, swap bits, ``older``  where its units go, which rows they fill
+    3       gather   open row                    every unit is on its lane; the row leaves if it is full, or the last
+    ======  =======  ==========================  =========================================================
+
+    Latency: 3 cycles from a beat to the row that it fills (2 with one stage less). One beat per cycle, but for a cycle
+    where a block's last beat leaves two rows and the next block's first beat fills a row as well. All stages move
+    together when ``o.ready`` is high.
+
+    Parameters
+    ----------
+    beat_bytes : int
+        Bytes of a beat and of a row: 16, 32 or 64.
+    sizes : tuple of int
+        Element sizes in bytes that can be chosen.
+    pipeline : str
+        ``small`` or ``fast``: ``fast`` adds a stage in front of the scan, for memories whose output is late.
+
+    Members
+    -------
+    i : In(stream.Signature(raw_row_layout(beat_bytes, sizes)))
+        Raw beats of blocks.
+    o : Out(stream.Signature(packed_row_layout(beat_bytes)))
+        Packed rows.
+
+    Source: docs/formats.md, "Tags first".
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str = "small"):
+        self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
+        self._sizes = tuple(sorted(sizes))
+        self._grain = self._sizes[0]
+        self._units = beat_bytes // self._grain
+        super().__init__({
+            "i": In(stream.Signature(raw_row_layout(beat_bytes, self._sizes))),
+            "o": Out(stream.Signature(packed_row_layout(beat_bytes))),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        n, grain, units = self._beat_bytes, self._grain, self._units
+        moves = Signal()
+        m.d.comb += self.i.ready.eq(moves)
+
+        def stage(name: str, **fields: ShapeLike) -> tuple[Signal, Any]:
+            """Registers of a stage: whether it holds a beat, and the beat."""
+            layout = data.StructLayout({"data": 8 * n, **fields})
+            return Signal(name=f"{name}_valid"), Signal(layout, name=name, reset_less=True)
+
+        m.submodules.scan = scan = Scan(n, self._sizes)
+        comes, beat = self.i.valid, self.i.payload
+        if self._pipeline == "fast":
+            comes, beat = Signal(name="taken"), Signal.like(beat, name="beat", reset_less=True)
+            with m.If(moves):
+                m.d.sync += [comes.eq(self.i.valid), beat.eq(self.i.payload)]
+        m.d.comb += [scan.data.eq(beat.data), scan.present.eq(-1), scan.element.eq(beat.element)]
+        valid, scanned = stage("scanned", first=1, last=1, mask=units, before=exact_log2(units))
+        with m.If(moves):
+            m.d.sync += [valid.eq(comes), scanned.mask.eq(scan.mask | beat.raw.replicate(units)),
+                         *(scanned[name].eq(beat[name]) for name in ("data", "first", "last", "before"))]
+
+        m.submodules.ranks = ranks = Ranks(n, grain)
+        m.d.comb += ranks.mask.eq(scanned.mask)
+        counted, counts, count = scanned, ranks.before, ranks.count
+        if units > _FEW:
+            came, (valid, counted) = valid, stage("counted", first=1, last=1, before=exact_log2(units))
+            counts = Signal(ranks_layout(n, grain), reset_less=True)
+            halves = Signal.like(ranks.halves, reset_less=True)
+            with m.If(moves):
+                m.d.sync += [valid.eq(came), counts.eq(ranks.before), halves.eq(ranks.halves),
+                             *(counted[name].eq(scanned[name]) for name in ("data", "first", "last", "before"))]
+            count = halves[0] + halves[1]
+        self._packed(m, moves, *self._placed(m, moves, stage, valid, counted, counts, count))
+        return m
+
+    def _placed(self, m: Module, moves: Signal, stage: Any, valid: Signal, counted: Any, counts: Any,
+                count: Value) -> tuple[Signal, Any, Any]:
+        """Where the units go, which rows they fill, and which row is the block's last."""
+        n, grain, units = self._beat_bytes, self._grain, self._units
+        position = exact_log2(units)
+        m.submodules.steer = steer = Steer(n, grain)
+        place = Signal(position)
+        before = Signal(position)
+        total = Signal(position + 1)
+        # Whether the open row is free, and whether the block has had an element.
+        free, some = Signal(), Signal()
+        was_free, had = Signal(), Signal()
+        m.d.comb += [
+            before.eq(Mux(counted.first, counted.before, place)),
+            total.eq(before + count),
+            was_free.eq(Mux(counted.first, counted.before == units - 1, free)),
+            had.eq(some & ~counted.first),
+            steer.before.eq(counts),
+            steer.start.eq(before + 1),
+        ]
+        crosses = total[position]
+        holds, placed = stage("placed", older=units, fills=1, ends=1)
+        swap = Signal(swap_layout(n, grain), reset_less=True)
+        with m.If(moves):
+            m.d.sync += [
+                holds.eq(valid), swap.eq(steer.swap), placed.data.eq(counted.data),
+                # Units that older beats have in the row; none if this beat begins it.
+                placed.older.eq(Cat(Const(1), thermometer(before, units - 1)) & ~was_free.replicate(units)),
+                placed.fills.eq(crosses & ~was_free),
+                placed.ends.eq(counted.last & (had | (count != 0))),
+            ]
+            with m.If(valid):
+                m.d.sync += [place.eq(total), free.eq(was_free & ~crosses), some.eq(had | (count != 0))]
+        return holds, placed, swap
+
+    def _packed(self, m: Module, moves: Signal, holds: Signal, placed: Any, swap: Signal) -> None:
+        """Moves the units to their lanes, and joins them with the open row."""
+        n, grain, units = self._beat_bytes, self._grain, self._units
+        m.submodules.gather = gather = Gather(n, grain)
+        m.d.comb += [gather.i.eq(placed.data), gather.swap.eq(swap)]
+        opened = Signal(8 * n, reset_less=True)
+        # The beat fills a row; the block's data end with the row that is open then; that row is still to leave.
+        fills, ends, due = Signal(), Signal(), Signal()
+        held = Signal()
+        m.d.comb += [
+            fills.eq(holds & placed.fills),
+            ends.eq(holds & placed.ends),
+            # Both rows of a last beat, and one of the next block's first beat.
+            held.eq(due & (fills | ends)),
+            moves.eq(self.o.ready & ~held),
+            self.o.valid.eq(due | fills | ends),
+            self.o.payload.last.eq(due | ~fills),
+        ]
+        for unit in range(units):
+            old, new = (each.word_select(unit, 8 * grain) for each in (opened, gather.o))
+            m.d.comb += self.o.payload.data.word_select(unit, 8 * grain).eq(Mux(placed.older[unit] | due, old, new))
+            with m.If(moves & holds & (placed.fills | ~placed.older[unit])):
+                m.d.sync += old.eq(new)
+        with m.If(self.o.ready):
+            m.d.sync += due.eq(~held & fills & ends)

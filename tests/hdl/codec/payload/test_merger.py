@@ -1,0 +1,65 @@
+"""The merger against bytes: the tags of a block, then its data, without a gap between them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hdl.codec.payload.merger import Merger
+from tests.hdl.bench import clocked
+from tests.hdl.ports import Sink, Source
+
+_SIZES, _BLOCK = (1, 4), 512
+
+
+@pytest.mark.parametrize("beat_bytes", [16, 64])
+@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 0.8)])
+def test_blocks(beat_bytes: int, busy: float, ready: float) -> None:
+    rng = random.Random(f"{beat_bytes} {busy}")
+    n = beat_bytes
+    dut = Merger(n, _SIZES, _BLOCK)
+    blocks, tags, rows, expected = [], [], [], []
+    for number in range(60):
+        tag = rng.randbytes(4 * rng.randrange(17))
+        content = rng.randbytes(rng.choice([0, 1, n - 1, n, n + 1, rng.randrange(200)]))
+        raw = rng.random() < 0.3
+        # A row may have been written whose tags the payload does not need.
+        written = min(-(-len(tag) // n) + (rng.random() < 0.2), 64 // n)
+        tag_rows = [tag[k * n:(k + 1) * n] for k in range(written)]
+        if raw:
+            tag = b""
+        payload = tag + content
+        block = {"coding": number, "raw_bytes": number, "payload_bytes": len(payload), "cut": number % 2,
+                 "tag_words": len(tag) // 4, "tag_rows": written}
+        blocks.append(block)
+        tags += [int.from_bytes(row + rng.randbytes(n - len(row)), "little") for row in tag_rows]
+        # Data begin behind the tags of their row; what is there before them may be anything.
+        data = rng.randbytes(len(tag) % n) + content if content else b""
+        parts = [data[k:k + n] for k in range(0, len(data), n)]
+        rows += [{"data": int.from_bytes(part + rng.randbytes(n - len(part)), "little"), "last": k == len(parts) - 1}
+                 for k, part in enumerate(parts)]
+        out = [payload[k:k + n] for k in range(0, max(1, len(payload)), n)]
+        expected += [(part, k == len(out) - 1, block) for k, part in enumerate(out)]
+
+    def read(ctx: Any) -> tuple[bytes, bool, dict[str, int]]:
+        row, block = ctx.get(dut.o.payload), ctx.get(dut.block)
+        count = row.keep.bit_count()
+        assert row.keep == (1 << count) - 1
+        return (row.data.to_bytes(n, "little")[:count], bool(row.last),
+                {name: getattr(block, name) for name in blocks[0]})
+
+    ends = [Source(dut.i, blocks, rng, busy), Source(dut.tags, tags, rng, busy), Source(dut.rows, rows, rng, busy)]
+    sink = Sink(dut.o, expected, read, rng, ready)
+
+    async def process(ctx: Any) -> None:
+        while sink.left:
+            for end in (*ends, sink):
+                end.offer(ctx)
+            for end in (*ends, sink):
+                end.settle(ctx)
+            await ctx.tick()
+        assert not any(end.left for end in ends), "rows of the last block were not taken"
+
+    clocked(dut, process, cycles=20_000)
