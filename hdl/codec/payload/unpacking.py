@@ -7,7 +7,10 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout
 
-__all__ = ["PayloadError", "data_row_layout", "order_layout", "payload_error_layout"]
+__all__ = ["CODINGS", "PayloadError", "data_row_layout", "order_layout", "payload_beat_layout", "payload_error_layout"]
+
+CODINGS = {size: 0x10 | size for size in (1, 2, 4)}
+"""The codings with the tags first, by element size. Bit 7, set in a short block, is not one of their bits."""
 
 
 class PayloadError(enum.Enum, shape=3):
@@ -27,6 +30,15 @@ class PayloadError(enum.Enum, shape=3):
     """A tag claims more elements than the payload still holds."""
     TRAILING_BYTES = 6
     """The payload goes on after the data of its last line."""
+
+
+def payload_beat_layout(beat_bytes: int) -> data.StructLayout:
+    """A beat of a payload, without the word of a short block.
+
+    ``keep`` counts on the last beat only: its bytes come first, and there is at least one. ``coding`` and
+    ``raw_bytes``, the number of raw bytes of the block, count on the first beat only; bit 7 of the coding does not.
+    """
+    return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1, "coding": 8, "raw_bytes": 16})
 
 
 def order_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int) -> data.StructLayout:
