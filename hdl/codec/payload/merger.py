@@ -85,27 +85,28 @@ class Merger(wiring.Component):
         shift, words = exact_log2(n), exact_log2(n // _WORD)
         coming = self.i.payload
         block = Signal.like(coming, name="block", reset_less=True)
-        active = Signal()
+        # A block is at hand; its payload has left, but rows of tags are still to be dropped.
+        active, sent = Signal(), Signal()
         # Rows with tags that are still to leave, and rows of tags that are still to be taken.
         tags_left = Signal.like(coming.tag_rows, name="tags_left", reset_less=True)
         untaken = Signal.like(coming.tag_rows, name="untaken", reset_less=True)
         behind = Signal(range((1 << len(coming.payload_bytes)) >> shift), reset_less=True)
         final, has_data, has_bytes = (Signal(name=name, reset_less=True) for name in ("final", "has_data", "has_bytes"))
-        takes, goes = Signal(), Signal()
+        takes, goes, pops = Signal(), Signal(), Signal()
         on_tags, mixed, drops, reads = Signal(), Signal(), Signal(), Signal()
         part, tail = block.tag_words[:words], block.payload_bytes[:shift]
         m.d.comb += [
             self.block.eq(block),
             on_tags.eq(tags_left != 0),
             mixed.eq((tags_left == 1) & (part != 0)),
-            drops.eq(active & ~on_tags & (untaken != 0)),
+            drops.eq(active & (~on_tags | sent) & (untaken != 0)),
             reads.eq((~on_tags | mixed) & has_data),
-            self.o.valid.eq(active & (~on_tags | self.tags.valid) & (~reads | self.rows.valid)
-                            & (~final | (untaken == 0) | ((untaken == 1) & self.tags.valid))),
+            self.o.valid.eq(active & ~sent & (~on_tags | self.tags.valid) & (~reads | self.rows.valid)),
+            pops.eq(self.tags.valid & self.tags.ready),
             goes.eq(self.o.valid & self.o.ready),
-            self.tags.ready.eq(Mux(on_tags, goes, drops)),
+            self.tags.ready.eq(Mux(on_tags & ~sent, goes, drops)),
             self.rows.ready.eq(goes & reads),
-            takes.eq(~active | (goes & final)),
+            takes.eq(~active | ((sent | (goes & final)) & (untaken <= pops))),
             self.i.ready.eq(takes),
             self.o.payload.last.eq(final),
             self.o.payload.keep.eq(Mux(final & ((tail != 0) | ~has_bytes), Cat(thermometer(tail, n)), (1 << n) - 1)),
@@ -117,14 +118,14 @@ class Merger(wiring.Component):
                 Mux(on_tags & (~mixed | tagged[word]), self.tags.payload[place], self.rows.payload.data[place]))
         with m.If(takes):
             m.d.sync += [
-                active.eq(self.i.valid), block.eq(coming), untaken.eq(coming.tag_rows),
+                active.eq(self.i.valid), sent.eq(0), block.eq(coming), untaken.eq(coming.tag_rows),
                 tags_left.eq((coming.tag_words + (n // _WORD - 1)) >> words),
                 behind.eq((coming.payload_bytes - 1) >> shift), final.eq(coming.payload_bytes <= n),
                 has_data.eq(coming.payload_bytes > coming.tag_words * _WORD), has_bytes.eq(coming.payload_bytes != 0),
             ]
         with m.Else():
-            with m.If(self.tags.valid & self.tags.ready):
-                m.d.sync += untaken.eq(untaken - 1)
+            m.d.sync += untaken.eq(untaken - pops)
             with m.If(goes):
-                m.d.sync += [tags_left.eq(tags_left - on_tags), behind.eq(behind - 1), final.eq(behind == 1)]
+                m.d.sync += [tags_left.eq(tags_left - on_tags), behind.eq(behind - 1), final.eq(behind == 1),
+                             sent.eq(final)]
         return m

@@ -122,6 +122,12 @@ def test_packets(beat_bytes: int, sizes: tuple[int, ...], busy: float, ready: fl
     _run(beat_bytes, sizes, packets, busy, ready)
 
 
+def test_a_row_of_tags_that_only_dropped_bytes_have_begun() -> None:
+    """The last beat has a part of an element only, and begins a row of tags that the payload does not need."""
+    packets = [(bytes(256) + b"x", 2, False), (bytes(512 - 16) + b"x", 4, True), (b"ab" * 128 + b"x", 2, True)]
+    _run(16, (1, 2, 4), packets, 1.0, 1.0)
+
+
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_every_length_of_a_short_block(size: int) -> None:
     """Every number of elements of 4 bytes; of smaller ones some, with and without a part of an element behind them."""
