@@ -57,8 +57,7 @@ class Bench:
 
     def __init__(self, dut: Elaboratable):
         self._dut = dut
-        self._design = Fragment.get(dut, platform=None)
-        self._unreset = list(_unreset(self._design))
+        self._unreset: list[tuple[Value, int]] = []
         self._simulator: Simulator | None = None
         self._processes: list[Process] = []
 
@@ -108,7 +107,10 @@ class Bench:
             self._simulator.reset()
             return self._simulator
         self._processes = current = list(processes)
-        self._simulator = simulator = Simulator(self._design)
+        # A simulator changes the design that it is given, so each one gets its own.
+        design = Fragment.get(self._dut, platform=None)
+        self._unreset = list(_unreset(design))
+        self._simulator = simulator = Simulator(design)
         simulator.add_clock(_PERIOD)
         for number in range(len(current)):
             async def call(ctx: Any, number: int = number) -> None:

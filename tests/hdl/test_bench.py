@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Out
 
-from tests.hdl.bench import clocked, settled
+from tests.hdl.bench import Bench, clocked, settled
 
 
 class Counter(wiring.Component):
@@ -93,6 +93,20 @@ def test_memories_that_are_written_are_not_clear(written: bool) -> None:
         assert (ctx.get(dut.value) != 0) == written
 
     clocked(dut, process)
+
+
+def test_a_bench_runs_again_after_a_failure() -> None:
+    bench = Bench(Cleared(written=True))
+
+    async def fails(ctx: Any) -> None:
+        await ctx.tick()
+        raise AssertionError("on purpose")
+
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="on purpose"):
+            bench.run(fails)
+        bench.run(_ends)
+        bench.run(_ends, _never)
 
 
 def test_a_hang_fails() -> None:
