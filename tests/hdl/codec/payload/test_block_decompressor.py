@@ -13,7 +13,8 @@ from hdl.codec.payload.block_decompressor import BlockDecompressor
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import Beat, Block, damaged, random_raw, sampled
-from tests.hdl.ports import Sink, Source
+from tests.hdl.codec.payload.unpacked import run_unpacking
+from tests.hdl.ports import Source
 
 _BLOCK = 512
 
@@ -76,40 +77,9 @@ class _Play:
     def __call__(self, payloads: list[_Payload], rng: random.Random, busy: float = 1.0, ready: float = 1.0,
                  cycles: int = 20_000) -> int:
         """Plays them; returns the cycles from the first beat to the last one."""
-        dut = self.dut
-        source = Source(dut.i, [row for payload in payloads for row in payload.rows(self.size, rng)], rng, busy)
+        source = Source(self.dut.i, [row for payload in payloads for row in payload.rows(self.size, rng)], rng, busy)
         beats = [beat for payload in payloads for beat in payload.beats]
-
-        def read(ctx: Any) -> Beat:
-            wanted, beat = sink.left[0], ctx.get(dut.o.payload)
-            count = beat.keep.bit_count() if beat.last else self.size
-            error = ctx.get(dut.error)
-            return Beat(None if wanted.content is None else beat.data.to_bytes(self.size, "little")[:count],
-                        bool(beat.last), (PayloadError(error.code), error.line) if beat.last else None)
-
-        sink = Sink(dut.o, beats, read, rng, ready)
-        moved = [0, 0]
-
-        async def process(ctx: Any) -> None:
-            cycle = 0
-            while sink.left:
-                for port in (source, sink):
-                    port.offer(ctx)
-                for port in (source, sink):
-                    port.settle(ctx)
-                if len(sink.left) == len(beats):
-                    moved[0] = cycle + 1
-                await ctx.tick()
-                cycle += 1
-            moved[1] = cycle
-            ctx.set(dut.i.valid, 0)
-            for _ in range(10):
-                assert not ctx.get(dut.o.valid), "a beat more than there are"
-                await ctx.tick()
-            assert not source.left
-
-        self.bench.run(process, cycles=cycles)
-        return moved[1] - moved[0]
+        return run_unpacking(self.bench, self.dut, self.size, [source], beats, rng, ready, cycles)
 
 
 @pytest.fixture(scope="module", params=[(32, (1, 2, 4)), (16, (1, 2, 4)), (64, (1, 2, 4)), (16, (2, 4)), (32, (4,))],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,8 @@ from hdl.codec.payload.row_unpacker import RowUnpacker
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import Beat, Block, Feed, damaged, random_raw, sampled
-from tests.hdl.ports import Sink, Source
+from tests.hdl.codec.payload.unpacked import run_unpacking
+from tests.hdl.ports import Source
 
 _BLOCK = 512
 _BUILDS = [(32, (1, 2, 4)), (32, (4,)), (64, (1, 2, 4)), (16, (1, 2, 4)), (16, (1,)), (16, (2,)), (16, (4,)),
@@ -41,39 +41,7 @@ class _Play:
         sources = [Source(dut.order, [feed.order for feed in feeds], rng, busy),
                    Source(dut.tags, [row for feed in feeds for row in feed.tags], rng, busy),
                    Source(dut.data, [row for feed in feeds for row in feed.data], rng, busy)]
-
-        def read(ctx: Any) -> Beat:
-            wanted, beat = sink.left[0], ctx.get(dut.o.payload)
-            count = beat.keep.bit_count() if beat.last else self.size
-            assert not beat.last or beat.keep == (1 << count) - 1
-            error = ctx.get(dut.error)
-            return Beat(None if wanted.content is None else beat.data.to_bytes(self.size, "little")[:count],
-                        bool(beat.last), (PayloadError(error.code), error.line) if beat.last else None)
-
-        sink = Sink(dut.o, beats, read, rng, ready)
-        moved = [0, 0]
-
-        async def process(ctx: Any) -> None:
-            cycle = 0
-            while sink.left:
-                for port in (*sources, sink):
-                    port.offer(ctx)
-                for port in (*sources, sink):
-                    port.settle(ctx)
-                if len(sink.left) == len(beats):
-                    moved[0] = cycle + 1
-                await ctx.tick()
-                cycle += 1
-            moved[1] = cycle
-            for source in sources:
-                ctx.set(source.port.valid, 0)
-            for _ in range(10):
-                assert not ctx.get(dut.o.valid), "a beat more than there are"
-                await ctx.tick()
-            assert not any(source.left for source in sources), "rows or orders are left over"
-
-        self.bench.run(process, cycles=cycles)
-        return moved[1] - moved[0]
+        return run_unpacking(self.bench, dut, self.size, sources, beats, rng, ready, cycles)
 
 
 @pytest.fixture(scope="module", params=_BUILDS, ids=lambda build: f"{build[0]}-{''.join(map(str, build[1]))}")
