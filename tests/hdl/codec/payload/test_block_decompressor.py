@@ -88,7 +88,7 @@ def play(request: pytest.FixtureRequest) -> _Play:
     return _Play(*request.param)
 
 
-@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.4, 1.0), (1.0, 0.5)])
+@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 0.6)])
 def test_blocks_back_to_back(play: _Play, busy: float, ready: float) -> None:
     rng = random.Random(f"{play.sizes} {busy} {ready}")
     play([_Payload.of(sampled(rng, play.sizes, _BLOCK), play.size, rng) for _ in range(384 // play.size)], rng, busy,
@@ -113,13 +113,13 @@ def test_malformed_payloads(play: _Play, busy: float, ready: float) -> None:
 
 
 def test_short_blocks_of_every_length() -> None:
-    """Every number of elements of 4 bytes; of smaller elements, every number in the first line and in the last one."""
+    """Every number of elements of 4 bytes; of smaller ones, some in the first line and in the last one."""
     rng = random.Random("short")
     play = _Play(32, (1, 2, 4))
     payloads = []
     for element in (1, 2, 4):
         places = 128 // element
-        for count in range(1, 4 * places):
+        for count in range(1, 4 * places, {1: 7, 2: 5, 4: 1}[element]):
             if element == 4 or count <= places or count > 3 * places:
                 raw = random_raw(rng, count * element, element, rng.choice([0.0, 0.5, 1.0]))
                 payloads.append(_Payload.of(Block.of(raw, element), 32, rng))

@@ -18,7 +18,7 @@ _BLOCK = 512
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(16, (1, 2, 4)), (32, (2, 4)), (64, (4,))])
-@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
+@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (1.0, 0.4), (0.6, 0.8)])
 def test_rows(size: int, sizes: tuple[int, ...], busy: float, ready: float) -> None:
     rng = random.Random(f"{size} {busy} {ready}")
     grain = min(sizes)
