@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["Sink", "Source"]
+__all__ = ["Sink", "Source", "play"]
 
 
 class Source:
@@ -58,3 +58,28 @@ class Sink:
         self._held = not ctx.get(self.port.ready)
         if not self._held:
             self.left.pop(0)
+
+
+async def play(ctx: Any, sources: Sequence[Source], sink: Sink, *, quiet: int = 0) -> int:
+    """Plays until all is taken and all that is expected has come; the cycles from the first transfer of the sink on.
+
+    Parameters
+    ----------
+    quiet
+        Cycles for which nothing may come afterwards.
+    """
+    total, cycles = len(sink.left), 0
+    while sink.left or any(source.left for source in sources):
+        for end in (*sources, sink):
+            end.offer(ctx)
+        for end in (*sources, sink):
+            end.settle(ctx)
+        cycles += len(sink.left) < total
+        await ctx.tick()
+    for source in sources:
+        ctx.set(source.port.valid, 0)
+    ctx.set(sink.port.ready, 1)
+    for _ in range(quiet):
+        assert not ctx.get(sink.port.valid), "more comes than is expected"
+        await ctx.tick()
+    return cycles

@@ -12,7 +12,7 @@ from golden.codec.blocks import compress, headers
 from golden.codec.coding import Coding
 from hdl.codec.payload.block_compressor import BlockCompressor
 from tests.hdl.bench import Bench
-from tests.hdl.ports import Sink, Source
+from tests.hdl.ports import Sink, Source, play
 
 _CODINGS = {1: Coding.ZVC8, 2: Coding.ZVC16, 4: Coding.ZVC32}
 _BUILDS = [(16, (1, 2, 4)), (16, (4,)), (32, (1, 2, 4)), (32, (4,)), (64, (1, 2, 4)), (64, (2, 4))]
@@ -88,22 +88,11 @@ def _run(beat_bytes: int, sizes: tuple[int, ...], packets: list[Packet], busy: f
                 {name: getattr(block, name) for name in ("coding", "raw_bytes", "payload_bytes", "cut")})
 
     sink = Sink(dut.o, expected, read, rng, ready)
-    total, cycles = len(expected), 0
+    cycles = 0
 
     async def process(ctx: Any) -> None:
         nonlocal cycles
-        while sink.left or source.left:
-            source.offer(ctx)
-            sink.offer(ctx)
-            for each in (source, sink):
-                each.settle(ctx)
-            cycles += len(sink.left) < total
-            await ctx.tick()
-        ctx.set(dut.i.valid, 0)
-        ctx.set(dut.o.ready, 1)
-        for _ in range(20):
-            assert not ctx.get(dut.o.valid), "more comes than the blocks have"
-            await ctx.tick()
+        cycles = await play(ctx, [source], sink, quiet=20)
 
     bench.run(process, cycles=100_000)
     return cycles

@@ -9,7 +9,7 @@ import pytest
 
 from hdl.codec.payload.merger import Merger
 from tests.hdl.bench import clocked
-from tests.hdl.ports import Sink, Source
+from tests.hdl.ports import Sink, Source, play
 
 _SIZES, _BLOCK = (1, 4), 512
 
@@ -54,12 +54,6 @@ def test_blocks(beat_bytes: int, busy: float, ready: float) -> None:
     sink = Sink(dut.o, expected, read, rng, ready)
 
     async def process(ctx: Any) -> None:
-        while sink.left:
-            for end in (*ends, sink):
-                end.offer(ctx)
-            for end in (*ends, sink):
-                end.settle(ctx)
-            await ctx.tick()
-        assert not any(end.left for end in ends), "rows of the last block were not taken"
+        await play(ctx, ends, sink, quiet=4)
 
     clocked(dut, process, cycles=20_000)

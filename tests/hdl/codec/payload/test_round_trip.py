@@ -14,7 +14,7 @@ from hdl.codec.payload.block_compressor import BlockCompressor
 from hdl.codec.payload.block_decompressor import BlockDecompressor
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import clocked
-from tests.hdl.ports import Sink, Source
+from tests.hdl.ports import Sink, Source, play
 from workload.data import DIGITS, shipped
 
 _BLOCK, _SIZES = 512, (1, 2, 4)
@@ -77,11 +77,6 @@ def test_packets(beat_bytes: int, busy: float, ready: float) -> None:
     sink = Sink(dut.decompressor.o, expected, read, rng, ready)
 
     async def process(ctx: Any) -> None:
-        while sink.left:
-            for end in (source, sink):
-                end.offer(ctx)
-            for end in (source, sink):
-                end.settle(ctx)
-            await ctx.tick()
+        await play(ctx, [source], sink, quiet=20)
 
     clocked(dut, process, cycles=20_000)
