@@ -1,1 +1,1 @@
-"""Components and helpers that do not depend on the engine: FIFO, skid buffers, counters, bit masks, SRAMs, beats, shared modules."""
+"""What does not depend on the engine: FIFO, skid buffers, counters, bit masks, SRAMs, beats, shared modules."""
