@@ -12,17 +12,26 @@ from collections.abc import Collection, Mapping
 from amaranth.hdl import Cat, Mux, Value, ValueLike
 from amaranth.lib import data
 
-__all__ = ["ELEMENT_BITS", "LINE_BYTES", "RAW_CODING", "element_layout", "largest_payload", "one_hot_element", "select",
-           "tag_bytes"]
+__all__ = ["ELEMENT_BITS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES", "element_layout",
+           "largest_payload", "most_tag_rows", "one_hot_element", "select", "tag_bytes"]
 
 LINE_BYTES = 128
 """Raw bytes of a line, the unit of zero-value coding."""
+
+WORD_BYTES = 4
+"""Bytes of a word of the block stream: headers, tags of a line and padded payloads are whole words."""
 
 ELEMENT_BITS = (8, 16, 32)
 """Element sizes that zero-value coding knows."""
 
 RAW_CODING = 0
-"""Coding number of a raw block; the number of any other coding is its element size in bytes."""
+"""Coding number of a raw block; that of a line stream is its element size in bytes."""
+
+TAGS_FIRST = {size: 0x10 | size for size in (1, 2, 4)}
+"""Coding numbers of zero-value coding with the tags first, by element size in bytes."""
+
+SHORT = 0x80
+"""The bit of a coding number that marks a short block; raw blocks and line streams have none."""
 
 
 def tag_bytes(element_bytes: int) -> int:
@@ -33,6 +42,11 @@ def tag_bytes(element_bytes: int) -> int:
 def largest_payload(block_bytes: int, sizes: Collection[int]) -> int:
     """Bytes of the longest payload of a block: no element is zero, and the smallest of the element sizes is used."""
     return block_bytes + block_bytes // LINE_BYTES * tag_bytes(min(sizes))
+
+
+def most_tag_rows(beat_bytes: int, sizes: Collection[int], block_bytes: int) -> int:
+    """Rows that the tags of a block take at most."""
+    return -(-block_bytes // LINE_BYTES * tag_bytes(min(sizes)) // beat_bytes)
 
 
 def element_layout(sizes: tuple[int, ...]) -> data.StructLayout:

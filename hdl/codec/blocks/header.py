@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from amaranth.lib import data
 
-__all__ = ["HEADER_BYTES", "WORD_BYTES", "header_layout"]
+__all__ = ["HEADER_BYTES", "header_layout"]
 
 HEADER_BYTES = 4
 """Bytes of a header."""
-
-WORD_BYTES = 4
-"""Bytes of a word of the block stream: headers and padded payloads are whole words."""
 
 
 def header_layout() -> data.StructLayout:

@@ -7,7 +7,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import WORD_BYTES, header_layout
+from hdl.codec.blocks.header import header_layout
+from hdl.codec.coding import WORD_BYTES
 from hdl.common.beat import beat_stream
 
 __all__ = ["HeaderParser"]

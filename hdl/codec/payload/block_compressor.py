@@ -9,7 +9,19 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, largest_payload, one_hot_element, select, tag_bytes
+from hdl.codec.coding import (
+    LINE_BYTES,
+    RAW_CODING,
+    SHORT,
+    TAGS_FIRST,
+    WORD_BYTES,
+    element_layout,
+    largest_payload,
+    most_tag_rows,
+    one_hot_element,
+    select,
+    tag_bytes,
+)
 from hdl.codec.payload.merger import Merger, packed_block_layout
 from hdl.codec.payload.row_packer import RowPacker, packed_row_layout
 from hdl.codec.payload.tag_writer import TagWriter
@@ -32,9 +44,6 @@ yet."""
 
 _LENGTHS = 5
 """Cycles that the lengths of a block take."""
-
-_ZVC, _SHORT = 0x10, 0x80
-"""Added to the bytes of an element: zero-value coding with tags first, and the same of a short block."""
 
 
 def raw_packet_layout(beat_bytes: int) -> data.StructLayout:
@@ -64,15 +73,16 @@ class BlockCompressor(wiring.Component):
     store of raw beats, and packed on its way out. While it is packed, its tags leave, and its data wait in a FIFO that
     holds as many rows as a block has of tags. A block that stays raw is packed like one without zeros.
 
-    Latency: a block and 12 cycles, from its first beat to the first row of its payload. Throughput: 1 raw beat or 1 row
-    of payload per cycle, whatever there are more of.
+    Latency: 12 cycles from the last beat of a block to the first row of its payload, 20 if that row has data as well as
+    tags (beats of 32 bytes, elements of 32 bits). Throughput: 1 raw beat or 1 row of payload per cycle, whatever there
+    are more of.
 
     Parameters
     ----------
     beat_bytes : int
         Bytes of a beat on both sides: 16, 32 or 64.
-    sizes : tuple of int
-        Element sizes in bytes that packets may choose from: one or more of 1, 2, 4.
+    element_bytes : tuple of int
+        Element sizes that packets may choose from: one or more of 1, 2, 4.
     block_bytes : int
         Raw bytes of a block.
     pipeline : str
@@ -85,7 +95,7 @@ class BlockCompressor(wiring.Component):
         several blocks.
     o : Out(beat_stream(beat_bytes))
         Payloads, each a packet. A block without a whole element is a packet of no bytes.
-    block : Out(packed_block_layout(beat_bytes, sizes, block_bytes))
+    block : Out(packed_block_layout(beat_bytes, element_bytes, block_bytes))
         Beside every beat of ``o``: facts of the block. ``cut``: its packet ended within an element, whose bytes were
         dropped.
 
@@ -95,10 +105,10 @@ class BlockCompressor(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int = 4096, pipeline: str = "small"):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, pipeline: str = "small"):
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
-        self._sizes = tuple(sorted(sizes))
+        self._sizes = tuple(sorted(element_bytes))
         self._block_bytes = block_bytes
         super().__init__({
             "i": In(stream.Signature(raw_packet_layout(beat_bytes))), "o": Out(beat_stream(beat_bytes)),
@@ -116,7 +126,7 @@ class BlockCompressor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, sizes, block_bytes = self._beat_bytes, self._sizes, self._block_bytes
-        tag_rows = -(-(largest_payload(block_bytes, sizes) - block_bytes) // n)
+        tag_rows = most_tag_rows(n, sizes, block_bytes)
         m.submodules.store = store = StreamFifo(8 * n, block_bytes // n + _DECISION)
         m.submodules.scanned = scanned = Skid(self._scanned_layout())
         m.submodules.writer = writer = TagWriter(n, sizes, block_bytes)
@@ -136,14 +146,14 @@ class BlockCompressor(wiring.Component):
         m.d.comb += [self.block.eq(merger.block), tags.i.valid.eq(writer.row_done), tags.i.payload.eq(writer.row)]
 
         taken = self._input(m, store, scanned, writer)
-        # A block that has begun needs room for its tags and its lengths.
-        begun = Signal(range(_BLOCKS + 1))
+        # Blocks that have ended, and whose lengths are not looked for yet.
+        ended = Signal(range(_BLOCKS + 1))
         room = Signal()
         m.d.comb += self.i.ready.eq(room & store.i.ready)
         leaves = Signal()
         m.d.comb += leaves.eq(scanned.o.valid & scanned.o.ready)
-        m.d.sync += begun.eq(begun + taken - leaves)
-        m.d.sync += room.eq((begun + taken < _BLOCKS) & (tags.level < 2 * tag_rows))
+        m.d.sync += ended.eq(ended + taken - leaves)
+        m.d.sync += room.eq((ended + taken < _BLOCKS) & (tags.level < 2 * tag_rows))
         self._store_read(m, store, scanned, packer, blocks)
         return m
 
@@ -206,26 +216,26 @@ class BlockCompressor(wiring.Component):
         data_bytes = Signal(range(self._block_bytes + 1), reset_less=True)
         raw, before = Signal(reset_less=True), Signal(exact_log2(n // grain), reset_less=True)
         raw_bytes = found.raw_bytes
-        longer = Signal(range(largest_payload(self._block_bytes, sizes) + 5), reset_less=True)
+        longer = Signal(range(largest_payload(self._block_bytes, sizes) + WORD_BYTES + 1), reset_less=True)
         short = raw_bytes != self._block_bytes
         lines = (raw_bytes >> exact_log2(LINE_BYTES)) + raw_bytes[:exact_log2(LINE_BYTES)].any()
-        coding = select(block.element, {size: Const(_ZVC | size, 8) for size in sizes})
+        coding = select(block.element, {size: Const(TAGS_FIRST[size], 8) for size in sizes})
         m.d.comb += [settled.eq(held & (age == _LENGTHS)), scanned.o.ready.eq(~held | sends)]
         m.d.sync += [
             raw_bytes.eq((block.beats << shift) + block.tail * grain),
             data_bytes.eq(select(block.element, {size: block.elements * size for size in sizes})),
-            tag_words.eq(select(block.element, {size: lines * (tag_bytes(size) // 4) for size in sizes})),
-            coded_bytes.eq(data_bytes + (tag_words << 2)),
+            tag_words.eq(select(block.element, {size: lines * (tag_bytes(size) // WORD_BYTES) for size in sizes})),
+            coded_bytes.eq(data_bytes + tag_words * WORD_BYTES),
             # The word that says how long a short block is counts as well.
-            longer.eq(data_bytes + ((tag_words + short) << 2)),
+            longer.eq(data_bytes + (tag_words + short) * WORD_BYTES),
             raw.eq(block.fallback & (longer >= raw_bytes) & (raw_bytes != 0)),
-            found.coding.eq(Mux(raw, 0, coding | Mux(short, _SHORT, 0))),
+            found.coding.eq(Mux(raw, RAW_CODING, coding | Mux(short, SHORT, 0))),
             found.payload_bytes.eq(Mux(raw, raw_bytes, coded_bytes)),
             found.tag_words.eq(Mux(raw, 0, tag_words)),
             found.tag_rows.eq(select(block.element, {
                 size: (block.beats >> exact_log2(8 * size)) + 1 for size in sizes})),
             found.cut.eq(block.cut),
-            before.eq(Mux(raw, 0, (tag_words << 2 >> exact_log2(grain))[:len(before)]) - 1),
+            before.eq(Mux(raw, 0, (tag_words * WORD_BYTES >> exact_log2(grain))[:len(before)]) - 1),
         ]
         with m.If(scanned.o.ready):
             m.d.sync += [held.eq(scanned.o.valid), block.eq(scanned.o.payload), age.eq(0)]

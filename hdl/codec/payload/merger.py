@@ -7,15 +7,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import largest_payload
+from hdl.codec.coding import WORD_BYTES, largest_payload, most_tag_rows
 from hdl.codec.payload.row_packer import packed_row_layout
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 
 __all__ = ["Merger", "packed_block_layout"]
-
-_WORD = 4
-"""Bytes that tags are a multiple of."""
 
 
 def packed_block_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int) -> data.StructLayout:
@@ -27,10 +24,10 @@ def packed_block_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: in
     belongs to the header here.
     """
     largest = largest_payload(block_bytes, sizes)
-    tags = largest - block_bytes
+    rows = most_tag_rows(beat_bytes, sizes, block_bytes)
     return data.StructLayout({
         "coding": 8, "raw_bytes": range(block_bytes + 1), "payload_bytes": range(largest + 1), "cut": 1,
-        "tag_words": range(tags // _WORD + 1), "tag_rows": range(-(-tags // beat_bytes) + 1)})
+        "tag_words": range((largest - block_bytes) // WORD_BYTES + 1), "tag_rows": range(rows + 1)})
 
 
 class Merger(wiring.Component):
@@ -82,7 +79,7 @@ class Merger(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n = self._beat_bytes
-        shift, words = exact_log2(n), exact_log2(n // _WORD)
+        shift, words = exact_log2(n), exact_log2(n // WORD_BYTES)
         coming = self.i.payload
         block = Signal.like(coming, name="block", reset_less=True)
         # A block is at hand; its payload has left, but rows of tags are still to be dropped.
@@ -111,17 +108,18 @@ class Merger(wiring.Component):
             self.o.payload.last.eq(final),
             self.o.payload.keep.eq(Mux(final & ((tail != 0) | ~has_bytes), Cat(thermometer(tail, n)), (1 << n) - 1)),
         ]
-        tagged = Cat(thermometer(part, n // _WORD))
-        for word in range(n // _WORD):
-            place = slice(8 * _WORD * word, 8 * _WORD * (word + 1))
+        tagged = Cat(thermometer(part, n // WORD_BYTES))
+        for word in range(n // WORD_BYTES):
+            place = slice(8 * WORD_BYTES * word, 8 * WORD_BYTES * (word + 1))
             m.d.comb += self.o.payload.data[place].eq(
                 Mux(on_tags & (~mixed | tagged[word]), self.tags.payload[place], self.rows.payload.data[place]))
         with m.If(takes):
             m.d.sync += [
                 active.eq(self.i.valid), sent.eq(0), block.eq(coming), untaken.eq(coming.tag_rows),
-                tags_left.eq((coming.tag_words + (n // _WORD - 1)) >> words),
+                tags_left.eq((coming.tag_words + (n // WORD_BYTES - 1)) >> words),
                 behind.eq((coming.payload_bytes - 1) >> shift), final.eq(coming.payload_bytes <= n),
-                has_data.eq(coming.payload_bytes > coming.tag_words * _WORD), has_bytes.eq(coming.payload_bytes != 0),
+                has_data.eq(coming.payload_bytes > coming.tag_words * WORD_BYTES),
+                has_bytes.eq(coming.payload_bytes != 0),
             ]
         with m.Else():
             m.d.sync += untaken.eq(untaken - pops)

@@ -7,15 +7,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, select, tag_bytes
-from hdl.codec.payload.unpacking import CODINGS, PayloadError, order_layout
+from hdl.codec.coding import LINE_BYTES, TAGS_FIRST, element_layout, most_tag_rows, select, tag_bytes
+from hdl.codec.payload.unpacking import PayloadError, order_layout
 
-__all__ = ["PayloadFacts", "most_tag_rows"]
-
-
-def most_tag_rows(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int) -> int:
-    """Rows that the tags of a block take at most."""
-    return -(-block_bytes // LINE_BYTES * tag_bytes(min(sizes)) // beat_bytes)
+__all__ = ["PayloadFacts"]
 
 
 class PayloadFacts(wiring.Component):
@@ -59,7 +54,7 @@ class PayloadFacts(wiring.Component):
         tags = Signal(range(self._block_bytes // LINE_BYTES * tag_bytes(min(sizes)) + 1))
         split, built = Signal(), Signal()
         m.d.comb += [
-            *(element[f"b{size}"].eq(self.coding[:7] == CODINGS[size]) for size in sizes),
+            *(element[f"b{size}"].eq(self.coding[:7] == TAGS_FIRST[size]) for size in sizes),
             built.eq(element.as_value().any()),
             lines.eq((raw + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES)),
             tags.eq(select(element, {size: lines << exact_log2(tag_bytes(size)) for size in sizes})),

@@ -7,8 +7,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import largest_payload
-from hdl.codec.payload.payload_facts import PayloadFacts, most_tag_rows
+from hdl.codec.coding import largest_payload, most_tag_rows
+from hdl.codec.payload.payload_facts import PayloadFacts
 from hdl.codec.payload.unpacking import PayloadError, data_row_layout, order_layout, payload_beat_layout
 from hdl.common.bits import length
 

@@ -7,10 +7,7 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout
 
-__all__ = ["CODINGS", "PayloadError", "data_row_layout", "order_layout", "payload_beat_layout", "payload_error_layout"]
-
-CODINGS = {size: 0x10 | size for size in (1, 2, 4)}
-"""The codings with the tags first, by element size. Bit 7, set in a short block, is not one of their bits."""
+__all__ = ["PayloadError", "data_row_layout", "order_layout", "payload_beat_layout", "payload_error_layout"]
 
 
 class PayloadError(enum.Enum, shape=3):

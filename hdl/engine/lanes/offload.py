@@ -7,10 +7,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import WORD_BYTES
 from hdl.codec.blocks.raw_store import RawStore, scanned_layout
 from hdl.codec.blocks.zero_count import DELAY, ZeroCount
-from hdl.codec.coding import RAW_CODING
+from hdl.codec.coding import RAW_CODING, WORD_BYTES
 from hdl.codec.lines.compressor import Compressor
 from hdl.codec.narrowing.float_narrower import FloatNarrower
 from hdl.codec.narrowing.rounding import Narrowing

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import WORD_BYTES
+from hdl.codec.coding import WORD_BYTES
 from hdl.common.counters import count_down, count_up
 from hdl.config.engine import EngineConfig
 from hdl.engine.link.barrel_shifter import BarrelShifter, part_layout

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.blocks.header import WORD_BYTES
+from hdl.codec.coding import WORD_BYTES
 from hdl.common.bits import thermometer
 from hdl.engine.link.parity import LinearMap
 

@@ -9,10 +9,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import WORD_BYTES, header_layout
+from hdl.codec.blocks.header import header_layout
 from hdl.codec.blocks.header_check import HeaderCheck
 from hdl.codec.blocks.header_parser import HeaderParser
-from hdl.codec.coding import RAW_CODING
+from hdl.codec.coding import RAW_CODING, WORD_BYTES
 from hdl.common.beat import beat_stream
 from hdl.common.counters import counter, increased
 from hdl.config.engine import EngineConfig

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import WORD_BYTES
+from hdl.codec.coding import WORD_BYTES
 from hdl.common.bits import thermometer
 
 __all__ = ["Realigner"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from amaranth.lib import data, stream
 
-from hdl.codec.blocks.header import WORD_BYTES
+from hdl.codec.coding import WORD_BYTES
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.records import BLOCK_BITS, Status
 

@@ -117,6 +117,28 @@ def test_a_row_of_tags_that_only_dropped_bytes_have_begun() -> None:
     _run(16, (1, 2, 4), packets, 1.0, 1.0)
 
 
+@pytest.mark.parametrize(("block_bytes", "cycles"), [(512, 20), (1024, 12)])
+def test_latency_is_as_stated(block_bytes: int, cycles: int) -> None:
+    """From the last beat of a block to the first row of its payload, which is tags and data, or tags alone."""
+    dut, bench = _bench(32, (4,), block_bytes)
+    beats, seen = block_bytes // 32, []
+
+    async def process(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        # Out of reset, `ready` is registered.
+        await ctx.tick()
+        for cycle in range(beats + 30):
+            ctx.set(dut.i.valid, cycle < beats)
+            ctx.set(dut.i.payload, {"data": cycle + 1, "element": 4, "last": cycle == beats - 1, "keep": (1 << 32) - 1})
+            assert cycle >= beats or ctx.get(dut.i.ready)
+            if ctx.get(dut.o.valid):
+                seen.append(cycle)
+            await ctx.tick()
+
+    bench.run(process)
+    assert seen[0] - (beats - 1) == cycles
+
+
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_every_length_of_a_short_block(size: int) -> None:
     """Every number of elements of 4 bytes; of smaller ones some, with and without a part of an element behind them."""

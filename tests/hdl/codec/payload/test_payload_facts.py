@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.payload_facts import PayloadFacts, most_tag_rows
+from hdl.codec.coding import most_tag_rows
+from hdl.codec.payload.payload_facts import PayloadFacts
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import settled
 
