@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from amaranth.hdl import Cat, Mux, Value, ValueLike
 from amaranth.lib import data
 
-__all__ = ["ELEMENT_BITS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES", "element_layout",
-           "largest_payload", "most_tag_rows", "one_hot_element", "select", "tag_bytes"]
+__all__ = ["ELEMENT_BITS", "EXPONENTS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES",
+           "element_layout", "largest_payload", "most_tag_rows", "one_hot_element", "select", "tag_bytes"]
 
 LINE_BYTES = 128
 """Raw bytes of a line, the unit of zero-value coding."""
@@ -29,6 +29,9 @@ RAW_CODING = 0
 
 TAGS_FIRST = {size: 0x10 | size for size in (1, 2, 4)}
 """Coding numbers of zero-value coding with the tags first, by element size in bytes."""
+
+EXPONENTS = {size: 0x20 | size for size in (2, 4)}
+"""Coding numbers of exponent coding by element size in bytes: bfloat16, float32."""
 
 SHORT = 0x80
 """The bit of a coding number that marks a short block; raw blocks and line streams have none."""
