@@ -1,0 +1,187 @@
+"""Codes the exponents of a group: rests together, mantissas where they were, and a mask of the bytes that count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.codec.coding import element_layout, select
+from hdl.codec.line_record import GROUP_BYTES, group_layout
+from hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
+from hdl.codec.routing import Gather, Ranks, Steer, swap_layout
+
+__all__ = ["GroupCoder"]
+
+_DISTANCE_BITS = 6
+"""Bits of the longest distance that is no whole exponent."""
+
+
+class GroupCoder(wiring.Component):
+    """Codes 32 raw bytes with exponents, or lets them pass.
+
+    ::
+
+                   +-------+      +---------+     +-----------------+
+        mask --+-->| steer |--|-->|         |     |                 |
+               |   +-------+  |   | network |---->| rests, side by  |
+               |   +-------+  |   |         |     | side            |---> o
+        data --+-->| tails |--|-->|         |     |                 |
+                   +-------+  |   +---------+     |                 |
+                              |  mantissas  ----->|                 |
+                   +-------+  |                   +-----------------+
+        group ---->| rest  |--|-->[group mask]------------------------> o_mask
+                   +-------+  |
+                              register
+
+    The sign and the exponent of an element become its tail. The lowest bit of it takes the place above the mantissa,
+    the rest that of the uppermost byte. A network of as many bytes as there may be elements moves the rests of those
+    that are not zero together, in order. What remains is to put them side by side with as many bits as a rest has.
+
+    Only 6 bits of a distance are subtracted. Longer ones are whole exponents: the base is 255 then, and the distance
+    is the inverted exponent.
+
+    ======  ======================================================================================
+    cycle   while ``move`` is high
+    ======  ======================================================================================
+    0       ``data``, ``mask``, ``coded``, ``element``, ``group`` are read
+    1       ``o`` and ``o_mask`` are those of this group, combinational from registers
+    ======  ======================================================================================
+
+    Latency: 1 cycle. Throughput: a group per cycle.
+
+    Parameters
+    ----------
+    exponents : tuple of int
+        Element sizes that are built: 2 for bfloat16, 4 for float32, or both.
+
+    Members
+    -------
+    move : In(1)
+        The register takes the group.
+    data : In(256)
+        Raw bytes.
+    mask : In(32)
+        Bytes of elements that are not zero, all bytes of them.
+    coded : In(1)
+        Exponents are coded. Otherwise bytes and mask pass unchanged.
+    element : In(element_layout(exponents))
+        Element size, if they are coded.
+    group : In(group_layout())
+        What is known of the group, if they are coded. Distances must fit its width.
+    o : Out(256)
+        Bytes on the places that :class:`~hdl.codec.payload.group_mask.GroupMask` shows; the others are undefined.
+    o_mask : Out(32)
+        Bytes that count.
+
+    Source: docs/formats.md, "Exponents".
+    """
+
+    def __init__(self, exponents: tuple[int, ...]):
+        self._exponents = tuple(sorted(exponents))
+        super().__init__({
+            "move": In(1), "data": In(8 * GROUP_BYTES), "mask": In(GROUP_BYTES), "coded": In(1),
+            "element": In(element_layout(self._exponents)), "group": In(group_layout()),
+            "o": Out(8 * GROUP_BYTES), "o_mask": Out(GROUP_BYTES),
+        })
+
+    def _ends(self, element: Any) -> Value:
+        """Of each lane: whether it is the uppermost one of an element, and so has a sign and an exponent."""
+        lane_bytes = self._exponents[0]
+        lanes = GROUP_BYTES // lane_bytes
+        return Cat(select(element, {size: Const((lane + 1) * lane_bytes % size == 0, 1) for size in self._exponents})
+                   for lane in range(lanes))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        lane_bytes = self._exponents[0]
+        lanes = GROUP_BYTES // lane_bytes
+        # What the register holds: bytes, of which those with a sign and an exponent hold a tail if they are coded.
+        kept = Signal(8 * GROUP_BYTES, reset_less=True)
+        mask = Signal(GROUP_BYTES, reset_less=True)
+        coded, element = Signal(reset_less=True), Signal(element_layout(self._exponents), reset_less=True)
+        rest, count = Signal(4, reset_less=True), Signal(range(lanes + 1), reset_less=True)
+        swap = Signal(swap_layout(lanes, 1), reset_less=True)
+
+        ends, live = Signal(lanes), Signal(lanes)
+        m.submodules.ranks = ranks = Ranks(lanes, 1)
+        m.submodules.steer = steer = Steer(lanes, 1)
+        m.d.comb += [
+            ends.eq(self._ends(self.element)),
+            live.eq(Cat(self.mask[lane_bytes * lane] for lane in range(lanes)) & ends),
+            ranks.mask.eq(live), steer.before.eq(ranks.before),
+        ]
+        tails = self._tails(m, ends, live)
+        with m.If(self.move):
+            m.d.sync += [kept.eq(tails), mask.eq(self.mask), coded.eq(self.coded), element.eq(self.element),
+                         rest.eq(rest_bits(self.group)), count.eq(ranks.count), swap.eq(steer.swap)]
+
+        m.submodules.group_mask = group_mask = GroupMask(self._exponents)
+        m.d.comb += [
+            group_mask.rest.eq(rest), group_mask.count.eq(count), group_mask.element.eq(element),
+            group_mask.elements.eq(select(element, {
+                size: Cat(mask[size * k] for k in range(GROUP_BYTES // size)) for size in self._exponents})),
+            self.o_mask.eq(Mux(coded, group_mask.mask, mask)),
+        ]
+        m.submodules.network = network = Gather(lanes, 1)
+        own = self._ends(element)
+        for lane in range(lanes):
+            upper = kept.word_select((lane + 1) * lane_bytes - 1, 8)
+            m.d.comb += [network.i.word_select(lane, 8).eq(upper & own[lane].replicate(8))]
+        m.d.comb += network.swap.eq(swap)
+        self._placed(m, kept, coded, element, _side_by_side(m, rest, network.o))
+        return m
+
+    def _tails(self, m: Module, ends: Value, live: Value) -> Value:
+        """The bytes, with a tail in place of sign and exponent: its lowest bit above the mantissa, above it the rest.
+
+        The rest of a zero is 0, so that the network leaves zeros behind the last rest.
+        """
+        group, lane_bits = self.group, 8 * self._exponents[0]
+        some_width = Signal()
+        m.d.comb += some_width.eq(group.width != 0)
+        parts: list[Value] = []
+        for lane in range(len(live)):
+            raw = self.data.word_select(lane, lane_bits)
+            mantissa, exponent, sign = raw[:-9], raw[-9:-1], raw[-1]
+            distance = Signal(8, name=f"distance_{lane}")
+            tail, shown = Signal(9, name=f"tail_{lane}"), Signal(9, name=f"shown_{lane}")
+            escaped = group.escape & ~exponent.any()
+            own = self.coded & ends[lane]
+            m.d.comb += [
+                distance.eq(Cat((group.base - exponent)[:_DISTANCE_BITS] | escaped.replicate(_DISTANCE_BITS),
+                                ~exponent[_DISTANCE_BITS:])),
+                tail.eq(Mux(group.signs, Cat(sign, distance), Cat(distance[0] & some_width, distance[1:]))),
+                shown.eq(Mux(own, tail & Cat(Const(1), live[lane].replicate(8)), raw[-9:])),
+            ]
+            parts += [mantissa, shown]
+        return Cat(parts)
+
+    def _placed(self, m: Module, kept: Value, coded: Value, element: Any, rests: Value) -> None:
+        """Chooses each byte: a rest, a part of a mantissa, or what was there."""
+        for byte in range(GROUP_BYTES):
+            places: dict[int, Value] = {}
+            for size in self._exponents:
+                begin = mantissa_place(size, 0)
+                if byte < begin:
+                    places[size] = rests.word_select(byte, 8)
+                else:
+                    number, part = divmod(byte - begin, size - 1)
+                    places[size] = kept.word_select(number * size + part, 8)
+            m.d.comb += self.o.word_select(byte, 8).eq(
+                Mux(coded, select(element, places), kept.word_select(byte, 8)))
+
+
+def _side_by_side(m: Module, rest: Value, lanes: Value) -> Value:
+    """The lowest ``rest`` bits of each byte, without gaps."""
+    count = len(lanes) // 8
+    length = Signal(MOST_REST_BITS + 1)
+    packed = Signal(8 * count, name="rests")
+    m.d.comb += length.eq(Cat(rest == bits for bits in range(MOST_REST_BITS + 1)))
+    for bit in range(8 * count):
+        m.d.comb += packed[bit].eq(Cat(
+            length[bits] & lanes.word_select(bit // bits, 8)[bit % bits]
+            for bits in range(1, MOST_REST_BITS + 1) if bit < bits * count).any())
+    return packed
