@@ -13,7 +13,8 @@ from amaranth.hdl import Cat, Mux, Value, ValueLike
 from amaranth.lib import data
 
 __all__ = ["ELEMENT_BITS", "EXPONENTS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES",
-           "element_layout", "largest_payload", "most_tag_rows", "one_hot_element", "select", "tag_bytes"]
+           "element_layout", "largest_payload", "most_metadata", "most_tag_rows", "one_hot_element", "select",
+           "tag_bytes"]
 
 LINE_BYTES = 128
 """Raw bytes of a line, the unit of zero-value coding."""
@@ -42,9 +43,21 @@ def tag_bytes(element_bytes: int) -> int:
     return LINE_BYTES // element_bytes // 8
 
 
-def largest_payload(block_bytes: int, sizes: Collection[int]) -> int:
-    """Bytes of the longest payload of a block: no element is zero, and the smallest of the element sizes is used."""
-    return block_bytes + block_bytes // LINE_BYTES * tag_bytes(min(sizes))
+def largest_payload(block_bytes: int, sizes: Collection[int], exponents: Collection[int] = ()) -> int:
+    """Bytes of the longest payload of a block: no element is zero, and the smallest of the element sizes is used.
+
+    With exponents a line has a header besides.
+    """
+    lines = block_bytes // LINE_BYTES
+    return block_bytes + lines * max(tag_bytes(min(sizes)), *(1 + tag_bytes(size) for size in exponents), 0)
+
+
+def most_metadata(block_bytes: int, sizes: Collection[int], exponents: Collection[int] = ()) -> int:
+    """Bytes that stand in front of the data of a block at most: its tags; with exponents, also headers, bases, widths
+    and their filler."""
+    lines = block_bytes // LINE_BYTES
+    facts = -(-3 * lines // WORD_BYTES) * WORD_BYTES
+    return max(lines * tag_bytes(min(sizes)), *(facts + lines * tag_bytes(size) for size in exponents), 0)
 
 
 def most_tag_rows(beat_bytes: int, sizes: Collection[int], block_bytes: int) -> int:
