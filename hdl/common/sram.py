@@ -39,9 +39,10 @@ class SramWrapping(Modules):
         if width * memory.depth < LEAST_BITS:
             return memory.elaborate(None)
         (write,), (read,) = memory.write_ports, memory.read_ports
+        parts = {"p_PARTS": len(write.en)} if len(write.en) > 1 else {}
         return Instance(
-            self._name, p_WIDTH=width, p_DEPTH=memory.depth, p_ADDRESS_BITS=len(write.addr), i_clk=ClockSignal(),
-            i_write_en=write.en, i_write_addr=write.addr, i_write_data=write.data,
+            self._name, p_WIDTH=width, p_DEPTH=memory.depth, p_ADDRESS_BITS=len(write.addr), **parts,
+            i_clk=ClockSignal(), i_write_en=write.en, i_write_addr=write.addr, i_write_data=write.data,
             i_read_en=read.en, i_read_addr=read.addr, o_read_data=read.data)
 
 
@@ -53,28 +54,32 @@ def wrapper(top: str) -> str:
 // infer a memory from it.
 //
 // clk           both ports work on its rising edge
-// write_en      write_data goes to row write_addr
+// write_en      write_data goes to row write_addr: bit k writes part k of it, WIDTH / PARTS bits
 // read_en       row read_addr shows at read_data after the edge, and stays there until the next edge with read_en
 // Rows are 0 to DEPTH - 1; DEPTH need be no power of two. What is read of a row in the cycle in which it is written
 // does not matter, nor what memory and read_data hold at power-up; there is no reset.
 module {name} #(
     parameter WIDTH = 32,
     parameter DEPTH = 128,
-    parameter ADDRESS_BITS = 7
+    parameter ADDRESS_BITS = 7,
+    parameter PARTS = 1
 ) (
     input wire clk,
-    input wire write_en,
+    input wire [PARTS-1:0] write_en,
     input wire [ADDRESS_BITS-1:0] write_addr,
     input wire [WIDTH-1:0] write_data,
     input wire read_en,
     input wire [ADDRESS_BITS-1:0] read_addr,
     output reg [WIDTH-1:0] read_data
 );
+    localparam PART = WIDTH / PARTS;
     reg [WIDTH-1:0] rows [0:DEPTH-1];
+    integer k;
 
     always @(posedge clk) begin
-        if (write_en)
-            rows[write_addr] <= write_data;
+        for (k = 0; k < PARTS; k = k + 1)
+            if (write_en[k])
+                rows[write_addr][k*PART +: PART] <= write_data[k*PART +: PART];
         if (read_en)
             read_data <= rows[read_addr];
     end

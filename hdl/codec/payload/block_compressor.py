@@ -42,6 +42,9 @@ _MORE_ROWS = 6
 """Rows of data that may wait beside as many as a block has of tags, with those on which the packer has not been stopped
 yet."""
 
+_MORE_TAGS = 4
+"""Rows of tags beside those of two blocks: the open one, and those of beats that come until the input is stopped."""
+
 _LENGTHS = 5
 """Cycles that the lengths of a block take."""
 
@@ -65,9 +68,9 @@ class BlockCompressor(wiring.Component):
              +-------+  |  +-----------------+   +------------+   +------+   |        |
                         |          lengths ------------^-------------------->| merger |--> o, block
                         |             ^                                      |        |
-                        |  +------------+  rows  +------+                    |        |
-                        +->| tag writer |------->| FIFO |------------------->|        |
-                           +------------+        +------+                    +--------+
+                        |  +------------+                rows of tags        |        |
+                        +->| tag writer |----------------------------------->|        |
+                           +------------+                                    +--------+
 
     The tags of a block come before its data, and its lengths before both. So a block is scanned on its way into the
     store of raw beats, and packed on its way out. While it is packed, its tags leave, and its data wait in a FIFO that
@@ -129,8 +132,7 @@ class BlockCompressor(wiring.Component):
         tag_rows = most_tag_rows(n, sizes, block_bytes)
         m.submodules.store = store = StreamFifo(8 * n, block_bytes // n + _DECISION)
         m.submodules.scanned = scanned = Skid(self._scanned_layout())
-        m.submodules.writer = writer = TagWriter(n, sizes, block_bytes)
-        m.submodules.tags = tags = StreamFifo(8 * n, 2 * tag_rows + 4)
+        m.submodules.writer = writer = TagWriter(n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS)
         m.submodules.packer = packer = RowPacker(n, sizes, self._pipeline)
         m.submodules.rows = rows = StreamFifo(packed_row_layout(n), tag_rows + _MORE_ROWS)
         m.submodules.blocks = blocks = Skid(self.block.shape())
@@ -140,10 +142,10 @@ class BlockCompressor(wiring.Component):
         m.d.comb += [rows.i.valid.eq(packer.o.valid & row_room), rows.i.payload.eq(packer.o.payload),
                      packer.o.ready.eq(row_room)]
         wiring.connect(m, rows.o, merger.rows)
-        wiring.connect(m, tags.o, merger.tags)
+        wiring.connect(m, writer.o, merger.tags)
         wiring.connect(m, blocks.o, merger.i)
         wiring.connect(m, merger.o, wiring.flipped(self.o))
-        m.d.comb += [self.block.eq(merger.block), tags.i.valid.eq(writer.row_done), tags.i.payload.eq(writer.row)]
+        m.d.comb += self.block.eq(merger.block)
 
         taken = self._input(m, store, scanned, writer)
         # Blocks that have ended, and whose lengths are not looked for yet.
@@ -153,7 +155,7 @@ class BlockCompressor(wiring.Component):
         leaves = Signal()
         m.d.comb += leaves.eq(scanned.o.valid & scanned.o.ready)
         m.d.sync += ended.eq(ended + taken - leaves)
-        m.d.sync += room.eq((ended + taken < _BLOCKS) & (tags.level < 2 * tag_rows))
+        m.d.sync += room.eq((ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows))
         self._store_read(m, store, scanned, packer, blocks)
         return m
 

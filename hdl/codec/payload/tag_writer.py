@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout, select
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.routing import block_counts
 from hdl.codec.scan import Scan
+from hdl.common.row_fifo import RowFifo
 
-__all__ = ["TagWriter"]
+__all__ = ["TagWriter", "group_counts_layout"]
+
+
+def group_counts_layout(beat_bytes: int) -> data.ArrayLayout:
+    """Elements that are not zero in each group of a beat, of 2 or 4 bytes."""
+    return data.ArrayLayout(range(GROUP_BYTES // 2 + 1), beat_bytes // GROUP_BYTES)
 
 
 class TagWriter(wiring.Component):
@@ -21,27 +28,31 @@ class TagWriter(wiring.Component):
 
     ::
 
-                  +------+        +------+
-        beat ---->| scan |---+--->| row  |-----> row
-                  +------+   |    +------+
-                      0      |  1
+                  +------+        +--------------+
+        beat ---->| scan |---+--->| rows, memory |--> o
+                  +------+   |    +--------------+
+                      0      |        1
                              |    +-------+   +-------+
                              +--->| count |-->| total |-----> elements, done
                                   +-------+   +-------+
                                       1           2
 
     Each beat has a slice of the tag of its line, of a length that divides that of a row; so every slice has a place in
-    the row. The first slice of a line sets the places of the others to 0, for a last line that is not whole. A row
-    lasts 8 beats for each byte of an element; the last row of a block may be partly filled, and what is in its rest is
-    undefined.
+    the row, and is written there at once. The first slice of a line sets the places of the others to 0, for a last line
+    that is not whole. A row holds the tags of so many lines as fit; it can be read when it is full, or when its block
+    ends. Then it may be partly filled, and what is in its rest is undefined.
 
-    =====  =====================================================================
+    With exponents, a line that is dense, or has zeros only, has no tag: the next line is written to the same place.
+
+    =====  ===========================================================================
     cycle  for a beat that is taken in cycle 0
-    =====  =====================================================================
+    =====  ===========================================================================
     0      ``take``, ``data``
-    2      the row holds its slice; ``row_done`` if the row is full, or the block ends
-    3      ``elements`` includes it; ``done`` if the block ends
-    =====  =====================================================================
+    1      its slice is written; the row is committed if it is full, or the block ends
+    2      ``level`` includes the row; ``groups``
+    3      ``o.valid`` at the earliest; ``elements`` and ``lines`` include the beat;
+           ``done`` if the block ends
+    =====  ===========================================================================
 
     Parameters
     ----------
@@ -49,6 +60,10 @@ class TagWriter(wiring.Component):
         Bytes of a beat, and of a block at most.
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
+    rows : int
+        Rows of the memory, one more than may be complete.
+    exponents : tuple of int
+        Element sizes of blocks that may be coded with exponents; if there is one, beats have 32 or 64 bytes.
 
     Members
     -------
@@ -60,73 +75,117 @@ class TagWriter(wiring.Component):
         The beat is the block's last.
     element : In(element_layout(sizes))
         Element size, beside each beat.
-    row : Out(8 * beat_bytes)
-        Tags of the lines; valid in the cycle of ``row_done`` only.
-    row_done : Out(1)
-        The row is to be stored.
+    exponent : In(1)
+        Beside each beat: the block is coded with exponents. Only with ``exponents``.
+    o : Out(stream.Signature(8 * beat_bytes))
+        Rows of tags.
+    level : Out(range(rows + 1))
+        Rows that are complete and not yet taken. A beat may be taken only if less than ``rows`` will be.
     elements : Out(range(block_bytes // grain + 1))
         Elements of the block that are not zero, with ``done``.
+    lines : Out(range(block_bytes // LINE_BYTES + 1))
+        Lines of the block that have a tag in the rows, with ``done``. Only with ``exponents``.
+    groups : Out(group_counts_layout(beat_bytes))
+        Elements that are not zero in each group of a beat, two cycles after it. Only with ``exponents``.
     done : Out(1)
         The block has been counted.
 
-    Source: docs/formats.md, "Tags first".
+    Source: docs/formats.md, "Tags first" and "Exponents".
     """
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int):
+    o: stream.Interface
+
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
+                 exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(sizes))
-        super().__init__({
+        self._rows = rows
+        self._exponents = exponents
+        members = {
             "take": In(1), "data": In(8 * beat_bytes), "last": In(1), "element": In(element_layout(self._sizes)),
-            "row": Out(8 * beat_bytes), "row_done": Out(1),
+            "o": Out(stream.Signature(8 * beat_bytes)), "level": Out(range(rows + 1)),
             "elements": Out(range(block_bytes // self._sizes[0] + 1)), "done": Out(1),
-        })
+        }
+        if exponents:
+            members |= {"exponent": In(1), "lines": Out(range(block_bytes // LINE_BYTES + 1)),
+                        "groups": Out(group_counts_layout(beat_bytes))}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, sizes = self._beat_bytes, self._sizes
         m.submodules.scan = scan = Scan(n, sizes)
-        m.d.comb += [scan.data.eq(self.data), scan.present.eq(-1), scan.element.eq(self.element)]
-        # Beats since the row began. A row lasts 8 beats for each byte of an element.
-        place = Signal(exact_log2(8 * sizes[-1]))
-        came = Signal()
+        # The shortest slice is the unit of writing.
+        m.submodules.rows = rows = RowFifo(8 * n, 8 * sizes[-1], self._rows)
+        wiring.connect(m, rows.o, wiring.flipped(self.o))
+        m.d.comb += [scan.data.eq(self.data), scan.present.eq(-1), scan.element.eq(self.element),
+                     self.level.eq(rows.level)]
+        came, ends = Signal(), Signal(reset_less=True)
         slice_, element = Signal(n // sizes[0], reset_less=True), Signal(element_layout(sizes), reset_less=True)
-        at = Signal.like(place, reset_less=True)
-        ends, closes = Signal(reset_less=True), Signal(reset_less=True)
-        closing = Signal()
-        m.d.comb += closing.eq(self.last | select(self.element, {
-            size: place[:exact_log2(8 * size)].all() for size in sizes}))
-        m.d.sync += [came.eq(self.take), slice_.eq(scan.slice), element.eq(self.element), at.eq(place),
-                     ends.eq(self.last), closes.eq(closing), self.row_done.eq(came & closes)]
-        with m.If(self.take):
-            m.d.sync += place.eq(Mux(closing, 0, place + 1))
-        self._place(m, came, slice_, element, at)
-        self._count(m, came, slice_, ends)
+        m.d.sync += [came.eq(self.take), slice_.eq(scan.slice), element.eq(self.element), ends.eq(self.last)]
+        # Which slice of its line it is, and which line of the row.
+        beat, line = Signal(range(LINE_BYTES // n)), Signal(range(8 * n * sizes[-1] // LINE_BYTES))
+        fit = {size: 8 * n * size // LINE_BYTES for size in sizes}
+        line_ends, full, keeps = Signal(), Signal(), Signal()
+        m.d.comb += [
+            line_ends.eq(came & (ends | beat.all())),
+            full.eq(select(element, {size: line[:exact_log2(lines)] == lines - 1 for size, lines in fit.items()})),
+            keeps.eq(self._kept(m, came, slice_, element, beat, line_ends) if self._exponents else 1),
+            rows.commit.eq(line_ends & ((keeps & full) | (ends & (keeps | line.any())))),
+        ]
+        with m.If(came):
+            m.d.sync += beat.eq(Mux(line_ends, 0, beat + 1))
+        with m.If(line_ends):
+            m.d.sync += line.eq(Mux(ends | rows.commit, 0, line + keeps))
+        self._place(m, rows, came, slice_, element, beat, line)
+        self._count(m, came, slice_, element, ends)
+        if self._exponents:
+            count, fresh = Signal.like(self.lines, name="count"), Signal(init=1)
+            m.d.sync += self.lines.eq(count)
+            with m.If(line_ends):
+                m.d.sync += [count.eq(Mux(fresh, 0, count) + keeps), fresh.eq(ends)]
         return m
 
-    def _place(self, m: Module, came: Signal, slice_: Signal, element: Any, at: Signal) -> None:
-        """Writes the slice into its place of the row."""
-        n = self._beat_bytes
-        beats = exact_log2(LINE_BYTES // n)
-        row = Signal(8 * n, reset_less=True)
-        m.d.comb += self.row.eq(row)
-        # The shortest slice is the unit of writing.
-        step = n // self._sizes[-1]
-        for k in range(0, n * 8, step):
-            loads: dict[int, Value] = {}
-            bits: dict[int, Value] = {}
-            for size in self._sizes:
-                length = n // size
-                place = at[:exact_log2(8 * size)]
-                own = Signal(name=f"own_{size}_{k}")
-                begins = Signal(name=f"begins_{size}_{k}")
-                m.d.comb += [own.eq(place == k // length),
-                             begins.eq(~place[:beats].any() & (place[beats:] == k // length >> beats))]
-                loads[size] = own | begins
-                bits[size] = slice_[k % length:k % length + step] & own.replicate(step)
-            with m.If(came & select(element, loads)):
-                m.d.sync += row[k:k + step].eq(select(element, bits))
+    def _kept(self, m: Module, came: Signal, slice_: Signal, element: Any, beat: Signal, line_ends: Signal) -> Value:
+        """Whether the line that ends has a tag."""
+        exponent = Signal(reset_less=True)
+        zero, dense = Signal(), Signal()
+        # Of the slices before this one.
+        zero_yet, dense_yet = Signal(init=1), Signal(init=1)
+        m.d.comb += [
+            zero.eq(zero_yet & ~slice_.any()),
+            dense.eq(dense_yet & select(element, {
+                size: slice_[:self._beat_bytes // size].all() for size in self._sizes})),
+        ]
+        m.d.sync += exponent.eq(self.exponent)
+        with m.If(came):
+            m.d.sync += [zero_yet.eq(zero | line_ends), dense_yet.eq(dense | line_ends)]
+        return ~exponent | ~(zero | (dense & beat.all()))
 
-    def _count(self, m: Module, came: Signal, slice_: Signal, ends: Signal) -> None:
+    def _place(self, m: Module, rows: RowFifo, came: Signal, slice_: Signal, element: Any, beat: Signal,
+               line: Signal) -> None:
+        """Writes the slice into its place of the row, and 0 into the places behind it if it is the line's first."""
+        n, largest = self._beat_bytes, self._sizes[-1]
+        slices = LINE_BYTES // n
+        step = n // largest
+        enables: list[Value] = []
+        bits: list[Value] = []
+        for part in range(8 * largest):
+            writes: dict[int, Value] = {}
+            places: dict[int, Value] = {}
+            for size in self._sizes:
+                # The part's slice among those of the row, if slices are so long.
+                place = part * size // largest
+                own, first = Signal(name=f"own_{size}_{part}"), Signal(name=f"first_{size}_{part}")
+                m.d.comb += [own.eq(beat == place % slices), first.eq(beat == 0)]
+                writes[size] = (own | first) & (line[:exact_log2(8 * size // slices)] == place // slices)
+                start = part * step % (n // size)
+                places[size] = slice_[start:start + step] & own.replicate(step)
+            enables.append(came & select(element, writes))
+            bits.append(select(element, places))
+        m.d.comb += [rows.enable.eq(Cat(enables)), rows.data.eq(Cat(bits))]
+
+    def _count(self, m: Module, came: Signal, slice_: Signal, element: Any, ends: Signal) -> None:
         """Counts the set bits of the slices."""
         counts = block_counts(m, slice_)
         half = len(slice_) // 2
@@ -136,3 +195,10 @@ class TagWriter(wiring.Component):
                      self.done.eq(counted & last)]
         with m.If(counted):
             m.d.sync += [self.elements.eq(Mux(fresh, Const(0), self.elements) + (low + high)), fresh.eq(last)]
+        if self._exponents:
+            groups = self._beat_bytes // GROUP_BYTES
+            if groups == 1:
+                m.d.comb += self.groups[0].eq(low + high)
+            for group in range(groups) if groups > 1 else ():
+                m.d.sync += self.groups[group].eq(select(element, {
+                    size: counts[group * GROUP_BYTES // size, GROUP_BYTES // size] for size in self._exponents}))

@@ -16,7 +16,7 @@ from tests.hdl.bench import clocked
 @pytest.mark.parametrize("busy", [1.0, 0.5])
 def test_blocks(beat_bytes: int, sizes: tuple[int, ...], busy: float) -> None:
     rng = random.Random(f"{beat_bytes} {sizes} {busy}")
-    dut = TagWriter(beat_bytes, sizes, 512)
+    dut = TagWriter(beat_bytes, sizes, 512, 6)
     blocks = []
     for length in [1, 2, 4, 32, 128, 129, 256, 384, 512, 512, 500] + [rng.randrange(1, 513) for _ in range(6)]:
         size = rng.choice(sizes)
@@ -29,9 +29,11 @@ def test_blocks(beat_bytes: int, sizes: tuple[int, ...], busy: float) -> None:
     counts: list[int] = []
 
     async def watch(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
         while True:
-            if ctx.get(dut.row_done):
-                rows.append(ctx.get(dut.row).to_bytes(beat_bytes, "little"))
+            assert ctx.get(dut.level) < 3
+            if ctx.get(dut.o.valid):
+                rows.append(ctx.get(dut.o.payload).to_bytes(beat_bytes, "little"))
             if ctx.get(dut.done):
                 counts.append(ctx.get(dut.elements))
             await ctx.tick()
@@ -49,7 +51,7 @@ def test_blocks(beat_bytes: int, sizes: tuple[int, ...], busy: float) -> None:
                 ctx.set(dut.element, {f"b{each}": each == size for each in sizes})
                 await ctx.tick()
         ctx.set(dut.take, 0)
-        await ctx.tick().repeat(4)
+        await ctx.tick().repeat(6)
 
     clocked(dut, process, watch)
     expected = [tag[k:k + beat_bytes] for tag in tags for k in range(0, len(tag), beat_bytes)]
