@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.payload.unpacking import data_row_layout
+from hdl.codec.payload.unpacking import data_row_layout, unit_bytes
 from hdl.common.bits import pick, thermometer
 
 __all__ = ["RowRing", "place_layout"]
@@ -16,7 +16,7 @@ _ROWS = 3
 """The last beat of a block may touch two rows; the first one of the next block then needs two others."""
 
 
-def place_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+def place_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> data.StructLayout:
     """Where a beat finds its units.
 
     ``lane`` is its first unit in the block's current row, 0 if that row is used up or there is none yet; ``after`` the
@@ -24,7 +24,7 @@ def place_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
     whose data begin inside a row; this row becomes the current one. ``last``: it is the last beat of its block.
     ``bare``: the block has no rows.
     """
-    position = exact_log2(beat_bytes // min(sizes))
+    position = exact_log2(beat_bytes // unit_bytes(sizes, exponents))
     return data.StructLayout({"lane": position, "after": position, "crosses": 1, "opens": 1, "last": 1, "bare": 1})
 
 
@@ -56,12 +56,14 @@ class RowRing(wiring.Component):
         Bytes of a row.
     sizes : tuple of int
         Element sizes in bytes that blocks may choose from.
+    exponents : tuple of int, optional
+        Those of the sizes that may have exponent coding. With them, a unit is a byte.
 
     Members
     -------
-    i : In(stream.Signature(data_row_layout(beat_bytes, sizes)))
+    i : In(stream.Signature(data_row_layout(beat_bytes, sizes, exponents)))
         Rows. ``ready`` depends on ``leave``, and on no other input.
-    place : In(place_layout(beat_bytes, sizes)), valid : In(1)
+    place : In(place_layout(beat_bytes, sizes, exponents)), valid : In(1)
         The next beat; taken when ``move`` is high.
     move : Out(1)
         The place of the beat is free.
@@ -79,18 +81,18 @@ class RowRing(wiring.Component):
 
     i: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...]):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
-        self._sizes = sizes
+        self._unit = unit_bytes(sizes, exponents)
         super().__init__({
-            "i": In(stream.Signature(data_row_layout(beat_bytes, sizes))),
-            "place": In(place_layout(beat_bytes, sizes)), "valid": In(1), "move": Out(1),
+            "i": In(stream.Signature(data_row_layout(beat_bytes, sizes, exponents))),
+            "place": In(place_layout(beat_bytes, sizes, exponents)), "valid": In(1), "move": Out(1),
             "leave": In(1), "shown": Out(1), "window": Out(8 * beat_bytes), "truncated": Out(1), "surplus": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        units, place = self._beat_bytes // min(self._sizes), self.place
+        units, place = self._beat_bytes // self._unit, self.place
         row_facts = data.StructLayout({"last": 1, "end": range(units + 1), "ragged": 1})
         # `current` is the block's row, if it `has` one.
         current, has = Signal(_ROWS, init=1), Signal()
@@ -159,7 +161,7 @@ class RowRing(wiring.Component):
     def _rows(self, m: Module, facts: list[data.View], begins: Value, turn: Signal, room: Value) -> None:
         """The rows, loaded in ``turn`` where there is ``room``, and the window on them; ``begins``: current row of the
         next beat."""
-        width, units = 8 * min(self._sizes), self._beat_bytes // min(self._sizes)
+        width, units = 8 * self._unit, self._beat_bytes // self._unit
         rows = [Signal(8 * self._beat_bytes, name=f"row_{k}", reset_less=True) for k in range(_ROWS)]
         row, lane = self.i.payload, self.place.lane
         m.d.comb += self.i.ready.eq(room)
