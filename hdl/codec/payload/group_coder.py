@@ -140,9 +140,10 @@ class GroupCoder(wiring.Component):
         The rest of a zero is 0, so that the network leaves zeros behind the last rest.
         """
         group, lane_bits = self.group, 8 * self._exponents[0]
-        some_width = Signal()
-        m.d.comb += some_width.eq(group.width != 0)
-        parts: list[Value] = []
+        # Modules of their own are simulated much faster: they are evaluated when their inputs change only.
+        m.submodules.tails = part = Module()
+        some_width, tails = Signal(), Signal.like(self.data, name="tails")
+        part.d.comb += some_width.eq(group.width != 0)
         for lane in range(len(live)):
             raw = self.data.word_select(lane, lane_bits)
             mantissa, exponent, sign = raw[:-9], raw[-9:-1], raw[-1]
@@ -150,17 +151,18 @@ class GroupCoder(wiring.Component):
             tail, shown = Signal(9, name=f"tail_{lane}"), Signal(9, name=f"shown_{lane}")
             escaped = group.escape & ~exponent.any()
             own = self.coded & ends[lane]
-            m.d.comb += [
+            part.d.comb += [
                 distance.eq(Cat((group.base - exponent)[:_DISTANCE_BITS] | escaped.replicate(_DISTANCE_BITS),
                                 ~exponent[_DISTANCE_BITS:])),
                 tail.eq(Mux(group.signs, Cat(sign, distance), Cat(distance[0] & some_width, distance[1:]))),
                 shown.eq(Mux(own, tail & Cat(Const(1), live[lane].replicate(8)), raw[-9:])),
+                tails.word_select(lane, lane_bits).eq(Cat(mantissa, shown)),
             ]
-            parts += [mantissa, shown]
-        return Cat(parts)
+        return tails
 
     def _placed(self, m: Module, kept: Value, coded: Value, element: Any, rests: Value) -> None:
         """Chooses each byte: a rest, a part of a mantissa, or what was there."""
+        m.submodules.places = part = Module()
         for byte in range(GROUP_BYTES):
             places: dict[int, Value] = {}
             for size in self._exponents:
@@ -168,20 +170,21 @@ class GroupCoder(wiring.Component):
                 if byte < begin:
                     places[size] = rests.word_select(byte, 8)
                 else:
-                    number, part = divmod(byte - begin, size - 1)
-                    places[size] = kept.word_select(number * size + part, 8)
-            m.d.comb += self.o.word_select(byte, 8).eq(
+                    number, place = divmod(byte - begin, size - 1)
+                    places[size] = kept.word_select(number * size + place, 8)
+            part.d.comb += self.o.word_select(byte, 8).eq(
                 Mux(coded, select(element, places), kept.word_select(byte, 8)))
 
 
 def _side_by_side(m: Module, rest: Value, lanes: Value) -> Value:
     """The lowest ``rest`` bits of each byte, without gaps."""
+    m.submodules.rests = part = Module()
     count = len(lanes) // 8
     length = Signal(MOST_REST_BITS + 1)
     packed = Signal(8 * count, name="rests")
-    m.d.comb += length.eq(Cat(rest == bits for bits in range(MOST_REST_BITS + 1)))
+    part.d.comb += length.eq(Cat(rest == bits for bits in range(MOST_REST_BITS + 1)))
     for bit in range(8 * count):
-        m.d.comb += packed[bit].eq(Cat(
+        part.d.comb += packed[bit].eq(Cat(
             length[bits] & lanes.word_select(bit // bits, 8)[bit % bits]
             for bits in range(1, MOST_REST_BITS + 1) if bit < bits * count).any())
     return packed

@@ -10,6 +10,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import element_layout
+from hdl.codec.line_record import GROUP_BYTES, group_layout
+from hdl.codec.payload.group_coder import GroupCoder
 from hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
 from hdl.codec.scan import Scan
 from hdl.common.bits import thermometer
@@ -20,16 +22,25 @@ _FEW = 8
 """Units of a beat that are counted and routed in one cycle; more take two."""
 
 
-def raw_row_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+def raw_row_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> data.StructLayout:
     """A raw beat of a block.
 
     Bytes that are missing in a block's last beat are 0. ``first`` and ``last`` beat of its block; ``element`` is
     one-hot, ``raw`` keeps the zeros as well. ``before`` is read with ``first``: the last unit of the first row that is
     taken by something else, which is the last one of all if the row is free.
+
+    With exponents, a unit is a byte. ``coded``: exponents are coded, with what is known of the beat's ``groups``; a
+    block that is ``raw`` is not coded.
     """
-    units = beat_bytes // min(sizes)
+    units = beat_bytes // _grain(sizes, exponents)
+    groups = {"coded": 1, "groups": data.ArrayLayout(group_layout(), beat_bytes // GROUP_BYTES)} if exponents else {}
     return data.StructLayout({"data": 8 * beat_bytes, "first": 1, "last": 1, "raw": 1,
-                              "element": element_layout(sizes), "before": exact_log2(units)})
+                              "element": element_layout(sizes), "before": exact_log2(units), **groups})
+
+
+def _grain(sizes: tuple[int, ...], exponents: tuple[int, ...]) -> int:
+    """Bytes of a unit."""
+    return 1 if exponents else min(sizes)
 
 
 def packed_row_layout(beat_bytes: int) -> data.StructLayout:
@@ -50,7 +61,13 @@ class RowPacker(wiring.Component):
                +------+   +-------+   +-------+   +--------+  |    ^
                   0           1           2           3       +->[open row]
 
-    With at most 8 units in a beat, count and place are one stage.
+    With at most 8 units in a beat, count and place are one stage. With exponents, a group coder for each 32 bytes
+    stands behind the scan, as a stage of its own::
+
+                   +------+   +--------------+   +------------------------------+   +-------+   +--------+
+            i ---->| scan |-->| group coder: |-->| group coder: network, rests; |-->| place |-->| gather |---> ...
+                   +------+   | steer, tails |   | count                        |   +-------+   +--------+
+                              +--------------+   +------------------------------+
 
     Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
     full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
@@ -67,40 +84,44 @@ class RowPacker(wiring.Component):
     3       gather   open row                    every unit is on its lane; the row leaves if it is full, or the last
     ======  =======  ==========================  =========================================================
 
-    Latency: 3 cycles from a beat to the row that it fills (2 with one stage less). One beat per cycle, but for a cycle
-    where a block's last beat leaves two rows and the next block's first beat fills a row as well. All stages move
-    together when ``o.ready`` is high.
+    Latency: 3 cycles from a beat to the row that it fills (2 with one stage less, 4 with exponents). One beat per
+    cycle, but for a cycle where a block's last beat leaves two rows and the next block's first beat fills a row as
+    well. All stages move together when ``o.ready`` is high.
 
     Parameters
     ----------
     beat_bytes : int
-        Bytes of a beat and of a row: 16, 32 or 64.
+        Bytes of a beat and of a row: 16, 32 or 64; with exponents 32 or 64.
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     pipeline : str
         ``small`` or ``fast``: ``fast`` adds a stage in front of the scan, for memories whose output is late.
+    exponents : tuple of int
+        Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in ``sizes``.
 
     Members
     -------
-    i : In(stream.Signature(raw_row_layout(beat_bytes, sizes)))
+    i : In(stream.Signature(raw_row_layout(beat_bytes, sizes, exponents)))
         Raw beats of blocks.
     o : Out(stream.Signature(packed_row_layout(beat_bytes)))
         Packed rows.
 
-    Source: docs/formats.md, "Tags first".
+    Source: docs/formats.md, "Tags first" and "Exponents".
     """
 
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str = "small"):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], pipeline: str = "small",
+                 exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
         self._sizes = tuple(sorted(sizes))
-        self._grain = self._sizes[0]
+        self._exponents = tuple(sorted(exponents))
+        self._grain = _grain(self._sizes, self._exponents)
         self._units = beat_bytes // self._grain
         super().__init__({
-            "i": In(stream.Signature(raw_row_layout(beat_bytes, self._sizes))),
+            "i": In(stream.Signature(raw_row_layout(beat_bytes, self._sizes, self._exponents))),
             "o": Out(stream.Signature(packed_row_layout(beat_bytes))),
         })
 
@@ -122,10 +143,14 @@ class RowPacker(wiring.Component):
             with m.If(moves):
                 m.d.sync += [comes.eq(self.i.valid), beat.eq(self.i.payload)]
         m.d.comb += [scan.data.eq(beat.data), scan.present.eq(-1), scan.element.eq(beat.element)]
-        valid, scanned = stage("scanned", first=1, last=1, mask=units, before=exact_log2(units))
+        groups = {name: beat[name].shape() for name in ("coded", "element", "groups")} if self._exponents else {}
+        valid, scanned = stage("scanned", first=1, last=1, mask=units, before=exact_log2(units), **groups)
+        spread = Cat(bit.replicate(self._sizes[0] // grain) for bit in scan.mask) if self._exponents else scan.mask
         with m.If(moves):
-            m.d.sync += [valid.eq(comes), scanned.mask.eq(scan.mask | beat.raw.replicate(units)),
-                         *(scanned[name].eq(beat[name]) for name in ("data", "first", "last", "before"))]
+            m.d.sync += [valid.eq(comes), scanned.mask.eq(spread | beat.raw.replicate(units)),
+                         *(scanned[name].eq(beat[name]) for name in ("data", "first", "last", "before", *groups))]
+        if self._exponents:
+            valid, scanned = self._coded(m, moves, valid, scanned)
 
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.d.comb += ranks.mask.eq(scanned.mask)
@@ -140,6 +165,28 @@ class RowPacker(wiring.Component):
             count = halves[0] + halves[1]
         self._packed(m, moves, *self._placed(m, moves, stage, valid, counted, counts, count))
         return m
+
+    def _coded(self, m: Module, moves: Signal, came: Signal, scanned: Any) -> tuple[Signal, Any]:
+        """The beat behind the group coders, combinational from their registers."""
+        layout = data.StructLayout({"data": 8 * self._beat_bytes, "first": 1, "last": 1, "mask": self._units,
+                                    "before": exact_log2(self._units)})
+        valid, coded = Signal(name="coded_valid"), Signal(layout, name="coded")
+        kept = Signal(data.StructLayout({"first": 1, "last": 1, "before": exact_log2(self._units)}), name="kept",
+                      reset_less=True)
+        with m.If(moves):
+            m.d.sync += [valid.eq(came), *(kept[name].eq(scanned[name]) for name in ("first", "last", "before"))]
+        m.d.comb += [coded[name].eq(kept[name]) for name in ("first", "last", "before")]
+        for k in range(self._beat_bytes // GROUP_BYTES):
+            m.submodules[f"coder_{k}"] = coder = GroupCoder(self._exponents)
+            m.d.comb += [
+                coder.move.eq(moves), coder.coded.eq(scanned.coded), coder.group.eq(scanned.groups[k]),
+                *(coder.element[f"b{size}"].eq(scanned.element[f"b{size}"]) for size in self._exponents),
+                coder.data.eq(scanned.data.word_select(k, 8 * GROUP_BYTES)),
+                coder.mask.eq(scanned.mask.word_select(k, GROUP_BYTES)),
+                coded.data.word_select(k, 8 * GROUP_BYTES).eq(coder.o),
+                coded.mask.word_select(k, GROUP_BYTES).eq(coder.o_mask),
+            ]
+        return valid, coded
 
     def _placed(self, m: Module, moves: Signal, stage: Any, valid: Signal, counted: Any, counts: Any,
                 count: Value) -> tuple[Signal, Any, Any]:

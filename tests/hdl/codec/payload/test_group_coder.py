@@ -7,36 +7,13 @@ from typing import Any
 
 import pytest
 
-from golden.reference.exponents import MANTISSA, group_data
 from hdl.codec.payload.group_coder import GroupCoder
 from tests.hdl.bench import clocked
-
-Group = tuple[list[int], int, dict[str, int]]
-
-
-def _element(rng: random.Random, size: int, group: dict[str, int]) -> int:
-    """An element that is not zero and whose distance fits the group."""
-    width, base, escape = group["width"], group["base"], group["escape"]
-    while True:
-        exponent = base - min(base, rng.choice([0, (1 << width) - 1, rng.randrange(1 << width)]))
-        if escape and (base - exponent == (1 << width) - 1 or rng.random() < 0.3):
-            # The distance of all ones is the escape's.
-            exponent = 0
-        sign = group["signs"] and rng.getrandbits(1)
-        mantissa = rng.choice([0, rng.getrandbits(MANTISSA[size]), (1 << MANTISSA[size]) - 1])
-        value = sign << 8 * size - 1 | exponent << MANTISSA[size] | mantissa
-        if value:
-            return value
-
-
-def _group(rng: random.Random, size: int, width: int, signs: int, escape: int, density: float) -> Group:
-    base = 255 if width == 8 else rng.choice([0, 1, 127, 128, 254, 255, rng.randrange(256)])
-    group = {"width": width, "signs": signs, "escape": escape, "base": base}
-    return [_element(rng, size, group) if rng.random() < density else 0 for _ in range(32 // size)], size, group
+from tests.hdl.codec.payload.groups import Group, random_facts, random_group
 
 
 def _directed(rng: random.Random, exponents: tuple[int, ...]) -> list[Group]:
-    return [_group(rng, size, width, signs, escape, density)
+    return [random_group(rng, size, random_facts(rng, width, signs, escape), density)
             for size in exponents for width in (*range(7), 8) for signs in (0, 1)
             for escape in ((0, 1) if width < 8 else (0,)) for density in (rng.choice([0.0, 0.1]), 0.5, 0.9, 1.0)]
 
@@ -52,16 +29,13 @@ def test_groups(exponents: tuple[int, ...]) -> None:
     async def process(ctx: Any) -> None:
         for given in groups:
             raw, mask = rng.randbytes(32), rng.getrandbits(32)
-            facts: Any = {"width": rng.choice([*range(7), 8]), "signs": rng.getrandbits(1), "base": rng.getrandbits(8),
+            facts = {"width": rng.choice([*range(7), 8]), "signs": rng.getrandbits(1), "base": rng.getrandbits(8),
                           "escape": rng.getrandbits(1)}
             size = rng.choice(exponents)
             expected = bytes(raw[k] for k in range(32) if mask >> k & 1)
             if given is not None:
-                values, size, facts = given
-                raw = b"".join(value.to_bytes(size, "little") for value in values)
-                mask = sum(((1 << size) - 1) << size * k for k, value in enumerate(values) if value)
-                expected = group_data([value for value in values if value], size, facts["base"], facts["width"],
-                                      bool(facts["signs"]), bool(facts["escape"]))
+                raw, size, facts, expected = given.raw, given.size, given.facts, given.coded()
+                mask = sum(((1 << size) - 1) << k for k in range(0, 32, size) if any(raw[k:k + size]))
             ctx.set(dut.data, int.from_bytes(raw, "little"))
             ctx.set(dut.mask, mask)
             ctx.set(dut.coded, given is not None)
