@@ -1,20 +1,28 @@
-"""What follows from the coding and the raw length of a block: its order, and where its data begin."""
+"""What follows from the coding and the raw length of a block: its order, and how its payload begins."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, TAGS_FIRST, element_layout, most_tag_rows, select, tag_bytes
-from hdl.codec.payload.unpacking import PayloadError, order_layout
+from hdl.codec.coding import (
+    EXPONENTS,
+    LINE_BYTES,
+    TAGS_FIRST,
+    element_layout,
+    most_metadata,
+    select,
+    tag_bytes,
+)
+from hdl.codec.payload.unpacking import PayloadError, order_layout, unit_bytes
 
 __all__ = ["PayloadFacts"]
 
 
 class PayloadFacts(wiring.Component):
-    """Finds the order of a block, and its rows of tags. Combinational.
+    """Finds the order of a block, and the bytes that its payload begins with. Combinational.
 
     Parameters
     ----------
@@ -24,52 +32,63 @@ class PayloadFacts(wiring.Component):
         Element sizes in bytes that are built, in ascending order.
     block_bytes : int
         Raw bytes of the largest block.
+    exponents : tuple of int, optional
+        Those of the sizes that are built with exponent coding too.
 
     Members
     -------
     coding : In(8), raw_bytes : In(16)
         Of the block. Bit 7 of the coding does not count.
-    order : Out(order_layout(beat_bytes, sizes, block_bytes))
-        Its order, for a block that has data; with an error if the coding is not built, or the raw length is not
-        possible. Then the rest of it is that of a block with an error.
-    whole_rows : Out(range(most_tag_rows(beat_bytes, sizes, block_bytes) + 1))
-        Rows that hold tags only: the row of this number is the first one with data.
+    order : Out(order_layout(beat_bytes, sizes, block_bytes, exponents))
+        Its order but for ``start``, ``half`` and ``bare``, which are 0; with an error if the coding is not built, or
+        the raw length is not possible. Then the rest of it is that of a block with an error.
+    lines : Out(range(block_bytes // LINE_BYTES + 1))
+        Its lines.
+    opening : Out(range(most_metadata(block_bytes, sizes, exponents) + 1))
+        Bytes of all its tags, or of its line headers if it has exponents.
     """
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
+        self._exponents = exponents
         super().__init__({
-            "coding": In(8), "raw_bytes": In(16), "order": Out(order_layout(beat_bytes, sizes, block_bytes)),
-            "whole_rows": Out(range(most_tag_rows(beat_bytes, sizes, block_bytes) + 1)),
+            "coding": In(8), "raw_bytes": In(16),
+            "order": Out(order_layout(beat_bytes, sizes, block_bytes, exponents)),
+            "lines": Out(range(block_bytes // LINE_BYTES + 1)),
+            "opening": Out(range(most_metadata(block_bytes, sizes, exponents) + 1)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, sizes, raw = self._beat_bytes, self._sizes, self.raw_bytes
-        grain = exact_log2(min(sizes))
+        unit = exact_log2(unit_bytes(sizes, self._exponents))
         element = Signal(element_layout(sizes))
-        lines = Signal(range(self._block_bytes // LINE_BYTES + 1))
-        tags = Signal(range(self._block_bytes // LINE_BYTES * tag_bytes(min(sizes)) + 1))
+        coded = Signal(element_layout(self._exponents))     # the element size, if the block has exponents
+        tags = Signal.like(self.opening)
         split, built = Signal(), Signal()
+        for size in sizes:
+            m.d.comb += element[f"b{size}"].eq((self.coding[:7] == TAGS_FIRST[size])
+                                               | (coded[f"b{size}"] if size in self._exponents else 0))
         m.d.comb += [
-            *(element[f"b{size}"].eq(self.coding[:7] == TAGS_FIRST[size]) for size in sizes),
+            *(coded[f"b{size}"].eq(self.coding[:7] == EXPONENTS[size]) for size in self._exponents),
             built.eq(element.as_value().any()),
-            lines.eq((raw + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES)),
-            tags.eq(select(element, {size: lines << exact_log2(tag_bytes(size)) for size in sizes})),
+            self.lines.eq((raw + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES)),
+            tags.eq(select(element, {size: self.lines << exact_log2(tag_bytes(size)) for size in sizes})),
             split.eq(select(element, {size: raw[:exact_log2(size)].any() if size > 1 else 0 for size in sizes})),
             self.order.element.eq(element),
+            self.opening.eq(tags),
         ]
+        if self._exponents:
+            some = Value.cast(coded).any()
+            m.d.comb += self.order.exponents.eq(some)
+            with m.If(some):
+                m.d.comb += self.opening.eq(self.lines)
         with m.If(~built):
             m.d.comb += [self.order.error.eq(PayloadError.BAD_CODING), self.order.bare.eq(1)]
         with m.Elif((raw == 0) | (raw > self._block_bytes) | split):
             m.d.comb += [self.order.error.eq(PayloadError.BAD_LENGTH), self.order.bare.eq(1)]
         with m.Else():
-            m.d.comb += [
-                self.order.beats.eq((raw - 1) >> exact_log2(n)),
-                self.order.tail.eq(raw[grain:exact_log2(n)]),
-                self.order.start.eq(tags[grain:exact_log2(n)]),
-                self.whole_rows.eq(tags >> exact_log2(n)),
-            ]
+            m.d.comb += [self.order.beats.eq((raw - 1) >> exact_log2(n)), self.order.tail.eq(raw[unit:exact_log2(n)])]
         return m

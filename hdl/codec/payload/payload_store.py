@@ -1,122 +1,175 @@
-"""Holds the payloads of blocks, and reads the tags and the data of a block with a pointer each."""
+"""Holds the payloads of blocks: reads what stands in front of the data of a block and the data each on its own."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from hdl.codec.coding import largest_payload, most_tag_rows
+from hdl.codec.coding import LINE_BYTES, WORD_BYTES, largest_payload, most_metadata, select, tag_bytes
+from hdl.codec.payload.header_counter import HeaderCounter
+from hdl.codec.payload.line_reader import LineReader
+from hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
 from hdl.codec.payload.payload_facts import PayloadFacts
-from hdl.codec.payload.unpacking import PayloadError, data_row_layout, order_layout, payload_beat_layout
+from hdl.codec.payload.payload_ring import PayloadRing
+from hdl.codec.payload.tag_words import TagWords
+from hdl.codec.payload.unpacking import (
+    PayloadError,
+    data_row_layout,
+    line_layout,
+    order_layout,
+    payload_beat_layout,
+    unit_bytes,
+)
 from hdl.common.bits import length
 
 __all__ = ["PayloadStore"]
 
 
+class _Step(enum.Enum, shape=2):
+    """What the order of a block waits for."""
+
+    TAGS = 0
+    """All that stands in front of the data."""
+    HEADERS = 1
+    """All line headers."""
+    COUNT = 2
+    """The line headers to be counted."""
+    FACTS = 3
+    """The facts: line headers, bases and widths."""
+
+
 class PayloadStore(wiring.Component):
-    """Takes payloads into a ring of rows, and sends the rows of tags and the rows of data of each block.
+    """Takes payloads into a ring of rows, and sends the words of tags, the lines and the rows of data of each block.
 
     ::
 
-        i --+--> [memory: a ring of rows] --> [row read] --+--> [row of tags] --> tags
-            |         ^            ^                       +--------------------> data
-            |       write     tags or data
-            +--> [block] --> [order] -------------------------------------------> order
+        i --+--> [memory: a ring of rows] --> [row read] --> data
+            |
+            +--> [metadata memory] ----+--> [two words] --> words
+            |                          +--> line reader --> lines
+            |                          v
+            +--> [block] --> [order] <-- header counter
+                                |
+                                +--> order
 
-    A block is ordered when the row in which its data begin has come, or its last row. One row of tags is read ahead; in
-    all other cycles rows of data are read. A row of data that was read and not taken is read again if a row of tags
-    needs the port. Rows are free when the data behind them have been taken, and the tags of their block. Cycles of a
-    block whose tags take one row::
+    The rows that may hold tags or facts are written into a second memory, too, which has room for those of two blocks
+    and is read by words. Rows are free when the data behind them have been taken. A block is ordered when the row in
+    which its data begin has come, or its last row; before that, the headers of a block with exponents are counted.
+    Cycles of a block of zero-value coding whose tags take one row::
 
-        cycle              0     1     2     3     4     5     6     7
+        cycle              0     1     2     3     4     5     6
         i, taken           x     x     x     x     x
         order.valid                          x
-        row read                                   tags  data  data  data
-        tags.valid                                             x
-        data.valid                                             x     x
+        words.valid                                      x     x
+        data.valid                                       x     x
 
-    Latency: 6 cycles from the first row of a block to its first tags, and one more for each row that tags fill. One
-    block is written, one is read, and one may stand between them; then the next one waits.
+    Latency: 6 cycles from the first row of a block to its first word of tags, and one more for each row that tags fill;
+    with exponents, 6 cycles more, and one for each word of headers. One block is written, one is read; a block that is
+    whole and waits for the one before to be read keeps the next one from being written.
 
-    Throughput: one row in and one row out per cycle. A block whose data begin inside a row has this row read twice.
+    Throughput: one row in, one row of data and one word per cycle out. Lines come one per cycle, but for two cycles
+    whenever headers, bases or widths need a new word.
 
-    A block with a fault that is known before its data are read gives an order with this error, and no row.
+    A block with a fault that is known before its data are read gives an order with this error, and nothing else.
 
     Parameters
     ----------
     beat_bytes : int
-        Bytes of a beat and of a row: 16, 32 or 64.
+        Bytes of a beat and of a row: 16, 32 or 64; with exponents 32 or 64.
     sizes : tuple of int
         Element sizes in bytes that are built, in ascending order.
     block_bytes : int
         Raw bytes of the largest block.
     rows : int
         Rows of the memory; at least those of the longest payload, and one more.
+    exponents : tuple of int, optional
+        Those of the sizes that are built with exponent coding too.
 
     Members
     -------
     i : In(stream.Signature(payload_beat_layout(beat_bytes)))
         Payloads; ``ready`` is a function of registers.
-    order, tags, data : Out(stream.Signature(...))
-        For :class:`~hdl.codec.payload.row_unpacker.RowUnpacker`. A row of data that is not taken may go, and come
-        again.
+    order : Out(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents)))
+        The blocks.
+    words : Out(stream.Signature(beat_bytes))
+        The words of each block that hold tags, each once. A word has one bit per byte of a beat.
+    lines : Out(stream.Signature(line_layout()))
+        With exponents only: the lines of each block that has them.
+    data : Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents)))
+        Rows of data, the first one of a block that in which its data begin.
+
+    Source: docs/formats.md, "Tags first" and "Exponents".
     """
 
     i: stream.Interface
     order: stream.Interface
-    tags: stream.Interface
+    words: stream.Interface
+    lines: stream.Interface
     data: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int):
-        least = -(-largest_payload(block_bytes, sizes) // beat_bytes) + 1
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
+                 exponents: tuple[int, ...] = ()):
+        least = -(-largest_payload(block_bytes, sizes, exponents) // beat_bytes) + 1
         if rows < least:
             raise ValueError(f"rows must be at least {least} for blocks of {block_bytes} bytes, not {rows}")
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
         self._rows = rows
-        self._place = data.StructLayout({"row": range(rows), "round": 1})
+        self._exponents = exponents
+        self._most = most_metadata(block_bytes, sizes, exponents)
+        self._most_rows = -(-self._most // beat_bytes)
+        self._order = order_layout(beat_bytes, sizes, block_bytes, exponents)
         super().__init__({
             "i": In(stream.Signature(payload_beat_layout(beat_bytes))),
-            "order": Out(stream.Signature(order_layout(beat_bytes, sizes, block_bytes))),
-            "tags": Out(stream.Signature(8 * beat_bytes)),
-            "data": Out(stream.Signature(data_row_layout(beat_bytes, sizes))),
+            "order": Out(stream.Signature(self._order)),
+            "words": Out(stream.Signature(beat_bytes)),
+            **({"lines": Out(stream.Signature(line_layout()))} if exponents else {}),
+            "data": Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents))),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n, grain, most = self._beat_bytes, min(self._sizes), most_tag_rows(
-            self._beat_bytes, self._sizes, self._block_bytes)
-        m.submodules.facts = facts = PayloadFacts(n, self._sizes, self._block_bytes)
+        n, unit, most = self._beat_bytes, unit_bytes(self._sizes, self._exponents), self._most_rows
+        m.submodules.facts = facts = PayloadFacts(n, self._sizes, self._block_bytes, self._exponents)
+        m.submodules.ring = ring = PayloadRing(self.data.payload.shape(), self._rows, most)
+        m.submodules.metadata = metadata = MetadataMemory(n, most, 5 if self._exponents else 1)
+        counter = HeaderCounter(n, self._block_bytes, most) if self._exponents else None
         row = self.i.payload
-        write, base, oldest = Signal(self._place), Signal(self._place, reset_less=True), Signal(self._place)
-        order = Signal(order_layout(n, self._sizes, self._block_bytes), reset_less=True)
-        whole_rows = Signal.like(facts.whole_rows, reset_less=True)
+        order = Signal(self._order, reset_less=True)
         coding, raw_bytes = Signal(8, reset_less=True), Signal(16, reset_less=True)
         # The block that is being written, and its rows, counted as far as it matters; the last row of it.
-        held, whole, taken = Signal(), Signal(), Signal()
+        held, whole, taken, slot = Signal(), Signal(), Signal(), Signal()
         rows = Signal(range(most + 3), reset_less=True)
-        end, last_end, ragged = Signal(range(n // grain + 1)), Signal(range(n // grain + 1), reset_less=True), Signal()
-        # Its order: computed, valid but for the tags, to be taken, and its rows to be read.
-        computed, known, offered, waits = Signal(), Signal(), Signal(), Signal()
+        end = Signal(range(n // unit + 1))
+        last_end = Signal.like(end, reset_less=True)
+        # Its order: computed, valid but for what its payload says, to be taken, and to be read; a fault is known.
+        computed, known, offered, waits, fails = Signal(), Signal(), Signal(), Signal(), Signal()
+        # The bytes that must have come for the next step.
+        need, step = Signal(range(self._most + 1), reset_less=True), Signal(_Step, reset_less=True)
+        need_rows, need_units = need[exact_log2(n):], need[exact_log2(unit):exact_log2(n)]
+        wiring.connect(m, ring.data, wiring.flipped(self.data))
+        starts = self._readers(m, counter, metadata, facts, ring, order, need, slot, waits)
         m.d.comb += [
-            end.eq(length(Cat(row.keep[(k + 1) * grain - 1] for k in range(n // grain)))),
-            ragged.eq(Cat(row.keep[k * grain] & ~row.keep[(k + 1) * grain - 1] for k in range(n // grain)).any()),
+            end.eq(length(Cat(row.keep[(k + 1) * unit - 1] for k in range(n // unit)))),
             facts.coding.eq(coding), facts.raw_bytes.eq(raw_bytes),
-            taken.eq(self.i.valid & self.i.ready),
+            taken.eq(self.i.valid & self.i.ready), self.i.ready.eq(~(held & whole) & (fails | ring.room)),
             self.order.valid.eq(offered), self.order.payload.eq(order),
-        ]
-        drops, starts = Signal(), Signal()
-        m.d.comb += [
-            drops.eq(held & computed & (order.error != PayloadError.OK)),
-            self.i.ready.eq(~(held & whole) & (drops | (write.row != oldest.row) | (write.round == oldest.round))),
+            self.order.payload.start.eq(Mux(order.bare, 0, need_units)),
+            fails.eq(held & computed & (order.error != PayloadError.OK)),
+            ring.write.eq(taken & ~fails), ring.begins.eq(~held),
+            ring.row.data.eq(row.data), ring.row.last.eq(row.last), ring.row.end.eq(end),
+            ring.row.ragged.eq(Cat(row.keep[k * unit] & ~row.keep[(k + 1) * unit - 1] for k in range(n // unit)).any()),
+            ring.skip.eq(need_rows), ring.bare.eq(order.bare), ring.start.eq(starts),
+            metadata.write.eq(taken & (~held | (~fails & ~known & (rows < most)))),
+            metadata.row.eq(Mux(held, rows, 0)), metadata.slot.eq(slot), metadata.data.eq(row.data),
         ]
         with m.If(taken):
-            m.d.sync += [whole.eq(row.last), last_end.eq(end), write.eq(Mux(drops, write, self._after(write)))]
+            m.d.sync += [whole.eq(row.last), last_end.eq(end)]
             with m.If(~held):
-                m.d.sync += [held.eq(1), base.eq(write), rows.eq(1), coding.eq(row.coding), raw_bytes.eq(row.raw_bytes),
+                m.d.sync += [held.eq(1), rows.eq(1), coding.eq(row.coding), raw_bytes.eq(row.raw_bytes),
                              computed.eq(0), known.eq(0)]
             with m.Elif(rows != most + 2):
                 m.d.sync += rows.eq(rows + 1)
@@ -125,81 +178,90 @@ class PayloadStore(wiring.Component):
         with m.Elif(whole & known & ~offered & ~waits):
             m.d.sync += held.eq(0)
         with m.If(held & ~computed):
-            m.d.sync += [computed.eq(1), order.eq(facts.order), whole_rows.eq(facts.whole_rows)]
+            m.d.sync += [computed.eq(1), order.eq(facts.order), need.eq(facts.opening)]
+            if self._exponents:
+                m.d.sync += step.eq(Mux(facts.order.exponents, _Step.HEADERS, _Step.TAGS))
 
-        # The tags are there as soon as the row behind them is, or the payload ends with them.
-        beyond, exact, short = Signal(), Signal(), Signal()
+        # The bytes are there as soon as the row behind them is, or the payload ends with them.
+        beyond, exact, short, there, waiting = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            beyond.eq(rows > whole_rows),
-            exact.eq((rows == whole_rows) & (order.start == 0) & (last_end == n // grain)),
-            short.eq(Mux(beyond, (rows == whole_rows + 1) & (last_end < order.start), ~exact)),
+            beyond.eq(rows > need_rows),
+            exact.eq(whole & (rows == need_rows) & (need_units == 0) & (last_end == n // unit)),
+            short.eq(whole & Mux(beyond, (rows == need_rows + 1) & (last_end < need_units), ~exact)),
+            waiting.eq(held & computed & ~known), there.eq(waiting & ~fails & ~short & (beyond | exact)),
         ]
-        with m.If(held & computed & ~known & (whole | (beyond & ~drops))):
+        if counter is None:
+            ready = there
+            m.d.comb += step.eq(_Step.TAGS)
+        else:
+            ready = self._count(m, counter, metadata, facts, slot, order, need, step, there, waiting & ~fails)
+        with m.If(waiting & fails & whole):
             m.d.sync += [known.eq(1), offered.eq(1)]
-            with m.If(drops):
-                m.d.sync += write.eq(base)
-            with m.Elif(whole & short):
-                m.d.sync += [write.eq(base), order.error.eq(PayloadError.TRUNCATED_TAG), order.bare.eq(1),
-                             order.beats.eq(0), order.start.eq(0)]
-            with m.Else():
-                m.d.sync += [waits.eq(1), order.bare.eq(whole & exact)]
+            m.d.comb += ring.drop.eq(1)
+        with m.Elif(waiting & ~fails & short):
+            m.d.sync += [order.bare.eq(1), order.beats.eq(0), order.error.eq(PayloadError.TRUNCATED_TAG)]
+            with m.If(step != _Step.TAGS):
+                m.d.sync += order.error.eq(PayloadError.TRUNCATED_FACTS)
+        with m.Elif(ready):
+            m.d.sync += [known.eq(1), offered.eq(1), waits.eq(1), order.bare.eq(exact)]
         with m.If(offered & self.order.ready):
             m.d.sync += offered.eq(0)
         with m.If(starts):
-            m.d.sync += waits.eq(0)
-        m.submodules.memory = memory = Memory(shape=self.data.payload.shape(), depth=self._rows, init=[])
-        port = memory.write_port()
-        m.d.comb += [
-            port.en.eq(taken & ~drops), port.addr.eq(write.row),
-            port.data.data.eq(row.data), port.data.last.eq(row.last), port.data.end.eq(end),
-            port.data.ragged.eq(ragged),
-        ]
-        self._read(m, memory, write, oldest, base, order, whole_rows, waits, starts)
+            m.d.sync += [waits.eq(0), slot.eq(~slot)]
         return m
 
-    def _read(self, m: Module, memory: Memory, write: data.View, oldest: data.View, base: data.View, order: data.View,
-              whole_rows: Value, waits: Value, starts: Value) -> None:
-        """The two pointers, and the rows that were read last; ``starts``: the block that ``waits`` is theirs."""
-        port = memory.read_port()
-        tag_at, data_at, data_next, later = (
-            Signal(self._place, name=name) for name in ("tag_at", "data_at", "data_next", "later"))
-        left = Signal(range(most_tag_rows(self._beat_bytes, self._sizes, self._block_bytes) + 1))
-        # `pending`: the data of the newest block begin at `later`, and those of the one before it are being read.
-        active, pending, pending_bare, loads = Signal(), Signal(), Signal(reset_less=True), Signal()
-        tags, has_tags = Signal.like(self.tags.payload, reset_less=True), Signal()
-        is_tag, is_data, reads_tag, reads_data = Signal(), Signal(), Signal(), Signal()
-        goes, active_next = Signal(), Signal()
+    def _count(self, m: Module, counter: HeaderCounter, metadata: MetadataMemory, facts: PayloadFacts, slot: Value,
+               order: data.View, need: Signal, step: data.View, there: Value, waiting: Value) -> Value:
+        """The steps of a block with exponents; ``there``: the bytes that it needs are. Whether it may be ordered."""
+        m.submodules.counter = counter
         m.d.comb += [
-            self.tags.valid.eq(has_tags), self.tags.payload.eq(tags),
-            self.data.valid.eq(is_data), self.data.payload.eq(port.data), goes.eq(is_data & self.data.ready),
-            starts.eq(waits & (left == 0) & ~pending),
-            loads.eq(pending & (~active | (goes & port.data.last))),
-            data_next.eq(Mux(loads, later, Mux(goes, self._after(data_at), data_at))),
-            active_next.eq(Mux(loads, ~pending_bare, active & ~(goes & port.data.last))),
-            oldest.eq(Mux((left != 0) & ~pending, tag_at, data_at)),
-            # A row of data that waits gives way, and is read again.
-            reads_tag.eq((left != 0) & ~is_tag & (~has_tags | self.tags.ready)),
-            reads_data.eq(active_next & (data_next != write) & ~reads_tag & (self.data.ready | ~is_data)),
-            port.en.eq(reads_tag | reads_data),
-            port.addr.eq(Mux(reads_tag, tag_at.row, data_next.row)),
+            counter.lines.eq(facts.lines), counter.slot.eq(slot), counter.word.eq(metadata.word),
+            counter.start.eq(there & (step == _Step.HEADERS)),
         ]
-        m.d.sync += [
-            is_tag.eq(reads_tag), is_data.eq(reads_data | (is_data & ~goes & ~reads_tag)),
-            has_tags.eq(is_tag | (has_tags & ~self.tags.ready)),
-            data_at.eq(data_next), active.eq(active_next),
-        ]
-        with m.If(is_tag):
-            m.d.sync += tags.eq(port.data.data)
-        with m.If(starts):
-            m.d.sync += [tag_at.eq(base), left.eq(whole_rows + (order.start != 0)), pending.eq(1),
-                         later.eq(self._after(base, whole_rows)), pending_bare.eq(order.bare)]
-        with m.Elif(reads_tag):
-            m.d.sync += [tag_at.eq(self._after(tag_at)), left.eq(left - 1)]
-        with m.If(loads):
-            m.d.sync += pending.eq(0)
+        tags = select(order.element, {size: counter.tags << exact_log2(tag_bytes(size)) for size in self._exponents})
+        tags_at = _tags_at(counter)
+        with m.If(counter.start):
+            m.d.sync += step.eq(_Step.COUNT)
+        with m.Elif(waiting & (step == _Step.COUNT) & counter.done):
+            m.d.sync += [step.eq(_Step.FACTS), need.eq(tags_at)]
+            with m.If(counter.bad):
+                m.d.sync += [order.error.eq(PayloadError.BAD_FACTS), order.bare.eq(1),
+                             order.beats.eq(counter.bad_line << exact_log2(LINE_BYTES // self._beat_bytes))]
+        with m.Elif(there & (step == _Step.FACTS)):
+            m.d.sync += [step.eq(_Step.TAGS), need.eq(tags_at + tags)]
+            if self._beat_bytes == 64:
+                m.d.sync += order.half.eq(tags_at[2])
+        return there & (step == _Step.TAGS)
 
-    def _after(self, place: data.View, steps: Value | int = 1) -> Value:
-        """The place so many rows on in the ring."""
-        row = place.row + steps
-        wraps = row >= self._rows
-        return Cat(Mux(wraps, row - self._rows, row)[:len(place.row)], place.round ^ wraps)
+    def _readers(self, m: Module, counter: HeaderCounter | None, metadata: MetadataMemory, facts: PayloadFacts,
+                 ring: PayloadRing, order: data.View, need: Value, slot: Value, waits: Value) -> Signal:
+        """The words of tags, and the lines; whether the block that ``waits`` starts to be read."""
+        most, shift = self._most_rows, exact_log2(self._beat_bytes // WORDS)
+        m.submodules.tags = tags = TagWords(self._beat_bytes, most)
+        starts = Signal()
+        m.d.comb += [
+            tags.load.eq(starts), tags.some.eq(1), tags.word.eq(metadata.word), tags.place.slot.eq(slot),
+            tags.end.eq((need + ((1 << shift) - 1)) >> shift), starts.eq(waits & ring.free & tags.ends),
+        ]
+        wiring.connect(m, tags.words, wiring.flipped(self.words))
+        readers = [tags.read]
+        if counter is not None:
+            m.submodules.lines = lines = LineReader(self._beat_bytes, self._block_bytes, most)
+            m.d.comb += [
+                tags.some.eq(~order.exponents | counter.tags.any()),
+                tags.place.word.eq(Mux(order.exponents, _tags_at(counter) >> shift, 0)),
+                lines.load.eq(starts & order.exponents), lines.count.eq(facts.lines), lines.slot.eq(slot),
+                lines.widths_at.eq(counter.widths_at), lines.word.eq(metadata.word),
+                starts.eq(waits & ring.free & tags.ends & lines.ends),
+            ]
+            wiring.connect(m, lines.lines, wiring.flipped(self.lines))
+            readers = [counter.read, *lines.reads, tags.read]
+        for reader, port in zip(readers, metadata.reads, strict=True):
+            m.d.comb += [port.want.eq(reader.want), port.at.eq(reader.at), reader.given.eq(port.given)]
+        return starts
+
+
+def _tags_at(counter: HeaderCounter) -> Value:
+    """The byte at which the tags of a block with exponents begin: the facts are filled up to whole words."""
+    fill = exact_log2(WORD_BYTES)
+    return Cat(Const(0, fill), (counter.facts_end + (WORD_BYTES - 1))[fill:])

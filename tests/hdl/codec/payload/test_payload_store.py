@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The store of payloads against lists of rows: orders, rows of tags and rows of data of each block, in any order."""
+"""The store of payloads against the reference: orders, words of tags, lines and rows of data of each block."""
 
 from __future__ import annotations
 
@@ -8,84 +8,123 @@ from typing import Any
 
 import pytest
 
+from hdl.codec.coding import largest_payload
 from hdl.codec.payload.payload_store import PayloadStore
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import clocked
-from tests.hdl.codec.payload.payloads import damaged, sampled
+from tests.hdl.codec.payload.payloads import Block, damaged, sampled
 from tests.hdl.ports import Sink, Source
 
 _BLOCK = 512
 
 
-@pytest.mark.parametrize(("size", "sizes"), [(16, (1, 2, 4)), (32, (2, 4)), (64, (4,))])
-@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (1.0, 0.4), (0.6, 0.8)])
-def test_rows(size: int, sizes: tuple[int, ...], busy: float, ready: float) -> None:
-    rng = random.Random(f"{size} {busy} {ready}")
-    grain = min(sizes)
-    dut = PayloadStore(size, sizes, _BLOCK, -(-(_BLOCK + _BLOCK // 8 // grain) // size) + rng.choice([1, 2, 7]))
-    rows, orders, tags, data = [], [], [], []
-    for number in range(60):
-        block = sampled(rng, sizes, _BLOCK)
-        block = damaged(rng, block) if number % 3 == 0 else block
-        built = rng.random() < 0.9
-        payload, coding = block.payload, 0x10 | block.element if built else 0x13
-        if rng.random() < 0.15:
-            payload = payload[:rng.randrange(1, block.tag_bytes + 1)]
+def _block(rng: random.Random, number: int, sizes: tuple[int, ...], exponents: tuple[int, ...]) -> Block:
+    """A block: every third one is damaged, some are cut before their data."""
+    block = sampled(rng, sizes, _BLOCK, exponents)
+    block = damaged(rng, block) if number % 3 == 0 else block
+    if rng.random() < 0.15:
+        behind = block.fact_bytes + block.tag_bytes
+        block = Block(block.payload[:rng.randrange(1, behind + 1)], block.element, block.raw_bytes, block.exponents)
+    return block
+
+
+class _Wanted:
+    """What is to come of blocks, and the rows that go in."""
+
+    def __init__(self, size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], rng: random.Random):
+        self.size, self.sizes, self.exponents, self.rng = size, sizes, exponents, rng
+        self.rows: list[dict[str, int]] = []
+        self.orders: list[Any] = []
+        self.words: list[tuple[int, int]] = []
+        self.lines: list[dict[str, Any]] = []
+        self.data: list[dict[str, int]] = []
+
+    def add(self, block: Block, coding: int | None = None) -> None:
+        """Adds a block; one with a ``coding`` that is not built."""
+        size, rng, payload = self.size, self.rng, block.payload
+        own = (0x20 if block.exponents else 0x10) | block.element
         for at in range(0, len(payload), size):
             part = payload[at:at + size]
-            rows.append({"data": int.from_bytes(part, "little"), "last": at + size >= len(payload),
-                         "keep": (1 << len(part)) - 1, "coding": rng.getrandbits(8) if at else coding,
-                         "raw_bytes": rng.getrandbits(16) if at else block.raw_bytes})
-        if not built or len(payload) < block.tag_bytes:
-            orders.append(PayloadError.TRUNCATED_TAG if built else PayloadError.BAD_CODING)
-            continue
-        feed = type(block)(payload, block.element, block.raw_bytes).feed(size, sizes, rng)
-        # A row that tags fill up to its end need not be read as data.
-        if not feed.data and block.tag_bytes % size:
-            feed.order["bare"] = 0
-            feed.order["start"] = block.tag_bytes // grain % (size // grain)
-            feed.data.append({"data": feed.tags[-1], "last": 1, "end": feed.order["start"], "ragged": 0})
-        orders.append(feed.order)
-        tags += [(row, block.tag_bytes - k * size) for k, row in enumerate(feed.tags)]
-        data += feed.data
+            self.rows.append({"data": int.from_bytes(part, "little"), "last": at + size >= len(payload),
+                              "keep": (1 << len(part)) - 1, "coding": rng.getrandbits(8) if at else coding or own,
+                              "raw_bytes": rng.getrandbits(16) if at else block.raw_bytes})
+        if coding is not None:
+            self.orders.append({"beats": 0, "start": 0, "bare": 1, "error": PayloadError.BAD_CODING})
+            return
+        feed = block.feed(size, self.sizes, rng, self.exponents)
+        order, unit = feed.order, 1 if self.exponents else min(self.sizes)
+        if order["error"] != PayloadError.OK:
+            self.orders.append({name: order[name] for name in ("beats", "start", "bare", "error")})
+            return
+        # A row that tags fill in part is read as data even if nothing follows them.
+        behind = block.fact_bytes + block.tag_bytes
+        if not feed.data and behind % size:
+            order |= {"bare": 0, "start": behind % size // unit}
+            feed.data.append({"data": int.from_bytes(payload[behind // size * size:], "little"), "last": 1,
+                              "end": order["start"], "ragged": 0})
+        self.orders.append(order)
+        first = block.fact_bytes // (size // 8) * (size // 8)
+        self.words += [(word, (1 << 8 * min(size // 8, behind - first - k * size // 8)) - 1)
+                       for k, word in enumerate(feed.words)]
+        self.lines += feed.lines
+        self.data += feed.data
+
+
+def _plain(view: Any, like: Any) -> Any:
+    """The fields of a view that ``like`` has, as numbers."""
+    if isinstance(like, dict):
+        return {name: _plain(getattr(view, name), field) for name, field in like.items()}
+    return [view[k] for k in range(len(like))] if isinstance(like, list) else view
+
+
+@pytest.mark.parametrize(("size", "sizes", "exponents"), [
+    (16, (1, 2, 4), ()), (32, (2, 4), ()), (64, (4,), ()), (32, (1, 2, 4), (2, 4)), (64, (2, 4), (2, 4)),
+    (64, (4,), (4,)), (32, (2,), (2,))])
+@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (1.0, 0.4), (0.6, 0.8)])
+def test_blocks(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float, ready: float) -> None:
+    rng = random.Random(f"{size} {sizes} {busy} {ready}")
+    least = -(-largest_payload(_BLOCK, sizes, exponents) // size) + 1
+    dut = PayloadStore(size, sizes, _BLOCK, least + rng.choice([0, 1, 6]), exponents)
+    wanted = _Wanted(size, sizes, exponents, rng)
+    for number in range(60):
+        wanted.add(_block(rng, number, sizes, exponents), None if rng.random() < 0.9 else 0x13)
 
     def order(ctx: Any) -> Any:
-        found = ctx.get(dut.order.payload)
-        if found.error != PayloadError.OK:
-            assert (found.bare, found.beats, found.start) == (1, 0, 0)
-            return PayloadError(found.error)
-        wanted = sinks[0].left[0]
-        assert [each for each in sizes if getattr(found.element, f"b{each}")] == [
-            each for each in sizes if wanted["element"][f"b{each}"]]
-        return wanted | {name: getattr(found, name) for name in ("beats", "tail", "start", "bare")}
+        return _plain(ctx.get(dut.order.payload), sinks[0].left[0])
 
-    def tag_row(ctx: Any) -> tuple[int, int]:
-        row, length = sinks[1].left[0]
-        mask = (1 << 8 * min(length, size)) - 1
-        return (row if ctx.get(dut.tags.payload) & mask == row & mask else -1), length
+    def word(ctx: Any) -> tuple[int, int]:
+        value, mask = sinks[1].left[0]
+        return (value if ctx.get(dut.words.payload) & mask == value & mask else -1), mask
 
-    source = Source(dut.i, rows, rng, busy)
-    sinks = [Sink(dut.order, orders, order, rng, ready), Sink(dut.tags, tags, tag_row, rng, ready)]
+    def row(ctx: Any) -> Any:
+        found, expected = ctx.get(dut.data.payload), sinks[2].left[0]
+        used = 8 * (size if not expected["last"] else expected["end"] * (1 if exponents else min(sizes)))
+        same = found.data & (1 << used) - 1 == expected["data"] & (1 << used) - 1
+        return expected | {"data": expected["data"] if same else -1, "last": found.last} | (
+            {"end": found.end, "ragged": found.ragged} if expected["last"] else {})
 
-    def take_data(ctx: Any) -> None:
-        """A row may go while it is not taken."""
-        if ctx.get(dut.data.valid) and ctx.get(dut.data.ready):
-            found, wanted = ctx.get(dut.data.payload), data.pop(0)
-            used = 8 * (size if not wanted["last"] else wanted["end"] * grain)
-            assert found.data & (1 << used) - 1 == wanted["data"] & (1 << used) - 1
-            assert found.last == wanted["last"]
-            assert not found.last or (found.end, found.ragged) == (wanted["end"], wanted["ragged"])
+    def line(ctx: Any) -> Any:
+        found, expected = ctx.get(dut.lines.payload), sinks[3].left[0]
+        if expected["record"]["zero"]:
+            return expected if found.record.zero and not found.bad else None
+        return _plain(found, expected)
+
+    source = Source(dut.i, wanted.rows, rng, busy)
+    sinks = [Sink(dut.order, wanted.orders, order, rng, ready), Sink(dut.words, wanted.words, word, rng, ready),
+             Sink(dut.data, wanted.data, row, rng, ready)]
+    if exponents:
+        sinks.append(Sink(dut.lines, wanted.lines, line, rng, ready))
 
     async def process(ctx: Any) -> None:
-        while data or any(sink.left for sink in sinks):
-            source.offer(ctx)
-            ctx.set(dut.data.ready, rng.random() < ready)
-            for sink in sinks:
-                sink.offer(ctx)
-            source.settle(ctx)
-            take_data(ctx)
-            for sink in sinks:
-                sink.settle(ctx)
+        while any(sink.left for sink in sinks):
+            for port in (source, *sinks):
+                port.offer(ctx)
+            for port in (source, *sinks):
+                port.settle(ctx)
+            await ctx.tick()
+        for _ in range(10):
+            for port in (source, *sinks):
+                port.settle(ctx)
             await ctx.tick()
         assert not source.left
 
@@ -95,3 +134,5 @@ def test_rows(size: int, sizes: tuple[int, ...], busy: float, ready: float) -> N
 def test_a_memory_that_is_too_small() -> None:
     with pytest.raises(ValueError, match="rows must be at least 18 for blocks of 512 bytes, not 17"):
         PayloadStore(32, (2, 4), 512, 17)
+    with pytest.raises(ValueError, match="rows must be at least 19 for blocks of 512 bytes, not 18"):
+        PayloadStore(32, (2, 4), 512, 18, (2,))

@@ -1,0 +1,95 @@
+"""The rows of payloads that may hold metadata, of two blocks, and the words that are read from them."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+__all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
+
+WORDS = 8
+"""Words of a row."""
+
+
+def word_place_layout(rows: int) -> data.StructLayout:
+    """A word of the memory: its number in its block, and the half of the memory, ``slot``, that the block is in."""
+    return data.StructLayout({"word": ceil_log2(WORDS) + ceil_log2(rows), "slot": 1})
+
+
+def word_read_signature(rows: int) -> wiring.Signature:
+    """Reads of words. Where ``given`` answers ``want``, the word is read, and stands on ``word`` in the next cycle."""
+    return wiring.Signature({"want": Out(1), "at": Out(word_place_layout(rows)), "given": In(1)})
+
+
+class MetadataMemory(wiring.Component):
+    """Is written by rows and read by words, one of each per cycle; the first reader that wants a word is served.
+
+    ::
+
+        row, data --> [memory: two slots of rows] --> [row read] --> word
+                                 ^
+        reads --> first one -----+
+
+    A row is 8 words, so a word has one bit for each byte of a row. Cycles, in which two readers want words::
+
+        cycle            0     1     2     3
+        reads[0].want    x     x
+        reads[1].want          x     x
+        reads[0].given   x     x
+        reads[1].given               x
+        word                   of 0  of 0  of 1
+
+    Parameters
+    ----------
+    beat_bytes : int
+        Bytes of a row.
+    rows : int
+        Rows of a slot.
+    readers : int
+        Ports to read with.
+
+    Members
+    -------
+    write : In(1), row : In(range(rows)), slot : In(1), data : In(8 * beat_bytes)
+        A row is written.
+    reads : array of In(word_read_signature(rows))
+        What is to be read. ``given`` of a reader depends on ``want`` of those before it; the place does not depend on
+        ``want`` of the last one, which may come late.
+    word : Out(beat_bytes)
+        The word that was given in the cycle before.
+    """
+
+    def __init__(self, beat_bytes: int, rows: int, readers: int):
+        self._beat_bytes = beat_bytes
+        self._rows = rows
+        super().__init__({
+            "write": In(1), "row": In(range(rows)), "slot": In(1), "data": In(8 * beat_bytes),
+            "reads": In(word_read_signature(rows)).array(readers), "word": Out(beat_bytes),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        row_bits, word_bits = ceil_log2(self._rows), ceil_log2(WORDS)
+        m.submodules.memory = memory = Memory(shape=8 * self._beat_bytes, depth=(1 << row_bits) + self._rows, init=[])
+        into, out = memory.write_port(), memory.read_port()
+        earlier: Value = Const(0)
+        places: Value = Const(0)
+        for number, read in enumerate(self.reads):
+            last = number == len(self.reads) - 1
+            m.d.comb += read.given.eq(read.want & ~earlier)
+            places = places | Mux(~earlier if last else read.given, Value.cast(read.at), 0)
+            earlier = earlier | read.want
+        place = Signal(word_place_layout(self._rows))
+        which = Signal(word_bits, reset_less=True)
+        m.d.comb += [
+            Value.cast(place).eq(places),
+            into.en.eq(self.write), into.addr.eq(self.row | self.slot << row_bits), into.data.eq(self.data),
+            out.en.eq(earlier), out.addr.eq(Value.cast(place)[word_bits:]),
+            self.word.eq(out.data.word_select(which, self._beat_bytes)),
+        ]
+        with m.If(earlier):
+            m.d.sync += which.eq(place.word[:word_bits])
+        return m

@@ -1,0 +1,109 @@
+"""The memory of payloads: a ring of rows, of which those with data are read."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["PayloadRing"]
+
+
+class PayloadRing(wiring.Component):
+    """Takes rows of blocks, and sends those of each block from a given one up to its last one.
+
+    ::
+
+        row --> [memory: a ring of rows] --> [row read] --> data
+                  ^                 ^
+                write            [block to be read, block that is read]
+
+    Rows are free when the rows behind them have been taken, up to the first row that is sent of a block. Cycles of a
+    block of two rows, both of which are sent::
+
+        cycle          0     1     2     3     4     5
+        write          x     x
+        start                x
+        row read                         x     x
+        data.valid                             x     x
+
+    Parameters
+    ----------
+    shape : data.StructLayout
+        Shape of a row; ``last`` marks the last one of a block.
+    rows : int
+        Rows of the memory.
+    most : int
+        Rows at the beginning of a block that are not sent, at most.
+
+    Members
+    -------
+    write : In(1), row : In(shape), begins : In(1)
+        A row comes, there is ``room`` for it, and it is the first one of its block.
+    drop : In(1)
+        The rows of the newest block are thrown away; it has not started, and no row comes in this cycle.
+    room : Out(1)
+        There is room for a row: a function of registers.
+    start : In(1), skip : In(range(most + 1)), bare : In(1)
+        The newest block is to be read, but for so many rows; or it is ``bare``: nothing of it is sent. Its first row
+        to be sent may come later.
+    free : Out(1)
+        A block may start.
+    data : Out(stream.Signature(shape))
+        The rows; what waits stays.
+    """
+
+    data: stream.Interface
+
+    def __init__(self, shape: data.StructLayout, rows: int, most: int):
+        self._shape = shape
+        self._rows = rows
+        self._place = data.StructLayout({"row": range(rows), "round": 1})
+        super().__init__({
+            "write": In(1), "row": In(shape), "begins": In(1), "drop": In(1), "room": Out(1),
+            "start": In(1), "skip": In(range(most + 1)), "bare": In(1), "free": Out(1),
+            "data": Out(stream.Signature(shape)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=self._shape, depth=self._rows, init=[])
+        into, out = memory.write_port(), memory.read_port()
+        write, base, at = Signal(self._place), Signal(self._place, reset_less=True), Signal(self._place)
+        m.d.comb += [
+            self.room.eq((write.row != at.row) | (write.round == at.round)),
+            into.en.eq(self.write), into.addr.eq(write.row), into.data.eq(self.row),
+        ]
+        with m.If(self.drop):
+            m.d.sync += write.eq(base)
+        with m.Elif(self.write):
+            m.d.sync += write.eq(self._after(write))
+            with m.If(self.begins):
+                m.d.sync += base.eq(write)
+
+        # A block waits at `later` while the rows of the one before it are being read.
+        later, following = Signal(self._place, reset_less=True), Signal(self._place)
+        pending, bare, active, loads = Signal(), Signal(reset_less=True), Signal(), Signal()
+        shown, goes, ends, reads, reading = Signal(), Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.free.eq(~pending), self.data.valid.eq(shown), self.data.payload.eq(out.data),
+            goes.eq(shown & self.data.ready), ends.eq(goes & self.data.payload.last),
+            loads.eq(pending & (~active | ends)),
+            following.eq(Mux(loads, later, Mux(goes, self._after(at), at))),
+            reading.eq(Mux(loads, ~bare, active & ~ends)),
+            reads.eq(reading & (following != write) & (self.data.ready | ~shown)),
+            out.en.eq(reads), out.addr.eq(following.row),
+        ]
+        m.d.sync += [shown.eq(reads | (shown & ~goes)), at.eq(following), active.eq(reading)]
+        with m.If(self.start):
+            m.d.sync += [pending.eq(1), later.eq(self._after(base, self.skip)), bare.eq(self.bare)]
+        with m.Elif(loads):
+            m.d.sync += pending.eq(0)
+        return m
+
+    def _after(self, place: data.View, steps: Value | int = 1) -> Value:
+        """The place so many rows on in the ring."""
+        row = place.row + steps
+        wraps = row >= self._rows
+        return Cat(Mux(wraps, row - self._rows, row)[:len(place.row)], place.round ^ wraps)
