@@ -1,17 +1,23 @@
-"""The data path of the block decompressor: rows of tags and rows of data in, raw beats out."""
+"""The data path of the block decompressor: words of tags and rows of data in, raw beats out."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES
+from hdl.codec.coding import select
+from hdl.codec.line_record import GROUP_BYTES
+from hdl.codec.payload.block_result import BlockResult
+from hdl.codec.payload.group_decoder import GroupDecoder
+from hdl.codec.payload.group_mask import GroupMask, rest_bits
 from hdl.codec.payload.row_ring import RowRing
 from hdl.codec.payload.tag_slicer import TagSlicer, slice_layout
-from hdl.codec.payload.unpacking import PayloadError, data_row_layout, order_layout, payload_error_layout
-from hdl.codec.routing import Ranks, Scatter, Steer
+from hdl.codec.payload.unpacking import data_row_layout, line_layout, order_layout, payload_error_layout, unit_bytes
+from hdl.codec.routing import Ranks, Scatter, Steer, block_counts
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.skid import Spare
@@ -20,29 +26,42 @@ __all__ = ["RowUnpacker"]
 
 
 class RowUnpacker(wiring.Component):
-    """Expands blocks of zero-value coding whose tags come first, one raw beat per cycle, and checks them.
+    """Expands blocks whose tags come first, one raw beat per cycle, and checks them.
 
     ::
 
-        order, tags --> [slicer] --> [mask] --> ranks --> [place] --> swap bits
-                                                           ^   |          |
-                                                           +---+ lane     v
-                                                 data --> [rows] --> [scatter] --> [beat] --> spare --> o, error
+        order, words, lines --> [slicer] --> [mask] --> ranks --> [place] --> swap bits
+                                                                   ^   |          |
+                                                                   +---+ lane     v
+                                                         data --> [rows] --> [scatter] --> [beat] --> spare --> o, error
 
     Each pair of brackets is a stage with registers. *Place* adds up how many units of the rows have been used: this sum
     is the only loop over beats. A beat takes units of at most two rows. Units are not aligned first: the network that
     spreads them over the beat also undoes their rotation. Cycles of a block whose rows are there::
 
         cycle                     0     1     2     3     4     5
-        tags, order taken         x
+        words, order taken        x
         mask, ranks                     a     b     c     d
         place                                 a     b     c     d
         rows, scatter                               a     b     c
         o.valid                                           a     b
 
-    Latency: the first raw beat of a block leaves 4 cycles after its order and its first row of tags were taken; in the
-    cycle after a row of data was taken, its units are scattered, and they leave one cycle later. Throughput: 1 raw beat
-    per cycle while rows are there, of blocks of any length, without a gap between them.
+    With exponents there are two more stages: the mask of bytes of each group follows from the slice, and the bytes of a
+    group are decoded after they have been spread::
+
+        cycle                     0     1     2     3     4     5     6     7
+        words, order, line taken  x
+        slice, mask of bytes            a     b     c     d
+        mask, ranks                           a     b     c     d
+        place                                       a     b     c     d
+        rows, scatter                                     a     b     c     d
+        groups, decoding                                        a     b     c
+        o.valid                                                       a     b
+
+    Latency: the first raw beat of a block leaves 4 cycles, with exponents 6, after its order and its first word of tags
+    were taken; in the cycle after a row of data was taken, its units are scattered, and they leave one cycle later,
+    with exponents two. Throughput: 1 raw beat per cycle while rows are there, of blocks of any length, without a gap
+    between them, but for words of tags behind the last beat of a short block, each of which takes a cycle.
 
     Errors are reported at the end of the block. Beats that were decoded before have left by then, and those of a
     faulty block hold anything. Data that are left over are taken up to the row with ``last``, one row per cycle. Each
@@ -51,19 +70,24 @@ class RowUnpacker(wiring.Component):
     Parameters
     ----------
     beat_bytes : int
-        Bytes of a beat and of a row: 16, 32 or 64.
+        Bytes of a beat and of a row: 16, 32 or 64; with exponents 32 or 64.
     element_bytes : tuple of int
         Element sizes that blocks may choose from: one or more of 1, 2, 4.
     block_bytes : int
         Raw bytes of the largest block.
+    exponents : tuple of int, optional
+        Those of the sizes that may have exponent coding: 2 for bfloat16, 4 for float32.
 
     Members
     -------
-    order : In(stream.Signature(order_layout(beat_bytes, element_bytes, block_bytes)))
+    order : In(stream.Signature(order_layout(beat_bytes, element_bytes, block_bytes, exponents)))
         The blocks.
-    tags : In(stream.Signature(8 * beat_bytes))
-        Their rows of tags; each block begins with a new row. What follows its tags in the last row does not matter.
-    data : In(stream.Signature(data_row_layout(beat_bytes, element_bytes)))
+    words : In(stream.Signature(beat_bytes))
+        The words that hold their tags: see :class:`~hdl.codec.payload.tag_slicer.TagSlicer`. What follows the tags in
+        the last word of a block does not matter.
+    lines : In(stream.Signature(line_layout()))
+        With exponents only: the lines of blocks with exponents.
+    data : In(stream.Signature(data_row_layout(beat_bytes, element_bytes, exponents)))
         Their rows of data, from the one on in which the data begin. The last row of the payload has ``last``, whatever
         the tags say.
     o : Out(beat_stream(beat_bytes))
@@ -71,52 +95,65 @@ class RowUnpacker(wiring.Component):
     error : Out(payload_error_layout(block_bytes))
         Valid with the last beat of a block: its result.
 
-    Source: docs/formats.md, tags first.
+    Raises
+    ------
+    ValueError
+        With exponents, if a beat is no whole number of groups, or if one of them is not among the element sizes.
+
+    Source: docs/formats.md, "Tags first" and "Exponents".
     """
 
     order: stream.Interface
-    tags: stream.Interface
+    words: stream.Interface
+    lines: stream.Interface
     data: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int,
+                 exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
+        self._exponents = tuple(sorted(exponents))
         self._block_bytes = block_bytes
+        if self._exponents and beat_bytes % GROUP_BYTES:
+            raise ValueError(f"beat_bytes must be {GROUP_BYTES} or {2 * GROUP_BYTES} with exponents, not {beat_bytes}")
+        if not set(self._exponents) <= set(self._sizes) & {2, 4}:
+            raise ValueError(f"exponents must be among the element sizes {self._sizes}, and 2 or 4, not {exponents}")
+        self._layout = slice_layout(beat_bytes, self._sizes, self._exponents)
         super().__init__({
-            "order": In(stream.Signature(order_layout(beat_bytes, self._sizes, block_bytes))),
-            "tags": In(stream.Signature(8 * beat_bytes)),
-            "data": In(stream.Signature(data_row_layout(beat_bytes, self._sizes))),
+            "order": In(stream.Signature(order_layout(beat_bytes, self._sizes, block_bytes, self._exponents))),
+            "words": In(stream.Signature(beat_bytes)),
+            **({"lines": In(stream.Signature(line_layout()))} if self._exponents else {}),
+            "data": In(stream.Signature(data_row_layout(beat_bytes, self._sizes, self._exponents))),
             "o": Out(beat_stream(beat_bytes)),
             "error": Out(payload_error_layout(block_bytes)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
+        n, grain = self._beat_bytes, unit_bytes(self._sizes, self._exponents)
         units = n // grain
         position = exact_log2(units)
-        m.submodules.slicer = slicer = TagSlicer(n, sizes, self._block_bytes)
+        m.submodules.slicer = slicer = TagSlicer(n, self._sizes, self._block_bytes, self._exponents)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.steer = steer = Steer(n, grain)
-        m.submodules.scatter = scatter = Scatter(n, grain)
-        m.submodules.rows = rows = RowRing(n, sizes)
+        m.submodules.rows = rows = RowRing(n, self._sizes, self._exponents)
         m.submodules.spare = spare = Spare(data.StructLayout({
             "data": 8 * n, "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}))
         wiring.connect(m, wiring.flipped(self.order), slicer.order)
-        wiring.connect(m, wiring.flipped(self.tags), slicer.tags)
+        wiring.connect(m, wiring.flipped(self.words), slicer.words)
         wiring.connect(m, wiring.flipped(self.data), rows.i)
+        if self._exponents:
+            wiring.connect(m, wiring.flipped(self.lines), slicer.lines)
 
-        # The tag bits of a beat, and how many there are.
+        # The units of a beat, and how many there are.
         move = Signal()
-        counted = Signal(slice_layout(n, sizes), reset_less=True)
-        counted_valid = Signal()
-        m.d.comb += [move.eq(rows.move), slicer.move.eq(move), ranks.mask.eq(counted.mask)]
-        with m.If(move):
-            m.d.sync += [counted_valid.eq(slicer.valid), counted.eq(slicer.slice)]
+        m.d.comb += [move.eq(rows.move), slicer.move.eq(move)]
+        counted_valid, counted, faulty_tag = self._masked(m, slicer, move)
+        m.d.comb += ranks.mask.eq(counted.mask)
 
         # Its place: `lane` is that of its first unit.
-        placed = Signal(slice_layout(n, sizes), reset_less=True)
+        placed = Signal(self._layout, reset_less=True)
         placed_valid, wrong = Signal(), Signal(reset_less=True)
         before = Signal.like(ranks.before, reset_less=True)
         halves = Signal.like(ranks.halves, reset_less=True)
@@ -134,29 +171,36 @@ class RowUnpacker(wiring.Component):
         with m.If(move):
             m.d.sync += [
                 placed_valid.eq(counted_valid), placed.eq(counted), before.eq(ranks.before), halves.eq(ranks.halves),
-                lane.eq(Mux(counted.first, counted.start, total)),
-                wrong.eq(counted.beyond | (counted.mask & ~_present(counted.tail, units)).any()),
+                lane.eq(Mux(counted.first, counted.start, total)), wrong.eq(faulty_tag),
             ]
 
         # Its rows, and the spread of its units.
-        spread = Signal(slice_layout(n, sizes), reset_less=True)
+        spread = Signal(self._layout, reset_less=True)
         bad_tag = Signal(reset_less=True)
         swap = Signal.like(steer.swap, reset_less=True)
         with m.If(move):
             m.d.sync += [spread.eq(placed), bad_tag.eq(wrong), swap.eq(steer.swap)]
-        m.d.comb += [rows.leave.eq(spare.i.ready), scatter.i.eq(rows.window), scatter.swap.eq(swap)]
+        m.submodules.scatter = scatter = Scatter(n, grain)
+        m.submodules.result = result = BlockResult(n, self._block_bytes)
+        m.d.comb += [
+            rows.leave.eq(spare.i.ready), scatter.i.eq(rows.window), scatter.swap.eq(swap),
+            result.goes.eq(rows.shown & rows.leave), result.last.eq(spread.last), result.known.eq(spread.error),
+            result.bad_tag.eq(bad_tag), result.truncated.eq(rows.truncated), result.surplus.eq(rows.surplus),
+        ]
+        if self._exponents:
+            m.d.comb += result.bad_facts.eq(spread.bad)
+        content = Cat(Mux(spread.mask[unit], scatter.o.word_select(unit, 8 * grain), 0) for unit in range(units))
 
         # The beat.
+        facts = Signal(data.StructLayout({
+            "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}), name="spread_facts")
+        m.d.comb += [facts.last.eq(spread.last), facts.tail.eq(spread.tail), facts.error.eq(result.o)]
+        come, decoded, told = self._decoded(m, spread, content, facts, rows.shown, spare.i.ready)
         held = Signal()
-        beat = Signal.like(spare.i.payload, reset_less=True)
+        beat = Signal.like(spare.i.payload, name="beat", reset_less=True)
         with m.If(spare.i.ready):
-            m.d.sync += [
-                held.eq(rows.shown),
-                beat.data.eq(Cat(Mux(spread.mask[unit], scatter.o.word_select(unit, 8 * grain), 0)
-                                 for unit in range(units))),
-                beat.last.eq(spread.last), beat.tail.eq(spread.tail),
-                beat.error.eq(self._error(m, rows, spread, bad_tag)),
-            ]
+            m.d.sync += [held.eq(come), beat.data.eq(decoded), beat.last.eq(told.last), beat.tail.eq(told.tail),
+                         beat.error.eq(told.error)]
         out = spare.o.payload
         m.d.comb += [
             spare.i.valid.eq(held), spare.i.payload.eq(beat),
@@ -167,34 +211,55 @@ class RowUnpacker(wiring.Component):
         ]
         return m
 
-    def _error(self, m: Module, rows: RowRing, spread: data.View, bad_tag: Signal) -> data.View:
-        """The result of the block with its last beat.
-
-        The line at fault stays where the data were not enough, or else counts up to the last one.
-        """
-        beats = LINE_BYTES // self._beat_bytes
-        beat = Signal(range(beats))
-        line = Signal(range(self._block_bytes // LINE_BYTES))
-        earlier, line_ends = Signal(), Signal()     # data were not enough in a line before this one
-        code = Signal(PayloadError)
-        m.d.comb += line_ends.eq(beat == beats - 1)
-        with m.If(rows.shown & rows.leave):
-            m.d.sync += [
-                beat.eq(Mux(spread.last, 0, beat + 1)),
-                line.eq(Mux(spread.last, 0, line + (line_ends & ~rows.truncated))),
-                earlier.eq(~spread.last & (earlier | (line_ends & rows.truncated))),
+    def _masked(self, m: Module, slicer: TagSlicer, move: Value) -> tuple[Signal, Any, Value]:
+        """The mask of a beat, registered, and whether it has a 1 for a missing element: that of its slice, or with
+        exponents that of the bytes of its groups."""
+        held, sliced = Signal(name="sliced_valid"), Signal(self._layout, name="sliced", reset_less=True)
+        with m.If(move):
+            m.d.sync += [held.eq(slicer.valid), sliced.eq(slicer.slice)]
+        wrong = sliced.beyond | (sliced.mask & ~_present(sliced.tail, len(sliced.mask))).any()
+        if not self._exponents:
+            return held, sliced, wrong
+        counted_valid, counted = Signal(), Signal(self._layout, name="counted", reset_less=True)
+        bad_tag = Signal(reset_less=True)
+        least = self._exponents[0]
+        elements = GROUP_BYTES // least
+        masks: list[Value] = []
+        for number in range(self._beat_bytes // GROUP_BYTES):
+            slice_ = sliced.mask.word_select(number, GROUP_BYTES)
+            coder = GroupMask(self._exponents)
+            m.submodules[f"group_mask_{number}"] = coder
+            ones = {size: Cat(slice_[k * size] for k in range(GROUP_BYTES // size)) for size in self._exponents}
+            some = Signal(elements, name=f"elements_{number}")
+            m.d.comb += [
+                some.eq(select(sliced.coded, ones)), coder.elements.eq(some),
+                coder.count.eq(block_counts(m, some)[0, elements]),
+                coder.rest.eq(rest_bits(sliced.groups[number])), coder.element.eq(sliced.coded),
             ]
-        with m.If(spread.error != PayloadError.OK):
-            m.d.comb += code.eq(spread.error)
-        with m.Elif(bad_tag & ~earlier):
-            m.d.comb += code.eq(PayloadError.BAD_TAG)
-        with m.Elif(rows.truncated):
-            m.d.comb += code.eq(PayloadError.TRUNCATED_DATA)
-        with m.Elif(rows.surplus):
-            m.d.comb += code.eq(PayloadError.TRAILING_BYTES)
-        result = Signal(payload_error_layout(self._block_bytes))
-        m.d.comb += [result.code.eq(code), result.line.eq(line)]
-        return result
+            masks.append(Mux(sliced.coded.as_value().any(), coder.mask, slice_))
+        with m.If(move):
+            m.d.sync += [counted_valid.eq(held), counted.eq(sliced), counted.mask.eq(Cat(masks)), bad_tag.eq(wrong)]
+        return counted_valid, counted, bad_tag
+
+    def _decoded(self, m: Module, spread: Any, content: Value, facts: Any, shown: Value, move: Value
+                 ) -> tuple[Value, Value, Any]:
+        """The beat whose units have been spread; with exponents, a cycle later, with its groups decoded."""
+        if not self._exponents:
+            return shown, content, facts
+        held, told = Signal(name="decoded_valid"), Signal.like(facts, name="decoded_facts", reset_less=True)
+        with m.If(move):
+            m.d.sync += [held.eq(shown), told.eq(facts)]
+        groups: list[Value] = []
+        for number in range(self._beat_bytes // GROUP_BYTES):
+            decoder = GroupDecoder(self._exponents)
+            m.submodules[f"decoder_{number}"] = decoder
+            m.d.comb += [
+                decoder.move.eq(move), decoder.data.eq(content.word_select(number, 8 * GROUP_BYTES)),
+                decoder.mask.eq(spread.mask.word_select(number, GROUP_BYTES)), decoder.coded.eq(spread.coded),
+                decoder.group.eq(spread.groups[number]),
+            ]
+            groups.append(decoder.o)
+        return held, Cat(groups), told
 
 
 def _present(tail: Value, units: int) -> Value:

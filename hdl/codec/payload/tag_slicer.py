@@ -1,8 +1,6 @@
-"""Cuts rows of tags into the masks of beats."""
+"""Cuts the words of tags into the masks of beats."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -10,169 +8,237 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout, select
-from hdl.codec.payload.unpacking import PayloadError, order_layout
+from hdl.codec.line_record import GROUP_BYTES, GROUPS, group_layout
+from hdl.codec.payload.unpacking import PayloadError, line_layout, order_layout, unit_bytes
 from hdl.common.bits import pick
 
 __all__ = ["TagSlicer", "slice_layout"]
 
-_WORDS = 8
-"""Words of a row of tags: a word has one bit per byte of a beat."""
 
-
-def slice_layout(beat_bytes: int, sizes: tuple[int, ...]) -> data.StructLayout:
+def slice_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> data.StructLayout:
     """The tag bits of a beat.
 
     ``mask`` has one bit per unit; ``first`` and ``last`` mark the block's first and last beat; ``beyond`` is set on the
-    last beat if its line has a 1 for an element behind this beat. The other fields are those of the order.
+    last beat if its line has a 1 for an element behind this beat. ``tail``, ``start``, ``bare`` and ``error`` are those
+    of the order. With exponents, ``coded`` is one-hot: the element size of a block that has them, 0 for zero-value
+    coding; ``groups`` are those of the beat; ``bad`` is set in a line with a bad record.
     """
-    units = beat_bytes // min(sizes)
+    units = beat_bytes // unit_bytes(sizes, exponents)
     position = exact_log2(units)
+    facts = {"coded": element_layout(exponents), "bad": 1,
+             "groups": data.ArrayLayout(group_layout(), beat_bytes // GROUP_BYTES)} if exponents else {}
     return data.StructLayout({
         "mask": units, "first": 1, "last": 1, "beyond": 1, "tail": position, "start": position, "bare": 1,
-        "error": PayloadError})
+        "error": PayloadError, **facts})
 
 
 class TagSlicer(wiring.Component):
-    """Gives the tag bits of one beat per cycle. A row of tags lasts 8 beats for each byte of an element.
+    """Gives the tag bits of one beat per cycle. A word of tags lasts a beat for each byte of an element.
 
     ::
 
-        tags  --> [row of tags] --> word --> slice --> a bit per unit --> slice
-                                     ^         ^
-        order --> [order] --> [beats left, word, slice of it]
+        words --> [word] ---> slice --> a bit per unit --> slice
+                                ^             ^
+        order --> [order] --> [beat]          |
+        lines --> [line] ---------------------+--> groups
 
-    The next row and the next order are taken in the cycle in which the last slice of the one before leaves: there is
-    no gap between rows and blocks. Cycles, with a block of 8 beats that ends with its row, and another one behind it::
+    With exponents, a line of zeros and a dense line have no tag: their slices are all zeros and all ones, and no word
+    is taken for them. ``lines`` is there in builds with exponents only.
 
-        cycle          0        1 ...    8        9
-        tags.ready     1        0        1        0
+    The next word, line and order are taken in the cycle in which the last slice of the one before leaves: there is no
+    gap between words, lines and blocks. The last line of a short block may end with words that no beat uses. They are
+    taken before the last slice leaves, one per cycle, because a 1 there is a fault. Cycles, with 32-byte beats and
+    elements of 2 bytes, a block of one beat whose line has two words, ``a`` and ``b``, and another block behind it::
+
+        cycle          0        1        2        3
+        words          a        b        c
+        words.ready    1        1        1        0
         order.ready    1        0        1        0
-        valid          0        1        1        1
-        slice                   beat 0   beat 7   beat 0 of the next block
+        valid          0        0        1        1
+        slice                            beat 0   beat 0 of the next block
 
     Parameters
     ----------
     beat_bytes : int
-        Bytes of a beat and of a row: 16, 32 or 64.
+        Bytes of a beat: 16, 32 or 64; with exponents 32 or 64.
     sizes : tuple of int
         Element sizes in bytes that blocks may choose from, in ascending order.
     block_bytes : int
         Raw bytes of the largest block.
+    exponents : tuple of int, optional
+        Those of the sizes that may have exponent coding, in ascending order.
 
     Members
     -------
-    order : In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes)))
+    order : In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents)))
         The blocks.
-    tags : In(stream.Signature(8 * beat_bytes))
-        Their rows of tags; each block begins with a new row. A row may come before its order does. ``ready`` of both
-        depends on ``move``.
+    words : In(stream.Signature(beat_bytes))
+        The words of ``beat_bytes`` bits that hold tags of the block, each once. Blocks of zero-value coding begin with
+        a new word, those with exponents also with its upper half, if the order says so. A word may come before its
+        order does. ``ready`` of all three depends on ``move``.
+    lines : In(stream.Signature(line_layout()))
+        The records of the lines of blocks with exponents.
     move : In(1)
         The slice is taken, if there is one.
     valid : Out(1)
         There is a slice.
-    slice : Out(slice_layout(beat_bytes, sizes))
+    slice : Out(slice_layout(beat_bytes, sizes, exponents))
         The slice. Its mask is 0 while ``valid`` is low, and for an order with an error.
+
+    Source: docs/formats.md, "Tags first" and "Exponents".
     """
 
     order: stream.Interface
-    tags: stream.Interface
+    words: stream.Interface
+    lines: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
+        self._exponents = exponents
+        self._beats = LINE_BYTES // beat_bytes
         super().__init__({
-            "order": In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes))),
-            "tags": In(stream.Signature(8 * beat_bytes)),
+            "order": In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents))),
+            "words": In(stream.Signature(beat_bytes)),
+            **({"lines": In(stream.Signature(line_layout()))} if exponents else {}),
             "move": In(1),
             "valid": Out(1),
-            "slice": Out(slice_layout(beat_bytes, sizes)),
+            "slice": Out(slice_layout(beat_bytes, sizes, exponents)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n, sizes = self._beat_bytes, self._sizes
-        row = Signal(8 * n, reset_less=True)
-        has_row, has_order, first = Signal(), Signal(), Signal()
-        order = Signal(order_layout(n, sizes, self._block_bytes), reset_less=True)
-        word = Signal(_WORDS, init=1)
-        part = Signal(range(max(sizes)))
-        # Registered for the clock's sake: the block has no rows; this is the last beat; this slice uses up its row.
-        faulty, final, closes = Signal(), Signal(), Signal()
-        word_ends, goes, ends = Signal(), Signal(), Signal()
-        element = Signal(element_layout(sizes))
         coming = self.order.payload
+        order = Signal.like(coming, name="order_held", reset_less=True)
+        word = Signal(n, reset_less=True)
+        has_order, has_word, first = Signal(), Signal(), Signal()
+        # Registered for the clock's sake: the block has no rows; this is the last beat.
+        faulty, final = Signal(), Signal()
+        # The beat in its line, and the slice in its word.
+        beat = Signal(range(self._beats))
+        part = beat if self._beats > 2 else Signal(2, name="part", reset_less=True)
+        goes = Signal()
+        # A line without a tag; a line with one, and its word is here; words behind the last beat are still to come;
+        # nothing of the word is left; the word goes at the block's end though the last line has no tag.
+        untagged, tagged, waits, used_up, drops = Signal(), Signal(), Signal(), Signal(), Signal()
+        known, dense = self._line(m, order, has_order & ~faulty, final, beat, goes, untagged)
+        element, ends = Signal(element_layout(sizes)), Signal()
         m.d.comb += [
-            word_ends.eq(select(order.element, {size: part == size - 1 for size in sizes})),
-            self.valid.eq(has_order & (has_row | faulty)),
+            tagged.eq(has_order & ~faulty & known & ~untagged & has_word),
+            self.valid.eq((has_order & faulty) | untagged | (tagged & ~waits)),
             goes.eq(self.valid & self.move),
-            ends.eq(self.move & closes & has_row),
-            self.tags.ready.eq(~has_row | ends),
+            used_up.eq(select(order.element, {
+                size: part[:exact_log2(size)].all() if size > 1 else Const(1) for size in sizes})),
+            ends.eq(self.move & ((tagged & ~waits & (final | used_up)) | drops)),
+            self.words.ready.eq(~has_word | ends | (tagged & waits)),
             self.order.ready.eq(~has_order | (goes & final)),
-            # The element size as a mask: none without a slice.
-            Value.cast(element).eq(Mux(has_order & has_row & ~faulty, Value.cast(order.element), 0)),
+            # The element size as a mask: none without a slice of a tag.
+            Value.cast(element).eq(Mux(tagged & ~waits, Value.cast(order.element), 0)),
         ]
-        with m.If(self.tags.ready):
-            m.d.sync += [has_row.eq(self.tags.valid), row.eq(self.tags.payload)]
+        with m.If(~has_word | ends):
+            m.d.sync += [has_word.eq(self.words.valid), word.eq(self.words.payload)]
         with m.If(self.order.ready):
-            fails = coming.error != PayloadError.OK
-            m.d.sync += [has_order.eq(self.order.valid), order.eq(coming), first.eq(1), faulty.eq(fails),
-                         final.eq(coming.beats == 0), closes.eq(self.order.valid & ~fails & (coming.beats == 0))]
+            m.d.sync += [has_order.eq(self.order.valid), order.eq(coming), first.eq(1), beat.eq(0),
+                         faulty.eq(coming.error != PayloadError.OK), final.eq(coming.beats == 0)]
         with m.Elif(goes):
-            m.d.sync += [
-                order.beats.eq(order.beats - 1), first.eq(0), final.eq(order.beats == 1),
-                closes.eq((order.beats == 1) | (~closes & select(order.element, {
-                    size: word[-1] & (part == size - 2) if size > 1 else word[-2] for size in sizes}))),
-            ]
-        with m.If(ends):
-            m.d.sync += [part.eq(0), word.eq(1)]
-        with m.Elif(goes & ~faulty):
-            m.d.sync += part.eq(Mux(word_ends, 0, part + 1))
-            with m.If(word_ends):
-                m.d.sync += word.eq(word.rotate_left(1))
+            m.d.sync += [order.beats.eq(order.beats - 1), first.eq(0), beat.eq(beat + 1), final.eq(order.beats == 1)]
+        if part is not beat:
+            self._parts(m, part, goes, tagged, used_up, untagged & final, drops)
 
-        words = [row.word_select(k, n) for k in range(_WORDS)]
-        current = Signal(n)
         m.d.comb += [
-            current.eq(pick(word, words)),
-            self.slice.mask.eq(self._mask(current, part, element)),
-            self.slice.beyond.eq(self._beyond(m, words, word, current, part, element)),
+            self.slice.mask.eq(self._mask(word, part, element) | dense.replicate(len(self.slice.mask))),
+            self.slice.beyond.eq(self._behind(word, part, beat, element) | (dense & ~beat.all())
+                                 | self._later(m, order.element, part, beat, tagged & final, waits)),
             self.slice.first.eq(first), self.slice.last.eq(final), self.slice.tail.eq(order.tail),
             self.slice.start.eq(order.start), self.slice.bare.eq(order.bare), self.slice.error.eq(order.error),
         ]
         return m
 
-    def _mask(self, current: Value, part: Value, element: data.View) -> Value:
+    def _line(self, m: Module, order: data.View, has_block: Value, final: Value, beat: Value, goes: Value,
+              untagged: Signal) -> tuple[Value, Value]:
+        """Holds the line's record, if the block has exponents: whether what the slice needs of it is known, and whether
+        the slice is one of a dense line."""
+        if not self._exponents:
+            return Const(1), Const(0)
+        line, has_line, here = Signal(line_layout(), reset_less=True), Signal(), Signal()
+        record, dense = line.record, Signal()
+        m.d.comb += [
+            here.eq(has_block & order.exponents & has_line),
+            untagged.eq(here & (record.zero | record.dense)),
+            dense.eq(here & record.dense & ~record.zero),
+            self.lines.ready.eq(~has_line | (goes & here & (final | beat.all()))),
+            Value.cast(self.slice.coded).eq(Mux(
+                order.exponents, Cat(order.element[f"b{size}"] for size in self._exponents), 0)),
+            self.slice.bad.eq(here & line.bad),
+        ]
+        with m.If(self.lines.ready):
+            m.d.sync += [has_line.eq(self.lines.valid), line.eq(self.lines.payload)]
+        groups = GROUPS // self._beats
+        less = record.less.as_value().word_select(beat, 2 * groups)
+        for number in range(groups):
+            group = self.slice.groups[number]
+            m.d.comb += [group.signs.eq(record.signs), group.escape.eq(record.escape), group.base.eq(record.base),
+                         group.width.eq(record.width - less.word_select(number, 2))]
+        return ~order.exponents | has_line, dense
+
+    def _parts(self, m: Module, part: Signal, goes: Value, tagged: Value, used_up: Value, leaves: Value, drops: Signal
+               ) -> None:
+        """The slice of a word that lines share, with beats of half a line; ``leaves``: the last line has no tag."""
+        coming = self.order.payload
+        opened = Signal()
+        m.d.comb += drops.eq(leaves & opened)
+        with m.If(self.order.ready):
+            m.d.sync += [part.eq(0), opened.eq(0)]
+            if self._exponents:
+                with m.If(coming.exponents & coming.half):
+                    m.d.sync += part.eq(select(coming.element, {size: size // 2 for size in self._sizes}))
+        with m.Elif(goes & tagged):
+            m.d.sync += [part.eq(Mux(used_up, 0, part + 1)), opened.eq(~used_up)]
+
+    def _mask(self, word: Value, part: Value, element: data.View) -> Value:
         """The slice, one bit per unit, as one sum of products for all element sizes."""
-        n, sizes, grain = self._beat_bytes, self._sizes, min(self._sizes)
-        units = n // grain
+        n, units = self._beat_bytes, len(self.slice.mask)
         mask: Value = Const(0, units)
-        for size in sizes:
+        for size in self._sizes:
             for number in range(size):
                 here = element[f"b{size}"] & (part[:exact_log2(size)] == number if size > 1 else 1)
-                bits = current[number * n // size:(number + 1) * n // size]
-                mask = mask | Mux(here, Cat(bits[unit * grain // size] for unit in range(units)), 0)
+                bits = word[number * n // size:(number + 1) * n // size]
+                mask = mask | Mux(here, Cat(bits[unit * n // units // size] for unit in range(units)), 0)
         return mask
 
-    def _beyond(self, m: Module, words: Sequence[Value], word: Value, current: Value, part: Value, element: data.View
-                ) -> Value:
-        """Whether the line of the slice has a 1 behind it: in its word, or in later words of its line."""
+    def _behind(self, word: Value, part: Value, beat: Value, element: data.View) -> Value:
+        """Whether the word has a 1 of this line behind the slice."""
         n = self._beat_bytes
-        beats = LINE_BYTES // n
-        some = Signal(_WORDS)
-        m.d.comb += some.eq(Cat(each.any() for each in words))
-        found: dict[int, Value] = {}
+        found: list[Value] = []
         for size in self._sizes:
-            # A line has `beats` slices; a word has `size`.
-            inside, across = min(size, beats), max(1, beats // size)
-            behind = [_any(current[(number + 1) * n // size:(number // inside + 1) * inside * n // size])
+            # A line has so many slices of a word at most; where it has as many as beats, none is behind the last beat.
+            inside = min(size, self._beats)
+            behind = [word[(number + 1) * n // size:(number // inside + 1) * inside * n // size].any()
                       for number in range(size)]
-            later = [_any(some[k + 1:(k // across + 1) * across]) for k in range(_WORDS)]
             which = Cat(part[:exact_log2(size)] == number for number in range(size)) if size > 1 else Const(1, 1)
-            found[size] = pick(which, behind) | pick(word, later)
-        return select(element, found)
+            found.append(pick(which, behind))
+        return pick(element.as_value(), found) & ~beat.all()
 
+    def _later(self, m: Module, element: data.View, part: Value, beat: Value, closes: Value, waits: Signal) -> Value:
+        """Has the line's words behind the one of the last slice taken; whether there was a 1 in them.
 
-def _any(bits: Value) -> Value:
-    """Whether one of the bits is set; there may be none."""
-    return bits.any() if len(bits) else Const(0)
+        A line that begins inside a word ends in the first half of the next one.
+        """
+        words: dict[int, Value] = {size: (~beat)[exact_log2(size):] for size in self._sizes}
+        halves = self._beats == 2 and 2 in self._exponents
+        if halves:
+            words[2] = part[0] & ~beat
+        most = max(len(count) for count in words.values())
+        if not most:
+            return Const(0)
+        seen, found = Signal(most), Signal()
+        coming = self.words.payload
+        some = Mux(element.b2, coming[:len(coming) // 2].any(), coming.any()) if halves else coming.any()
+        m.d.comb += waits.eq(closes & (select(element, words) != seen))
+        with m.If(self.order.ready):
+            m.d.sync += [seen.eq(0), found.eq(0)]
+        with m.Elif(waits & self.words.valid):
+            m.d.sync += [seen.eq(seen + 1), found.eq(found | some)]
+        return found

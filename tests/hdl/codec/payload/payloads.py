@@ -6,11 +6,12 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from golden.reference.exponents import compress_exponents, decompress_exponents
 from golden.reference.lines import MalformedError
 from golden.reference.tags_first import compress_tags_first, decompress_tags_first
 from hdl.codec.payload.unpacking import PayloadError
 
-__all__ = ["Beat", "Block", "Feed", "damaged", "random_raw", "sampled"]
+__all__ = ["Beat", "Block", "Feed", "damaged", "random_floats", "random_raw", "sampled"]
 
 LINE = 128
 
@@ -29,7 +30,8 @@ class Feed:
     """What the unpacker gets of a block."""
 
     order: dict[str, Any]
-    tags: list[int]
+    words: list[int]
+    lines: list[dict[str, Any]]
     data: list[dict[str, Any]]
 
 
@@ -41,24 +43,57 @@ class Block:
     payload: bytes
     element: int
     raw_bytes: int
+    exponents: bool = False
 
     @classmethod
-    def of(cls, raw: bytes, element: int) -> Block:
+    def of(cls, raw: bytes, element: int, exponents: bool = False) -> Block:
         """The block of these bytes."""
-        return cls(compress_tags_first(raw, element, False), element, len(raw))
+        compress = compress_exponents if exponents else compress_tags_first
+        return cls(compress(raw, element, False), element, len(raw), exponents)
+
+    @property
+    def headers(self) -> bytes:
+        """The line headers, with exponents."""
+        return self.payload[:self.lines] if self.exponents else b""
+
+    def _counted(self, bit: int) -> int:
+        """Lines with this bit in their header, without those of zeros."""
+        return sum(header >> bit & 1 for header in self.headers if header != 0xFF)
+
+    @property
+    def fact_bytes(self) -> int:
+        """Bytes of all facts and their filler: where the tags begin."""
+        return -(-(len(self.headers) + self._counted(7) + self._counted(6)) // 4) * 4
 
     @property
     def tag_bytes(self) -> int:
         """Bytes of all tags."""
-        return -(-self.raw_bytes // LINE) * LINE // self.element // 8
+        tagged = len(self.headers) - self.headers.count(0xFF) - self._counted(4) if self.exponents else self.lines
+        return tagged * LINE // self.element // 8
+
+    def _expanded(self) -> tuple[bytes | None, tuple[str, int, int | None] | None]:
+        """Its raw bytes, or the reason, the byte and the line of its fault, from the reference."""
+        decompress = decompress_exponents if self.exponents else decompress_tags_first
+        try:
+            return decompress(self.payload, self.element, self.raw_bytes, 0), None
+        except MalformedError as error:
+            return None, error.fault[:3]
 
     def raw(self) -> tuple[bytes | None, PayloadError, int]:
-        """Its raw bytes, None if it is malformed; and the result, from the reference."""
-        try:
-            return decompress_tags_first(self.payload, self.element, self.raw_bytes, 0), PayloadError.OK, self.lines - 1
-        except MalformedError as error:
-            reason, _, line, _ = error.fault
-            return None, PayloadError[reason], line or 0
+        """Its raw bytes, None if it is malformed; and the result."""
+        raw, fault = self._expanded()
+        if fault:
+            return None, PayloadError[fault[0]], fault[2] or 0
+        return raw, PayloadError.OK, self.lines - 1
+
+    def refused(self) -> tuple[PayloadError, int] | None:
+        """The fault and its line if it is known before the block is unpacked: of a line header, or of facts or tags
+        that are not there."""
+        fault = self._expanded()[1]
+        if fault and (fault[0] in ("TRUNCATED_FACTS", "TRUNCATED_TAG") or (
+                fault[0] == "BAD_FACTS" and fault[1] < self.lines)):
+            return PayloadError[fault[0]], fault[2] or 0
+        return None
 
     @property
     def lines(self) -> int:
@@ -66,30 +101,55 @@ class Block:
         return -(-self.raw_bytes // LINE)
 
     def beats(self, size: int) -> list[Beat]:
-        """The raw beats, as many as the raw bytes take."""
+        """The raw beats: as many as the raw bytes take, or those up to the first one of the line that is refused."""
         raw, code, line = self.raw()
-        count = -(-self.raw_bytes // size)
+        count = -(-self.raw_bytes // size) if not self.refused() else line * LINE // size + 1
         return [Beat(None if raw is None else raw[k * size:(k + 1) * size], k == count - 1,
                      (code, line) if k == count - 1 else None) for k in range(count)]
 
-    def feed(self, size: int, sizes: tuple[int, ...], rng: random.Random) -> Feed:
-        """Rows and order; what does not count in them is noise. The payload must hold all tags."""
-        grain, behind = min(sizes), self.tag_bytes
-        units = size // grain
+    def records(self) -> list[dict[str, Any]]:
+        """Its lines, with exponents."""
+        base, widths_at = 0, len(self.headers) + self._counted(7)
+        bases = iter(self.payload[len(self.headers):widths_at])
+        widths = iter(self.payload[widths_at:widths_at + self._counted(6)])
+        records = []
+        for header in self.headers:
+            zero, width = header == 0xFF, header & 7
+            if not zero and header >> 7:
+                base = next(bases)
+            fewer = next(widths) if not zero and header >> 6 & 1 else 0
+            less, whole = [fewer >> 2 * group & 3 for group in range(4)], width == 7
+            records.append({"bad": not zero and max(less) > width, "record": {
+                "zero": zero, "dense": header >> 4 & 1, "signs": header >> 3 & 1, "escape": header >> 5 & 1,
+                "base": 255 if whole else base, "width": 8 if whole else width, "less": less}})
+        return records
+
+    def feed(self, size: int, sizes: tuple[int, ...], rng: random.Random, exponents: tuple[int, ...] = ()) -> Feed:
+        """Words, rows and order, in a build with these exponents; what does not count in them is noise."""
+        grain, facts, word = 1 if exponents else min(sizes), self.fact_bytes, size // 8
+        units, behind = size // grain, facts + self.tag_bytes
+        order: dict[str, Any] = {"element": {f"b{each}": each == self.element for each in sizes}}
+        if exponents:
+            order |= {"exponents": self.exponents} | ({"half": facts % word != 0} if size == 64 else {})
+        refused = self.refused()
+        if refused:
+            order |= {"beats": refused[1] * LINE // size, "tail": rng.randrange(units), "start": 0, "bare": 1,
+                      "error": refused[0]}
+            return Feed(order, [], [], [])
         padded = self.payload + rng.randbytes(size)
         rows = [int.from_bytes(padded[at:at + size], "little") for at in range(0, len(self.payload), size)]
+        words = [int.from_bytes(padded[at:at + word], "little")
+                 for at in range(facts // word * word, behind, word)] if self.tag_bytes else []
         bare = len(self.payload) == behind
         data = [] if bare else rows[behind // size:]
-        facts = [{"data": row, "last": number == len(data) - 1, "end": rng.randrange(units + 1),
+        found = [{"data": row, "last": number == len(data) - 1, "end": rng.randrange(units + 1),
                   "ragged": rng.getrandbits(1)} for number, row in enumerate(data)]
-        if facts:
+        if found:
             in_last = (len(self.payload) - 1) % size + 1
-            facts[-1] |= {"end": in_last // grain, "ragged": in_last % grain != 0}
-        order = {
-            "element": {f"b{each}": each == self.element for each in sizes}, "beats": -(-self.raw_bytes // size) - 1,
-            "tail": self.raw_bytes // grain % units, "start": 0 if bare else behind // grain % units, "bare": bare,
-            "error": PayloadError.OK}
-        return Feed(order, rows[:-(-behind // size)], facts)
+            found[-1] |= {"end": in_last // grain, "ragged": in_last % grain != 0}
+        order |= {"beats": -(-self.raw_bytes // size) - 1, "tail": self.raw_bytes // grain % units,
+                  "start": 0 if bare else behind // grain % units, "bare": bare, "error": PayloadError.OK}
+        return Feed(order, words, self.records(), found)
 
 
 def random_raw(rng: random.Random, length: int, element: int, density: float) -> bytes:
@@ -98,24 +158,50 @@ def random_raw(rng: random.Random, length: int, element: int, density: float) ->
                     else bytes(element) for _ in range(length // element))
 
 
-def sampled(rng: random.Random, sizes: tuple[int, ...], block_bytes: int) -> Block:
-    """A block of any size, element and density; half of them are whole."""
+def random_floats(rng: random.Random, length: int, element: int) -> bytes:
+    """So many bytes of floating-point elements: lines of every kind that exponent coding knows."""
+    mantissa = {2: 7, 4: 23}[element]
+    out = b""
+    while len(out) < length:
+        spread, negative = rng.choice([0, 1, 2, 3, 4, 5, 6, 6, 8]), rng.choice([0, 0, 0.5, 1])
+        base, small = rng.choice([0, 1, 40, 127, 127, 254, 255]), rng.choice([0, 0, 0.2])
+        present = rng.choice([0.0, 0.1, 0.5, 0.5, 0.9, 1.0, 1.0])
+        for _ in range(4):
+            here = rng.choice([spread, spread, rng.randrange(spread + 1)])
+            share = rng.choice([present, present, 0.0, 1.0]) if 0 < present < 1 else present
+            for _ in range(32 // element):
+                exponent = 0 if rng.random() < small else max(0, base - rng.randrange(1 << here))
+                sign = rng.random() < negative
+                value = sign << 8 * element - 1 | exponent << mantissa | rng.getrandbits(mantissa)
+                out += (value if rng.random() < share else 0).to_bytes(element, "little")
+    return out[:length]
+
+
+def sampled(rng: random.Random, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()) -> Block:
+    """A block of any size, element and density; half of them are whole. Of those with exponents in the build, most
+    have them."""
     element = rng.choice(sizes)
     length = block_bytes if rng.random() < 0.5 else rng.randrange(element, block_bytes + 1) // element * element
+    if element in exponents and rng.random() < 0.8:
+        return Block.of(random_floats(rng, length, element), element, True)
     return Block.of(random_raw(rng, length, element, rng.choice([0.0, 0.02, 0.4, 0.7, 0.98, 1.0])), element)
 
 
 def damaged(rng: random.Random, block: Block) -> Block:
-    """The block with something wrong, or not: a bit flipped in its tags, bytes missing or left over."""
+    """The block with something wrong, or not: a bit flipped in its facts or tags, bytes missing or left over."""
     payload = bytearray(block.payload)
-    kind = rng.choice(["tag", "end of tags", "less", "more", "both"])
-    if kind in ("tag", "both"):
-        payload[rng.randrange(block.tag_bytes)] ^= 1 << rng.randrange(8)
-    if kind == "end of tags":
-        bit = rng.randrange(block.raw_bytes // block.element - 1, 8 * block.tag_bytes)
-        payload[bit // 8] ^= 1 << bit % 8
+    facts, behind = block.fact_bytes, block.fact_bytes + block.tag_bytes
+    kind = rng.choice(["tag", "end of tags", "less", "more", "both", *(["facts", "facts"] if facts else [])])
+    if kind == "facts":
+        payload[rng.randrange(facts)] ^= 1 << rng.randrange(8)
+    if kind in ("tag", "both") and facts < behind:
+        payload[rng.randrange(facts, behind)] ^= 1 << rng.randrange(8)
+    if kind == "end of tags" and facts < behind:
+        last = LINE // block.element // 8
+        bit = rng.randrange(max(0, (block.raw_bytes - 1) % LINE // block.element), 8 * last)
+        payload[behind - last + bit // 8] ^= 1 << bit % 8
     if kind in ("less", "both"):
-        del payload[max(block.tag_bytes, len(payload) - rng.choice([1, 2, 4, rng.randrange(1, 300)])):]
+        del payload[max(behind, len(payload) - rng.choice([1, 2, 4, rng.randrange(1, 300)])):]
     if kind == "more":
         payload += rng.randbytes(rng.choice([1, 2, 3, 4, rng.randrange(1, 200)]))
-    return Block(bytes(payload), block.element, block.raw_bytes)
+    return Block(bytes(payload), block.element, block.raw_bytes, block.exponents)

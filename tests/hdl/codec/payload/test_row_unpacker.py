@@ -11,47 +11,57 @@ import pytest
 from hdl.codec.payload.row_unpacker import RowUnpacker
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.payloads import Beat, Block, Feed, damaged, random_raw, sampled
+from tests.hdl.codec.payload.payloads import Beat, Block, Feed, damaged, random_floats, random_raw, sampled
 from tests.hdl.codec.payload.unpacked import run_unpacking
 from tests.hdl.ports import Source
 
 _BLOCK = 512
-_BUILDS = [(32, (1, 2, 4)), (32, (4,)), (64, (1, 2, 4)), (16, (1, 2, 4)), (16, (1,)), (16, (2,)), (16, (4,)),
-           (16, (1, 2)), (16, (1, 4)), (16, (2, 4))]
+_Build = tuple[int, tuple[int, ...], tuple[int, ...]]
+_BUILDS: list[_Build] = [
+    (32, (1, 2, 4), ()), (32, (4,), ()), (64, (1, 2, 4), ()), (16, (1, 2, 4), ()), (16, (1,), ()), (16, (2,), ()),
+    (16, (4,), ()), (16, (1, 2), ()), (16, (1, 4), ()), (16, (2, 4), ()), (32, (1, 2, 4), (2, 4)), (32, (2, 4), (2,)),
+    (64, (2, 4), (2, 4)), (32, (4,), (4,))]
+
+
+def _name(build: _Build) -> str:
+    size, sizes, exponents = ("".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in build)
+    return f"{size}-{sizes}" + (f"-{exponents}" if exponents else "")
 
 
 class _Play:
     """A build that is prepared once, and plays lists of blocks."""
 
-    def __init__(self, size: int, sizes: tuple[int, ...], block_bytes: int = _BLOCK):
-        self.size, self.sizes = size, sizes
-        self.dut = RowUnpacker(size, sizes, block_bytes)
+    def __init__(self, size: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = (), block_bytes: int = _BLOCK):
+        self.size, self.sizes, self.exponents = size, sizes, exponents
+        self.dut = RowUnpacker(size, sizes, block_bytes, exponents)
         self.bench = Bench(self.dut)
 
     def __call__(self, blocks: Iterable[Block], rng: random.Random, busy: float = 1.0, ready: float = 1.0,
                  cycles: int = 20_000) -> int:
         """Plays the blocks; returns the cycles from the first beat to the last one."""
         blocks = list(blocks)
-        return self.feeds([block.feed(self.size, self.sizes, rng) for block in blocks],
+        return self.feeds([block.feed(self.size, self.sizes, rng, self.exponents) for block in blocks],
                           [beat for block in blocks for beat in block.beats(self.size)], rng, busy, ready, cycles)
 
     def feeds(self, feeds: list[Feed], beats: list[Beat], rng: random.Random, busy: float, ready: float,
               cycles: int) -> int:
         dut = self.dut
         sources = [Source(dut.order, [feed.order for feed in feeds], rng, busy),
-                   Source(dut.tags, [row for feed in feeds for row in feed.tags], rng, busy),
+                   Source(dut.words, [word for feed in feeds for word in feed.words], rng, busy),
                    Source(dut.data, [row for feed in feeds for row in feed.data], rng, busy)]
+        if self.exponents:
+            sources.append(Source(dut.lines, [line for feed in feeds for line in feed.lines], rng, busy))
         return run_unpacking(self.bench, dut, self.size, sources, beats, rng, ready, cycles)
 
 
-@pytest.fixture(scope="module", params=_BUILDS, ids=lambda build: f"{build[0]}-{''.join(map(str, build[1]))}")
+@pytest.fixture(scope="module", params=_BUILDS, ids=_name)
 def play(request: pytest.FixtureRequest) -> _Play:
     return _Play(*request.param)
 
 
 def test_corners(play: _Play) -> None:
     """All zero, dense, one element in each place of a beat, and every kind of length."""
-    rng = random.Random(str(play.sizes))
+    rng = random.Random(f"{play.sizes} {play.exponents}")
     blocks = []
     for element in play.sizes:
         for density in (0.0, 1.0):
@@ -68,7 +78,7 @@ def test_corners(play: _Play) -> None:
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 0.7)])
 def test_blocks_back_to_back(play: _Play, busy: float, ready: float) -> None:
     rng = random.Random(f"{play.sizes} {busy} {ready}")
-    play([sampled(rng, play.sizes, _BLOCK) for _ in range(512 // play.size)], rng, busy, ready)
+    play([sampled(rng, play.sizes, _BLOCK, play.exponents) for _ in range(512 // play.size)], rng, busy, ready)
 
 
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.6, 0.6)])
@@ -77,7 +87,8 @@ def test_damaged_blocks(play: _Play, busy: float, ready: float) -> None:
     rng = random.Random(f"damage {play.sizes} {busy}")
     blocks: list[Block] = []
     for _ in range(40):
-        blocks += [damaged(rng, sampled(rng, play.sizes, 300)), sampled(rng, play.sizes, 100)]
+        blocks += [damaged(rng, sampled(rng, play.sizes, 300, play.exponents)),
+                   sampled(rng, play.sizes, 100, play.exponents)]
     found = Counter(block.raw()[1] for block in blocks)
     for code in (PayloadError.OK, PayloadError.BAD_TAG, PayloadError.TRUNCATED_DATA, PayloadError.TRAILING_BYTES):
         assert found[code] > 2, f"the test has too few of {code}"
@@ -85,21 +96,43 @@ def test_damaged_blocks(play: _Play, busy: float, ready: float) -> None:
 
 
 def test_blocks_that_are_known_to_be_faulty(play: _Play) -> None:
-    """An order with an error gives one beat with this error, and takes no row."""
+    """An order with an error gives beats up to the line at fault, the last one with this error, and takes no row."""
     rng = random.Random(f"known {play.sizes}")
     feeds, beats = [], []
     for code in PayloadError:
         if code is not PayloadError.OK:
-            order = {"element": {f"b{each}": rng.getrandbits(1) for each in play.sizes}, "beats": 0, "start": 0,
-                     "bare": 1, "tail": rng.randrange(play.size // min(play.sizes)), "error": code}
+            line = rng.randrange(1, 4) if play.exponents and code is PayloadError.BAD_FACTS else 0
+            block = sampled(rng, play.sizes, 300, play.exponents)
+            order = block.feed(play.size, play.sizes, rng, play.exponents).order | {
+                "element": {f"b{each}": rng.getrandbits(1) for each in play.sizes}, "beats": line * 128 // play.size,
+                "start": 0, "bare": 1, "tail": rng.randrange(4), "error": code}
             for _ in range(rng.randrange(1, 3)):
-                feeds.append(Feed(order, [], []))
-                beats.append(Beat(None, True, (code, 0)))
-        block = sampled(rng, play.sizes, 300)
-        feeds.append(block.feed(play.size, play.sizes, rng))
+                feeds.append(Feed(order, [], [], []))
+                beats += [Beat(None, k == order["beats"], (code, line) if k == order["beats"] else None)
+                          for k in range(order["beats"] + 1)]
+        block = sampled(rng, play.sizes, 300, play.exponents)
+        feeds.append(block.feed(play.size, play.sizes, rng, play.exponents))
         beats += block.beats(play.size)
     play.feeds(feeds, beats, rng, 1.0, 1.0, 2000)
     play.feeds(feeds, beats, rng, 0.5, 0.7, 5000)
+
+
+@pytest.mark.parametrize("play", [build for build in _BUILDS if build[2]], ids=_name, indirect=True)
+def test_floats(play: _Play) -> None:
+    """Lines of every kind, among blocks of zero-value coding; short blocks that end anywhere in their line."""
+    rng = random.Random(f"floats {play.sizes} {play.exponents}")
+    blocks = []
+    for element in play.exponents:
+        blocks += [Block.of(random_floats(rng, _BLOCK, element), element, True) for _ in range(12)]
+        blocks += [Block.of(random_floats(rng, length, element), element, True)
+                   for length in (element, 128, 128 - element, 128 + element, 300, _BLOCK - element)]
+        blocks += [Block.of(random_raw(rng, 300, element, density), element, coded)
+                   for density in (0.0, 0.5, 1.0) for coded in (True, False)]
+    rng.shuffle(blocks)
+    kinds = {(line["record"]["width"], flag) for block in blocks if block.exponents for line in block.records()
+             for flag in ("zero", "dense", "signs", "escape") if line["record"][flag]}
+    assert len(kinds) >= 16, f"lines of few kinds: {kinds}"
+    play(blocks, rng)
 
 
 @pytest.mark.parametrize(("size", "kib", "density"), [(32, 16, 0.0), (32, 64, 0.4), (32, 16, 0.7), (32, 16, 1.0),
@@ -107,16 +140,32 @@ def test_blocks_that_are_known_to_be_faulty(play: _Play) -> None:
 def test_a_beat_per_cycle(size: int, kib: int, density: float) -> None:
     """Large tensors: not one cycle without a beat, if rows of data are no more than beats."""
     rng = random.Random(density)
-    play = _Play(size, (1, 2, 4), 4096)
+    play = _Play(size, (1, 2, 4), (), 4096)
     blocks = [Block.of(random_raw(rng, 4096, element, density), element) for element in (1, 2, 4, 4) * (kib // 16)]
     assert play(blocks, rng) == kib * 1024 // size
 
 
 def test_no_gap_between_blocks_whose_data_begin_inside_a_row() -> None:
     rng = random.Random("begin")
-    play = _Play(32, (1, 2, 4), 512)
+    play = _Play(32, (1, 2, 4))
     blocks = [Block.of(random_raw(rng, 512, 4, 0.9), 4) for _ in range(40)]
     rows = sum(len(block.feed(32, (1, 2, 4), rng).data) for block in blocks)
     beats = sum(len(block.beats(32)) for block in blocks)
     assert rows < beats
     assert play(blocks, rng) == beats
+
+
+@pytest.mark.parametrize(("size", "kib"), [(32, 32), (64, 32)])
+def test_a_beat_of_floats_per_cycle(size: int, kib: int) -> None:
+    """Values of every kind: at least 99 % of a beat per cycle, if rows of data are no more than beats."""
+    rng = random.Random(kib)
+    play = _Play(size, (1, 2, 4), (2, 4), 4096)
+    blocks = [Block.of(random_floats(rng, 4096, element), element, True) for element in (2, 4) * (kib // 8)]
+    assert play(blocks, rng) <= kib * 1024 // size / 0.99
+
+
+def test_beats_that_hold_no_group() -> None:
+    with pytest.raises(ValueError, match="beat_bytes must be 32 or 64 with exponents, not 16"):
+        RowUnpacker(16, (2, 4), 512, (2,))
+    with pytest.raises(ValueError, match=r"exponents must be among the element sizes \(1, 4\), and 2 or 4, not \(2,\)"):
+        RowUnpacker(32, (1, 4), 512, (2,))
