@@ -7,34 +7,44 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.codec.coding import largest_payload
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.payload_store import PayloadStore
 from hdl.codec.payload.row_unpacker import RowUnpacker
 from hdl.codec.payload.unpacking import payload_beat_layout, payload_error_layout
 from hdl.common.beat import beat_stream
+from hdl.common.beat_width import BeatJoiner, BeatSplitter
 
 __all__ = ["BlockDecompressor"]
 
 
 class BlockDecompressor(wiring.Component):
-    """Expands and checks the payloads of blocks in zero-value coding with the tags first, one raw beat per cycle.
+    """Expands and checks the payloads of blocks, one raw beat per cycle: zero-value coding with the tags first, and
+    exponent coding.
 
     ::
 
                              order
                             +------>
-        i --> payload store | tags   row unpacker --> o, error
+        i --> payload store | words  row unpacker --> o, error
+                            +------>
+                            | lines
                             +------>
                             | data
                             +------>
 
+    Lines are those of blocks with exponents. A group of these is 32 bytes: with beats of 16 bytes and exponents, pairs
+    of beats go through a core of twice the width::
+
+        i --> joiner --> block decompressor, 32 bytes --> splitter --> o, error
+
     Latency: 11 cycles from the first beat of a payload to the first raw beat, and one more for each beat that its tags
-    fill. Throughput: 1 raw beat per cycle, unless the packed side is empty or the memory's one
-    port is busy. It reads the rows of the tags and then those of the data: rows that tags and data share are read
-    twice. Blocks follow each other without a gap while the next payload comes in time.
+    fill; with exponents in the build, 13, and in a block that has them 21, and one more for each word of line headers
+    but one. Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap
+    while the next payload comes in time.
 
     Errors are reported with the last raw beat of their block, the first one in the order of docs/formats.md. Then the
-    next block works. A block whose coding is not built, whose raw length is not possible or whose tags are not whole
-    gives one raw beat, which holds anything.
+    next block works. A block whose coding is not built, whose raw length is not possible or whose facts or tags are not
+    whole gives one raw beat, and one with a bad line header those up to the first one of this line. They hold anything.
 
     Parameters
     ----------
@@ -45,29 +55,36 @@ class BlockDecompressor(wiring.Component):
     block_bytes : int
         Raw bytes of the largest block: 512 to 32768, a multiple of 128.
     rows : int, optional
-        Rows of the memory, each of a beat: those of the longest payload, and one, at least. A quarter more than that
-        when not given.
+        Rows of the memory, each of a beat, with exponents of 32 bytes at least: those of the longest payload, and one,
+        at least. A quarter more than that when not given.
+    exponents : tuple of int, optional
+        Those of the element sizes that are built with exponent coding too: 2 for bfloat16, 4 for float32.
 
     Members
     -------
     i : In(stream.Signature(payload_beat_layout(beat_bytes)))
-        Payloads, without the word of a short block. ``ready`` is a function of registers.
+        Payloads, without the word of a short block. ``ready`` is a function of registers; with beats of 16 bytes and
+        exponents, also of ``last``.
     o : Out(beat_stream(beat_bytes))
         Raw beats. ``o.ready`` reaches no other port within a cycle.
     error : Out(payload_error_layout(block_bytes))
         Valid with the last beat of a block: its result.
 
-    Source: docs/formats.md, tags first.
+    Source: docs/formats.md, "Tags first" and "Exponents".
     """
 
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, rows: int | None = None):
+    def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, rows: int | None = None,
+                 exponents: tuple[int, ...] = ()):
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
+        self._exponents = tuple(sorted(exponents))
         self._block_bytes = block_bytes
-        longest = -(-largest_payload(block_bytes, self._sizes) // beat_bytes)
+        # Bytes of a row; the beats of the data path are as wide.
+        self._row_bytes = max(beat_bytes, GROUP_BYTES) if exponents else beat_bytes
+        longest = -(-largest_payload(block_bytes, self._sizes, self._exponents) // self._row_bytes)
         self._rows = longest + longest // 4 + 1 if rows is None else rows
         super().__init__({
             "i": In(stream.Signature(payload_beat_layout(beat_bytes))),
@@ -77,12 +94,38 @@ class BlockDecompressor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.store = store = PayloadStore(self._beat_bytes, self._sizes, self._block_bytes, self._rows)
-        m.submodules.unpacker = unpacker = RowUnpacker(self._beat_bytes, self._sizes, self._block_bytes)
+        if self._row_bytes > self._beat_bytes:
+            self._in_pairs(m)
+            return m
+        m.submodules.store = store = PayloadStore(
+            self._beat_bytes, self._sizes, self._block_bytes, self._rows, self._exponents)
+        m.submodules.unpacker = unpacker = RowUnpacker(
+            self._beat_bytes, self._sizes, self._block_bytes, self._exponents)
         wiring.connect(m, wiring.flipped(self.i), store.i)
         wiring.connect(m, store.order, unpacker.order)
-        wiring.connect(m, store.tags, unpacker.tags)
+        wiring.connect(m, store.words, unpacker.words)
+        if self._exponents:
+            wiring.connect(m, store.lines, unpacker.lines)
         wiring.connect(m, store.data, unpacker.data)
         wiring.connect(m, unpacker.o, wiring.flipped(self.o))
         m.d.comb += self.error.eq(unpacker.error)
         return m
+
+    def _in_pairs(self, m: Module) -> None:
+        """A core of twice the width, for pairs of beats."""
+        m.submodules.joiner = joiner = BeatJoiner(self._beat_bytes, {"coding": 8, "raw_bytes": 16})
+        m.submodules.core = core = BlockDecompressor(
+            self._row_bytes, self._sizes, self._block_bytes, self._rows, self._exponents)
+        m.submodules.splitter = splitter = BeatSplitter(
+            self._beat_bytes, {"error": payload_error_layout(self._block_bytes)})
+        wiring.connect(m, wiring.flipped(self.i), joiner.i)
+        wiring.connect(m, joiner.o, core.i)
+        wide, beat = splitter.i.payload, splitter.o.payload
+        m.d.comb += [
+            splitter.i.valid.eq(core.o.valid), core.o.ready.eq(splitter.i.ready),
+            wide.data.eq(core.o.payload.data), wide.keep.eq(core.o.payload.keep), wide.last.eq(core.o.payload.last),
+            wide.error.eq(core.error),
+            self.o.valid.eq(splitter.o.valid), splitter.o.ready.eq(self.o.ready),
+            self.o.payload.data.eq(beat.data), self.o.payload.keep.eq(beat.keep), self.o.payload.last.eq(beat.last),
+            self.error.eq(beat.error),
+        ]

@@ -1,0 +1,106 @@
+"""Payloads as a decompressor of blocks gets them, beat by beat, and a build of one that plays them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from hdl.codec.payload.block_decompressor import BlockDecompressor
+from hdl.codec.payload.unpacking import PayloadError
+from tests.hdl.bench import Bench
+from tests.hdl.codec.payload.payloads import Beat, Block
+from tests.hdl.codec.payload.unpacked import run_unpacking
+from tests.hdl.ports import Source
+
+__all__ = ["Payload", "Play"]
+
+PAIR = 32
+"""With exponents and narrower beats, the core's beats have so many bytes."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A payload with what is said of it, and the beats that are to come."""
+
+    payload: bytes
+    coding: int
+    raw_bytes: int
+    beats: tuple[Beat, ...]
+
+    @classmethod
+    def of(cls, block: Block, size: int, rng: random.Random, *, pairs: bool = False) -> Payload:
+        """That of a block, for beats of so many bytes; ``pairs``: the core's are twice as wide."""
+        coding = (0x20 if block.exponents else 0x10) | block.element | rng.choice([0, 0x80])
+        beats = block.beats(size)
+        if pairs and block.refused():
+            result = beats[-1].result
+            assert result is not None
+            beats = _refused_pairs(result, block.raw_bytes)
+        return cls(block.payload, coding, block.raw_bytes, tuple(beats))
+
+    @classmethod
+    def refused(cls, rng: random.Random, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (), *,
+                pairs: bool = False) -> Payload:
+        """With a coding that is not built, or a raw length that is not possible; of any length."""
+        payload = rng.randbytes(rng.choice([1, 40, 500, 3000]))
+        built = [*(0x10 | size for size in sizes), *(0x20 | size for size in exponents)]
+        if rng.random() < 0.5:
+            bad = [coding for coding in range(128) if coding not in built]
+            coding = rng.choice([each for each in (0, 1, 4, 0x21, 0x22, 0x24) if each in bad] + [rng.choice(bad)])
+            return cls(payload, coding, rng.randrange(1 << 16), _refusal(PayloadError.BAD_CODING, pairs))
+        coding = rng.choice(built)
+        size = coding & 7
+        lengths = [0, block_bytes + size, 0xFFFF, *([block_bytes - 1] if size > 1 else [])]
+        length = rng.choice([each for each in lengths if each % size or not 0 < each <= block_bytes])
+        return cls(payload, coding, length, _refusal(PayloadError.BAD_LENGTH, pairs))
+
+    def rows(self, size: int, rng: random.Random) -> list[dict[str, int]]:
+        """Its beats; what does not count in them is noise."""
+        rows = []
+        for at in range(0, len(self.payload), size):
+            part = self.payload[at:at + size]
+            last = at + size >= len(self.payload)
+            rows.append({
+                "data": int.from_bytes(part + rng.randbytes(size - len(part)), "little"), "last": last,
+                "keep": (1 << len(part)) - 1 if last else rng.getrandbits(size),
+                "coding": rng.getrandbits(8) if at else self.coding,
+                "raw_bytes": rng.getrandbits(16) if at else self.raw_bytes})
+        return rows
+
+
+def _refusal(code: PayloadError, pairs: bool) -> tuple[Beat, ...]:
+    """One beat with a result; or one of twice the width."""
+    return (*([Beat(None, False, None)] if pairs else []), Beat(None, True, (code, 0)))
+
+
+def _refused_pairs(result: tuple[PayloadError, int], raw_bytes: int) -> list[Beat]:
+    """The halves of the beats up to the first one of the line at fault. The last one has a second half if the last one
+    of a whole block would have one."""
+    count = 2 * (result[1] * 128 // PAIR) + (1 if 0 < raw_bytes % PAIR <= PAIR // 2 else 2)
+    return [Beat(None, False, None)] * (count - 1) + [Beat(None, True, result)]
+
+
+class Play:
+    """A build that is prepared once, and plays lists of payloads."""
+
+    def __init__(self, size: int, sizes: tuple[int, ...], block_bytes: int, rows: int | None = None,
+                 exponents: tuple[int, ...] = ()):
+        self.size, self.sizes, self.block_bytes, self.exponents = size, sizes, block_bytes, exponents
+        self.pairs = bool(exponents) and size < PAIR
+        self.dut = BlockDecompressor(size, sizes, block_bytes, rows, exponents)
+        self.bench = Bench(self.dut)
+
+    def payload(self, block: Block, rng: random.Random) -> Payload:
+        """The payload of a block for this build."""
+        return Payload.of(block, self.size, rng, pairs=self.pairs)
+
+    def refused(self, rng: random.Random) -> Payload:
+        """A payload that this build refuses at once."""
+        return Payload.refused(rng, self.sizes, self.block_bytes, self.exponents, pairs=self.pairs)
+
+    def __call__(self, payloads: list[Payload], rng: random.Random, busy: float = 1.0, ready: float = 1.0,
+                 cycles: int = 20_000) -> int:
+        """Plays them; returns the cycles from the first beat to the last one."""
+        source = Source(self.dut.i, [row for payload in payloads for row in payload.rows(self.size, rng)], rng, busy)
+        beats = [beat for payload in payloads for beat in payload.beats]
+        return run_unpacking(self.bench, self.dut, self.size, [source], beats, rng, ready, cycles)
