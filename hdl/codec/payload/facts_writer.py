@@ -1,0 +1,146 @@
+"""Writes the facts of blocks that are coded with exponents: records of lines, rows of facts, and lengths."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Shape, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.codec.coding import LINE_BYTES, WORD_BYTES
+from hdl.codec.line_record import line_record_layout
+from hdl.codec.payload.facts_joiner import SECTIONS, FactsJoiner
+from hdl.codec.payload.line_facts import LineFacts
+from hdl.codec.payload.tag_writer import group_counts_layout
+from hdl.common.fifo import StreamFifo
+from hdl.common.skid import Skid
+from hdl.common.sram import LEAST_BITS
+
+__all__ = ["FactsWriter", "fact_lengths_layout"]
+
+_BLOCKS = 2
+"""Blocks that may have ended without their facts being joined."""
+
+_MORE_LINES = 8
+"""Lines beside those of the raw store: those that are not whole, and the one that is packed."""
+
+
+def fact_lengths_layout(block_bytes: int) -> data.StructLayout:
+    """Lengths of a block that is coded with exponents: ``words`` of facts, of 4 bytes; bytes of ``rests``."""
+    words = -(-SECTIONS * (block_bytes // LINE_BYTES) // WORD_BYTES)
+    return data.StructLayout({"words": range(words + 1), "rests": range(block_bytes // 2 + 1)})
+
+
+class FactsWriter(wiring.Component):
+    """Looks at the beats of a block on their way into the raw store, and gives what its coding needs.
+
+    ::
+
+                 +------------+-----------------> [FIFO] --> records
+        beats -->| line facts |   +--------+
+        groups ->|            |-->| joiner |---------------> rows
+                 +------------+   +--------+
+                        +-----------------------> [skid] --> lengths
+
+    =====  ==========================================================================================
+    cycle  for the last beat of a block, taken in cycle 0; 32 bytes a beat
+    =====  ==========================================================================================
+    0      ``take``, ``data``, ``last``, ``wide``, ``empty``; ``waits`` if its last line is not whole
+    2      ``groups``, from the tag writer
+    7      its last record is on ``records``, at the earliest
+    11     its ``lengths``
+    18     its first row of facts on ``rows``, if there are 32 bytes of facts; then a row in 8 cycles
+    =====  ==========================================================================================
+
+    With beats of 64 bytes the lengths come in cycle 9. If beats are missing in the last line of the block, all but
+    cycle 0 and 2 is so many cycles later. Throughput: a beat per cycle.
+
+    Parameters
+    ----------
+    beat_bytes, block_bytes : int
+        Bytes of a beat, 32 or 64, and of a block at most.
+    lines : int
+        Whole lines that may have come without their records being taken.
+
+    Members
+    -------
+    take : In(1)
+        A beat of a block that is coded with exponents is transferred. Beats of other blocks are not for this unit.
+    data : In(8 * beat_bytes)
+        The beat; bytes that are missing in a block's last beat are 0.
+    last : In(1)
+        The beat is the block's last.
+    wide : In(1)
+        float32 instead of bfloat16.
+    empty : In(1)
+        The beat has no whole element: the packet has none, or has ended within an element. If the beat begins a line,
+        this line has a record, but no header.
+    waits : Out(1)
+        No beat, of any block, may be taken in the next cycle. Follows from ``take`` and ``last`` within the cycle.
+    groups : In(group_counts_layout(beat_bytes))
+        ``groups`` of the tag writer.
+    records : Out(stream.Signature(line_record_layout()))
+        A record for each line, in order: for all lines that have a beat.
+    rows : Out(stream.Signature(8 * beat_bytes))
+        Facts, in rows: those of a block begin a row. What is in a block's last row behind its last word is undefined.
+    lengths : Out(stream.Signature(fact_lengths_layout(block_bytes)))
+        Lengths of each block. At most two blocks may have ended without them being taken.
+
+    Source: docs/formats.md, "Exponents".
+    """
+
+    records: stream.Interface
+    rows: stream.Interface
+    lengths: stream.Interface
+
+    def __init__(self, beat_bytes: int, block_bytes: int, lines: int):
+        self._beat_bytes = beat_bytes
+        self._block_bytes = block_bytes
+        self._lines = lines
+        super().__init__({
+            "take": In(1), "data": In(8 * beat_bytes), "last": In(1), "wide": In(1), "empty": In(1), "waits": Out(1),
+            "groups": In(group_counts_layout(beat_bytes)),
+            "records": Out(stream.Signature(line_record_layout())), "rows": Out(stream.Signature(8 * beat_bytes)),
+            "lengths": Out(stream.Signature(fact_lengths_layout(block_bytes))),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # Fewer records would not make a memory, but registers.
+        depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
+        m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
+        m.submodules.kept = kept = StreamFifo(line_record_layout(), 1 << (depth - 1).bit_length())
+        m.submodules.joiner = joiner = FactsJoiner(self._beat_bytes, self._block_bytes)
+        m.submodules.found = found = Skid(self.lengths.payload.shape())
+        wiring.connect(m, kept.o, wiring.flipped(self.records))
+        wiring.connect(m, joiner.o, wiring.flipped(self.rows))
+        wiring.connect(m, found.o, wiring.flipped(self.lengths))
+        m.d.comb += [
+            *(getattr(line, name).eq(getattr(self, name))
+              for name in ("take", "data", "last", "wide", "empty", "groups")),
+            kept.i.valid.eq(line.done), kept.i.payload.eq(line.record),
+            joiner.done.eq(line.done), joiner.final.eq(line.final),
+            joiner.there.eq(line.there.replicate(SECTIONS) & (1 | line.has_base << 1 | line.has_widths << 2)),
+            joiner.bytes[0].eq(line.header), joiner.bytes[1].eq(line.record.base),
+            joiner.bytes[2].eq(line.record.less),
+        ]
+        # Blocks that have ended and are not joined yet.
+        ended, ends = Signal(range(_BLOCKS + 1)), Signal()
+        m.d.comb += [ends.eq(self.take & self.last), self.waits.eq(line.waits | (ended + ends >= _BLOCKS))]
+        m.d.sync += ended.eq(ended + ends - joiner.joined)
+        self._lengths(m, line, found)
+        return m
+
+    def _lengths(self, m: Module, line: LineFacts, found: Skid) -> None:
+        """Adds up the bytes of facts, and sends their words with the bytes of rests."""
+        most = SECTIONS * (self._block_bytes // LINE_BYTES)
+        count, words = Signal(range(most + 1)), Signal.like(found.i.payload.words, name="words", reset_less=True)
+        fresh, final = Signal(init=1), Signal()
+        m.d.sync += final.eq(line.done & line.final)
+        with m.If(line.done):
+            more = line.there + line.has_base + line.has_widths
+            m.d.sync += [count.eq(Mux(fresh, 0, count) + more), fresh.eq(line.final)]
+        with m.If(final):
+            m.d.sync += words.eq((count + (WORD_BYTES - 1)) >> exact_log2(WORD_BYTES))
+        m.d.comb += [found.i.valid.eq(line.block_done), found.i.payload.words.eq(words),
+                     found.i.payload.rests.eq(line.rests)]
