@@ -1,4 +1,4 @@
-"""The merger against bytes: the tags of a block, then its data, without a gap between them."""
+"""The merger against bytes: the facts of a block, its tags, then its data, without a gap between them."""
 
 from __future__ import annotations
 
@@ -11,32 +11,37 @@ from hdl.codec.payload.merger import Merger
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
 
-_SIZES, _BLOCK = (1, 4), 512
+_SIZES = 1, 4
 
 
-@pytest.mark.parametrize("beat_bytes", [16, 64])
+@pytest.mark.parametrize(("beat_bytes", "exponents"), [(16, ()), (64, ()), (32, (4,)), (64, (4,))])
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 0.8)])
-def test_blocks(beat_bytes: int, busy: float, ready: float) -> None:
+def test_blocks(beat_bytes: int, exponents: tuple[int, ...], busy: float, ready: float) -> None:
     rng = random.Random(f"{beat_bytes} {busy}")
     n = beat_bytes
-    dut = Merger(n, _SIZES, _BLOCK)
-    blocks, tags, rows, expected = [], [], [], []
+    dut = Merger(n, _SIZES, 4096 if exponents else 512, exponents)
+    blocks, facts, tags, rows, expected = [], [], [], [], []
     for number in range(60):
         tag = rng.randbytes(4 * rng.randrange(17))
+        fact = rng.randbytes(4 * rng.choice([0, 1, 7, 8, 9, 15, 16, 17, 23, 24])) if exponents else b""
         content = rng.randbytes(rng.choice([0, 1, n - 1, n, n + 1, rng.randrange(200)]))
         raw = rng.random() < 0.3
         # A row may have been written whose tags the payload does not need.
         written = min(-(-len(tag) // n) + (rng.random() < 0.2), 64 // n)
         tag_rows = [tag[k * n:(k + 1) * n] for k in range(written)]
+        fact_rows = [fact[k:k + n] for k in range(0, len(fact), n)]
         if raw:
-            tag = b""
-        payload = tag + content
+            tag = fact = b""
+        payload = fact + tag + content
         block = {"coding": number, "raw_bytes": number, "payload_bytes": len(payload), "cut": number % 2,
                  "tag_words": len(tag) // 4, "tag_rows": written}
+        if exponents:
+            block |= {"fact_words": len(fact) // 4, "fact_rows": len(fact_rows)}
         blocks.append(block)
         tags += [int.from_bytes(row + rng.randbytes(n - len(row)), "little") for row in tag_rows]
-        # Data begin behind the tags of their row; what is there before them may be anything.
-        data = rng.randbytes(len(tag) % n) + content if content else b""
+        facts += [int.from_bytes(row + rng.randbytes(n - len(row)), "little") for row in fact_rows]
+        # Data begin behind facts and tags; what is in their row before them may be anything.
+        data = rng.randbytes(len(fact + tag) % n) + content if content else b""
         parts = [data[k:k + n] for k in range(0, len(data), n)]
         rows += [{"data": int.from_bytes(part + rng.randbytes(n - len(part)), "little"), "last": k == len(parts) - 1}
                  for k, part in enumerate(parts)]
@@ -51,6 +56,8 @@ def test_blocks(beat_bytes: int, busy: float, ready: float) -> None:
                 {name: getattr(block, name) for name in blocks[0]})
 
     ends = [Source(dut.i, blocks, rng, busy), Source(dut.tags, tags, rng, busy), Source(dut.rows, rows, rng, busy)]
+    if exponents:
+        ends.append(Source(dut.facts, facts, rng, busy))
     sink = Sink(dut.o, expected, read, rng, ready)
 
     async def process(ctx: Any) -> None:
