@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -35,9 +35,9 @@ class ExponentRange(wiring.Component):
                  +-----------------------+   +-----------------------+
                              0                           1
 
-    The exponent is in the same bits of a float32 and of a bfloat16 in its upper half, so one tree serves both: lower
-    halves of float32 values count as exponents of 0. The smallest exponent is the largest one of the inverted ones,
-    where no exponent counts as 0, as above.
+    The exponent is in the same bits of a float32 and of a bfloat16 in its upper half, so one tree serves both: a word
+    has one float32 or two bfloat16 values, which are compared with each other. The smallest exponent is the largest one
+    of the inverted ones, where those of words without an exponent count as 0.
 
     Latency: 2 cycles. Throughput: a group per cycle.
 
@@ -59,21 +59,26 @@ class ExponentRange(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         largest, smallest, alive, tiny, signs = [], [], [], [], []
-        for k in range(GROUP_BYTES // 2):
-            half = self.data.word_select(k, 16)
-            # Whether the half has a sign and an exponent.
-            upper = k % 2 == 1
-            counts = Const(1) if upper else ~self.wide
-            rest = half[:7].any() | half[15]
-            if upper:
-                rest = rest | (self.wide & self.data.word_select(k - 1, 16).any())
-            exponent, live = Signal(8, name=f"exponent_{k}"), Signal(name=f"live_{k}")
-            m.d.comb += [exponent.eq(half[7:15] & counts.replicate(8)), live.eq(exponent.any())]
-            largest.append(exponent)
-            smallest.append(~exponent & live.replicate(8))
-            alive.append(live)
-            tiny.append(rest & ~live & counts)
-            signs.append(half[15] & counts)
+        narrow = ~self.wide
+        for k in range(GROUP_BYTES // 4):
+            low, high = self.data.word_select(2 * k, 16), self.data.word_select(2 * k + 1, 16)
+            low_live, high_live, above, takes_low = (
+                Signal(name=f"{name}_{k}") for name in ("low_live", "high_live", "above", "takes_low"))
+            low_some, least = Signal(name=f"low_some_{k}"), Signal(8, name=f"least_{k}")
+            m.d.comb += [
+                low_live.eq(narrow & low[7:15].any()), high_live.eq(high[7:15].any()),
+                low_some.eq(low[:7].any() | low[15]),
+                # One comparison finds the larger and the smaller one, as far as both count.
+                above.eq(narrow & (low[7:15] > high[7:15])),
+                takes_low.eq(low_live & ~(high_live & above)),
+                least.eq(Mux(takes_low, low[7:15], high[7:15])),
+            ]
+            largest.append(Mux(above, low[7:15], high[7:15]))
+            smallest.append(~least & (low_live | high_live).replicate(8))
+            alive.append(low_live | high_live)
+            tiny.append((narrow & low_some & ~low[7:15].any())
+                        | ((high[:7].any() | high[15] | (self.wide & low.any())) & ~high_live))
+            signs.append(high[15] | (narrow & low[15]))
         left = {name: _registered(m, _greatest(m, values, _LEFT, f"{name}_first"), name)
                 for name, values in (("largest", largest), ("smallest", smallest))}
         flags = Signal(3, reset_less=True)
