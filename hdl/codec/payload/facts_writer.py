@@ -13,7 +13,6 @@ from hdl.codec.payload.facts_joiner import SECTIONS, FactsJoiner
 from hdl.codec.payload.line_facts import LineFacts
 from hdl.codec.payload.tag_writer import group_counts_layout
 from hdl.common.fifo import StreamFifo
-from hdl.common.skid import Skid
 from hdl.common.sram import LEAST_BITS
 
 __all__ = ["FactsWriter", "fact_lengths_layout"]
@@ -40,7 +39,7 @@ class FactsWriter(wiring.Component):
         beats -->| line facts |   +--------+
         groups ->|            |-->| joiner |---------------> rows
                  +------------+   +--------+
-                        +-----------------------> [skid] --> lengths
+                        +---------------------> [sums] --> lengths
 
     =====  ==========================================================================================
     cycle  for the last beat of a block, taken in cycle 0; 32 bytes a beat
@@ -111,10 +110,8 @@ class FactsWriter(wiring.Component):
         m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
         m.submodules.kept = kept = StreamFifo(line_record_layout(), 1 << (depth - 1).bit_length())
         m.submodules.joiner = joiner = FactsJoiner(self._beat_bytes, self._block_bytes)
-        m.submodules.found = found = Skid(self.lengths.payload.shape())
         wiring.connect(m, kept.o, wiring.flipped(self.records))
         wiring.connect(m, joiner.o, wiring.flipped(self.rows))
-        wiring.connect(m, found.o, wiring.flipped(self.lengths))
         m.d.comb += [
             *(getattr(line, name).eq(getattr(self, name))
               for name in ("take", "data", "last", "wide", "empty", "groups")),
@@ -128,13 +125,14 @@ class FactsWriter(wiring.Component):
         ended, ends = Signal(range(_BLOCKS + 1)), Signal()
         m.d.comb += [ends.eq(self.take & self.last), self.waits.eq(line.waits | (ended + ends >= _BLOCKS))]
         m.d.sync += ended.eq(ended + ends - joiner.joined)
-        self._lengths(m, line, found)
+        self._lengths(m, line)
         return m
 
-    def _lengths(self, m: Module, line: LineFacts, found: Skid) -> None:
+    def _lengths(self, m: Module, line: LineFacts) -> None:
         """Adds up the bytes of facts, and sends their words with the bytes of rests."""
+        out = self.lengths.payload
         most = SECTIONS * (self._block_bytes // LINE_BYTES)
-        count, words = Signal(range(most + 1)), Signal.like(found.i.payload.words, name="words", reset_less=True)
+        count, words = Signal(range(most + 1)), Signal.like(out.words, name="words", reset_less=True)
         fresh, final = Signal(init=1), Signal()
         m.d.sync += final.eq(line.done & line.final)
         with m.If(line.done):
@@ -142,5 +140,11 @@ class FactsWriter(wiring.Component):
             m.d.sync += [count.eq(Mux(fresh, 0, count) + more), fresh.eq(line.final)]
         with m.If(final):
             m.d.sync += words.eq((count + (WORD_BYTES - 1)) >> exact_log2(WORD_BYTES))
-        m.d.comb += [found.i.valid.eq(line.block_done), found.i.payload.words.eq(words),
-                     found.i.payload.rests.eq(line.rests)]
+        # While the lengths of one block are there, those of the next stay where they are: no third one has come so far.
+        held, waits, moves = Signal(), Signal(), Signal()
+        found = Signal.like(out, name="found", reset_less=True)
+        m.d.comb += [moves.eq((line.block_done | waits) & (~held | self.lengths.ready)),
+                     self.lengths.valid.eq(held), out.eq(found)]
+        m.d.sync += [waits.eq((line.block_done | waits) & ~moves), held.eq(moves | (held & ~self.lengths.ready))]
+        with m.If(moves):
+            m.d.sync += [found.words.eq(words), found.rests.eq(line.rests)]

@@ -12,6 +12,7 @@ from hdl.codec.coding import LINE_BYTES
 from hdl.codec.line_record import GROUP_BYTES, GROUPS, WHOLE_WIDTH, line_record_layout
 from hdl.codec.payload.exponent_range import ExponentRange
 from hdl.codec.payload.tag_writer import group_counts_layout
+from hdl.common.bits import pick
 
 __all__ = ["LineFacts"]
 
@@ -107,10 +108,10 @@ class LineFacts(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        line = self._line(m)
-        measured, widths, counts, facts = self._measured(m, *line)
-        width = self._record(m, measured, widths, counts, facts)
-        self._sum(m, measured, widths, counts, width, facts)
+        complete, groups, counts, common = self._line(m)
+        step, widths, facts = self._measured(m, complete, groups, common)
+        width = self._record(m, step, widths, counts, facts)
+        self._sum(m, step, widths, counts, width, facts)
         return m
 
     def _line(self, m: Module) -> tuple[Signal, Any, Any, Any]:
@@ -144,14 +145,20 @@ class LineFacts(wiring.Component):
         with m.If(takes):
             m.d.sync += [place.eq(place + 1), fills.eq((fills | beat.last) & ~place.all())]
         groups = Signal(data.ArrayLayout(data.StructLayout({"smallest": 8, "live": 1}), GROUPS), reset_less=True)
+        # Counts come a cycle later to their places, and are read a cycle later.
         counts = Signal(data.ArrayLayout(self.groups.shape().elem_shape, GROUPS), reset_less=True)
+        counted = Signal.like(self.groups, name="counted", reset_less=True)
+        counts_at, counts_come = Signal.like(place, name="counts_at", reset_less=True), Signal()
+        m.d.sync += [counted.eq(self.groups.as_value() & came.replicate(len(self.groups.as_value()))),
+                     counts_at.eq(place), counts_come.eq(takes)]
         common = Signal(data.StructLayout({"largest": 8, "live": 1, "signs": 1, "tiny": 1, "some": 1, "dense": 1,
                                            "there": 1, "final": 1}), reset_less=True)
         for group in range(GROUPS):
             part = found[group % side]
             with m.If(takes & (place == group // side)):
-                m.d.sync += [groups[group].smallest.eq(part.smallest), groups[group].live.eq(part.live & came),
-                             counts[group].eq(Mux(came, self.groups[group % side], 0))]
+                m.d.sync += [groups[group].smallest.eq(part.smallest), groups[group].live.eq(part.live & came)]
+            with m.If(counts_come & (counts_at == group // side)):
+                m.d.sync += counts[group].eq(counted[group % side])
         largest = Mux(begins, 0, common.largest)
         for part in found:
             largest = _larger(m, largest, Mux(came, part.largest, 0))
@@ -169,14 +176,12 @@ class LineFacts(wiring.Component):
                 m.d.sync += common.there.eq(~beat.empty)
         return complete, groups, counts, common
 
-    def _measured(self, m: Module, complete: Signal, groups: Any, counts: Any,
-                  common: Any) -> tuple[Signal, Any, Any, Any]:
+    def _measured(self, m: Module, complete: Signal, groups: Any, common: Any) -> tuple[Signal, Any, Any]:
         """Bits that the distances of each group want, for as many cycles as the line has beats: the next groups first
         in each."""
         beats, side = LINE_BYTES // self._beat_bytes, self._beat_bytes // GROUP_BYTES
         step = Signal(beats)
         widths = Signal(data.ArrayLayout(3, GROUPS), reset_less=True)
-        current = Signal.like(counts, name="current_counts", reset_less=True)
         facts = Signal(data.StructLayout({"largest": 8, "escape": 1, "signs": 1, "some": 1, "dense": 1, "there": 1,
                                           "final": 1}), reset_less=True)
         escape = common.tiny & common.live
@@ -184,20 +189,19 @@ class LineFacts(wiring.Component):
         for group in range(GROUPS):
             distance = Signal(8, name=f"distance_{group}")
             m.d.comb += distance.eq(common.largest - groups[group].smallest + escape)
-            later = (group + side) % GROUPS
-            m.d.sync += [widths[group].eq(Mux(complete, _bits(distance) & groups[group].live.replicate(3),
-                                              widths[later])),
-                         current[group].eq(Mux(complete, counts[group], current[later]))]
+            m.d.sync += widths[group].eq(Mux(complete, _bits(distance) & groups[group].live.replicate(3),
+                                             widths[(group + side) % GROUPS]))
         with m.If(complete):
             m.d.sync += [facts.escape.eq(escape),
                          *(facts[name].eq(common[name])
                            for name in ("largest", "signs", "some", "dense", "there", "final"))]
-        return step, widths, current, facts
+        return step, widths, facts
 
     def _record(self, m: Module, step: Signal, widths: Any, counts: Any, facts: Any) -> Signal:
         """Registers the record of the line; its width."""
         width, whole, narrower, stores = Signal(3), Signal(), Signal(), Signal()
-        previous = Signal(8)
+        # The base of the last line that had one, if the block has had any.
+        base, had = Signal(8, reset_less=True), Signal()
         pairs = [_larger(m, widths[k], widths[k + 1]) for k in (0, 2)]
         less = [Mux(short[2], _LESS, short[:2] | short[2].replicate(2))
                 for short in (_difference(m, width, each) for each in widths)]
@@ -207,6 +211,7 @@ class LineFacts(wiring.Component):
             whole.eq(width == _WHOLE),
             narrower.eq(Cat((each != width) & count.any() for each, count in zip(widths, counts, strict=True)).any()),
             stores.eq(facts.some & ~whole),
+            self.record.base.eq(base | self.record.width[3].replicate(8)),
             self.has_widths.eq(self.record.less.as_value().any()),
             self.header.eq(Cat(self.record.width[:3] | self.record.width[3].replicate(3), self.record.signs,
                                self.record.dense, self.record.escape, self.has_widths, self.has_base)
@@ -217,13 +222,14 @@ class LineFacts(wiring.Component):
             m.d.sync += [
                 self.record.zero.eq(~facts.some), self.record.dense.eq(facts.dense), self.record.signs.eq(facts.signs),
                 self.record.escape.eq(facts.escape & ~whole),
-                self.record.base.eq(facts.largest | whole.replicate(8)),
                 self.record.width.eq(Mux(whole, WHOLE_WIDTH, width)),
                 *(self.record.less[k].eq(less[k] & kept.replicate(2)) for k in range(GROUPS)),
-                self.has_base.eq(stores & (facts.largest != previous)),
+                self.has_base.eq(stores & (facts.largest != (base & had.replicate(8)))),
                 self.there.eq(facts.there), self.final.eq(facts.final),
-                previous.eq(Mux(facts.final, 0, Mux(stores, facts.largest, previous))),
+                had.eq((had | stores) & ~facts.final),
             ]
+        with m.If(step[0] & stores):
+            m.d.sync += base.eq(facts.largest)
         return width
 
     def _sum(self, m: Module, step: Signal, widths: Any, counts: Any, width: Signal, facts: Any) -> None:
@@ -237,7 +243,8 @@ class LineFacts(wiring.Component):
             least = Mux(width > _LESS, width - _LESS, 0)
             m.d.comb += bits.eq(Mux(width == _WHOLE, WHOLE_WIDTH, _larger(m, widths[group], least[:3])))
             product = (Mux(rest[0], elements, 0) + Mux(rest[1], elements << 1, 0)) + Mux(rest[2], elements << 2, 0)
-            m.d.sync += [rest.eq(Mux(facts.signs, bits, bits - bits.any())), elements.eq(counts[group]),
+            m.d.sync += [rest.eq(Mux(facts.signs, bits, bits - bits.any())),
+                         elements.eq(pick(step, [Value.cast(counts[k]) for k in range(group, GROUPS, side)])),
                          taken.eq(Mux(rest[3], elements, (product + 7) >> 3))]
             rest_bytes.append(taken)
         flags = Signal(2)
