@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,20 +12,53 @@ import pytest
 
 from golden.codec.blocks import compress, headers
 from golden.codec.coding import Coding
+from hdl.codec.coding import LINE_BYTES
 from hdl.codec.payload.block_compressor import BlockCompressor
 from tests.hdl.bench import Bench
+from tests.hdl.codec.payload.exponent_blocks import random_values
 from tests.hdl.ports import Sink, Source, play
 
-_CODINGS = {1: Coding.ZVC8, 2: Coding.ZVC16, 4: Coding.ZVC32}
-_BUILDS = [(16, (1, 2, 4)), (16, (4,)), (32, (1, 2, 4)), (32, (4,)), (64, (1, 2, 4)), (64, (2, 4))]
+_CODINGS = {(1, False): Coding.ZVC8, (2, False): Coding.ZVC16, (4, False): Coding.ZVC32,
+            (2, True): Coding.BFLOAT16, (4, True): Coding.FLOAT32}
 _BLOCK = 512
 
-Packet = tuple[bytes, int, bool]
+
+@dataclass(frozen=True)
+class _Build:
+    """Parameters of a core."""
+
+    beat_bytes: int
+    sizes: tuple[int, ...]
+    exponents: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        sizes, exponents = ("".join(map(str, each)) for each in (self.sizes, self.exponents))
+        return f"{self.beat_bytes}-{sizes}" + (f"-exponents{exponents}" if exponents else "")
+
+
+@dataclass(frozen=True)
+class _Packet:
+    """Raw bytes, and what is read on the first beat."""
+
+    raw: bytes
+    size: int
+    fallback: bool
+    exponents: bool = False
+
+    def coding(self, build: _Build) -> Coding:
+        """The coding that a build gives it: exponents only if they are built."""
+        return _CODINGS[self.size, self.exponents and self.size in build.exponents]
+
+
+_BUILDS = [_Build(16, (1, 2, 4)), _Build(16, (4,)), _Build(32, (1, 2, 4)), _Build(32, (4,)), _Build(64, (1, 2, 4)),
+           _Build(64, (2, 4))]
+_EXPONENTS = [_Build(16, (1, 2, 4), (2, 4)), _Build(32, (1, 2, 4), (2, 4)), _Build(32, (2, 4), (4,)),
+              _Build(64, (1, 2, 4), (2, 4))]
 
 
 @cache
-def _bench(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int) -> tuple[BlockCompressor, Bench]:
-    dut = BlockCompressor(beat_bytes, sizes, block_bytes)
+def _bench(build: _Build, block_bytes: int) -> tuple[BlockCompressor, Bench]:
+    dut = BlockCompressor(build.beat_bytes, build.sizes, block_bytes, exponents=build.exponents)
     return dut, Bench(dut)
 
 
@@ -37,12 +72,12 @@ def _values(rng: random.Random, length: int, size: int, density: float) -> bytes
     return bytes(out[:length])
 
 
-def _expected(packet: Packet, block_bytes: int) -> list[tuple[bytes, dict[str, int]]]:
+def _expected(packet: _Packet, build: _Build, block_bytes: int) -> list[tuple[bytes, dict[str, int]]]:
     """The payloads of a packet's blocks, without the word of a short one, with their facts."""
-    raw, size, fallback = packet
-    whole = raw[:len(raw) // size * size]
-    cut = len(raw) > len(whole)
-    stream = bytes(compress(whole, _CODINGS[size], block_bytes, fallback))
+    whole = packet.raw[:len(packet.raw) // packet.size * packet.size]
+    cut = len(packet.raw) > len(whole)
+    coding = packet.coding(build)
+    stream = bytes(compress(whole, coding, block_bytes, packet.fallback))
     found = []
     for block in headers(stream, block_bytes):
         payload = stream[block.payload_offset:block.payload_offset + block.payload_bytes]
@@ -52,29 +87,29 @@ def _expected(packet: Packet, block_bytes: int) -> list[tuple[bytes, dict[str, i
                                 "cut": False}))
     if not whole or (cut and len(whole) % block_bytes == 0):
         # A block begins, and has no whole element.
-        found.append((b"", {"coding": _CODINGS[size] | 0x80, "raw_bytes": 0, "payload_bytes": 0, "cut": cut}))
+        found.append((b"", {"coding": coding | 0x80, "raw_bytes": 0, "payload_bytes": 0, "cut": cut}))
     found[-1][1]["cut"] = cut
     return found
 
 
-def _run(beat_bytes: int, sizes: tuple[int, ...], packets: list[Packet], busy: float, ready: float,
-         block_bytes: int = _BLOCK) -> int:
+def _run(build: _Build, packets: list[_Packet], busy: float, ready: float, block_bytes: int = _BLOCK) -> int:
     """Compresses packets and compares all rows; the cycles it took from the first row on."""
-    rng = random.Random(f"{beat_bytes} {sizes} {busy} {ready}")
-    dut, bench = _bench(beat_bytes, sizes, block_bytes)
-    n = beat_bytes
+    rng = random.Random(f"{build} {busy} {ready}")
+    dut, bench = _bench(build, block_bytes)
+    n = build.beat_bytes
     offers, expected = [], []
     for packet in packets:
-        raw, size, fallback = packet
+        raw = packet.raw
         for k in range(0, max(1, len(raw)), n):
             part = raw[k:k + n]
             last = k + n >= len(raw)
             # What lies behind the last byte, and what is read on the first beat only, may be anything.
             offers.append({"data": int.from_bytes(part + rng.randbytes(n - len(part)), "little"),
                            "keep": (1 << len(part)) - 1 if last else rng.getrandbits(n), "last": last,
-                           "element": rng.randrange(8) if k else size,
-                           "fallback": rng.random() < 0.5 if k else fallback})
-        for payload, facts in _expected(packet, block_bytes):
+                           "element": rng.randrange(8) if k else packet.size,
+                           "exponents": rng.random() < 0.5 if k else packet.exponents,
+                           "fallback": rng.random() < 0.5 if k else packet.fallback})
+        for payload, facts in _expected(packet, build, block_bytes):
             rows = [payload[k:k + n] for k in range(0, max(1, len(payload)), n)]
             expected += [(row, k == len(rows) - 1, facts) for k, row in enumerate(rows)]
 
@@ -98,38 +133,109 @@ def _run(beat_bytes: int, sizes: tuple[int, ...], packets: list[Packet], busy: f
     return cycles
 
 
-@pytest.mark.parametrize(("beat_bytes", "sizes"), _BUILDS)
+@pytest.mark.parametrize("build", _BUILDS, ids=str)
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 0.4), (0.6, 0.95)])
-def test_packets(beat_bytes: int, sizes: tuple[int, ...], busy: float, ready: float) -> None:
-    rng = random.Random(f"{beat_bytes} {sizes} {ready}")
+def test_packets(build: _Build, busy: float, ready: float) -> None:
+    rng = random.Random(f"{build} {ready}")
     packets = []
     for _ in range(20):
-        size = rng.choice(sizes)
+        size = rng.choice(build.sizes)
         length = rng.choice([0, 1, 3, size, 4 * size, 60, 127, 128, 129, 511, 512, 513, 1024, 1500,
                              rng.randrange(2000)])
-        packets.append((_values(rng, length, size, rng.choice([0.0, 0.05, 0.5, 0.9, 1.0])), size, rng.random() < 0.7))
-    _run(beat_bytes, sizes, packets, busy, ready)
+        packets.append(_Packet(_values(rng, length, size, rng.choice([0.0, 0.05, 0.5, 0.9, 1.0])), size,
+                               rng.random() < 0.7, rng.random() < 0.3))
+    _run(build, packets, busy, ready)
+
+
+@pytest.mark.parametrize(("build", "busy", "ready"), [
+    (_EXPONENTS[0], 1.0, 0.6), (_EXPONENTS[1], 1.0, 0.4), (_EXPONENTS[1], 0.7, 0.95), (_EXPONENTS[2], 0.8, 0.8),
+    (_EXPONENTS[3], 1.0, 0.5)], ids=str)
+def test_packets_with_exponents(build: _Build, busy: float, ready: float) -> None:
+    """All codings in turn, blocks of lines of every kind, packets of any length."""
+    rng = random.Random(f"{build} {ready}")
+    packets = []
+    for _ in range(12):
+        size, exponents = rng.choice(build.sizes), rng.random() < 0.8
+        length = rng.choice([0, 1, 3, size, 60, 128, 129, 511, 512, 513, 1024, 1500, rng.randrange(2000)])
+        raw = random_values(rng, length, size) if size > 1 and rng.random() < 0.9 else _values(rng, length, size, 0.5)
+        packets.append(_Packet(raw, size, rng.random() < 0.5, exponents))
+    _run(build, packets, busy, ready)
+
+
+def _line(rng: random.Random, size: int, base: int, spreads: list[int], density: float, signs: bool,
+          tiny: float) -> bytes:
+    """A line with this largest exponent; in each group, exponents as far below it as said; a share without any."""
+    shift = {2: 7, 4: 23}[size]
+    out, count = bytearray(), LINE_BYTES // size
+    for k in range(count):
+        distance = spreads[k * len(spreads) // count]
+        exponent = base - min(base, 0 if k == 0 else distance if rng.random() < 0.3 else rng.randint(0, distance))
+        if k and rng.random() < tiny:
+            exponent = 0
+        value = exponent << shift | rng.getrandbits(shift) | (signs and rng.getrandbits(1)) << 8 * size - 1
+        out += (value or 1 if rng.random() < density else 0).to_bytes(size, "little")
+    return bytes(out)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_every_kind_of_line(size: int) -> None:
+    """All widths with all flags, groups that are empty or full, and values at the ends of the format."""
+    rng = random.Random(size)
+    flags = list(itertools.product((0.6, 1.0), (False, True), (0.0, 0.2)))
+    lines = [_line(rng, size, rng.choice([spread, 255, 254, max(spread, 128)]), [spread] * 4, *each)
+             for spread in (0, 1, 3, 7, 15, 31, 63, 255) for each in flags]
+    # The longest distance of a width with an escape, and the first one that is too long.
+    lines += [_line(rng, size, rng.choice([spread, 255]), [spread] * 4, *rng.choice(flags))
+              for spread in (2, 6, 14, 30, 62, 64, 254)]
+    lines += [_line(rng, size, rng.choice([63, 64, 254]), rng.sample([0, 1, 3, 15, 63], 4), *rng.choice(flags))
+              for _ in range(10)]
+    shift = {2: 7, 4: 23}[size]
+    ends = [1 << 8 * size - 1, 255 << shift, 511 << shift, (255 << shift) + 1, 1, (1 << shift) - 1, 1 << shift]
+    # One value alone, all values alike, and these values anywhere.
+    lines += [bytes(LINE_BYTES)] + [end.to_bytes(size, "little") + bytes(LINE_BYTES - size) for end in ends]
+    lines += [end.to_bytes(size, "little") * (LINE_BYTES // size) for end in ends]
+    lines += [b"".join(rng.choice([0, 0, *ends]).to_bytes(size, "little") for _ in range(LINE_BYTES // size))
+              for _ in range(4)]
+    # A group alone, at each place.
+    lines += [bytes(32 * k) + lines[-1][:32] + bytes(96 - 32 * k) for k in range(4)]
+    rng.shuffle(lines)
+    _run(_EXPONENTS[1], [_Packet(b"".join(lines), size, False, True)], 1.0, 1.0)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_every_length_of_a_short_block_with_exponents(size: int) -> None:
+    """Lines that end after every number of elements, in the first and in the last line of a block."""
+    rng = random.Random(size)
+    packets = []
+    for count in range(1, LINE_BYTES // size + 1):
+        behind = rng.choice([0, 128, 384])
+        raw = random_values(rng, behind, size) + random_values(rng, count * size, size)
+        packets.append(_Packet(raw + bytes(rng.random() < 0.2), size, rng.random() < 0.2, True))
+    _run(_EXPONENTS[1], packets, 1.0, 0.9)
 
 
 def test_a_row_of_tags_that_only_dropped_bytes_have_begun() -> None:
     """The last beat has a part of an element only, and begins a row of tags that the payload does not need."""
-    packets = [(bytes(256) + b"x", 2, False), (bytes(512 - 16) + b"x", 4, True), (b"ab" * 128 + b"x", 2, True)]
-    _run(16, (1, 2, 4), packets, 1.0, 1.0)
+    packets = [_Packet(bytes(256) + b"x", 2, False), _Packet(bytes(512 - 16) + b"x", 4, True),
+               _Packet(b"ab" * 128 + b"x", 2, True)]
+    _run(_BUILDS[0], packets, 1.0, 1.0)
 
 
-@pytest.mark.parametrize(("block_bytes", "cycles"), [(512, 20), (1024, 12)])
-def test_latency_is_as_stated(block_bytes: int, cycles: int) -> None:
-    """From the last beat of a block to the first row of its payload, which is tags and data, or tags alone."""
-    dut, bench = _bench(32, (4,), block_bytes)
+@pytest.mark.parametrize(("build", "block_bytes", "cycles"), [
+    (_BUILDS[3], 512, 20), (_BUILDS[3], 1024, 12), (_EXPONENTS[1], 512, 30)], ids=str)
+def test_latency_is_as_stated(build: _Build, block_bytes: int, cycles: int) -> None:
+    """From the last beat of a block to the first row of its payload: tags and data, or tags alone; with facts."""
+    dut, bench = _bench(build, block_bytes)
     beats, seen = block_bytes // 32, []
 
     async def process(ctx: Any) -> None:
         ctx.set(dut.o.ready, 1)
         # Out of reset, `ready` is registered.
         await ctx.tick()
-        for cycle in range(beats + 30):
+        for cycle in range(beats + 40):
             ctx.set(dut.i.valid, cycle < beats)
-            ctx.set(dut.i.payload, {"data": cycle + 1, "element": 4, "last": cycle == beats - 1, "keep": (1 << 32) - 1})
+            ctx.set(dut.i.payload, {"data": cycle + 1, "element": 4, "exponents": 1, "last": cycle == beats - 1,
+                                    "keep": (1 << 32) - 1})
             assert cycle >= beats or ctx.get(dut.i.ready)
             if ctx.get(dut.o.valid):
                 seen.append(cycle)
@@ -143,21 +249,33 @@ def test_latency_is_as_stated(block_bytes: int, cycles: int) -> None:
 def test_every_length_of_a_short_block(size: int) -> None:
     """Every number of elements of 4 bytes; of smaller ones some, with and without a part of an element behind them."""
     rng = random.Random(size)
-    packets = [(_values(rng, length, size, rng.choice([0.2, 0.8])), size, rng.random() < 0.5)
+    packets = [_Packet(_values(rng, length, size, rng.choice([0.2, 0.8])), size, rng.random() < 0.5)
                for length in range(0, 513, {1: 13, 2: 11, 4: 4}[size])]
-    _run(32, (1, 2, 4), packets, 1.0, 0.9)
+    _run(_BUILDS[2], packets, 1.0, 0.9)
 
 
-@pytest.mark.parametrize(("beat_bytes", "sizes"), [(32, (1, 2, 4)), (64, (2, 4))])
-@pytest.mark.parametrize(("density", "fallback"), [(0.0, True), (0.1, False), (0.5, True), (0.9, False), (1.0, True)])
-def test_throughput(beat_bytes: int, sizes: tuple[int, ...], density: float, fallback: bool) -> None:
-    """At least 99 % of a beat, or a row, per cycle over tensors of 64 KiB in all; blocks of 4 KiB."""
-    rng = random.Random(f"{density}")
-    packets = []
-    for size in sizes[-2:]:
-        packets.append((_values(rng, 1 << 15, size, density), size, fallback))
-    rows = sum(-(-len(payload) // beat_bytes) for packet in packets for payload, _ in _expected(packet, 4096))
-    beats = sum(len(raw) for raw, _, _ in packets) // beat_bytes
-    cycles = _run(beat_bytes, sizes, packets, 1.0, 1.0, 4096)
+def _throughput(build: _Build, packets: list[_Packet]) -> None:
+    """At least 99 % of a beat, or a row, per cycle over blocks of 4 KiB."""
+    n = build.beat_bytes
+    rows = sum(-(-len(payload) // n) for packet in packets for payload, _ in _expected(packet, build, 4096))
+    beats = sum(len(packet.raw) for packet in packets) // n
+    cycles = _run(build, packets, 1.0, 1.0, 4096)
     # The first block is in the store when the first row leaves.
-    assert cycles <= max(beats - 4096 // beat_bytes, rows) / 0.99 + 4096 // beat_bytes
+    assert cycles <= max(beats - 4096 // n, rows) / 0.99 + 4096 // n
+
+
+@pytest.mark.parametrize("build", [_BUILDS[2], _BUILDS[5]], ids=str)
+@pytest.mark.parametrize(("density", "fallback"), [(0.0, True), (0.1, False), (0.5, True), (0.9, False), (1.0, True)])
+def test_throughput(build: _Build, density: float, fallback: bool) -> None:
+    """Tensors of 64 KiB in all."""
+    rng = random.Random(f"{density}")
+    _throughput(build, [_Packet(_values(rng, 1 << 15, size, density), size, fallback) for size in build.sizes[-2:]])
+
+
+def test_throughput_with_exponents() -> None:
+    """Tensors of 64 KiB in all: lines of every kind, bfloat16 that are alike, float32 that are not."""
+    rng = random.Random(5)
+    alike = b"".join(_line(rng, 2, 127, [7], 1.0, True, 0.0) for _ in range(128))
+    apart = b"".join(_line(rng, 4, 255, [255], 1.0, True, 0.0) for _ in range(128))
+    _throughput(_EXPONENTS[1], [_Packet(random_values(rng, 1 << 14, 2), 2, False, True), _Packet(alike, 2, True, True),
+                                _Packet(apart, 4, False, True), _Packet(random_values(rng, 1 << 14, 4), 4, True, True)])

@@ -15,10 +15,10 @@ from tests.hdl.codec.payload.groups import Group, random_facts, random_group
 def _directed(rng: random.Random, exponents: tuple[int, ...]) -> list[Group]:
     return [random_group(rng, size, random_facts(rng, width, signs, escape), density)
             for size in exponents for width in (*range(7), 8) for signs in (0, 1)
-            for escape in ((0, 1) if width < 8 else (0,)) for density in (rng.choice([0.0, 0.1]), 0.5, 0.9, 1.0)]
+            for escape in ((0, 1) if width < 8 else (0,)) for density in (rng.choice([0.0, 0.1, 0.9]), 0.5, 1.0)]
 
 
-@pytest.mark.parametrize("exponents", [(2, 4), (2,), (4,)])
+@pytest.mark.parametrize("exponents", [(2, 4), (4,)])
 def test_groups(exponents: tuple[int, ...]) -> None:
     dut = GroupCoder(exponents)
     rng = random.Random(f"{exponents}")
