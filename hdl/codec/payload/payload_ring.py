@@ -86,13 +86,17 @@ class PayloadRing(wiring.Component):
         later, following = Signal(self._place, reset_less=True), Signal(self._place)
         pending, bare, active, loads = Signal(), Signal(reset_less=True), Signal(), Signal()
         shown, goes, ends, reads, reading = Signal(), Signal(), Signal(), Signal(), Signal()
+        ahead, more, first = Signal(self._place), Signal(), Signal()
         m.d.comb += [
             self.free.eq(~pending), self.data.valid.eq(shown), self.data.payload.eq(out.data),
             goes.eq(shown & self.data.ready), ends.eq(goes & self.data.payload.last),
             loads.eq(pending & (~active | ends)),
-            following.eq(Mux(loads, later, Mux(goes, self._after(at), at))),
+            ahead.eq(Mux(goes, self._after(at), at)),
+            following.eq(Mux(loads, later, ahead)),
             reading.eq(Mux(loads, ~bare, active & ~ends)),
-            reads.eq(reading & (following != write) & (self.data.ready | ~shown)),
+            # Whether there is a next row of this block, and a first one of the next: known before ``last`` of the row.
+            more.eq(active & (ahead != write)), first.eq(~bare & (later != write)),
+            reads.eq((self.data.ready | ~shown) & Mux(ends | ~active, pending & first, more)),
             out.en.eq(reads), out.addr.eq(following.row),
         ]
         m.d.sync += [shown.eq(reads | (shown & ~goes)), at.eq(following), active.eq(reading)]
