@@ -14,6 +14,7 @@ from hdl.codec.payload.facts_joiner import SECTIONS, most_fact_rows
 from hdl.codec.payload.row_packer import packed_row_layout
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
+from hdl.common.row_fifo import row_pair_layout
 
 __all__ = ["Merger", "packed_block_layout"]
 
@@ -42,17 +43,15 @@ class Merger(wiring.Component):
 
     ::
 
-        facts ------------------------------+
-                                            |
-        tags ---> [rotated behind the facts]+--> [row by row] --> o, block
-                       |                    |
-                       +--> [held words] ---+
-        rows -------------------------------+
+        facts ---------------------------+
+        tags ---> [words of two rows, -->+--> [row by row] --> o, block
+                   behind the facts]     |
+        rows ----------------------------+
 
-    Facts, tags and data follow each other without a gap. Tags begin behind the last word of the facts: their words are
-    rotated, and those that the row has no place for are held for the next one. Data are packed for their place. A row
-    leaves in each cycle in which all is there that it takes: rows of facts, then the last of them with the first tags,
-    rows of tags, the last tags with the first data, rows of data.
+    Facts, tags and data follow each other without a gap. Tags begin behind the last word of the facts: of two rows that
+    follow each other, the last words of the first one and the first of the second one make a row. Data are packed for
+    their place. A row leaves in each cycle in which all is there that it takes: rows of facts, then the last of them
+    with the first tags, rows of tags, the last tags with the first data, rows of data.
 
     Rows of facts and tags that are not in the payload, because the block stays raw, are dropped while its rows leave.
 
@@ -63,7 +62,7 @@ class Merger(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     exponents : tuple of int
-        Those that can be coded with exponents. Without any there are no facts, and nothing is rotated or held.
+        Those that can be coded with exponents. Without any there are no facts, and rows of tags leave as they are.
 
     Members
     -------
@@ -71,8 +70,8 @@ class Merger(wiring.Component):
         The blocks, in order.
     facts : In(stream.Signature(8 * beat_bytes))
         Rows of facts, as many as ``fact_rows`` says. Only with ``exponents``.
-    tags : In(stream.Signature(8 * beat_bytes))
-        Rows of tags, as many as ``tag_rows`` says.
+    tags : In(stream.Signature(8 * beat_bytes)), or In(stream.Signature(row_pair_layout(8 * beat_bytes)))
+        Rows of tags, as many as ``tag_rows`` says; with ``exponents`` each beside the one before it.
     rows : In(stream.Signature(packed_row_layout(beat_bytes)))
         Rows of data; the first one has its data behind facts and tags, if these end within a row.
     o : Out(beat_stream(beat_bytes))
@@ -91,7 +90,8 @@ class Merger(wiring.Component):
         self._exponents = exponents
         layout = packed_block_layout(beat_bytes, tuple(sorted(sizes)), block_bytes, exponents)
         members = {
-            "i": In(stream.Signature(layout)), "tags": In(stream.Signature(8 * beat_bytes)),
+            "i": In(stream.Signature(layout)),
+            "tags": In(stream.Signature(row_pair_layout(8 * beat_bytes) if exponents else 8 * beat_bytes)),
             "rows": In(stream.Signature(packed_row_layout(beat_bytes))), "o": Out(beat_stream(beat_bytes)),
             "block": Out(layout),
         }
@@ -188,16 +188,18 @@ class Merger(wiring.Component):
         with m.Elif(goes):
             m.d.sync += [facts_left.eq(facts_left - whole), shares.eq(shares & whole),
                          tags_left.eq(tags_left - on_tags)]
-        turned = self.tags.payload
+        tags: Any = self.tags.payload
+        places = [slice(at, at + width) for at in range(0, width << words, width)]
+        before = Cat(thermometer(start, 1 << words))
+        # The last words of a row of tags go to the row behind it; all go in a circle.
+        turned = Signal(width << words, name="picked")
+        m.d.comb += turned.eq(Cat(
+            Mux(tags.turn ^ before[-1 - word], tags.rows[1][place], tags.rows[0][place])
+            for word, place in enumerate(places)))
         for bit in range(words):
-            turned = Mux(start[bit], turned.rotate_left(width << bit), turned)
-        held = Signal(len(turned) - width, reset_less=True)
-        with m.If(goes & on_tags):
-            m.d.sync += held.eq(turned)
-        row = []
-        for word, before in enumerate(thermometer(start, 1 << words)):
-            # Of the first row with tags, facts are still in their own.
-            place = slice(width * word, width * (word + 1))
-            row.append(Mux(whole | (before & shares), self.facts.payload[place],
-                           Mux(before, held[place], turned[place]) if word < (1 << words) - 1 else turned[place]))
+            turned, earlier = Signal(width << words, name=f"turned_{bit}"), turned
+            m.d.comb += turned.eq(Mux(start[bit], earlier.rotate_left(width << bit), earlier))
+        # Of the first row with tags, facts are still in their own.
+        row = [Mux(whole | (before[word] & shares), self.facts.payload[place], turned[place])
+               for word, place in enumerate(places)]
         return Cat(row), (~on_facts | self.facts.valid) & (~on_tags | self.tags.valid), done[0] & done[1]

@@ -12,17 +12,18 @@ from hdl.common.row_fifo import RowFifo
 from tests.hdl.bench import clocked
 
 
-@pytest.mark.parametrize(("parts", "depth"), [(1, 2), (4, 5), (3, 8)])
+@pytest.mark.parametrize(("parts", "depth", "pairs"), [(1, 2, False), (4, 5, False), (3, 8, False), (2, 4, True)])
 @pytest.mark.parametrize(("busy", "ready"), [(0.5, 0.5), (1.0, 0.3), (0.3, 1.0), (1.0, 1.0)])
-def test_rows_are_what_was_written_last(parts: int, depth: int, busy: float, ready: float) -> None:
+def test_rows_are_what_was_written_last(parts: int, depth: int, pairs: bool, busy: float, ready: float) -> None:
     rng = random.Random(f"{parts} {depth} {busy} {ready}")
-    fifo = RowFifo(4 * parts, parts, depth)
+    fifo = RowFifo(4 * parts, parts, depth, pairs=pairs)
+    before = None
     held: deque[list[int]] = deque()
     opened: dict[int, int] = {}
     taken, most = [], 0
 
     async def process(ctx: Any) -> None:
-        nonlocal most
+        nonlocal most, before
         for cycle in range(600):
             values = [rng.randrange(16) for _ in range(parts)]
             chosen = [rng.random() < 0.6 for _ in range(parts)]
@@ -36,9 +37,14 @@ def test_rows_are_what_was_written_last(parts: int, depth: int, busy: float, rea
             ctx.set(fifo.commit, commit)
             ctx.set(fifo.o.ready, rng.random() < ready)
             assert ctx.get(fifo.level) == len(held)
+            row = ctx.get(fifo.o.payload)
+            if pairs:
+                assert before in (None, row.rows[1 - row.turn])
+                row = row.rows[row.turn]
             if ctx.get(fifo.o.valid):
-                assert ctx.get(fifo.o.payload) == sum(value << 4 * part for part, value in enumerate(held[0]))
+                assert row == sum(value << 4 * part for part, value in enumerate(held[0]))
                 if ctx.get(fifo.o.ready):
+                    before = row
                     held.popleft()
                     taken.append(cycle)
             if commit:

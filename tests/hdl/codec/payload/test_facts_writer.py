@@ -101,7 +101,8 @@ def _run(beat_bytes: int, block_bytes: int, blocks: Sequence[Block], busy: float
             lines = len(block.parts[1]) * 8 * size // LINE
         counts.append((lines, sum(any(raw[k:k + size]) for k in range(0, len(raw), size))))
     outputs = [
-        _Output(facts_port.rows, facts, read, rng, ready), _Output(tags_port.o, tags, read, rng, ready),
+        _Output(facts_port.rows, facts, read, rng, ready),
+        _Output(tags_port.o, tags, lambda pair: read(pair.rows[pair.turn]), rng, ready),
         _Output(facts_port.records, records, lambda each: {
             "less": list(each.less), **{name: getattr(each, name) for name in
                                         ("zero", "dense", "signs", "escape", "base", "width")}}, rng, ready),

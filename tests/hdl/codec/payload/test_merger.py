@@ -6,12 +6,34 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In
 
 from hdl.codec.payload.merger import Merger
+from hdl.common.row_fifo import RowFifo
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
 
 _SIZES = 1, 4
+
+
+class _Fed(wiring.Component):
+    """The merger, with the FIFO of tags in front of it."""
+
+    def __init__(self, beat_bytes: int, exponents: tuple[int, ...]):
+        super().__init__({"tags": In(stream.Signature(8 * beat_bytes))})
+        self.merger = Merger(beat_bytes, _SIZES, 4096 if exponents else 512, exponents)
+        self._fifo = RowFifo(8 * beat_bytes, 1, 4, pairs=bool(exponents))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.merger, m.submodules.fifo = self.merger, self._fifo
+        wiring.connect(m, self._fifo.o, self.merger.tags)
+        m.d.comb += [self._fifo.data.eq(self.tags.payload), self.tags.ready.eq(self._fifo.level < 3),
+                     self._fifo.enable.eq(self.tags.valid & self.tags.ready),
+                     self._fifo.commit.eq(self.tags.valid & self.tags.ready)]
+        return m
 
 
 @pytest.mark.parametrize(("beat_bytes", "exponents"), [(16, ()), (64, ()), (32, (4,)), (64, (4,))])
@@ -19,7 +41,7 @@ _SIZES = 1, 4
 def test_blocks(beat_bytes: int, exponents: tuple[int, ...], busy: float, ready: float) -> None:
     rng = random.Random(f"{beat_bytes} {busy}")
     n = beat_bytes
-    dut = Merger(n, _SIZES, 4096 if exponents else 512, exponents)
+    dut = _Fed(n, exponents)
     blocks, facts, tags, rows, expected = [], [], [], [], []
     for number in range(60):
         tag = rng.randbytes(4 * rng.randrange(17))
@@ -49,16 +71,18 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...], busy: float, ready:
         expected += [(part, k == len(out) - 1, block) for k, part in enumerate(out)]
 
     def read(ctx: Any) -> tuple[bytes, bool, dict[str, int]]:
-        row, block = ctx.get(dut.o.payload), ctx.get(dut.block)
+        row, block = ctx.get(dut.merger.o.payload), ctx.get(dut.merger.block)
         count = row.keep.bit_count()
         assert row.keep == (1 << count) - 1
         return (row.data.to_bytes(n, "little")[:count], bool(row.last),
                 {name: getattr(block, name) for name in blocks[0]})
 
-    ends = [Source(dut.i, blocks, rng, busy), Source(dut.tags, tags, rng, busy), Source(dut.rows, rows, rng, busy)]
+    merger = dut.merger
+    ends = [Source(port, payloads, rng, busy)
+            for port, payloads in ((merger.i, blocks), (dut.tags, tags), (merger.rows, rows))]
     if exponents:
-        ends.append(Source(dut.facts, facts, rng, busy))
-    sink = Sink(dut.o, expected, read, rng, ready)
+        ends.append(Source(merger.facts, facts, rng, busy))
+    sink = Sink(merger.o, expected, read, rng, ready)
 
     async def process(ctx: Any) -> None:
         await play(ctx, ends, sink, quiet=4)
