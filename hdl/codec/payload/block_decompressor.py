@@ -38,9 +38,11 @@ class BlockDecompressor(wiring.Component):
         i --> joiner --> block decompressor, 32 bytes --> splitter --> o, error
 
     Latency: 11 cycles from the first beat of a payload to the first raw beat, and one more for each beat that its tags
-    fill; with exponents in the build, 13, and in a block that has them 21, and one more for each word of line headers
-    but one. Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap
-    while the next payload comes in time.
+    fill. With exponents in the build 13, and in a block that has them 22, and one more for each word of line headers
+    but one; that is with beats of 32 bytes. With 16 bytes 15 and 23, with 64 bytes 13 and 23.
+
+    Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap while the
+    next payload comes in time.
 
     Errors are reported with the last raw beat of their block, the first one in the order of docs/formats.md. Then the
     next block works. A block whose coding is not built, whose raw length is not possible or whose facts or tags are not

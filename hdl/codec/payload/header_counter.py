@@ -49,6 +49,8 @@ class HeaderCounter(wiring.Component):
         Counts a block: everything else starts again.
     lines : In(range(block_bytes // LINE_BYTES + 1)), slot : In(1)
         Its lines, and where it is in the memory. ``slot`` stays until ``done``.
+    go : In(1)
+        It may read in this cycle.
     read : Out(word_read_signature(rows)), word : In(beat_bytes)
         To the memory.
     done : Out(1)
@@ -69,7 +71,7 @@ class HeaderCounter(wiring.Component):
         self._lines = lines = block_bytes // LINE_BYTES
         self._place = word_place_layout(rows)
         super().__init__({
-            "start": In(1), "lines": In(range(lines + 1)), "slot": In(1),
+            "start": In(1), "lines": In(range(lines + 1)), "slot": In(1), "go": In(1),
             "read": Out(word_read_signature(rows)), "word": In(beat_bytes), "done": Out(1),
             "widths_at": Out(range(3 * lines + 1)), "facts_end": Out(range(3 * lines + 1)),
             "tags": Out(range(lines + 1)), "bad": Out(1), "bad_line": Out(range(lines)),
@@ -83,7 +85,7 @@ class HeaderCounter(wiring.Component):
         asked, flagged, last = Signal(), Signal(), Signal(reset_less=True)
         rest = Signal(range(self._lines + 1), reset_less=True)      # headers that are still to come
         m.d.comb += [
-            self.read.want.eq(left != 0), self.read.at.word.eq(at), self.read.at.slot.eq(self.slot),
+            self.read.want.eq((left != 0) & self.go), self.read.at.word.eq(at), self.read.at.slot.eq(self.slot),
         ]
         bases, widths, tags, bad = (Signal(count, name=name, reset_less=True)
                                     for name in ("bases", "widths", "tagged", "wrong"))

@@ -84,17 +84,22 @@ class LineReader(wiring.Component):
     ::
 
         load --> [headers] --+
-             --> [bases] ----+--> record --> skid --> lines
+             --> [bases] ----+--> record --> skid, two with 64-byte beats --> lines
              --> [widths] ---+       ^
                                   [base of the line before]
 
-    A line whose header announces no base has the base of the line before. Cycles of a block::
+    A line whose header announces no base has the base of the line before. Bases and widths are read behind the headers,
+    so that three reads never follow each other: that could hold up the tags. Cycles of a block whose first line has a
+    base::
 
-        cycle         0     1     2     3     4     5
-        load          x
-        read.want           x
-        headers.byte                    a     b     c
-        lines                                 a     b
+        cycle             0     1     2     3     4     5     6
+        load              x
+        reads, headers          x
+        reads, bases                        x
+        reads, widths                             x
+        headers.byte                        a     a     a     b
+        bases.byte                                      a     b
+        lines                                                 a
 
     Parameters
     ----------
@@ -146,7 +151,8 @@ class LineReader(wiring.Component):
         header, zero, whole, has_base, has_widths = headers.byte, Signal(), Signal(), Signal(), Signal()
         for read, section in zip(self.reads, (headers, bases, widths), strict=True):
             m.d.comb += [
-                section.load.eq(self.load), section.slot.eq(self.slot), section.wanted.eq(some),
+                section.load.eq(self.load), section.slot.eq(self.slot),
+                section.wanted.eq(some if section is headers else some & headers.valid),
                 section.word.eq(self.word), read.want.eq(section.read.want), read.at.eq(section.read.at),
                 section.read.given.eq(read.given),
             ]
@@ -171,5 +177,11 @@ class LineReader(wiring.Component):
             m.d.sync += [left.eq(left - 1), some.eq(~final)]
             with m.If(has_base):
                 m.d.sync += previous.eq(bases.byte)
-        wiring.connect(m, skid.o, wiring.flipped(self.lines))
+        if self._beat_bytes < LINE_BYTES // 2:
+            wiring.connect(m, skid.o, wiring.flipped(self.lines))
+        else:
+            # Lines of two beats are soon used up while those of the next block are not yet here.
+            m.submodules.more = more = Skid(line_layout())
+            wiring.connect(m, skid.o, more.i)
+            wiring.connect(m, more.o, wiring.flipped(self.lines))
         return m

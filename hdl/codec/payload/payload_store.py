@@ -59,18 +59,20 @@ class PayloadStore(wiring.Component):
     which its data begin has come, or its last row; before that, the headers of a block with exponents are counted.
     Cycles of a block of zero-value coding whose tags take one row::
 
-        cycle              0     1     2     3     4     5     6
+        cycle              0     1     2     3     4     5     6     7
         i, taken           x     x     x     x     x
         order.valid                          x
-        words.valid                                      x     x
-        data.valid                                       x     x
+        words.valid                                            x     x
+        data.valid                                       x     x     x
 
     Latency: 6 cycles from the first row of a block to its first word of tags, and one more for each row that tags fill;
-    with exponents, 6 cycles more, and one for each word of headers. One block is written, one is read; a block that is
-    whole and waits for the one before to be read keeps the next one from being written.
+    with exponents, 6 cycles more, and one for each word of headers but one. The first line comes 3 cycles behind the
+    first word, or 4 with 64-byte beats. One block is written, one is read; a block that is whole and waits for the one
+    before to be read keeps the next one from being written.
 
     Throughput: one row in, one row of data and one word per cycle out. Lines come one per cycle, but for two cycles
-    whenever headers, bases or widths need a new word.
+    whenever headers, bases or widths need a new word. Words of tags that are taken each cycle lose one cycle for every
+    such word, and for every word of the next block's headers.
 
     A block with a fault that is known before its data are read gives an order with this error, and nothing else.
 
@@ -162,7 +164,7 @@ class PayloadStore(wiring.Component):
             ring.write.eq(taken & ~fails), ring.begins.eq(~held),
             ring.row.data.eq(row.data), ring.row.last.eq(row.last), ring.row.end.eq(end),
             ring.row.ragged.eq(Cat(row.keep[k * unit] & ~row.keep[(k + 1) * unit - 1] for k in range(n // unit)).any()),
-            ring.skip.eq(need_rows), ring.bare.eq(order.bare), ring.start.eq(starts),
+            ring.skip.eq(need_rows), ring.bare.eq(order.bare),
             metadata.write.eq(taken & (~held | (~fails & ~known & (rows < most)))),
             metadata.row.eq(Mux(held, rows, 0)), metadata.slot.eq(slot), metadata.data.eq(row.data),
         ]
@@ -238,24 +240,35 @@ class PayloadStore(wiring.Component):
         """The words of tags, and the lines; whether the block that ``waits`` starts to be read."""
         most, shift = self._most_rows, exact_log2(self._beat_bytes // WORDS)
         m.submodules.tags = tags = TagWords(self._beat_bytes, most)
-        starts = Signal()
+        starts, tags_start, tags_began = Signal(), Signal(), Signal()
         m.d.comb += [
-            tags.load.eq(starts), tags.some.eq(1), tags.word.eq(metadata.word), tags.place.slot.eq(slot),
-            tags.end.eq((need + ((1 << shift) - 1)) >> shift), starts.eq(waits & ring.free & tags.ends),
+            tags_start.eq(waits & ~tags_began & ring.free & tags.ends), ring.start.eq(tags_start),
+            tags.load.eq(tags_start), tags.some.eq(1), tags.word.eq(metadata.word), tags.place.slot.eq(slot),
+            tags.end.eq((need + ((1 << shift) - 1)) >> shift),
         ]
         wiring.connect(m, tags.words, wiring.flipped(self.words))
         readers = [tags.read]
-        if counter is not None:
+        if counter is None:
+            m.d.comb += starts.eq(tags_start)
+        else:
+            # Tags and lines go on to the next block each on its own.
             m.submodules.lines = lines = LineReader(self._beat_bytes, self._block_bytes, most)
+            lines_start, lines_began, turn = Signal(), Signal(), Signal(2)
+            m.d.sync += turn.eq(turn + 1)
             m.d.comb += [
                 tags.some.eq(~order.exponents | counter.tags.any()),
                 tags.place.word.eq(Mux(order.exponents, _tags_at(counter) >> shift, 0)),
-                lines.load.eq(starts & order.exponents), lines.count.eq(facts.lines), lines.slot.eq(slot),
-                lines.widths_at.eq(counter.widths_at), lines.word.eq(metadata.word),
-                starts.eq(waits & ring.free & tags.ends & lines.ends),
+                lines_start.eq(waits & ~lines_began & lines.ends), lines.load.eq(lines_start & order.exponents),
+                lines.count.eq(facts.lines), lines.slot.eq(slot), lines.widths_at.eq(counter.widths_at),
+                lines.word.eq(metadata.word),
+                # Headers are counted while tags are not waited for, or else with a quarter of the reads.
+                counter.go.eq(tags.easy | turn.all()),
+                starts.eq((tags_start | tags_began) & (lines_start | lines_began)),
             ]
+            m.d.sync += [tags_began.eq((tags_start | tags_began) & ~starts),
+                         lines_began.eq((lines_start | lines_began) & ~starts)]
             wiring.connect(m, lines.lines, wiring.flipped(self.lines))
-            readers = [counter.read, *lines.reads, tags.read]
+            readers = [*lines.reads, counter.read, tags.read]
         for reader, port in zip(readers, metadata.reads, strict=True):
             m.d.comb += [port.want.eq(reader.want), port.at.eq(reader.at), reader.given.eq(port.given)]
         return starts

@@ -43,6 +43,8 @@ class TagWords(wiring.Component):
         one.
     ends : Out(1)
         No words are to be read any more, or the last one is read in this cycle. Depends on ``words.ready``.
+    easy : Out(1)
+        No word is needed soon: all are read, or two are held. A function of registers.
     read : Out(word_read_signature(rows)), word : In(beat_bytes)
         To the memory. ``read.want`` depends on ``words.ready``.
     words : Out(stream.Signature(beat_bytes))
@@ -56,7 +58,7 @@ class TagWords(wiring.Component):
         self._place = word_place_layout(rows)
         super().__init__({
             "load": In(1), "some": In(1), "place": In(self._place), "end": In(self._place["word"].shape),
-            "ends": Out(1), "read": Out(word_read_signature(rows)), "word": In(beat_bytes),
+            "ends": Out(1), "easy": Out(1), "read": Out(word_read_signature(rows)), "word": In(beat_bytes),
             "words": Out(stream.Signature(beat_bytes)),
         })
 
@@ -71,7 +73,7 @@ class TagWords(wiring.Component):
             self.words.valid.eq(held), self.words.payload.eq(head), takes.eq(held & self.words.ready),
             following.eq(place.word + 1), final.eq(following == end),
             self.read.want.eq(some & (takes | ~(both | (held & asked)))), self.read.at.eq(place),
-            self.ends.eq(~some | (self.read.given & final)),
+            self.ends.eq(~some | (self.read.given & final)), self.easy.eq(~some | both),
         ]
         with m.If(self.load):
             m.d.sync += [some.eq(self.some), place.eq(self.place), end.eq(self.end)]
