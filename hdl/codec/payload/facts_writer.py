@@ -63,21 +63,9 @@ class FactsWriter(wiring.Component):
 
     Members
     -------
-    take : In(1)
-        A beat of a block that is coded with exponents is transferred. Beats of other blocks are not for this unit.
-    data : In(8 * beat_bytes)
-        The beat; bytes that are missing in a block's last beat are 0.
-    last : In(1)
-        The beat is the block's last.
-    wide : In(1)
-        float32 instead of bfloat16.
-    empty : In(1)
-        The beat has no whole element: the packet has none, or has ended within an element. If the beat begins a line,
-        this line has a record, but no header.
-    waits : Out(1)
-        No beat, of any block, may be taken in the next cycle. Follows from ``take`` and ``last`` within the cycle.
-    groups : In(group_counts_layout(beat_bytes))
-        ``groups`` of the tag writer.
+    take, data, last, wide, empty : In, waits : Out(1), groups : In
+        As those of :class:`hdl.codec.payload.line_facts.LineFacts`: beats of blocks that are coded with exponents, and
+        ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
     records : Out(stream.Signature(line_record_layout()))
         A record for each line, in order: for all lines that have a beat.
     rows : Out(stream.Signature(8 * beat_bytes))

@@ -53,6 +53,16 @@ class Merger(wiring.Component):
     their place. A row leaves in each cycle in which all is there that it takes: rows of facts, then the last of them
     with the first tags, rows of tags, the last tags with the first data, rows of data.
 
+    A block with 9 words of facts, 10 of tags, and data, in rows of 8 words; ``f0`` is the first row of facts, ``t1.0``
+    is word 0 of the second row of tags::
+
+        cycle            0      1                 2                          3
+        facts taken             f0                f1
+        tags taken                                t0                         t1
+        rows taken                                                           d0
+        i, taken         x
+        o                       f0                f1.0, t0.0 to t0.6         t0.7, t1.0, t1.1, d0.3 to d0.7
+
     Rows of facts and tags that are not in the payload, because the block stays raw, are dropped while its rows leave.
 
     Parameters
