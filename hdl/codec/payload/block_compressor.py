@@ -83,7 +83,7 @@ class BlockCompressor(wiring.Component):
     second cycle only, and a group is at hand as a whole.
 
     Latency: 12 cycles from the last beat of a block to the first row of its payload, 20 if that row has data as well as
-    tags (beats of 32 bytes, elements of 32 bits); 30 with facts, tags and data in that row. Throughput: 1 raw beat or 1
+    tags (beats of 32 bytes, elements of 32 bits); 29 with facts, tags and data in that row. Throughput: 1 raw beat or 1
     row of payload per cycle, whatever there are more of.
 
     Parameters
@@ -169,22 +169,27 @@ class BlockCompressor(wiring.Component):
         m.submodules.reader = reader = BlockReader(*self._shape)
         m.submodules.packer = packer = RowPacker(n, sizes, self._pipeline, exponents)
         m.submodules.rows = rows = StreamFifo(packed_row_layout(n), waiting)
-        m.submodules.blocks = blocks = Skid(self.block.shape())
         m.submodules.merger = merger = Merger(*self._shape)
         row_room = Signal()
         m.d.sync += row_room.eq(rows.level <= waiting - 2)
         m.d.comb += [rows.i.valid.eq(packer.o.valid & row_room), rows.i.payload.eq(packer.o.payload),
                      packer.o.ready.eq(row_room)]
         wiring.connect(m, scanned.o, lengths.i)
-        wiring.connect(m, lengths.o, blocks.i)
         wiring.connect(m, lengths.packing, reader.i)
         wiring.connect(m, store.o, reader.beats)
         wiring.connect(m, reader.o, packer.i)
         wiring.connect(m, rows.o, merger.rows)
         wiring.connect(m, writer.o, merger.tags)
-        wiring.connect(m, blocks.o, merger.i)
         wiring.connect(m, merger.o, wiring.flipped(self.o))
-        m.d.comb += self.block.eq(merger.block)
+        # The next block waits here while its data are packed.
+        next_waits, next_block = Signal(), Signal(self.block.shape(), reset_less=True)
+        m.d.comb += [
+            self.block.eq(merger.block),
+            lengths.o.ready.eq(~next_waits), merger.i.valid.eq(next_waits), merger.i.payload.eq(next_block),
+        ]
+        m.d.sync += next_waits.eq(Mux(next_waits, ~merger.i.ready, lengths.o.valid))
+        with m.If(~next_waits):
+            m.d.sync += next_block.eq(lengths.o.payload)
         facts = None
         if exponents:
             m.submodules.facts = facts = FactsWriter(n, block_bytes, beats * n // LINE_BYTES)

@@ -62,12 +62,12 @@ class RowPacker(wiring.Component):
                   0           1           2           3       +->[open row]
 
     With at most 8 units in a beat, count and place are one stage. With exponents, a group coder for each 32 bytes
-    stands behind the scan, as a stage of its own::
+    stands between scan and count; its register takes the place of the one behind the scan::
 
-                   +------+   +--------------+   +------------------------------+   +-------+   +--------+
-            i ---->| scan |-->| group coder: |-->| group coder: network, rests; |-->| place |-->| gather |---> ...
-                   +------+   | steer, tails |   | count                        |   +-------+   +--------+
-                              +--------------+   +------------------------------+
+               +--------------------+   +-----------------------+   +-------+   +--------+
+        i ---->| scan, group coder: |-->| group coder: network, |-->| place |-->| gather |---> ...
+               | steer, tails       |   | rests; count          |   +-------+   +--------+
+               +--------------------+   +-----------------------+
 
     Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
     full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
@@ -84,7 +84,7 @@ class RowPacker(wiring.Component):
     3       gather   open row                    every unit is on its lane; the row leaves if it is full, or the last
     ======  =======  ==========================  =========================================================
 
-    Latency: 3 cycles from a beat to the row that it fills (2 with one stage less, 4 with exponents). One beat per
+    Latency: 3 cycles from a beat to the row that it fills (2 with one stage less). One beat per
     cycle, but for a cycle where a block's last beat leaves two rows and the next block's first beat fills a row as
     well. All stages move together when ``o.ready`` is high.
 
@@ -143,14 +143,13 @@ class RowPacker(wiring.Component):
             with m.If(moves):
                 m.d.sync += [comes.eq(self.i.valid), beat.eq(self.i.payload)]
         m.d.comb += [scan.data.eq(beat.data), scan.present.eq(-1), scan.element.eq(beat.element)]
-        groups = {name: beat[name].shape() for name in ("coded", "element", "groups")} if self._exponents else {}
-        valid, scanned = stage("scanned", first=1, last=1, mask=units, before=exact_log2(units), **groups)
-        spread = Cat(bit.replicate(self._sizes[0] // grain) for bit in scan.mask) if self._exponents else scan.mask
-        with m.If(moves):
-            m.d.sync += [valid.eq(comes), scanned.mask.eq(spread | beat.raw.replicate(units)),
-                         *(scanned[name].eq(beat[name]) for name in ("data", "first", "last", "before", *groups))]
         if self._exponents:
-            valid, scanned = self._coded(m, moves, valid, scanned)
+            valid, scanned = self._coded(m, moves, comes, beat, scan.mask)
+        else:
+            valid, scanned = stage("scanned", first=1, last=1, mask=units, before=exact_log2(units))
+            with m.If(moves):
+                m.d.sync += [valid.eq(comes), scanned.mask.eq(scan.mask | beat.raw.replicate(units)),
+                             *(scanned[name].eq(beat[name]) for name in ("data", "first", "last", "before"))]
 
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.d.comb += ranks.mask.eq(scanned.mask)
@@ -166,23 +165,25 @@ class RowPacker(wiring.Component):
         self._packed(m, moves, *self._placed(m, moves, stage, valid, counted, counts, count))
         return m
 
-    def _coded(self, m: Module, moves: Signal, came: Signal, scanned: Any) -> tuple[Signal, Any]:
+    def _coded(self, m: Module, moves: Signal, comes: Value, beat: Any, scanned: Value) -> tuple[Signal, Any]:
         """The beat behind the group coders, combinational from their registers."""
         layout = data.StructLayout({"data": 8 * self._beat_bytes, "first": 1, "last": 1, "mask": self._units,
                                     "before": exact_log2(self._units)})
         valid, coded = Signal(name="coded_valid"), Signal(layout, name="coded")
         kept = Signal(data.StructLayout({"first": 1, "last": 1, "before": exact_log2(self._units)}), name="kept",
                       reset_less=True)
+        mask = Signal(self._units)
+        m.d.comb += mask.eq(Cat(bit.replicate(self._sizes[0]) for bit in scanned) | beat.raw.replicate(self._units))
         with m.If(moves):
-            m.d.sync += [valid.eq(came), *(kept[name].eq(scanned[name]) for name in ("first", "last", "before"))]
+            m.d.sync += [valid.eq(comes), *(kept[name].eq(beat[name]) for name in ("first", "last", "before"))]
         m.d.comb += [coded[name].eq(kept[name]) for name in ("first", "last", "before")]
         for k in range(self._beat_bytes // GROUP_BYTES):
             m.submodules[f"coder_{k}"] = coder = GroupCoder(self._exponents)
             m.d.comb += [
-                coder.move.eq(moves), coder.coded.eq(scanned.coded), coder.group.eq(scanned.groups[k]),
-                *(coder.element[f"b{size}"].eq(scanned.element[f"b{size}"]) for size in self._exponents),
-                coder.data.eq(scanned.data.word_select(k, 8 * GROUP_BYTES)),
-                coder.mask.eq(scanned.mask.word_select(k, GROUP_BYTES)),
+                coder.move.eq(moves), coder.coded.eq(beat.coded), coder.group.eq(beat.groups[k]),
+                *(coder.element[f"b{size}"].eq(beat.element[f"b{size}"]) for size in self._exponents),
+                coder.data.eq(beat.data.word_select(k, 8 * GROUP_BYTES)),
+                coder.mask.eq(mask.word_select(k, GROUP_BYTES)),
                 coded.data.word_select(k, 8 * GROUP_BYTES).eq(coder.o),
                 coded.mask.word_select(k, GROUP_BYTES).eq(coder.o_mask),
             ]
