@@ -213,7 +213,7 @@ class PayloadStore(wiring.Component):
         return m
 
     def _count(self, m: Module, counter: HeaderCounter, metadata: MetadataMemory, facts: PayloadFacts, slot: Value,
-               order: data.View, need: Signal, step: data.View, there: Value, waiting: Value) -> Value:
+               order: data.View, need: Signal, step: enum.EnumView[_Step], there: Value, waiting: Value) -> Value:
         """The steps of a block with exponents; ``there``: the bytes that it needs are. Whether it may be ordered."""
         m.submodules.counter = counter
         m.d.comb += [

@@ -18,7 +18,8 @@ _BLOCK = 512
 @pytest.fixture(scope="module", params=[(32, (1, 2, 4)), (16, (1, 2, 4)), (64, (1, 2, 4)), (16, (2, 4)), (32, (4,))],
                 ids=lambda build: f"{build[0]}-{''.join(map(str, build[1]))}")
 def play(request: pytest.FixtureRequest) -> Play:
-    return Play(*request.param, _BLOCK)
+    size, sizes = request.param
+    return Play(size, sizes, _BLOCK)
 
 
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.5, 0.6)])
