@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.codec.coding import element_layout, select
 from hdl.codec.line_record import GROUP_BYTES, group_layout
 from hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
-from hdl.codec.routing import Gather, Ranks, Steer, swap_layout
+from hdl.codec.routing import Gather, Ranks, Steer, ranks_layout
 
 __all__ = ["GroupCoder"]
 
@@ -24,16 +24,17 @@ class GroupCoder(wiring.Component):
 
     ::
 
-                   +-------+      +---------+     +-----------------+
-        mask --+-->| steer |--|-->|         |     |                 |
-               |   +-------+  |   | network |---->| rests, side by  |
-               |   +-------+  |   |         |     | side            |---> o
-        data --+-->| tails |--|-->|         |     |                 |
-                   +-------+  |   +---------+     |                 |
+                   +-------+      +-----------+   +-----------------+
+        data --+-->| count |--|-->| steer     |   |                 |
+               |   +-------+  |   |           |   | rests, side by  |
+               |   +-------+  |   | network   |-->| side            |---> o
+               +-->| tails |--|-->|           |   |                 |
+                   +-------+  |   +-----------+   |                 |
                               |  mantissas  ----->|                 |
                    +-------+  |                   +-----------------+
         group ---->| rest  |--|-->[group mask]------------------------> o_mask
                    +-------+  |
+        mask -----------------|-->    ^
                               register
 
     The sign and the exponent of an element become its tail. The lowest bit of it takes the place above the mantissa,
@@ -94,6 +95,17 @@ class GroupCoder(wiring.Component):
         return Cat(select(element, {size: Const((lane + 1) * lane_bytes % size == 0, 1) for size in self._exponents})
                    for lane in range(lanes))
 
+    def _live(self, element: Any) -> Value:
+        """Of each lane: whether the element that ends there is not zero. The mask says the same, but later."""
+        lane_bits = 8 * self._exponents[0]
+        some = [self.data.word_select(lane, lane_bits).any() for lane in range(len(self.data) // lane_bits)]
+        found: list[Value] = []
+        for lane in range(len(some)):
+            parts = {size: Cat(some[max(0, lane + 1 - 8 * size // lane_bits):lane + 1]).any()
+                     for size in self._exponents}
+            found.append(select(element, parts))
+        return Cat(found)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lane_bytes = self._exponents[0]
@@ -103,20 +115,19 @@ class GroupCoder(wiring.Component):
         mask = Signal(GROUP_BYTES, reset_less=True)
         coded, element = Signal(reset_less=True), Signal(element_layout(self._exponents), reset_less=True)
         rest, count = Signal(4, reset_less=True), Signal(range(lanes + 1), reset_less=True)
-        swap = Signal(swap_layout(lanes, 1), reset_less=True)
+        before = Signal(ranks_layout(lanes, 1), reset_less=True)
 
         ends, live = Signal(lanes), Signal(lanes)
         m.submodules.ranks = ranks = Ranks(lanes, 1)
         m.submodules.steer = steer = Steer(lanes, 1)
         m.d.comb += [
             ends.eq(self._ends(self.element)),
-            live.eq(Cat(self.mask[lane_bytes * lane] for lane in range(lanes)) & ends),
-            ranks.mask.eq(live), steer.before.eq(ranks.before),
+            live.eq(self._live(self.element) & ends), ranks.mask.eq(live), steer.before.eq(before),
         ]
         tails = self._tails(m, ends, live)
         with m.If(self.move):
             m.d.sync += [kept.eq(tails), mask.eq(self.mask), coded.eq(self.coded), element.eq(self.element),
-                         rest.eq(rest_bits(self.group)), count.eq(ranks.count), swap.eq(steer.swap)]
+                         rest.eq(rest_bits(self.group)), count.eq(ranks.count), before.eq(ranks.before)]
 
         m.submodules.group_mask = group_mask = GroupMask(self._exponents)
         m.d.comb += [
@@ -130,7 +141,7 @@ class GroupCoder(wiring.Component):
         for lane in range(lanes):
             upper = kept.word_select((lane + 1) * lane_bytes - 1, 8)
             m.d.comb += [network.i.word_select(lane, 8).eq(upper & own[lane].replicate(8))]
-        m.d.comb += network.swap.eq(swap)
+        m.d.comb += network.swap.eq(steer.swap)
         self._placed(m, kept, coded, element, _side_by_side(m, rest, network.o))
         return m
 

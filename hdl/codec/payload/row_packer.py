@@ -64,10 +64,10 @@ class RowPacker(wiring.Component):
     With at most 8 units in a beat, count and place are one stage. With exponents, a group coder for each 32 bytes
     stands between scan and count; its register takes the place of the one behind the scan::
 
-               +--------------------+   +-----------------------+   +-------+   +--------+
-        i ---->| scan, group coder: |-->| group coder: network, |-->| place |-->| gather |---> ...
-               | steer, tails       |   | rests; count          |   +-------+   +--------+
-               +--------------------+   +-----------------------+
+               +--------------------+   +------------------------------+   +-------+   +--------+
+        i ---->| scan; group coder: |-->| group coder: steer, network, |-->| place |-->| gather |---> ...
+               | count, tails       |   | rests; count                 |   +-------+   +--------+
+               +--------------------+   +------------------------------+
 
     Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
     full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
