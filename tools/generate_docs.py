@@ -109,7 +109,7 @@ def configuration_page() -> str:
     """Presets and parameters of engine and cores, from the configuration dataclasses and their TOML files."""
     parts = [_CONFIGURATION]
     for kind, (of, presets) in kinds().items():
-        parts.append(f"## The {kind}\n" if kind == "engine" else "## The cores\n")
+        parts.append(f"## The {kind.replace('_', ' ')}{'' if kind == 'engine' else 's'}\n")
         parts.append("| parameter | allowed | default | what it sets |\n|---|---|---|---|")
         for name, field in of.fields().items():
             default = list(field.default) if isinstance(field.default, tuple) else field.default

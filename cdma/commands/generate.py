@@ -1,4 +1,4 @@
-"""``cdma generate``: writes all files for the use of an engine or a core in a design."""
+"""``cdma generate``: writes all files for the use of an engine, a core or a block core in a design."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from cdma.console.progress import Progress
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from hdl.config.core import CoreConfig
-    from hdl.config.engine import EngineConfig
+    from hdl.config.catalog import Design
 
 _DESCRIPTION = """\
 Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
@@ -32,6 +31,7 @@ _EXAMPLES = """\
   cdma generate engine --set lanes=8 --set name=my_dma -o rtl
   cdma generate -o rtl                                    compressor and decompressor alone
   cdma generate compressor --set beat_bytes=16 --set name=small -o rtl
+  cdma generate block_compressor block_decompressor -o rtl          cores of blocks, tags first
   cdma generate my_design.toml -o rtl                     a configuration of your own"""
 
 
@@ -52,9 +52,9 @@ class _Parameter:
 
 @dataclass(frozen=True)
 class _Kind:
-    """The presets and parameters of engines, or of cores."""
+    """The presets and parameters of engines, of cores or of block cores."""
 
-    presets: Mapping[str, CoreConfig | EngineConfig]
+    presets: Mapping[str, Design]
     parameters: Mapping[str, _Parameter]
 
 
@@ -99,7 +99,8 @@ def _list(as_json: bool) -> int:
     if as_json:
         print_json(found)
         return 0
-    for number, (kind, about) in enumerate(found.items()):
+    for number, (name_of, about) in enumerate(found.items()):
+        kind = name_of.replace("_", " ")
         print("\n" * bool(number) + table([kind, "what it is for"], [
             [name, config.about] for name, config in about.presets.items()], left=(0, 1)))
         print()

@@ -13,7 +13,7 @@ from hdl.config.pipes import refuse_pipe
 if TYPE_CHECKING:
     import numpy as np
 
-    from hdl.config.core import CoreConfig
+    from hdl.config.catalog import Design
     from hdl.config.engine import EngineConfig
 
 __all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "check_raw_options", "configurations", "core_options",
@@ -75,7 +75,7 @@ def core_options(parser: Any) -> None:
                         help="change a parameter, for instance beat_bytes=64 or element_bits=16,32; may be repeated")
 
 
-def configurations(call: argparse.Namespace) -> list[CoreConfig | EngineConfig]:
+def configurations(call: argparse.Namespace) -> list[Design]:
     """The configurations that a call names, with its settings applied.
 
     Raises

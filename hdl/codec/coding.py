@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from amaranth.hdl import Cat, Mux, Value, ValueLike
 from amaranth.lib import data
 
-__all__ = ["ELEMENT_BITS", "EXPONENTS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES",
+__all__ = ["CODINGS", "ELEMENT_BITS", "EXPONENTS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES",
            "element_layout", "largest_payload", "most_metadata", "most_tag_rows", "one_hot_element", "select",
            "tag_bytes"]
 
@@ -33,6 +33,10 @@ TAGS_FIRST = {size: 0x10 | size for size in (1, 2, 4)}
 
 EXPONENTS = {size: 0x20 | size for size in (2, 4)}
 """Coding numbers of exponent coding by element size in bytes: bfloat16, float32."""
+
+CODINGS = {**{f"zvc{8 * size}": number for size, number in TAGS_FIRST.items()},
+           "bfloat16": EXPONENTS[2], "float32": EXPONENTS[4]}
+"""Coding numbers of blocks by name, those that a block core can be built for."""
 
 SHORT = 0x80
 """The bit of a coding number that marks a short block; raw blocks and line streams have none."""

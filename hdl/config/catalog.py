@@ -1,16 +1,21 @@
-"""All designs that can be generated, by name: presets of the engine and of the cores."""
+"""All designs that can be generated, by name: presets of the engine, of the cores and of the block cores."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
+from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_names, load_block
 from hdl.config.core import CoreConfig, preset_names
 from hdl.config.core import load as load_core
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.config.pipes import refuse_pipe
 
-__all__ = ["engine_name", "kinds", "load_design", "names"]
+__all__ = ["Design", "engine_name", "kinds", "load_design", "names"]
+
+Design = CoreConfig | BlockCoreConfig | EngineConfig
+"""The configuration of any design."""
 
 
 def engine_name(preset: str) -> str:
@@ -23,18 +28,20 @@ def names() -> list[str]:
     return [name for _, presets in kinds().values() for name in presets]
 
 
-def kinds() -> dict[str, tuple[type[CoreConfig] | type[EngineConfig], dict[str, CoreConfig | EngineConfig]]]:
+def kinds() -> dict[str, tuple[type[Design], dict[str, Design]]]:
     """The kinds of designs, the engine first: the dataclass of each kind and its presets by name."""
     return {
         "engine": (EngineConfig, {engine_name(preset): load_engine(preset) for preset in engine_preset_names()}),
         "core": (CoreConfig, {preset: load_core(preset) for preset in preset_names()}),
+        "block_core": (BlockCoreConfig, {preset: load_block(preset) for preset in block_preset_names()}),
     }
 
 
-def load_design(preset_or_file: str) -> CoreConfig | EngineConfig:
+def load_design(preset_or_file: str) -> Design:
     """The configuration of any preset by name, or of a TOML file by path.
 
-    A file that sets a parameter which only engines have configures an engine, any other file a core.
+    A file that sets ``codings``, or a block core as ``core``, configures a block core. Of the others, one that sets a
+    parameter which only engines have configures an engine, and any other a core.
 
     Raises
     ------
@@ -43,19 +50,26 @@ def load_design(preset_or_file: str) -> CoreConfig | EngineConfig:
     """
     if preset_or_file.endswith(".toml") or "/" in preset_or_file:
         path = refuse_pipe(preset_or_file)
-        return load_engine(path) if _of_engine(path) else load_core(path)
+        return _LOADERS[_kind(path)](path)
     engines = {engine_name(preset): preset for preset in engine_preset_names()}
     if preset_or_file in engines:
         return load_engine(engines[preset_or_file])
+    if preset_or_file in block_preset_names():
+        return load_block(preset_or_file)
     if preset_or_file not in preset_names():
         raise ValueError(f"no preset {preset_or_file!r}: there are {', '.join(names())} (or give the path of a "
                          ".toml file)")
     return load_core(preset_or_file)
 
 
-def _of_engine(path: Path) -> bool:
+_LOADERS: dict[str, Callable[[Path], Design]] = {"engine": load_engine, "core": load_core, "block_core": load_block}
+
+
+def _kind(path: Path) -> str:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False    # loading it as a core's configuration reports the error
-    return bool(set(values) & (set(EngineConfig.fields()) - set(CoreConfig.fields())))
+        return "core"    # loading it as a core's configuration reports the error
+    if "codings" in values or values.get("core") in BLOCK_CORES:
+        return "block_core"
+    return "engine" if set(values) & (set(EngineConfig.fields()) - set(CoreConfig.fields())) else "core"

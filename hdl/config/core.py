@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hdl.codec.coding import ELEMENT_BITS
-from hdl.config.settings import BEAT_BYTES, PIPELINES, PRESETS, Settings, parameter, read
+from hdl.config.settings import PRESETS, CoreSettings, parameter, read
 
 __all__ = ["CORES", "CoreConfig", "load", "preset_names", "preset_path"]
 
@@ -20,7 +19,7 @@ CORES = ("compressor", "decompressor")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreConfig(Settings):
+class CoreConfig(CoreSettings):
     """Parameters that are fixed when a core is built.
 
     Raises
@@ -43,26 +42,13 @@ class CoreConfig(Settings):
         "small or fast")
 
     def __post_init__(self) -> None:
-        self._check_text("core", CORES)
-        self._check_text("name")
-        self._check_text("about")
-        self._check_text("pipeline", PIPELINES)
-        if not self.name:
-            object.__setattr__(self, "name", f"cdma_{self.core}")
-        self._check_name()
-        self._check_number("beat_bytes", BEAT_BYTES)
+        self._check_core(CORES)
         self._check_element_bits()
 
     @property
     def element_bytes(self) -> tuple[int, ...]:
         """The element sizes in bytes: the values that ``tuser`` may carry."""
         return tuple(bits // 8 for bits in self.element_bits)
-
-    def replace(self, **changes: Any) -> CoreConfig:
-        """A copy with some parameters changed. A name that was derived from the core changes with the core."""
-        if "core" in changes and "name" not in changes and self.name == f"cdma_{self.core}":
-            changes["name"] = ""
-        return super().replace(**changes)
 
 
 def preset_names() -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hdl.codec.coding import ELEMENT_BITS, largest_payload
 from hdl.codec.narrowing.rounding import NARROWED_BYTES
-from hdl.config.settings import BEAT_BYTES, PIPELINES, PRESETS, Settings, parameter, read
+from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES, PIPELINES, PRESETS, Settings, parameter, read
 
 __all__ = ["EngineConfig", "engine_preset_names", "engine_preset_path", "load_engine"]
 
@@ -63,7 +63,7 @@ class EngineConfig(Settings):
         self._check_number("lanes", range(1, 17))
         self._check_number("beat_bytes", BEAT_BYTES)
         self._check_number("link_beat_bytes", BEAT_BYTES)
-        self._check_number("block_bytes", tuple(512 << k for k in range(7)))
+        self._check_number("block_bytes", BLOCK_BYTES)
         self._check_number("buffer_bytes", range(1 << 20 | 1))
         self._check_number("address_bits", range(32, 65))
         self._check_number("outstanding_reads", range(1, 33))

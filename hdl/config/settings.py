@@ -12,13 +12,17 @@ from typing import Any, TypeVar, cast
 from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.pipes import refuse_pipe
 
-__all__ = ["BEAT_BYTES", "PIPELINES", "PRESETS", "Setting", "Settings", "parameter", "read"]
+__all__ = ["BEAT_BYTES", "BLOCK_BYTES", "PIPELINES", "PRESETS", "CoreSettings", "Setting", "Settings", "parameter",
+           "read"]
 
 PRESETS = Path(__file__).parent / "presets"
 """Where the shipped TOML files are."""
 
 BEAT_BYTES = (16, 32, 64)
 """Allowed numbers of bytes of a beat."""
+
+BLOCK_BYTES = tuple(512 << k for k in range(7))
+"""Allowed numbers of raw bytes of a block."""
 
 PIPELINES = ("small", "fast")
 """Pipelines of a core: ``small`` for few registers and a short latency, ``fast`` for a high clock."""
@@ -45,6 +49,7 @@ _KEYWORDS = frozenset("""
 """The keywords of IEEE 1800-2017, annex B, those of Verilog among them."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _Own = TypeVar("_Own", bound="Settings")
+_OwnCore = TypeVar("_OwnCore", bound="CoreSettings")
 
 Setting = bool | int | str | list[int]
 """The value of a parameter, as JSON and TOML have it."""
@@ -132,6 +137,31 @@ class Settings:
         if not bits:
             raise ValueError(f"element_bits must name at least one element size of {allowed}, not none")
         object.__setattr__(self, "element_bits", tuple(sorted(set(bits))))
+
+
+class CoreSettings(Settings):
+    """What the configurations of all cores have in common."""
+
+    core: str
+    beat_bytes: int
+    pipeline: str
+
+    def _check_core(self, cores: tuple[str, ...]) -> None:
+        """Check what all cores have, and derive the name if there is none."""
+        self._check_text("core", cores)
+        self._check_text("name")
+        self._check_text("about")
+        self._check_text("pipeline", PIPELINES)
+        if not self.name:
+            object.__setattr__(self, "name", f"cdma_{self.core}")
+        self._check_name()
+        self._check_number("beat_bytes", BEAT_BYTES)
+
+    def replace(self: _OwnCore, **changes: Any) -> _OwnCore:
+        """A copy with some parameters changed. A name that was derived from the core changes with the core."""
+        if "core" in changes and "name" not in changes and self.name == f"cdma_{self.core}":
+            changes["name"] = ""
+        return super().replace(**changes)
 
 
 def _value(text: str) -> Any:

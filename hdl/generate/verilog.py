@@ -1,4 +1,4 @@
-"""Generates the Verilog of a core or an engine, with its resolved configuration, ports and tool versions."""
+"""Generates the Verilog of a design, with its resolved configuration, ports and tool versions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from amaranth.hdl import Fragment
 
 from hdl.common.modules import Modules, port_values
 from hdl.common.sram import SramWrapping, sram_name, wrapper
-from hdl.config.core import CoreConfig
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig
 from hdl.engine.engine import Engine
 from hdl.generate.axis import AxiStreamCore
+from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor, axi_stream_block_core
 from hdl.generate.backend import verilog_text
 
 __all__ = ["WAIVERS", "Port", "Verilog", "emit"]
@@ -35,9 +37,9 @@ class Port:
 
 @dataclass(frozen=True)
 class Verilog:
-    """A generated core or engine; ``sram`` is the wrapper of its memories, if they are wrapped."""
+    """A generated design; ``sram`` is the wrapper of its memories, if they are wrapped."""
 
-    config: CoreConfig | EngineConfig
+    config: Design
     text: str
     ports: tuple[Port, ...]
     sram: str | None = None
@@ -59,14 +61,14 @@ class Verilog:
         return self.config.name
 
 
-def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
-    """Generates the Verilog of a core or an engine.
+def emit(config: Design, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
+    """Generates the Verilog of a core, a block core or an engine.
 
     The text depends on the configuration and the tool versions alone; see :func:`hdl.generate.backend.verilog_text`.
 
     Parameters
     ----------
-    config : CoreConfig or EngineConfig
+    config : CoreConfig, BlockCoreConfig or EngineConfig
         What to build.
     progress
         Called with the name of each stage and two zeros, since progress within a stage is not known.
@@ -76,7 +78,7 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
     Verilog
         Text and ports, and the wrapper of the memories if they are wrapped.
     """
-    top = Engine(config) if isinstance(config, EngineConfig) else AxiStreamCore(config)
+    top = _top(config)
     ports = port_values(top)
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
     with _fewer_collections():
@@ -89,6 +91,12 @@ def emit(config: CoreConfig | EngineConfig, progress: Callable[[str, int, int], 
         text = verilog_text(design, config.name, ports, platform.shared.values())
     facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
+
+
+def _top(config: Design) -> Engine | AxiStreamCore | AxiStreamBlockCompressor | AxiStreamBlockDecompressor:
+    if isinstance(config, EngineConfig):
+        return Engine(config)
+    return axi_stream_block_core(config) if isinstance(config, BlockCoreConfig) else AxiStreamCore(config)
 
 
 @contextmanager

@@ -17,14 +17,15 @@ PAGE = ROOT / "docs/cores.md"
 @pytest.mark.parametrize("beat_bytes", [16, 32, 64])
 @pytest.mark.parametrize("core", CORES)
 def test_ports_are_those_of_the_table(core: str, beat_bytes: int) -> None:
-    documented = {name: {"direction": direction, "width": _width(width, beat_bytes)}
+    documented = {name: {"direction": direction, "width": port_width(width, beat_bytes)}
                   for name, direction, width, meaning in table(PAGE, "port")
                   if core == "decompressor" or not meaning.startswith("decompressor only")}
     generated = emit(CoreConfig(core=core, beat_bytes=beat_bytes)).ports
     assert documented == {port.name: {"direction": port.direction, "width": port.width} for port in generated}
 
 
-def _width(text: str, beat_bytes: int) -> int:
+def port_width(text: str, beat_bytes: int) -> int:
+    """Bits of a port, from what the table says of it."""
     factor, times_beat, _ = text.partition("N")
     return int(factor or 1) * (beat_bytes if times_beat else 1)
 
@@ -35,11 +36,16 @@ def test_error_codes_are_those_of_the_table() -> None:
 
 def test_example_compiles(tmp_path: Path) -> None:
     (example,) = (block for block in all_blocks("verilog") if block.page == PAGE)
-    (tmp_path / "example.v").write_text(example.body)
-    (tmp_path / "core.v").write_text(emit(CoreConfig(core="compressor")).text)
+    example_compiles(example.body, "offload_path", [emit(CoreConfig(core="compressor")).text], tmp_path)
+
+
+def example_compiles(text: str, top: str, cores: list[str], folder: Path) -> None:
+    """Fails unless Verilator takes an example and the cores in it, and has nothing to say of the example."""
+    (folder / "example.v").write_text(text)
+    (folder / "cores.v").write_text("\n".join(cores))
     verilator = Path(_package_folder("verilator")) / "bin/verilator"
-    options = ["--lint-only", "-Wall", "-Wno-fatal", "-Wno-DECLFILENAME", "--top-module", "offload_path"]
-    done = subprocess.run([str(verilator), *options, "example.v", "core.v"], cwd=tmp_path,
+    options = ["--lint-only", "-Wall", "-Wno-fatal", "-Wno-DECLFILENAME", "--top-module", top]
+    done = subprocess.run([str(verilator), *options, "example.v", "cores.v"], cwd=folder,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "example.v" not in done.stderr, done.stderr

@@ -190,7 +190,9 @@ class FactsJoiner(wiring.Component):
             turned = Mux(fill[bit], turned.rotate_left(8 << bit), turned)
         m.d.comb += [
             came.eq(Cat(found.word_select(k, 8) & (kept[k] & ~end).replicate(8) for k in range(word))),
-            joined.eq(Cat(Mux(fill > k, held.word_select(k, 8), turned.word_select(k, 8)) for k in range(word))),
+            # The last byte is never held.
+            joined.eq(Cat(*(Mux(fill > k, held.word_select(k, 8), turned.word_select(k, 8)) for k in range(word - 1)),
+                          turned.word_select(word - 1, 8))),
             total.eq(fill + Mux(end, 0, length(kept))),
             emits.eq(valid & (total[-1] | (end & (fill != 0)))),
             rows.enable.eq(Mux(emits, 1 << place, 0)),

@@ -97,6 +97,18 @@ def test_memories() -> None:
     assert [each[each.rindex("["):] for each in _found(build)] == 3 * ["[7:4]"]
 
 
+def test_memories_that_are_written_in_parts() -> None:
+    def build(m: Module, i: Value) -> Iterator[ValueLike]:
+        half = Signal(8, name="half", reset_less=True)
+        m.d.sync += half[:4].eq(i)
+        m.submodules.memory = memory = Memory(shape=16, depth=4, init=[])
+        port, read = memory.write_port(granularity=8), memory.read_port()
+        m.d.comb += [port.addr.eq(i), port.en.eq(i[6:]), port.data.eq(Cat(i, half)), read.addr.eq(i), read.en.eq(1)]
+        yield read.data
+
+    assert [each[each.rindex("["):] for each in _found(build)] == ["[15:12]", "[7:4]", "[15:12]"]
+
+
 def test_registers_with_values() -> None:
     def build(m: Module, i: Value) -> Iterator[ValueLike]:
         reset, computed, constant, shifted = (Signal(8, name=name, reset_less=name != "reset")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from hdl.config.block_core import BlockCoreConfig, block_preset_names
+from hdl.config.catalog import load_design
 from hdl.config.core import CoreConfig, load, preset_names
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.generate.verilog import Verilog, emit
@@ -35,10 +37,10 @@ def test_same_bytes_from_another_process(name: str, tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
-@pytest.fixture(scope="module", params=preset_names())
+@pytest.fixture(scope="module", params=preset_names() + block_preset_names())
 def core(request: pytest.FixtureRequest) -> Verilog:
-    """Each preset of the cores, generated once for all tests."""
-    return emit(load(request.param))
+    """Each preset of the cores and block cores, generated once for all tests."""
+    return emit(load_design(request.param))
 
 
 _ENGINES = [load_engine(name) for name in engine_preset_names()] + [
@@ -84,18 +86,23 @@ def test_lint(core: Verilog, tmp_path: Path) -> None:
     lint(core.name, core.text, tmp_path)
 
 
+_TUSER = {"compressor": 3, "decompressor": 3, "block_compressor": 9, "block_decompressor": 41}
+_OUTPUTS = {"compressor": {"error_code": 2}, "decompressor": {"error_code": 2, "error_line": 24},
+            "block_compressor": {"m_axis_tuser": 41}, "block_decompressor": {"error_code": 4, "error_line": 8}}
+
+
 def test_ports(core: Verilog) -> None:
     config = core.config
-    assert isinstance(config, CoreConfig)
+    assert isinstance(config, CoreConfig | BlockCoreConfig)
     ports = {port.name: (port.direction, port.width) for port in core.ports}
     n = config.beat_bytes
     expected = {
         "aclk": ("input", 1), "aresetn": ("input", 1),
         "s_axis_tdata": ("input", 8 * n), "s_axis_tkeep": ("input", n), "s_axis_tlast": ("input", 1),
-        "s_axis_tuser": ("input", 3), "s_axis_tvalid": ("input", 1), "s_axis_tready": ("output", 1),
+        "s_axis_tuser": ("input", _TUSER[config.core]), "s_axis_tvalid": ("input", 1), "s_axis_tready": ("output", 1),
         "m_axis_tdata": ("output", 8 * n), "m_axis_tkeep": ("output", n), "m_axis_tlast": ("output", 1),
-        "m_axis_tvalid": ("output", 1), "m_axis_tready": ("input", 1), "error_code": ("output", 2),
-    } | ({"error_line": ("output", 24)} if config.core == "decompressor" else {})
+        "m_axis_tvalid": ("output", 1), "m_axis_tready": ("input", 1),
+    } | {name: ("output", width) for name, width in _OUTPUTS[config.core].items()}
     assert ports == expected
     for port, (direction, width) in expected.items():
         span = f"[{width - 1}:0] " if width > 1 else ""

@@ -25,7 +25,9 @@ _NAMES = re.compile(_NAME)
 _MODULE = re.compile(rf"^module ({_NAME}).*?^endmodule$", re.MULTILINE | re.DOTALL)
 _DECLARATION = re.compile(rf"^ *(wire|reg|input|output) (?:\[(\d+):0\] )?({_NAME})( \[\d+:0\])?;$", re.MULTILINE)
 _ASSIGN = re.compile(r"^ *assign (.+?) = (.*);$", re.MULTILINE)
-_CLOCKED = re.compile(rf"^ *({_NAME}) *(?:\[.*\])? *<= (.*);$", re.MULTILINE)
+_CLOCKED = re.compile(rf"^ *({_NAME}) *((?:\[.*\])?) *<= (.*);$", re.MULTILINE)
+_PART = re.compile(r"\]\[(?:(\d+):)?(\d+)\]$")
+"""The end of the place that is written, if it is some bits of a word of a memory."""
 _ROM = re.compile(rf"^ *initial.*?\n *({_NAME})\[", re.MULTILINE)
 _OPERATOR = re.compile(r"(?:^| )[-+*&|^<>=!~]{1,3} ")
 _TOKEN = re.compile(rf"({_NAME})|(\d+)'([bdh])([0-9a-fxz_]+)|(\d+)|(\S)")
@@ -161,10 +163,13 @@ class _Module:
         """Bits of registers and memories that never get a value; the words of a memory are one."""
         nexts: dict[Bit, set[Bit]] = {
             (name, number): set() for name in self._registers for number in range(self._widths[name])}
-        for name, value in self._clocked:
+        for name, place, value in self._clocked:
             memory = re.fullmatch(rf"({_NAME})\[(?!\d+(:\d+)?\]).*\]", value)
-            bits = self._bits(memory[1] if memory else value) or [{_VALUE}] * self._widths[name]
-            for number, sources in enumerate(bits):
+            part = _PART.search(place)
+            low = int(part[2]) if part else 0
+            high = int(part[1] or low) if part else self._widths[name] - 1
+            bits = self._bits(memory[1] if memory else value) or [{_VALUE}] * (high - low + 1)
+            for number, sources in enumerate(bits, low):
                 nexts[name, number] |= self._origins(sources)
         for name in self._constant:
             nexts |= {(name, number): {_VALUE} for number in range(self._widths[name])}
