@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.errors import CheckError
 from cdma.console.options import (
     add_command,
+    block_bytes,
     dtype_option,
     element_option,
     engine,
@@ -18,15 +19,28 @@ from cdma.console.options import (
 )
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from cdma.report.simulation_text import engine_simulation_text, planned_simulation_text, simulation_text
+from cdma.report.simulation_text import (
+    blocks_simulation_text,
+    engine_simulation_text,
+    planned_simulation_text,
+    simulation_text,
+)
 
 if TYPE_CHECKING:
-    from cdma.measure.outcomes import CoresOutcome, EngineOutcome, PlannedOutcome
+    from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, PlannedOutcome
+
+_CODINGS = ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
+"""Codings that the block cores can be simulated with."""
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
 through both, one array a packet, back to back. Every byte of both directions is compared with the golden model; the
 first difference is printed, and the exit code is 1.
+
+With --blocks, through the block cores instead, as block streams whose blocks have the tags first: every payload and
+every expanded byte is compared, and ratios count headers and padding. Blocks that stay raw need no decompressor and
+are led past it. Arrays of bfloat16 and float32 are coded with exponents, others with zero-value coding of their
+elements; --coding names another coding for all.
 
 With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
 step's forward pass, then prefetched in reverse; the effective bandwidth is printed beside that of a plain DMA engine
@@ -46,6 +60,8 @@ _EXAMPLES = """\
   cdma simulate layer.npy --beat-bytes 64 --stalls 0.3    with pauses in three of ten cycles on every side
   cdma simulate raw.bin --element 8 --json | jq '.arrays[].ratio'
   cdma simulate layer.npy --waves                         writes waves to the build folder
+  cdma simulate --blocks                                  through the cores of blocks
+  cdma simulate --coding zvc16 dump.npz --block-bytes 2048   with a coding and a block size of your own
   cdma simulate --engine default                          the shipped dump through the DMA engine and back
   cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1
   cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose"""
@@ -64,6 +80,11 @@ def add(commands: Any) -> None:
     dtype_option(parser)
     parser.add_argument("--narrow", choices=("float16", "bfloat16", "float8_e4m3", "none"),
                         help="format to round floating-point arrays to when --element is smaller than their values")
+    parser.add_argument("--blocks", action="store_true", help="simulate the block cores")
+    parser.add_argument("--coding", choices=("auto", *_CODINGS), metavar="NAME", help="simulate the block cores with "
+                        f"this coding: auto, {', '.join(_CODINGS)} (default: auto)")
+    parser.add_argument("--block-bytes", type=block_bytes, metavar="N", help="block cores: raw bytes of a block, a "
+                        "power of two from 512 to 32768 (default: 4096)")
     engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
@@ -86,9 +107,9 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row per array."""
-    from cdma.measure.arrays import arrays_by_element, named_arrays
+    from cdma.measure.arrays import arrays_by_element, arrays_with_codings, named_arrays
     from cdma.measure.planned import planned
-    from cdma.measure.simulation import simulated, simulated_engine
+    from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 
     _check(call)
     build_dir = Path(call.build_dir).resolve()
@@ -100,6 +121,13 @@ def run(call: argparse.Namespace) -> int:
         outcome = planned(call.plan, config, arrays, latency=call.latency, stalls=call.stalls, seed=call.seed,
                           waves=waves, build_dir=build_dir)
         return _finish(outcome, planned_simulation_text(outcome), call.json, waves)
+    if _of_blocks(call):
+        sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto")
+        with Progress() as progress:
+            outcome = simulated_blocks(sent, beat_bytes=call.beat_bytes or 32, block_bytes=call.block_bytes or 4096,
+                                       stalls=call.stalls, simulator=call.simulator, seed=call.seed, waves=waves,
+                                       build_dir=build_dir, progress=progress)
+        return _finish(outcome, blocks_simulation_text(outcome), call.json, waves)
     arrays = arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype)
     with Progress() as progress:
         if config is not None:
@@ -113,7 +141,11 @@ def run(call: argparse.Namespace) -> int:
     return _finish(outcome, text, call.json, waves)
 
 
-def _finish(outcome: CoresOutcome | EngineOutcome | PlannedOutcome, text: str, as_json: bool,
+def _of_blocks(call: argparse.Namespace) -> bool:
+    return call.blocks or call.coding is not None or call.block_bytes is not None
+
+
+def _finish(outcome: BlocksOutcome | CoresOutcome | EngineOutcome | PlannedOutcome, text: str, as_json: bool,
             waves: Path | None) -> int:
     """Print an outcome as text or JSON; CheckError for the first array that failed."""
     if as_json:
@@ -131,6 +163,9 @@ def _finish(outcome: CoresOutcome | EngineOutcome | PlannedOutcome, text: str, a
 def _check(call: argparse.Namespace) -> None:
     """Check that the options fit an engine, or cores."""
     simulates_engine = call.engine is not None or call.plan is not None
+    if simulates_engine and _of_blocks(call):
+        option = "--blocks" if call.blocks else "--coding" if call.coding else "--block-bytes"
+        raise ValueError(f"{option} is for block cores alone: leave it out, or leave out --engine and --plan")
     given = {"--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"} \
         if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}
     for option, there in given.items():

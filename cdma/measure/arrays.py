@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from cdma.console.options import check_raw_options, one_array
-from hdl.codec.coding import LINE_BYTES
+from golden.codec.coding import Coding, coding_for
+from hdl.codec.coding import LINE_BYTES, TAGS_FIRST
+from verif.core.blocks.simulate import BlockArray
 from workload.data import shipped
 from workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
 from workload.dumps.narrow import narrow
 
-__all__ = ["MOST_LINES", "arrays_by_element", "dump_lines", "named_arrays"]
+__all__ = ["MOST_LINES", "arrays_by_element", "arrays_with_codings", "dump_lines", "named_arrays"]
 
 MOST_LINES = 1024
 """Lines of a dump that :func:`dump_lines` takes at most."""
@@ -28,6 +30,35 @@ def arrays_by_element(paths: list[Path], names: list[str] | None, element: int |
         element_bytes = element // 8 if element else own_element_bytes(array)
         groups.setdefault(element_bytes, {})[title] = _elements(title, array, element_bytes, form)
     return groups
+
+
+def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int | None, form: str | None,
+                        dtype: str | None = None, coding: str = "auto") -> list[BlockArray]:
+    """The arrays to send to the block cores, narrowed where asked, each with the coding of its blocks.
+
+    Parameters
+    ----------
+    paths, names, element, form, dtype
+        As for :func:`arrays_by_element`.
+    coding
+        Name of the coding of all arrays, or ``auto``: exponents for values of bfloat16 and float32, else zero-value
+        coding of the array's elements.
+    """
+    found = []
+    for title, array in named_arrays(paths, names, element, dtype).items():
+        element_bytes = element // 8 if element else own_element_bytes(array)
+        sent = _elements(title, array, element_bytes, form)
+        chosen = _coding(sent, element_bytes, form) if coding == "auto" else Coding[coding.upper()]
+        found.append(BlockArray(title, sent, chosen))
+    return found
+
+
+def _coding(sent: np.ndarray, element_bytes: int, form: str | None) -> Coding:
+    """The coding that suits what is sent; bits that were narrowed no longer say which type they are."""
+    if form == "bfloat16":
+        return Coding.BFLOAT16
+    whole = sent.dtype.itemsize == element_bytes
+    return coding_for(sent.dtype, element_bytes) if whole else Coding(TAGS_FIRST[element_bytes])
 
 
 def named_arrays(paths: list[Path], names: list[str] | None, element: int | None,

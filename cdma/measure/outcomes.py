@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from golden.results import INLINED, derived
+from verif.core.blocks.simulate import BlockArrayResult
 from verif.core.simulate import ArrayResult
 from verif.engine.simulate import EngineArrayResult
 from workload.plan.file import Predicted
 
-__all__ = ["CoresOutcome", "EngineArray", "EngineOutcome", "Errors", "Moved", "PlannedArray", "PlannedOutcome",
-           "SimulatedArray", "Toggles"]
+__all__ = ["BlocksOutcome", "CodingTotal", "CoresOutcome", "EngineArray", "EngineOutcome", "Errors", "Moved",
+           "PlannedArray", "PlannedOutcome", "SimulatedArray", "Toggles"]
 
-_Result = TypeVar("_Result", ArrayResult, EngineArrayResult)
+_Result = TypeVar("_Result", ArrayResult, BlockArrayResult, EngineArrayResult)
 
 
 class _Outcome(Generic[_Result]):
@@ -83,6 +84,88 @@ class CoresOutcome(_Sized[ArrayResult]):
     def ratio(self) -> float | None:
         """Raw bytes per packed byte; None without any."""
         return self.raw_bytes / self.packed_bytes if self.packed_bytes else None
+
+
+@dataclass(frozen=True)
+class CodingTotal:
+    """All arrays of one coding.
+
+    Parameters
+    ----------
+    coding
+        Its name.
+    arrays
+        How many there are.
+    raw_bytes, packed_bytes, ratio
+        Their sizes, and raw bytes by packed bytes.
+    compress_beats_per_cycle
+        Raw beats into the compressor, by the cycles that they took.
+    decompress_beats_per_cycle
+        Raw beats out of the decompressor, by the cycles that they took; None if all blocks stayed raw.
+    limit
+        The raw beats per cycle that the packed side of the compressor lets through, 1 at most.
+    """
+
+    coding: str
+    arrays: int
+    raw_bytes: int
+    packed_bytes: int
+    ratio: float
+    compress_beats_per_cycle: float
+    decompress_beats_per_cycle: float | None
+    limit: float
+
+    @classmethod
+    def of(cls, rows: Sequence[BlockArrayResult]) -> CodingTotal:
+        """The sums over arrays that have the same coding."""
+        raw, packed = sum(row.raw_bytes for row in rows), sum(row.packed_bytes for row in rows)
+        beats, cycles = sum(row.raw_beats for row in rows), sum(row.decompress_cycles for row in rows)
+        return cls(rows[0].coding, len(rows), raw, packed, raw / packed,
+                   beats / max(1, sum(row.compress_cycles for row in rows)),
+                   sum(row.expanded_beats for row in rows) / cycles if cycles else None,
+                   min(1.0, beats / sum(row.payload_beats for row in rows)))
+
+
+@dataclass(frozen=True)
+class BlocksOutcome(_Sized[BlockArrayResult]):
+    """Arrays through the block compressor and the block decompressor.
+
+    Parameters
+    ----------
+    simulator
+        What simulated.
+    beat_bytes, block_bytes
+        Of the cores.
+    stalls
+        Share of the cycles that each side pauses.
+    seed
+        Of the pauses.
+    arrays
+        The arrays in their order.
+    """
+
+    simulator: str
+    beat_bytes: int
+    block_bytes: int
+    stalls: float
+    seed: int
+    arrays: tuple[BlockArrayResult, ...]
+
+    @property
+    def results(self) -> list[BlockArrayResult]:
+        """The results of the arrays."""
+        return list(self.arrays)
+
+    @derived
+    def ratio(self) -> float:
+        """Raw bytes per packed byte."""
+        return self.raw_bytes / self.packed_bytes
+
+    @derived
+    def codings(self) -> tuple[CodingTotal, ...]:
+        """The sums over the arrays of each coding."""
+        names = dict.fromkeys(row.coding for row in self.arrays)
+        return tuple(CodingTotal.of([row for row in self.arrays if row.coding == name]) for name in names)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
-from cdma.measure.outcomes import CoresOutcome, EngineArray, EngineOutcome, SimulatedArray
+from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineArray, EngineOutcome, SimulatedArray
+from golden.codec.blocks import BLOCK_BYTES
 from hdl.config.engine import EngineConfig
+from verif.core.blocks.simulate import BlockArray, simulate_blocks
 from verif.core.simulate import simulate
 from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
 from verif.engine.simulate import simulate as simulate_engine
 
-__all__ = ["simulated", "simulated_engine"]
+__all__ = ["simulated", "simulated_blocks", "simulated_engine"]
 
 
 def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,
@@ -37,6 +40,16 @@ def simulated(arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path, prog
                                build_dir=build_dir, seed=seed, progress=progress)
             rows += [SimulatedArray(8 * element_bytes, result) for result in results]
     return CoresOutcome(simulator, beat_bytes, stalls, seed, tuple(rows))
+
+
+def simulated_blocks(arrays: Sequence[BlockArray], *, build_dir: Path, progress: Progress, beat_bytes: int = 32,
+                     block_bytes: int = BLOCK_BYTES, stalls: float = 0.0, simulator: str = "verilator", seed: int = 1,
+                     waves: Path | None = None) -> BlocksOutcome:
+    """What becomes of arrays in the block cores; errors as for :func:`simulated`."""
+    with simulation_errors():
+        results = simulate_blocks(arrays, beat_bytes, block_bytes=block_bytes, stalls=stalls, simulator=simulator,
+                                  waves=waves, build_dir=build_dir, seed=seed, progress=progress)
+    return BlocksOutcome(simulator, beat_bytes, block_bytes, stalls, seed, tuple(results))
 
 
 def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path,

@@ -8,12 +8,13 @@ from cdma.console.output import count, fixed
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from cdma.measure.outcomes import CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
+    from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
+    from verif.core.blocks.simulate import BlockArrayResult
     from verif.core.simulate import ArrayResult
     from verif.engine.simulate import EngineArrayResult
     from workload.plan.file import Predicted
 
-__all__ = ["engine_simulation_text", "planned_simulation_text", "simulation_text"]
+__all__ = ["blocks_simulation_text", "engine_simulation_text", "planned_simulation_text", "simulation_text"]
 
 
 def simulation_text(outcome: CoresOutcome) -> str:
@@ -31,6 +32,30 @@ def simulation_text(outcome: CoresOutcome) -> str:
         f"{table(head, rows, left=(0, 10))}\n\n"
         f"{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
         f"{fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
+        f"{len(rows) - passed} failed")
+
+
+def blocks_simulation_text(outcome: BlocksOutcome) -> str:
+    """What ``cdma simulate --blocks`` prints: a row per array, then a row per coding, then the sum."""
+    head = ["array", "coding", "raw bytes", "density", "ratio", "raw blocks", "comp in", "out", "decomp in", "out",
+            "limit", "result"]
+    rows = [[
+        row.name, row.coding, count(row.raw_bytes), fixed(row.density, 3), fixed(row.ratio, 3), count(row.raw_blocks),
+        fixed(row.compress_in_beats_per_cycle, 3), fixed(row.compress_out_beats_per_cycle, 3),
+        fixed(row.decompress_in_beats_per_cycle, 3), fixed(row.decompress_out_beats_per_cycle, 3),
+        fixed(row.limit, 3), _verdict(row)] for row in outcome.arrays]
+    totals = [[total.coding, count(total.arrays), count(total.raw_bytes), count(total.packed_bytes),
+               fixed(total.ratio, 3), fixed(total.compress_beats_per_cycle, 3),
+               fixed(total.decompress_beats_per_cycle, 3), fixed(total.limit, 3)] for total in outcome.codings]
+    passed = sum(row.passed for row in outcome.arrays)
+    return (
+        f"Blocks of {count(outcome.block_bytes)} bytes in beats of {outcome.beat_bytes}; beats per cycle into and out "
+        f"of both block cores, and the raw side's limit:\n\n"
+        f"{table(head, rows, left=(0, 1, 11))}\n\n"
+        + table(["coding", "arrays", "raw bytes", "packed bytes", "ratio", "compressed per cycle", "expanded per cycle",
+                 "limit"], totals) +
+        f"\n\n{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes with headers, "
+        f"ratio {fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
         f"{len(rows) - passed} failed")
 
 
@@ -91,5 +116,5 @@ def _memories(outcome: EngineOutcome | PlannedOutcome) -> str:
     return f"{outcome.latency} cycles" + (f", stalls in {outcome.stalls:.0%}" if outcome.stalls else "")
 
 
-def _verdict(row: ArrayResult | EngineArrayResult) -> str:
+def _verdict(row: ArrayResult | BlockArrayResult | EngineArrayResult) -> str:
     return "pass" if row.passed else f"FAIL: {row.difference}"

@@ -29,7 +29,7 @@ class Packet:
     data
         Its bytes.
     element_bytes
-        What ``tuser`` says.
+        Bytes of an element.
     about
         What it is for, for messages.
     empty_tail
@@ -55,6 +55,16 @@ class Packet:
         about = f"{self.about}, " if self.about else ""
         return f"{about}{self.data.size} bytes of {8 * self.element_bytes}-bit elements"
 
+    @property
+    def user(self) -> int:
+        """What ``tuser`` says."""
+        return self.element_bytes
+
+    @property
+    def user_bits(self) -> int:
+        """Bits of ``tuser``."""
+        return 3
+
 
 @dataclass
 class Received:
@@ -70,12 +80,15 @@ class Received:
         The error line beside its last beat; 0 for a core that has none.
     cycles
         The cycles its beats were taken in.
+    user
+        The ``tuser`` of all its beats; 0 for a core that gives none.
     """
 
     data: Bytes
     error: int
     line: int
     cycles: array[int] = field(repr=False)
+    user: int = 0
 
     def __str__(self) -> str:
         return f"a packet of {self.data.size} bytes with error code {self.error}"
@@ -134,7 +147,8 @@ def beats(packet: Packet, beat_bytes: int) -> Iterator[Beat]:
     if not (rest or packet.empty_tail or size == 0):
         whole, rest = whole - 1, beat_bytes
     rng = None if packet.noise is None else np.random.default_rng(packet.noise)
-    ones, user = "1" * beat_bytes, f"{packet.element_bytes:03b}"
+    bits = packet.user_bits
+    ones, user = "1" * beat_bytes, f"{packet.user:0{bits}b}"
     first = True
     for start in range(0, whole, _CHUNK):
         stop = min(whole, start + _CHUNK)
@@ -144,12 +158,12 @@ def beats(packet: Packet, beat_bytes: int) -> Iterator[Beat]:
                 yield text, ones, "0", user
         else:
             keeps = to_texts(rng.integers(0, 256, len(texts) * beat_bytes // 8, dtype=np.uint8), beat_bytes // 8)
-            users = rng.integers(0, 8, len(texts)).tolist()
+            users = rng.integers(0, 1 << bits, len(texts)).tolist()
             for text, keep, other in zip(texts, keeps, users, strict=True):
-                yield text, keep, "0", user if first else f"{other:03b}"
+                yield text, keep, "0", user if first else f"{other:0{bits}b}"
                 first = False
     tail = np.zeros(beat_bytes, np.uint8) if rng is None else rng.integers(0, 256, beat_bytes, dtype=np.uint8)
     tail[:rest] = packet.data[size - rest:]
     if rng is not None and whole:
-        user = f"{int(rng.integers(0, 8)):03b}"
+        user = f"{int(rng.integers(0, 1 << bits)):0{bits}b}"
     yield to_texts(tail, beat_bytes)[0], ("1" * rest).rjust(beat_bytes, "0"), "1", user

@@ -83,7 +83,8 @@ class Source(Driver[Packet]):
         self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
         self._ready = Pin(getattr(dut, f"{prefix}_tready"))
         # The design must ignore the pins while tvalid is low: they have the values that do the most harm if read.
-        self._rest: Beat = ("1" * 8 * beat_bytes, "01" * (beat_bytes // 2), "1", "111")
+        self._rest: Beat = ("1" * 8 * beat_bytes, "01" * (beat_bytes // 2), "1",
+                            "1" * len(self._pins[3].read()))
 
     def send(self, item: Packet) -> None:
         """Queue a packet."""
@@ -152,7 +153,8 @@ class Sink(Monitor[Received]):
     """Takes packets from a stream, with the pauses of its pattern, and checks the protocol.
 
     Rules: valid is known; once it is high, it and its payload are held until ready; all bytes are kept before the last
-    beat, and only the first ones in the last beat; no bit of a kept byte is unknown.
+    beat, and only the first ones in the last beat; no bit of a kept byte is unknown; where there is a tuser, it is the
+    same on all beats of a packet.
 
     Parameters
     ----------
@@ -183,7 +185,9 @@ class Sink(Monitor[Received]):
         self._fault = fault
         self._progress = progress
         self._clock = dut.aclk
-        self._names = [f"{prefix}_{name}" for name in ("tdata", "tkeep", "tlast")]
+        self._names = [f"{prefix}_{name}" for name in ("tdata", "tkeep", "tlast", "tuser")
+                       if hasattr(dut, f"{prefix}_{name}")]
+        self._fixed = len(self._names)
         self._names += [name for name in ("error_code", "error_line") if hasattr(dut, name)]
         self._pins = [Pin(getattr(dut, name)) for name in self._names]
         self._valid = Pin(getattr(dut, f"{prefix}_tvalid"))
@@ -201,6 +205,8 @@ class Sink(Monitor[Received]):
         edge = RisingEdge(self._clock)
         valid, ready = self._valid.read, self._ready.write
         data, keep, last = (pin.read for pin in self._pins[:3])
+        user = self._pins[3].read if self._fixed > 3 else None
+        users: set[str] = set()
         ones = "1" * self.beat_bytes
         texts: list[str] = []
         parts: list[Bytes] = []
@@ -218,11 +224,13 @@ class Sink(Monitor[Received]):
                 if open_:
                     taken.append(cycle)
                     texts.append(data())
+                    if user is not None:
+                        users.add(user())
                     ended = last()
                     if ended == "1":
                         total += len(texts)
-                        self._finish(texts, parts, taken)
-                        texts, parts, taken = [], [], array("q")
+                        self._finish(texts, parts, taken, users)
+                        texts, parts, taken, users = [], [], array("q"), set()
                         if self._progress is not None:
                             self._progress(total)
                     elif ended != "0":
@@ -252,7 +260,7 @@ class Sink(Monitor[Received]):
 
     def _payload(self) -> list[str]:
         # The error pins belong to the last beat.
-        count = len(self._pins) if self._pins[2].read() == "1" else 3
+        count = len(self._pins) if self._pins[2].read() == "1" else self._fixed
         return [pin.read() for pin in self._pins[:count]]
 
     def _compare(self, cycle: int, held: list[str], now: list[str]) -> None:
@@ -269,14 +277,18 @@ class Sink(Monitor[Received]):
             known = [text.translate(_AS_ZERO) for text in texts]
             return from_texts(known, self.beat_bytes, kept)
 
-    def _finish(self, texts: list[str], parts: list[Bytes], taken: array[int]) -> None:
+    def _finish(self, texts: list[str], parts: list[Bytes], taken: array[int], users: set[str]) -> None:
         keep = self._pins[1].read()
         kept = keep.count("1")
         if keep != ("1" * kept).rjust(self.beat_bytes, "0"):
             self._fault(f"tkeep of a last beat does not keep the first bytes: {_shown(keep)}")
-        values = [self._number(name, pin.read()) for name, pin in zip(self._names[3:], self._pins[3:], strict=True)]
+        if len(users) > 1:
+            self._fault(f"tuser changed within a packet: {', '.join(map(_shown, sorted(users)))}")
+        user = self._number("tuser", users.pop()) if users else 0
+        values = [self._number(name, pin.read())
+                  for name, pin in zip(self._names[self._fixed:], self._pins[self._fixed:], strict=True)]
         error, line = (*values, 0, 0)[:2]
-        self.notify(Received(np.concatenate([*parts, self._bytes(texts, kept)]), error, line, taken))
+        self.notify(Received(np.concatenate([*parts, self._bytes(texts, kept)]), error, line, taken, user))
 
     def _number(self, name: str, text: str) -> int:
         if set(text) <= {"0", "1"}:

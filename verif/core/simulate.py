@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +13,10 @@ import numpy as np
 from hdl.config.core import CoreConfig
 from hdl.config.settings import BEAT_BYTES
 from verif.common import tools
+from verif.core.runs import Meter, Progress, keep_waves, rate
 from verif.core.streaming import Passage, Tensor, build_core, limit, stream
 
 __all__ = ["ArrayResult", "simulate"]
-
-Progress = Callable[[str, int, int], None]
-
 
 @dataclass(frozen=True)
 class ArrayResult:
@@ -110,7 +106,9 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: i
             tensors[name] = Tensor.of(array, element_bytes)
         except ValueError as error:
             raise ValueError(f"array {name}: {error}") from error
-    meter = _Meter(tensors, beat_bytes, progress)
+    meter = Meter(list(tensors), {core: [-(-side.size // beat_bytes) or 1 for side in sides] for core, sides in (
+        ("compressor", [tensor.packed for tensor in tensors.values()]),
+        ("decompressor", [tensor.raw for tensor in tensors.values()]))}, progress)
     configs = [CoreConfig(core=core, beat_bytes=beat_bytes) for core in ("compressor", "decompressor")]
     builds = []
     for config in configs:
@@ -122,7 +120,7 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: i
                 for built, config in zip(builds, configs, strict=True)]
         compressed, decompressed = (run.result() for run in runs)
         if waves is not None:
-            _keep_waves(Path(place), waves, simulator)
+            keep_waves(Path(place), [config.core for config in configs], waves, simulator)
     return [_result(name, tensor, beat_bytes, compressed[number], decompressed[number])
             for number, (name, tensor) in enumerate(tensors.items())]
 
@@ -140,50 +138,6 @@ def _check(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: int
     tools.require(simulator)
 
 
-class _Meter:
-    """Beats of both cores as one number, with the name of the current array."""
-
-    def __init__(self, tensors: Mapping[str, Tensor], beat_bytes: int, progress: Progress | None) -> None:
-        self._progress = progress
-        self._names = list(tensors)
-        self._ends = {core: np.cumsum([-(-data.size // beat_bytes) or 1 for data in sides]) for core, sides in (
-            ("compressor", [tensor.packed for tensor in tensors.values()]),
-            ("decompressor", [tensor.raw for tensor in tensors.values()]))}
-        self._total = sum(int(ends[-1]) for ends in self._ends.values())
-        self._done = dict.fromkeys(self._ends, 0)
-
-    def say(self, what: str) -> None:
-        """Report the first array before any beat has passed."""
-        if self._progress is not None:
-            self._progress(what, 0, self._total)
-
-    def of(self, core: str) -> Callable[[int], None]:
-        """What a core's run calls with the number of beats that came out."""
-
-        def update(beats: int) -> None:
-            if self._progress is not None:
-                self._done[core] = beats
-                at = int(np.searchsorted(self._ends[core], beats, side="right"))
-                self._progress(self._names[min(at, len(self._names) - 1)], sum(self._done.values()), self._total)
-
-        return update
-
-
-def _keep_waves(place: Path, waves: Path, simulator: str) -> None:
-    waves.mkdir(parents=True, exist_ok=True)
-    form = tools.wave_format(simulator)
-    if form == "vcd":
-        logging.getLogger(__name__).warning(
-            "waves are VCD files, ten times as large as FST: for FST, install the headers of lz4 and zlib "
-            "(Debian and Ubuntu: apt install liblz4-dev zlib1g-dev)")
-    for core in ("compressor", "decompressor"):
-        shutil.move(place / core / f"dump.{form}", waves / f"{core}.{form}")
-
-
-def _rate(ends: list[int]) -> float:
-    return ends[2] / (ends[1] - ends[0] + 1) if ends else 0.0
-
-
 def _result(name: str, tensor: Tensor, beat_bytes: int, compressed: Passage, decompressed: Passage) -> ArrayResult:
     raw, packed = tensor.raw.size, tensor.packed.size
     elements = tensor.raw.view(f"<u{tensor.element_bytes}")
@@ -191,5 +145,5 @@ def _result(name: str, tensor: Tensor, beat_bytes: int, compressed: Passage, dec
               (("compressing", compressed), ("decompressing", decompressed)) if passage.difference]
     return ArrayResult(
         name, raw, packed, float(np.count_nonzero(elements) / max(1, elements.size)), raw / packed if packed else 1.0,
-        _rate(compressed.taken), _rate(compressed.given), _rate(decompressed.taken), _rate(decompressed.given),
+        rate(compressed.taken), rate(compressed.given), rate(decompressed.taken), rate(decompressed.given),
         limit(raw, packed, beat_bytes), not faults, "; ".join(faults) or None)

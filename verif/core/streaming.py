@@ -11,6 +11,7 @@ import numpy as np
 from golden.codec import lines as zvc
 from golden.results import from_json
 from hdl.codec.coding import LINE_BYTES
+from hdl.config.block_core import BlockCoreConfig
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import emit
 from verif.common import runner
@@ -74,7 +75,8 @@ def limit(raw_bytes: int, packed_bytes: int, beat_bytes: int) -> float:
     return min(1.0, beat_bytes * raw_beats / packed_bytes) if packed_bytes else 1.0
 
 
-def build_core(config: CoreConfig, *, simulator: str, build_dir: Path, waves: bool = False) -> runner.Build:
+def build_core(config: CoreConfig | BlockCoreConfig, *, simulator: str, build_dir: Path,
+               waves: bool = False) -> runner.Build:
     """Generate and compile a core."""
     verilog = emit(config)
     return runner.build(verilog.text, verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ from verif.common.stream import Bytes, Packet, Received
 from verif.core.axis import Sink, Source
 from verif.core.lines import walk
 
-__all__ = ["CompressorModel", "CoreModel", "CoreTestbench", "DecompressorModel", "Expected", "first_difference",
-           "model_of"]
+__all__ = ["CompressorModel", "CoreModel", "CoreTestbench", "DecompressorModel", "Expected", "StreamTestbench",
+           "first_difference", "model_of"]
 
 LINES = 1 << 24
 """The error line is counted modulo this."""
@@ -141,30 +141,41 @@ def model_of(core: str) -> CompressorModel | DecompressorModel:
     return CompressorModel() if core == "compressor" else DecompressorModel()
 
 
-class CoreTestbench(Testbench[Packet, Received]):
+class StreamTestbench(Testbench[Any, Received]):
     """A core between a source and a sink.
 
     Parameters
     ----------
     dut
         The flat top.
-    config
-        What it was built from.
+    beat_bytes
+        Bytes of a beat.
     model
-        Says what must come out; the golden model when not given.
+        Says what must come out.
+    growth
+        How many times as long as a packet that goes in those may be that come out.
     progress
         Called now and then with the number of beats that came out.
     """
 
-    def __init__(self, dut: Any, config: CoreConfig, model: Model[Packet, Received] | None = None,
+    def __init__(self, dut: Any, beat_bytes: int, model: Model[Any, Received], growth: int,
                  progress: Callable[[int], None] | None = None) -> None:
-        super().__init__(dut, model or model_of(config.core))
-        self.config = config
+        super().__init__(dut, model)
         board = self.scoreboard
-        self.source = Source(dut, "s_axis", config.beat_bytes, board.sent)
-        self.sink = Sink(dut, "m_axis", config.beat_bytes, board.observe, board.fault, progress)
+        self.source = Source(dut, "s_axis", beat_bytes, self.sent)
+        self.sink = Sink(dut, "m_axis", beat_bytes, board.observe, board.fault, progress)
         self.agents = [self.source, self.sink]
+        self._beat_bytes = beat_bytes
+        self._growth = growth
         self._slowness = 3.0
+
+    def sent(self, packet: Packet) -> None:
+        """Note that a packet is going in."""
+        self.scoreboard.sent(packet)
+
+    def outputs(self, packet: Packet) -> int:
+        """How many packets come out for one."""
+        return 1
 
     def idle(self) -> None:
         """Drive the idle values of both streams."""
@@ -190,7 +201,7 @@ class CoreTestbench(Testbench[Packet, Received]):
         self.sink.stalls = pattern(backpressure, seed + 1, burst)
         self._slowness = 1 / (1 - idle) + 1 / (1 - backpressure) + burst
 
-    async def play(self, packets: list[Packet], to_the_end: bool = False) -> list[Received]:
+    async def play(self, packets: Sequence[Packet], to_the_end: bool = False) -> list[Received]:
         """Send packets and wait until all came out.
 
         Parameters
@@ -212,11 +223,33 @@ class CoreTestbench(Testbench[Packet, Received]):
         before = len(board.seen)
         for packet in packets:
             self.source.send(packet)
-        # A line of nothing but a tag becomes 32 times as long; a packed line is at most 9/8 of a raw one.
-        growth = 34 if self.config.core == "decompressor" else 3
-        longest = max((packet.data.size for packet in packets), default=0) * growth // self.config.beat_bytes
+        wanted = sum(map(self.outputs, packets))
+        longest = max((packet.data.size for packet in packets), default=0) * self._growth // self._beat_bytes
         patience = int((longest + 100) * 4 * self._slowness)
         while True:
             await self.drain(patience, to_the_end)
-            if len(board.seen) - before >= len(packets):
+            if len(board.seen) - before >= wanted:
                 return board.seen[before:]
+
+
+class CoreTestbench(StreamTestbench):
+    """A core of lines between a source and a sink.
+
+    Parameters
+    ----------
+    dut
+        The flat top.
+    config
+        What it was built from.
+    model
+        Says what must come out; the golden model when not given.
+    progress
+        Called now and then with the number of beats that came out.
+    """
+
+    def __init__(self, dut: Any, config: CoreConfig, model: Model[Packet, Received] | None = None,
+                 progress: Callable[[int], None] | None = None) -> None:
+        # A line of nothing but a tag becomes 32 times as long; a packed line is at most 9/8 of a raw one.
+        growth = 34 if config.core == "decompressor" else 3
+        super().__init__(dut, config.beat_bytes, model or model_of(config.core), growth, progress)
+        self.config = config

@@ -8,7 +8,9 @@ import pytest
 
 import verif.core.simulate
 from cdma.measure import simulation
+from golden.codec import blocks
 from golden.codec import lines as zvc
+from golden.codec.coding import Coding
 from workload.dumps.narrow import narrow
 
 
@@ -80,6 +82,23 @@ def test_arrays_of_several_dumps_are_told_apart(cdma, build_dir: Path) -> None:
     assert [row["name"] for row in result["arrays"]] == ["a:x", "b:x"]
 
 
+def test_the_block_cores(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> None:
+    result = cdma("simulate", "dump.npz", "--blocks", "--build-dir", build_dir, "--json").json
+    assert result["passed"] is True
+    assert [(row["name"], row["coding"]) for row in result["arrays"]] == [
+        ("f32", "float32"), ("f16", "zvc16"), ("i8", "zvc8")]
+    for row in result["arrays"]:
+        packed = blocks.compress(dump[row["name"]], Coding[row["coding"].upper()]).size
+        assert (row["raw_bytes"], row["packed_bytes"]) == (dump[row["name"]].nbytes, packed)
+    assert [total["coding"] for total in result["codings"]] == ["float32", "zvc16", "zvc8"]
+    options = ("--array", "f32", "--build-dir", build_dir)
+    text = cdma("simulate", "dump.npz", "--coding", "zvc8", *options).out
+    assert "f32    zvc8" in text
+    rounded = cdma("simulate", "dump.npz", "--blocks", "--element", 16, "--narrow", "bfloat16", "--json", *options).json
+    assert [row["coding"] for row in rounded["arrays"]] == ["bfloat16"]
+    assert "1 passed, 0 failed" in text
+
+
 def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,
                                          dump: dict[str, np.ndarray]) -> None:
     whole = verif.core.simulate.simulate
@@ -105,6 +124,10 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     (["raw.bin"], "--element"),
     (["odd.npy", "other/odd.npy"], "two arrays"),
     (["dump.npz", "--simulator", "other"], "other"),
+    (["dump.npz", "--coding", "lines8"], "lines8"),
+    (["dump.npz", "--block-bytes", "640"], "block_bytes must be one of 512"),
+    (["odd.npy", "--coding", "zvc32"], "odd: 6 bytes are no multiple of the 4 bytes of an element of zvc32"),
+    (["dump.npz", "--coding", "zvc8", "--engine", "tiny"], "--coding is for block cores alone"),
 ])
 def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
     Path("other").mkdir()

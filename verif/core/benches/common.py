@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cocotb
@@ -12,7 +12,7 @@ from cocotb.triggers import ClockCycles
 from hdl.config.core import CoreConfig
 from verif.common import job
 from verif.common.stream import Packet
-from verif.core.testbench import CoreTestbench
+from verif.core.testbench import CoreTestbench, StreamTestbench
 
 __all__ = ["CONDITIONS", "across_stalls", "generator", "ready", "reset_in_packets", "share"]
 
@@ -37,29 +37,28 @@ async def ready(dut: Any) -> CoreTestbench:
     return bench
 
 
-async def across_stalls(bench: CoreTestbench, packets: list[Packet]) -> None:
+async def across_stalls(bench: StreamTestbench, packets: Sequence[Packet]) -> None:
     """Play packets under every condition of idle and backpressure."""
     for idle, backpressure, burst in CONDITIONS:
         bench.stall(idle, backpressure, int(generator().integers(1 << 30)), burst)
         await bench.play(packets)
 
 
-async def reset_in_packets(bench: CoreTestbench, make: Callable[[np.random.Generator, int], Packet]) -> None:
+async def reset_in_packets(bench: StreamTestbench, make: Callable[[np.random.Generator], Packet]) -> None:
     """Reset in the middle of packets, at any cycle and with any stalls; the packets after must be right.
 
     Parameters
     ----------
     make
-        Makes a packet of an element size.
+        Makes a packet.
     """
     rng = generator()
-    sizes = bench.config.element_bytes
     for _ in range(share(40)):
         idle, backpressure, burst = CONDITIONS[int(rng.integers(len(CONDITIONS)))]
         bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
         for _ in range(3):
-            bench.source.send(make(rng, int(rng.choice(sizes))))
+            bench.source.send(make(rng))
         await ClockCycles(bench.dut.aclk, int(rng.integers(1, 50)))
         bench.check()
         await bench.reset(cycles=int(rng.integers(2, 5)))
-        await bench.play([make(rng, int(rng.choice(sizes))) for _ in range(2)])
+        await bench.play([make(rng) for _ in range(2)])

@@ -67,7 +67,9 @@ async def fractions_of_elements(dut: Any) -> None:
 async def reset_in_mid_packet(dut: Any) -> None:
     """Nothing of a packet that a reset cuts off shows up later."""
 
-    def make(rng: np.random.Generator, size: int) -> Packet:
-        return stimulus.random_packets(rng, [size], 1)[0]
+    bench = await ready(dut)
 
-    await reset_in_packets(await ready(dut), make)
+    def make(rng: np.random.Generator) -> Packet:
+        return stimulus.random_packets(rng, bench.config.element_bytes, 1)[0]
+
+    await reset_in_packets(bench, make)

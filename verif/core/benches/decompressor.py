@@ -98,9 +98,12 @@ async def every_error_code(dut: Any) -> None:
 async def reset_in_mid_packet(dut: Any) -> None:
     """Nothing of a packet that a reset cuts off shows up later; right and damaged streams."""
 
-    def make(rng: np.random.Generator, size: int) -> Packet:
+    bench = await ready(dut)
+
+    def make(rng: np.random.Generator) -> Packet:
+        size = int(rng.choice(bench.config.element_bytes))
         if rng.random() < 0.3:
             return stimulus.damaged(rng, size, int(rng.integers(1, 8)))[-1]
         return stimulus.packed(stimulus.random_packets(rng, [size], 1)[0])
 
-    await reset_in_packets(await ready(dut), make)
+    await reset_in_packets(bench, make)

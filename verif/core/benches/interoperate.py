@@ -6,36 +6,69 @@ source and sink both misread is detected.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
 
 import cocotb
-import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, with_timeout
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
 from golden.codec import lines as zvc
+from hdl.config.block_core import BlockCoreConfig
 from hdl.config.core import CoreConfig
 from verif.common import job
 from verif.common.tensors import corners
 from verif.core import stimulus
 from verif.core.benches.common import generator
+from verif.core.blocks import stimulus as block_stimulus
+from verif.core.blocks.packets import expected_raw, payloads
 
 
-def _tensors(config: CoreConfig) -> list[tuple[int, np.ndarray]]:
-    """Element size and raw bytes; these models send no frame without bytes."""
+@dataclass(frozen=True)
+class _Frame:
+    """The bytes of a frame and its ``tuser``; a core of lines gives none."""
+
+    data: bytes
+    user: int | None
+
+
+def _frames(config: CoreConfig) -> list[tuple[_Frame, list[_Frame]]]:
+    """Frames that go into a core of lines, each with what comes out; these models send no frame without bytes."""
     sizes, seed = config.element_bytes, int(generator().integers(1 << 30))
     packets = stimulus.random_packets(generator(), sizes, 60)
     for size in sizes:
         packets += corners(size, config.beat_bytes, seed)
-    return [(packet.element_bytes, packet.data) for packet in packets if packet.data.size]
+    found = []
+    for packet in packets:
+        given, wanted = packet.data.tobytes(), zvc.compress(packet.data, packet.element_bytes).tobytes()
+        if config.core == "decompressor":
+            given, wanted = wanted, given
+        if given:
+            found.append((_Frame(given, packet.element_bytes), [_Frame(wanted, None)]))
+    return found
+
+
+def _block_frames(config: BlockCoreConfig) -> list[tuple[_Frame, list[_Frame]]]:
+    """The same for a block core: several payloads come out of a raw packet."""
+    packets = [packet for packet in block_stimulus.random_packets(generator(), config, 15) if packet.data.size]
+    if config.core == "block_compressor":
+        return [(_Frame(packet.data.tobytes(), packet.user),
+                 [_Frame(payload.data.tobytes(), payload.user) for payload in payloads(packet, config.block_bytes)])
+                for packet in packets]
+    coded = [payload for packet in packets
+             for payload in payloads(replace(packet, fallback=False), config.block_bytes)]
+    raws = [expected_raw(payload, config).data for payload in coded]
+    return [(_Frame(payload.data.tobytes(), payload.user), [_Frame(raw.tobytes(), None)])
+            for payload, raw in zip(coded, raws, strict=True) if raw is not None]
 
 
 @cocotb.test()
 async def packets_pass(dut: Any) -> None:
     """Frames equal those of the golden model for any pauses on either side."""
-    config = CoreConfig(**job.load()["config"])
+    given = job.load()["config"]
+    of_blocks = "codings" in given
     dut.aresetn.value = 0
     cocotb.start_soon(Clock(dut.aclk, 1, "ns").start())
     buses = [AxiStreamBus.from_prefix(dut, prefix) for prefix in ("s_axis", "m_axis")]
@@ -49,13 +82,12 @@ async def packets_pass(dut: Any) -> None:
     for probability in (0.0, 0.4):
         for model in (source, sink):
             model.set_pause_generator(cycle((rng.random(997) < probability).tolist()))
-        expected: list[bytes] = []
-        for size, raw in _tensors(config):
-            given, wanted = raw, zvc.compress(raw, size)
-            if config.core == "decompressor":
-                given, wanted = wanted, given
-            await source.send(AxiStreamFrame(given.tobytes(), tuser=size))
-            expected.append(wanted.tobytes())
+        frames = _block_frames(BlockCoreConfig(**given)) if of_blocks else _frames(CoreConfig(**given))
+        expected: list[_Frame] = []
+        for sent, wanted in frames:
+            await source.send(AxiStreamFrame(sent.data, tuser=sent.user))
+            expected += wanted
         for number, wanted in enumerate(expected):
             frame = await with_timeout(sink.recv(), 100, "us")
-            assert bytes(frame.tdata) == wanted, f"packet {number} of {len(wanted)} bytes differs"
+            assert bytes(frame.tdata) == wanted.data, f"packet {number} of {len(wanted.data)} bytes differs"
+            assert wanted.user in (None, frame.tuser), f"tuser of packet {number} is {frame.tuser}, not {wanted.user}"

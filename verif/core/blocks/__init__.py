@@ -1,0 +1,1 @@
+"""Verification of the block cores: packets, golden's verdict, stimuli, testbench, dumps and measurements."""
