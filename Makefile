@@ -63,7 +63,7 @@ bench: $(READY) ## measure everything and write docs/performance.json and .md (h
 	@$(BIN)/python tools/generate_docs.py
 
 compare: $(READY) ## measure the cores on the shipped dump, print what changed from docs/performance.json; fails if slower
-	@$(BIN)/cdma bench --only shipped --build-dir $(BUILD)/sim --compare docs/performance.json --fail-over 1
+	@$(BIN)/cdma bench --only shipped --only block_shipped --build-dir $(BUILD)/sim --compare docs/performance.json --fail-over 1
 
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains
 	@$(BIN)/python tools/build_report.py $(BUILD)/report

@@ -12,8 +12,7 @@ from cdma.report.area_text import area_text, core_timing_text, engine_area_text,
 
 if TYPE_CHECKING:
     from cdma.measure.figures import EngineOnFpga
-    from hdl.config.core import CoreConfig
-    from hdl.config.engine import EngineConfig
+    from hdl.config.catalog import Design
     from synth.area.cores import AreaReport
     from synth.area.engines import EngineArea
 
@@ -81,14 +80,15 @@ def _text(report: AreaReport | EngineArea | EngineOnFpga) -> str:
     return "\n\n".join(filter(None, [area_text(report), core_timing_text(report)]))
 
 
-def _report(config: CoreConfig | EngineConfig, call: argparse.Namespace,
+def _report(config: Design, call: argparse.Namespace,
             progress: Progress) -> AreaReport | EngineArea | EngineOnFpga:
     from cdma.measure.synthesis import measured_engine, measured_on_fpga
+    from hdl.config.block_core import BlockCoreConfig
     from hdl.config.core import CoreConfig
     from synth.area.cores import area
 
     target = call.target or ("liberty" if call.liberty else "generic")
-    if isinstance(config, CoreConfig):
+    if isinstance(config, CoreConfig | BlockCoreConfig):
         return area(config, target=target, liberty=call.liberty, recipe=call.recipe, timed=True, progress=progress)
     if target in ("generic", "liberty"):
         return measured_engine(config, call.liberty, call.recipe, progress)

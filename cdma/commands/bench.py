@@ -39,10 +39,11 @@ _EXAMPLES = """\
   cdma bench --only shipped --compare figures.json --fail-over 1"""
 
 SECTION_NAMES = ("engine_shipped", "toggles", "engine", "engine_area", "shipped", "throughput", "area", "timing",
-                 "timing_plain", "timing_units", "pnr", "pnr_units", "sweep", "golden")
+                 "timing_plain", "block_shipped", "block_throughput", "block_area", "block_timing", "block_pnr",
+                 "timing_units", "pnr", "pnr_units", "sweep", "golden")
 """The sections of :data:`cdma.measure.bench.SECTIONS`, which the parser names without importing what measures them."""
 
-_IN_CELLS = ("timing", "timing_plain", "timing_units", "sweep")
+_IN_CELLS = ("timing", "timing_plain", "block_timing", "timing_units", "sweep")
 
 
 def add(commands: Any) -> None:

@@ -23,8 +23,7 @@ from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
 
 if TYPE_CHECKING:
-    from hdl.config.core import CoreConfig
-    from hdl.config.engine import EngineConfig
+    from hdl.config.catalog import Design
     from synth.timing.cores import TimingReport
     from synth.timing.engines import EngineTiming
 
@@ -123,15 +122,19 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str
     return reports, cells_text(reports)
 
 
-def _in_cells(config: CoreConfig | EngineConfig, call: argparse.Namespace,
+def _in_cells(config: Design, call: argparse.Namespace,
               progress: Progress) -> TimingReport | EngineTiming:
-    from cdma.measure.synthesis import timed_engine
+    from cdma.measure.synthesis import timed_block_core, timed_engine
+    from hdl.config.block_core import BlockCoreConfig
     from hdl.config.engine import EngineConfig
     from synth.timing.cores import timing
 
     if isinstance(config, EngineConfig):
         return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,
                             setup=call.memory_setup)
+    if isinstance(config, BlockCoreConfig):
+        return timed_block_core(config, call.liberty, call.recipe, progress, output=call.memory_output,
+                                setup=call.memory_setup)
     return timing(config, liberty=call.liberty, recipe=call.recipe, progress=progress)
 
 

@@ -9,19 +9,23 @@ from pathlib import Path
 from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
 from cdma.measure import clocks
-from cdma.measure.arrays import arrays_by_element
+from cdma.measure.arrays import arrays_by_element, arrays_with_codings
 from cdma.measure.c_library import c_library
 from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
-from cdma.measure.simulation import simulated, simulated_engine
+from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 from cdma.measure.synthesis import measured_engine
 from golden import bench
 from hdl.codec.coding import ELEMENT_BITS
+from hdl.config.block_core import block_preset_names, load_block
 from hdl.config.core import load, preset_names
 from hdl.config.engine import engine_preset_names, load_engine
+from hdl.config.settings import BEAT_BYTES
 from synth.area.cores import area
+from synth.timing.block_cores import block_timing
 from synth.timing.cores import timing
 from synth.tools.scripts import DEFAULT_RECIPE
 from verif.core import throughput as cores
+from verif.core.blocks.throughput import BlockThroughput, block_throughput
 from verif.core.throughput import Latency, Throughput
 from verif.engine import throughput as engines
 from verif.engine.throughput import EngineThroughput
@@ -125,6 +129,46 @@ def _timing_plain(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"timing_plain": reports}
 
 
+def _block_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    # Once with zero-value coding, once with the coding that suits the type.
+    arrays = [each for coding in ("zvc32", "auto") for each in arrays_with_codings([], None, None, None, None, coding)]
+    return {"block_shipped": simulated_blocks(arrays, build_dir=setup.build_dir, progress=progress)}
+
+
+def _block_throughput(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    rows: list[BlockThroughput] = []
+    with simulation_errors():
+        for beat_bytes in BEAT_BYTES:
+            rows += block_throughput(beat_bytes, build_dir=setup.build_dir, progress=progress)
+    return {"block_throughput": rows}
+
+
+def _block_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    jobs = [(name, target) for name in block_preset_names()
+            for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
+    reports = []
+    for number, (name, target) in enumerate(jobs):
+        progress(f"synthesising {name} for {target}", number, len(jobs))
+        liberty = setup.liberty if target == "liberty" else None
+        reports.append(PresetArea(name, area(load_block(name), target=target, liberty=liberty, modules=False)))
+    return {"block_area": reports}
+
+
+def _block_timing(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    if setup.liberty is None:
+        return {}
+    reports = []
+    names = block_preset_names()
+    for number, name in enumerate(names):
+        progress(f"timing {name}", number, len(names))
+        reports.append(PresetTiming(name, block_timing(load_block(name), liberty=setup.liberty)))
+    return {"block_timing": reports}
+
+
+def _block_pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    return {"block_pnr": clocks.block_pnr(progress)}
+
+
 def _golden(setup: Setup, progress: Progress) -> Mapping[str, object]:
     library = c_library()
     rows = bench.measure(libraries=[library], progress=progress)
@@ -169,6 +213,7 @@ def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
 SECTIONS: dict[str, Section] = {
     "engine_shipped": _engine_shipped, "toggles": _toggles, "engine": _engine, "engine_area": _engine_area,
     "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
-    "timing_plain": _timing_plain, "timing_units": _timing_units,
+    "timing_plain": _timing_plain, "block_shipped": _block_shipped, "block_throughput": _block_throughput,
+    "block_area": _block_area, "block_timing": _block_timing, "block_pnr": _block_pnr, "timing_units": _timing_units,
     "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
 """What measures each section, in the order of the file."""

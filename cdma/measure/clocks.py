@@ -5,13 +5,15 @@ from __future__ import annotations
 from cdma.console.progress import Progress
 from cdma.measure.figures import EngineClocks, PlacedEngine, PlacedPreset
 from cdma.measure.synthesis import placed, placed_units, swept, timed_engine
+from hdl.config.block_core import block_preset_names, load_block
+from hdl.config.catalog import Design
 from hdl.config.core import load, preset_names
 from hdl.config.engine import load_engine
 from hdl.config.settings import BEAT_BYTES
 from synth.timing.sweep import Sweep
 from synth.tools.scripts import DEFAULT_RECIPE
 
-__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "pnr", "pnr_units", "sweep", "timing_units"]
+__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "block_pnr", "pnr", "pnr_units", "sweep", "timing_units"]
 
 TIMED_ENGINES = ("default", "tiny")
 """The presets of engines that are timed in cells."""
@@ -39,10 +41,21 @@ def pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
     for speed in PLACED_SPEEDS:
         for name, config in jobs:
             if speed == PLACED_SPEEDS[0] or name in _BOTH_SPEEDS:
-                # Designs that take long are placed once, not three times.
-                often = speed == PLACED_SPEEDS[0] and config.beat_bytes < max(BEAT_BYTES)
-                rows.append(PlacedPreset.of(name, placed(config, _DEVICE, speed, _SEEDS if often else 1, progress)))
+                seeds = _seeds(config) if speed == PLACED_SPEEDS[0] else 1
+                rows.append(PlacedPreset.of(name, placed(config, _DEVICE, speed, seeds, progress)))
     return tuple(rows)
+
+
+def block_pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
+    """Presets of the block cores placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
+    configs = [(name, load_block(name)) for name in block_preset_names()]
+    return tuple(PlacedPreset.of(name, placed(config, _DEVICE, PLACED_SPEEDS[0], _seeds(config), progress))
+                 for name, config in configs)
+
+
+def _seeds(config: Design) -> int:
+    """How often a design is placed: wide ones, which take long, once."""
+    return _SEEDS if config.beat_bytes < max(BEAT_BYTES) else 1
 
 
 def pnr_units(progress: Progress) -> tuple[PlacedEngine, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cdma.measure.outcomes import CoresOutcome, EngineOutcome, Toggles
+from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, Toggles
 from golden.bench import Bench
 from golden.results import INLINED
 from synth.area.cores import AreaReport
@@ -16,6 +16,7 @@ from synth.timing.cores import TimingReport
 from synth.timing.engines import EngineTiming, UnitClock
 from synth.timing.macros import MacroTiming
 from synth.timing.sweep import Sweep
+from verif.core.blocks.throughput import BlockThroughput
 from verif.core.throughput import Latency, Throughput
 from verif.engine.throughput import EngineThroughput
 
@@ -37,7 +38,7 @@ class EngineOnFpga:
 
 @dataclass(frozen=True)
 class PresetArea:
-    """The area of a preset of the cores."""
+    """The area of a preset of the cores or block cores."""
 
     preset: str
     report: AreaReport = field(metadata=INLINED)
@@ -45,7 +46,7 @@ class PresetArea:
 
 @dataclass(frozen=True)
 class PresetTiming:
-    """The timing of a preset of the cores in cells."""
+    """The timing of a preset of the cores or block cores in cells."""
 
     preset: str
     report: TimingReport = field(metadata=INLINED)
@@ -227,6 +228,11 @@ class Figures:
     area: tuple[PresetArea, ...] = ()
     timing: tuple[PresetTiming, ...] = ()
     timing_plain: tuple[PresetTiming, ...] = ()
+    block_shipped: BlocksOutcome | None = None
+    block_throughput: tuple[BlockThroughput, ...] = ()
+    block_area: tuple[PresetArea, ...] = ()
+    block_timing: tuple[PresetTiming, ...] = ()
+    block_pnr: tuple[PlacedPreset, ...] = ()
     timing_units: tuple[EngineClocks, ...] = ()
     pnr: tuple[PlacedPreset, ...] = ()
     pnr_units: tuple[PlacedEngine, ...] = ()

@@ -6,18 +6,22 @@ from dataclasses import replace
 
 from cdma.console.progress import Progress
 from cdma.measure.figures import EngineOnFpga
-from hdl.config.core import CoreConfig
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
 from synth.area.engines import EngineArea, engine_area
 from synth.area.fpga import fpga_area
 from synth.pnr.engines import PlacedUnits, place_units
 from synth.pnr.place import PnrReport, place_and_route
+from synth.timing.block_cores import block_timing
+from synth.timing.cores import TimingReport
 from synth.timing.engines import EngineTiming, engine_timing
-from synth.timing.macros import DEFAULT
+from synth.timing.macros import DEFAULT, MacroTiming
 from synth.timing.sweep import Sweep, sweep
 
-__all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "swept", "timed_engine"]
+__all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "swept", "timed_block_core",
+           "timed_engine"]
 
 
 def measured_engine(config: EngineConfig, liberty: str | None, recipe: str, progress: Progress) -> EngineArea:
@@ -36,16 +40,26 @@ def _verilog(config: EngineConfig, progress: Progress) -> str:
     return emit(config.replace(memories="inferred")).text
 
 
+def timed_block_core(config: BlockCoreConfig, liberty: str, recipe: str, progress: Progress,
+                     output: float | None = None, setup: float | None = None) -> TimingReport:
+    """The timing of a block core in cells; ``output`` and ``setup`` are the times of memory macros, in ps."""
+    return block_timing(config, liberty=liberty, recipe=recipe, macros=_macros(output, setup), progress=progress)
+
+
+def _macros(output: float | None, setup: float | None) -> MacroTiming:
+    changes = {name: value for name, value in (("output_ps", output), ("setup_ps", setup)) if value is not None}
+    return replace(DEFAULT, **changes)
+
+
 def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress,
                  output: float | None = None, setup: float | None = None) -> EngineTiming:
     """The timing of an engine in cells; ``output`` and ``setup`` are the times of memory macros, in ps."""
-    changes = {name: value for name, value in (("output_ps", output), ("setup_ps", setup)) if value is not None}
     progress(f"generating {config.name}", 0, 0)
-    return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, macros=replace(DEFAULT, **changes),
+    return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, macros=_macros(output, setup),
                          progress=progress)
 
 
-def placed(config: CoreConfig | EngineConfig, device: str, speed: int, seeds: int, progress: Progress) -> PnrReport:
+def placed(config: Design, device: str, speed: int, seeds: int, progress: Progress) -> PnrReport:
     """A design placed and routed."""
     progress(f"generating {config.name}", 0, 0)
     made = emit(config)

@@ -27,7 +27,9 @@ def area_text(report: AreaReport) -> str:
     filled = {head: cell for head, cell in columns.items() if any(cell(row) for row in rows)}
     mapped = f"{report.target} gates" if report.target == "generic" else report.library or report.target
     body = table(["module", *filled], [[row.module, *(cell(row) for cell in filled.values())] for row in rows])
-    return f"{report.name}, mapped to {mapped}:\n\n{body}"
+    memories = (f"\n\n{count(report.memory_bits)} bits of memory are not counted here: they are macros."
+                if report.memory_bits else "")
+    return f"{report.name}, mapped to {mapped}:\n\n{body}{memories}"
 
 
 def engine_area_text(report: EngineArea) -> str:
@@ -79,6 +81,8 @@ def engine_fpga_text(engine: EngineOnFpga) -> str:
 def core_timing_text(report: AreaReport) -> str:
     """The clock that the slowest path of each kind allows; for a library without OpenSTA, that it is needed; else
     nothing."""
+    if report.library and report.memory_bits:
+        return "cdma timing calculates the clock, with the timing of these macros."
     if report.library and report.timed_with is None:
         return "No clock: OpenSTA calculates it, and its program sta is not on PATH (Debian: apt install opensta)."
     if not report.paths:

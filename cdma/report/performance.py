@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdma.console.output import count, fixed
-from cdma.measure.figures import Figures, PresetArea, PresetTiming
+from cdma.measure.figures import Figures
 from cdma.report.page import Page, Section
 from cdma.report.parts import Fenced, Part, Table, prose
+from cdma.report.performance_area import area_tables, timing_tables
+from cdma.report.performance_blocks import block_sections
 from cdma.report.performance_engine import engine_sections
 from cdma.report.performance_timing import timing_sections
 from cdma.report.simulation_text import simulation_text
 from golden.bench import Bench, Speed
-from synth.timing.cores import TimingReport
 from verif.core.throughput import Latency, Throughput
 
 __all__ = ["performance_page"]
@@ -73,10 +73,10 @@ def performance_page(figures: Figures) -> Page:
     if figures.latency:
         sections.append(Section("The cores: latency", [*prose(_LATENCY), _latency(figures.latency)]))
     if figures.area:
-        sections.append(Section("The cores: area", [*prose(_AREA), *_area(figures.area)]))
+        sections.append(Section("The cores: area", [*prose(_AREA), *area_tables(figures.area)]))
     if figures.timing:
-        sections.append(Section("The cores: timing", [*prose(_TIMING), *_timing(figures.timing)]))
-    sections += timing_sections(figures)
+        sections.append(Section("The cores: timing", [*prose(_TIMING), *timing_tables(figures.timing)]))
+    sections += [*block_sections(figures), *timing_sections(figures)]
     if figures.golden is not None:
         sections.append(Section("Golden model", [*prose(_GOLDEN), *_golden(figures.golden)]))
     return Page("Performance", sections)
@@ -92,34 +92,6 @@ def _throughput(rows: Sequence[Throughput]) -> Iterator[Part]:
         yield Table(["density", *(f"{bits} bits" for bits in sizes)],
                        [[f"{density:.1f}", *(cells[density, bits] for bits in sizes)]
                         for density in sorted({row.density for row in own})])
-
-
-def _area(areas: Sequence[PresetArea]) -> Iterator[Part]:
-    for target, library in dict.fromkeys((area.report.target, area.report.library) for area in areas):
-        own = [area for area in areas if (area.report.target, area.report.library) == (target, library)]
-        yield f"Mapped to {'generic gates' if target == 'generic' else library or target}:"
-        if own[0].report.total.luts is not None:
-            yield Table(["preset", "LUTs", "flip-flops"], [
-                [f"`{area.preset}`", count(area.report.total.luts), count(area.report.total.flip_flops)]
-                for area in own])
-        else:
-            rows = [(area.preset, area.report.total) for area in own]
-            yield Table(["preset", "cells", "flip-flops", "clock gates", "kGE", *(["um2"] if library else [])], [
-                [f"`{preset}`", count(total.cells), count(total.flip_flops), count(total.clock_gates),
-                 fixed(total.kge, 2), *([fixed(total.um2, 0)] if library else [])] for preset, total in rows])
-
-
-def _timing(timings: Sequence[PresetTiming]) -> Iterator[Part]:
-    kinds = list(dict.fromkeys(path.kind for timing in timings for path in timing.report.paths))
-    for library, tool in dict.fromkeys((timing.report.library, timing.report.tool) for timing in timings):
-        own = [timing for timing in timings if (timing.report.library, timing.report.tool) == (library, tool)]
-        yield f"{library}, timed with {tool}, in MHz:"
-        yield Table(["preset", *kinds], [[f"`{timing.preset}`", *(_clock(timing.report, kind) for kind in kinds)]
-                                            for timing in own])
-
-
-def _clock(report: TimingReport, kind: str) -> str:
-    return next((count(round(path.mhz)) for path in report.paths if path.kind == kind), "")
 
 
 def _golden(figures: Bench) -> Iterator[Part]:

@@ -20,7 +20,7 @@ from cdma.report.timing_text import (
 )
 from synth.timing.sweep import Sweep
 
-__all__ = ["SWEEP_PLOT", "timing_sections"]
+__all__ = ["SWEEP_PLOT", "placed_tables", "timing_sections"]
 
 SWEEP_PLOT = "sweep.svg"
 """Name of the file with the plot of the sweep, beside the page."""
@@ -104,10 +104,8 @@ def _sweep(sweep: Sweep) -> Iterator[Part]:
     yield Table(["design", *SWEEP_HEAD], sweep_rows(sweep.points), left=(0, 3, 7))
 
 
-def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[Part]:
-    if not reports:
-        return
-    yield from prose(_PNR)
+def placed_tables(reports: Sequence[PlacedPreset]) -> Iterator[Part]:
+    """A table for each device and speed grade."""
     for device, speed in dict.fromkeys((report.device, report.speed) for report in reports):
         own = [report for report in reports if (report.device, report.speed) == (device, speed)]
         has = own[0].available
@@ -118,6 +116,12 @@ def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[Part]:
                        [[f"`{name}`", seeds, *row[:-2], *_code(row[-2:])] for seeds, name, *row in rows],
                        left=(0, 11, 12))
 
+
+def _pnr(reports: Sequence[PlacedPreset]) -> Iterator[Part]:
+    if not reports:
+        return
+    yield from prose(_PNR)
+    yield from placed_tables(reports)
     reached = {report.preset: report.best.mhz for report in reports if report.best and report.speed == _GOAL_SPEED}
     cores = {f"`{preset}`": mhz for preset, mhz in reached.items() if preset.endswith("compressor")}
     yield _below(_GOAL_CORES, f"MHz for the cores on speed grade {_GOAL_SPEED}", cores)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from golden.results import derived
+from hdl.common.sram import LEAST_BITS
+from hdl.config.block_core import BlockCoreConfig
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import emit
 from synth.area.rows import TOTAL, AreaRow, row
@@ -19,7 +22,8 @@ from synth.cells.library import Library
 from synth.timing import cores as timings
 from synth.timing.cores import TimingPath
 from synth.tools import opensta, scripts
-from synth.tools.yosys import Progress, find, report
+from synth.tools.yosys import Progress, YosysError, find, report
+from synth.units.hierarchy import Design, Macro
 
 __all__ = ["AreaReport", "area", "measure", "target_library"]
 
@@ -48,6 +52,8 @@ class AreaReport:
         What timed the netlist of the whole design; None if nothing did.
     paths : tuple of TimingPath
         The slowest paths of the whole design, one of each kind.
+    memory_bits : int
+        Bits in memory macros, which no row counts. On an FPGA memories are mapped, and none is a macro.
     """
 
     name: str
@@ -58,6 +64,7 @@ class AreaReport:
     rows: tuple[AreaRow, ...]
     timed_with: str | None = None
     paths: tuple[TimingPath, ...] = ()
+    memory_bits: int = 0
 
     @derived
     def total(self) -> AreaRow:
@@ -65,14 +72,14 @@ class AreaReport:
         return self.rows[-1]
 
 
-def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | None = None,
+def area(config: CoreConfig | BlockCoreConfig, *, target: str = "generic", liberty: str | Path | None = None,
          recipe: str = scripts.DEFAULT_RECIPE, timed: bool = False, modules: bool = True,
          progress: Progress | None = None) -> AreaReport:
-    """Area of a core.
+    """Area of a core. The larger memories of a block core are macros in gates and cells.
 
     Parameters
     ----------
-    config : CoreConfig
+    config : CoreConfig or BlockCoreConfig
         Which core.
     target : str
         ``generic``, ``liberty``, ``ecp5`` or ``xilinx7``.
@@ -81,7 +88,8 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
     recipe : str
         How logic is mapped to gates or cells: ``fast`` or ``small``.
     timed : bool
-        Whether to time the same netlist as well: in the cells of a library, where OpenSTA is installed.
+        Whether to time the same netlist as well: in the cells of a library, where OpenSTA is installed. Not for block
+        cores, whose clock :func:`synth.timing.block_cores.block_timing` calculates with the timing of macros.
     modules : bool
         Whether to map the modules one by one as well; without, the report has the row of the whole design alone.
     progress : callable, optional
@@ -95,9 +103,12 @@ def area(config: CoreConfig, *, target: str = "generic", liberty: str | Path | N
     """
     library = target_library(target, liberty)
     report(progress, f"generating {config.name}")
-    return measure(emit(config).text, config.name, target=target, library=library, recipe=recipe,
-                   clock=timings.CLOCK if timed and library and opensta.available() else None, modules=modules,
-                   progress=progress)
+    verilog, of_blocks = emit(config).text, isinstance(config, BlockCoreConfig)
+    memories = (Design(verilog, config.name).macros(config.name, (), LEAST_BITS)
+                if of_blocks and target not in FPGA else {})
+    timed = timed and not of_blocks and library is not None and opensta.available()
+    return measure(verilog, config.name, target=target, library=library, recipe=recipe,
+                   clock=timings.CLOCK if timed else None, modules=modules, memories=memories, progress=progress)
 
 
 def target_library(target: str, liberty: str | Path | None) -> Library | None:
@@ -113,8 +124,10 @@ def target_library(target: str, liberty: str | Path | None) -> Library | None:
 
 def measure(verilog: str, top: str, *, target: str = "generic", library: Library | None = None,
             recipe: str = scripts.DEFAULT_RECIPE, clock: str | None = None, modules: bool = True,
-            progress: Progress | None = None) -> AreaReport:
-    """Area of any design in Verilog, timed if its clock is named; parameters, result and errors as for :func:`area`."""
+            memories: Mapping[Macro, int] = MappingProxyType({}), progress: Progress | None = None) -> AreaReport:
+    """Area of any design in Verilog, timed if its clock is named and it has no ``memories``, which are macros and how
+    many there are of each; other parameters, result and errors as for :func:`area`."""
+    sizes = [(macro.cell, macro.words, macro.width) for macro in memories]
     yosys = find(progress)
     files = scripts.inputs(verilog, recipe, library)
     stage = f"synthesis of {top}"
@@ -130,9 +143,9 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
         elif library is not None:
             netlist = flat and clock is not None
             wanted += timings.NETLIST if netlist else ()
-            script = scripts.library_script(top, flat, recipe, library, netlist)
+            script = scripts.library_script(top, flat, recipe, library, netlist, sizes)
         else:
-            script = scripts.gates_script(top, flat, recipe)
+            script = scripts.gates_script(top, flat, recipe, sizes)
         result = yosys.run(script, files, wanted, f"{stage} (target {target})")
         done += 1
         report(progress, stage, done, len(runs))
@@ -141,8 +154,13 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
     with ThreadPoolExecutor(len(runs)) as pool:
         whole, *tree = pool.map(run, runs)
     (flat,) = (facts["num_cells_by_type"] for facts in json.loads(whole["stat.json"])["modules"].values())
-    rows = [row for result in tree for row in _rows(json.loads(result["stat.json"]), top, target, library)]
-    total = row(TOTAL, flat, target, library)
+    cells = [cell for cell, *_ in sizes]
+    found = {cell.lstrip("\\"): number for cell, number in flat.items()}
+    for macro, number in memories.items():
+        if found.get(macro.cell, 0) != number:
+            raise YosysError(f"Yosys has {found.get(macro.cell, 0)} memories {macro.cell} in {top}, not {number}")
+    rows = [row for result in tree for row in _rows(json.loads(result["stat.json"]), top, target, library, cells)]
+    total = row(TOTAL, {cell: number for cell, number in found.items() if cell not in cells}, target, library)
     timed_with: str | None = None
     paths: tuple[TimingPath, ...] = ()
     if library is not None and clock is not None:
@@ -150,13 +168,15 @@ def measure(verilog: str, top: str, *, target: str = "generic", library: Library
         timed_with, paths = opensta.version(), timings.of_netlist(whole, top, library, clock=clock)
     return AreaReport(name=top, target=target, library=library.name if library else None,
                       recipe=None if target in FPGA else recipe, yosys=yosys.version,
-                      rows=(*rows, total), timed_with=timed_with, paths=paths)
+                      rows=(*rows, total), timed_with=timed_with, paths=paths,
+                      memory_bits=sum(macro.bits * number for macro, number in memories.items()))
 
 
-def _rows(tree: Mapping[str, Any], top: str, target: str, library: Library | None) -> Iterator[AreaRow]:
+def _rows(tree: Mapping[str, Any], top: str, target: str, library: Library | None,
+          macros: Collection[str] = ()) -> Iterator[AreaRow]:
     modules = {name.lstrip("\\"): facts["num_cells_by_type"] for name, facts in tree["modules"].items()}
     rows = [row(_path(name, top), {cell: count * number for cell, count in modules[name].items()
-                                    if cell not in modules}, target, library)
+                                    if cell not in modules and cell.lstrip("\\") not in macros}, target, library)
             for name, number in _instances(modules, top).items()]
     weights = [row.kge if row.kge is not None else row.luts or 0 for row in rows]
     everything = sum(weights) or 1

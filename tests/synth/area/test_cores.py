@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from cdma.report.area_text import area_text
 from golden.results import to_json
 from hdl.config.core import load
 from hdl.generate.verilog import emit
 from synth.area.cores import AreaReport, area, measure
 from synth.cells.library import Library
 from synth.tools.yosys import YosysError
+from synth.units.hierarchy import Macro
 from tests.synth.conftest import TINY, needs_opensta
 
 _REGISTERS = """
@@ -82,6 +84,27 @@ def test_without_modules_there_is_the_total_alone() -> None:
     report = measure(_TREE, "top", modules=False, progress=lambda *stage: stages.append(stage))
     assert _by_module(report) == {"total": (9, 4, 0.026)}
     assert stages[-1] == ("synthesis of top", 1, 1)
+
+
+_MEMORY = """
+module top(input aclk, input en, input [5:0] a, input [5:0] b, input [31:0] d, output reg [31:0] q);
+  reg [31:0] words [63:0];
+  always @(posedge aclk) if (en) words[a] <= d;
+  always @(posedge aclk) q <= words[b];
+endmodule
+"""
+
+
+@pytest.mark.parametrize("library", [False, True])
+def test_memories_that_are_macros_are_counted_in_bits(tiny: Library, library: bool) -> None:
+    kind = {"target": "liberty", "library": tiny} if library else {}
+    report = measure(_MEMORY, "top", memories={Macro(64, 32): 1}, recipe="small", **kind)
+    assert report.memory_bits == 64 * 32
+    assert {each.module: each.flip_flops for each in report.rows} == {"(top)": 0, "total": 0}
+    assert report.total.kge is not None and report.total.kge < 0.1
+    assert area_text(report).endswith("2,048 bits of memory are not counted here: they are macros.")
+    with pytest.raises(YosysError, match="Yosys has 0 memories memory_32x32 in top, not 1"):
+        measure(_MEMORY, "top", memories={Macro(32, 32): 1}, modules=False, **kind)
 
 
 @pytest.mark.parametrize(("target", "wide"), [("ecp5", 4), ("xilinx7", 6)])

@@ -1,0 +1,18 @@
+"""Timing of a block core, whose memories are macros."""
+
+from __future__ import annotations
+
+from hdl.config.block_core import load_block
+from synth.timing.block_cores import block_timing
+from tests.synth.conftest import TINY, needs_opensta
+
+
+@needs_opensta
+def test_a_block_core_in_the_cells_of_a_library() -> None:
+    config = load_block("paper_block_decompressor").replace(beat_bytes=16, block_bytes=512)
+    report = block_timing(config, liberty=TINY, recipe="small")
+    assert (report.name, report.recipe) == (config.name, "small")
+    # The store of payloads is a macro: in flip-flops it alone would be more.
+    assert 1 < report.kge < 12
+    assert report.worst is not None
+    assert report.worst.start.startswith("core.")
