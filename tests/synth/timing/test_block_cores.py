@@ -13,6 +13,6 @@ def test_a_block_core_in_the_cells_of_a_library() -> None:
     report = block_timing(config, liberty=TINY, recipe="small")
     assert (report.name, report.recipe) == (config.name, "small")
     # The store of payloads is a macro: in flip-flops it alone would be more.
-    assert 1 < report.kge < 12
+    assert 1 < report.kge < 20
     assert report.worst is not None
     assert report.worst.start.startswith("core.")
