@@ -13,7 +13,7 @@ import numpy as np
 from golden.codec import blocks
 from golden.codec.coding import Coding, coding_name
 from golden.results import from_json
-from hdl.codec.coding import TAGS_FIRST
+from hdl.codec.coding import CODINGS, TAGS_FIRST
 from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
 from verif.common import runner, tools
 from verif.common.progress import watch
@@ -152,8 +152,11 @@ def simulate_blocks(arrays: Sequence[BlockArray], beat_bytes: int, *, block_byte
     if not arrays:
         raise ValueError("there is no array to simulate")
     tools.require(simulator)
-    codings = _built([asked.coding for asked in arrays])
-    configs = [BlockCoreConfig(core=core, beat_bytes=beat_bytes, block_bytes=block_bytes, codings=codings)
+    exponents = any(asked.coding.exponents for asked in arrays)
+    # Names and codings of presets, so that their builds are used again.
+    configs = [BlockCoreConfig(core=core, name=f"cdma_{'exponent_' * exponents}{core}", beat_bytes=beat_bytes,
+                               block_bytes=block_bytes,
+                               codings=tuple(CODINGS) if exponents else tuple(f"zvc{8 * size}" for size in TAGS_FIRST))
                for core in BLOCK_CORES]
     sent = [_Sent.of(asked, block_bytes) for asked in arrays]
     meter = Meter([asked.name for asked in arrays], {
@@ -171,11 +174,6 @@ def simulate_blocks(arrays: Sequence[BlockArray], beat_bytes: int, *, block_byte
         if waves is not None:
             keep_waves(Path(place), BLOCK_CORES, waves, simulator)
     return [_result(each, number, beat_bytes, *reports) for number, each in enumerate(sent)]
-
-
-def _built(codings: Sequence[Coding]) -> tuple[str, ...]:
-    """The codings to build: zero-value coding of all sizes, so that builds are used again, and what else is asked."""
-    return tuple(dict.fromkeys([f"zvc{8 * size}" for size in TAGS_FIRST] + list(map(coding_name, codings))))
 
 
 def _written(place: Path, number: int, sent: _Sent) -> ArrayFiles:
