@@ -1,0 +1,83 @@
+# amaranth: UnusedElaboratable=no
+"""The memory of metadata against bytes: words of both slots, rows that change, and which reader is served."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
+from tests.hdl.bench import clocked
+
+
+def _write(ctx: Any, dut: Any, slot: int, row: int, content: bytes, *, write: bool = True) -> None:
+    """Sets the port that writes."""
+    ctx.set(dut.write, write)
+    ctx.set(dut.slot, slot)
+    ctx.set(dut.row, row)
+    ctx.set(dut.data, int.from_bytes(content, "little"))
+
+
+@pytest.mark.parametrize(("size", "rows", "readers"), [(16, 1, 1), (32, 5, 5), (32, 4, 2), (64, 3, 5), (64, 2, 1)])
+@pytest.mark.parametrize("wanting", [0.9, 0.3])
+def test_words(size: int, rows: int, readers: int, wanting: float) -> None:
+    rng = random.Random(f"{size} {rows} {readers} {wanting}")
+    dut = MetadataMemory(size, rows, readers)
+    each = size // WORDS
+    stored = {(slot, row): rng.randbytes(size) for slot in range(2) for row in range(rows)}
+    served: set[tuple[int, int, int]] = set()
+
+    async def process(ctx: Any) -> None:
+        for (slot, row), content in stored.items():
+            _write(ctx, dut, slot, row, content)
+            await ctx.tick()
+        for _ in range(400):
+            # What a row holds in the cycle in which it is written does not matter: no reader wants it.
+            changed = rng.choice(list(stored))
+            content, writes = rng.randbytes(size), rng.random() < 0.4
+            _write(ctx, dut, *changed, content, write=writes)
+            first = None
+            for read in dut.reads:
+                slot, row = rng.choice([place for place in stored if place != changed])
+                word = rng.randrange(WORDS)
+                wants = rng.random() < wanting
+                ctx.set(read.want, wants)
+                ctx.set(read.at, {"word": row * WORDS + word, "slot": slot})
+                assert ctx.get(read.given) == (wants and first is None)
+                if wants and first is None:
+                    first = slot, row, word
+            if writes:
+                stored[changed] = content
+            await ctx.tick()
+            if first is not None:
+                slot, row, word = first
+                expected = stored[slot, row][word * each:(word + 1) * each]
+                assert ctx.get(dut.word) == int.from_bytes(expected, "little")
+                served.add(first)
+
+    clocked(dut, process, cycles=1_000)
+    assert len(served) > 8 * rows, "too few places were read"
+
+
+def test_the_first_reader_is_served() -> None:
+    """The cycles of the docstring."""
+    dut = MetadataMemory(32, 2, 2)
+    content = random.Random(1).randbytes(32)
+    words = [int.from_bytes(content[at:at + 4], "little") for at in range(0, 32, 4)]
+
+    async def process(ctx: Any) -> None:
+        _write(ctx, dut, 1, 0, content)
+        await ctx.tick()
+        _write(ctx, dut, 0, 0, bytes(32), write=False)
+        ctx.set(dut.reads[1].at, {"word": 7, "slot": 1})
+        for word, wants, given in ((2, (1, 0), (1, 0)), (3, (1, 1), (1, 0)), (4, (0, 1), (0, 1))):
+            ctx.set(dut.reads[0].at, {"word": word, "slot": 1})
+            for read, want in zip(dut.reads, wants, strict=True):
+                ctx.set(read.want, want)
+            assert tuple(ctx.get(read.given) for read in dut.reads) == given
+            await ctx.tick()
+            assert ctx.get(dut.word) == words[word if given[0] else 7]
+
+    clocked(dut, process, cycles=10)
