@@ -12,12 +12,20 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from golden.reference.exponents import WHOLE, ZEROS
 from golden.reference.tags_first import lines_of, tag_of
 from hdl.codec.payload.facts_writer import FactsWriter
 from hdl.codec.payload.tag_writer import TagWriter
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.exponent_blocks import LINE, CodedBlock, random_values
+from tests.hdl.codec.payload.exponent_blocks import LINE, random_values
+from tests.hdl.codec.payload.way_in import (
+    Packet,
+    plain_block,
+    random_length,
+    read_record,
+    send,
+    whole_blocks,
+    with_every_kind,
+)
 
 _SIZES = (1, 2, 4)
 _ROWS = 20
@@ -58,23 +66,18 @@ class _Output:
                 found, expected = self._read(ctx.get(self._port.payload)), self.left.pop(0)
                 if isinstance(expected, bytes):
                     found = found[:len(expected)]
-                if isinstance(expected, dict):
-                    found = {name: found[name] for name in expected}
                 assert found == expected, f"{len(self.left)} before the end"
             await ctx.tick()
 
 
-Block = tuple[bytes, int, bool, bool]
-"""Raw bytes, element, whether it is coded with exponents, and whether a part of an element comes behind it."""
+def _tags(packet: Packet) -> bytes:
+    if packet.exponents:
+        return packet.coded.parts[1]
+    return b"".join(tag_of(line) for line in lines_of(packet.raw, packet.size)) + bytes(
+        LINE // 8 // packet.size * packet.begun)
 
 
-def _tags(raw: bytes, size: int, exponents: bool) -> bytes:
-    if exponents:
-        return CodedBlock(raw, size).parts[1]
-    return b"".join(tag_of(line) for line in lines_of(raw, size))
-
-
-def _run(beat_bytes: int, block_bytes: int, blocks: Sequence[Block], busy: float, ready: float) -> int:
+def _run(beat_bytes: int, block_bytes: int, packets: Sequence[Packet], busy: float, ready: float) -> int:
     """Sends blocks, and compares all that comes; cycles in which no beat could be taken."""
     rng = random.Random(f"{beat_bytes} {busy} {ready}")
     dut, bench = _bench(beat_bytes, block_bytes)
@@ -89,23 +92,21 @@ def _run(beat_bytes: int, block_bytes: int, blocks: Sequence[Block], busy: float
     facts: list[bytes] = []
     tags: list[bytes] = []
     records, lengths, counts = [], [], []
-    for raw, size, exponents, cut in blocks:
-        begun = cut and len(raw) % LINE == 0
-        tags += rows(_tags(raw, size, exponents) + bytes(LINE // 8 // size * (begun and not exponents)))
-        lines = -(-len(raw) // LINE) + begun
-        if exponents:
-            block = CodedBlock(raw, size)
+    for packet in packets:
+        raw, size = packet.raw, packet.size
+        tags += rows(_tags(packet))
+        lines = -(-len(raw) // LINE) + packet.begun
+        if packet.exponents:
+            block = packet.coded
             facts += rows(block.parts[0])
-            records += [*block.records(), *([{"zero": 1}] * begun)]
+            records += packet.records()
             lengths.append({"words": len(block.parts[0]) // 4, "rests": block.rests})
             lines = len(block.parts[1]) * 8 * size // LINE
         counts.append((lines, sum(any(raw[k:k + size]) for k in range(0, len(raw), size))))
     outputs = [
         _Output(facts_port.rows, facts, read, rng, ready),
         _Output(tags_port.o, tags, lambda pair: read(pair.rows[pair.turn]), rng, ready),
-        _Output(facts_port.records, records, lambda each: {
-            "less": list(each.less), **{name: getattr(each, name) for name in
-                                        ("zero", "dense", "signs", "escape", "base", "width")}}, rng, ready),
+        _Output(facts_port.records, records, read_record, rng, ready),
         _Output(facts_port.lengths, lengths, lambda each: {"words": each.words, "rests": each.rests}, rng, 1.0)]
     found: list[tuple[int, int]] = []
 
@@ -115,37 +116,20 @@ def _run(beat_bytes: int, block_bytes: int, blocks: Sequence[Block], busy: float
                 found.append((ctx.get(tags_port.lines), ctx.get(tags_port.elements)))
             await ctx.tick()
 
+    def also(ctx: Any, packet: Packet | None, last: bool) -> None:
+        ctx.set(tags_port.take, packet is not None)
+        ctx.set(tags_port.data, ctx.get(facts_port.data))
+        ctx.set(tags_port.last, last)
+        if packet is not None:
+            ctx.set(tags_port.exponent, packet.exponents)
+            ctx.set(tags_port.element, {f"b{each}": each == packet.size for each in _SIZES})
+
     stalls = 0
 
     async def process(ctx: Any) -> None:
         nonlocal stalls
-        waits = False
-        for raw, size, exponents, cut in blocks:
-            beats = [raw[k:k + n] for k in range(0, len(raw), n)]
-            if cut and len(raw) % n == 0:
-                beats.append(b"")
-            for k, beat in enumerate(beats):
-                while waits or rng.random() >= busy or ctx.get(tags_port.level) > _ROWS - 5:
-                    stalls += waits
-                    ctx.set(facts_port.take, 0)
-                    ctx.set(tags_port.take, 0)
-                    ctx.set(facts_port.data, rng.getrandbits(8 * n))
-                    ctx.set(facts_port.last, rng.getrandbits(1))
-                    waits = bool(ctx.get(facts_port.waits))
-                    await ctx.tick()
-                for port in (facts_port, tags_port):
-                    ctx.set(port.data, int.from_bytes(beat, "little"))
-                    ctx.set(port.last, k == len(beats) - 1)
-                ctx.set(tags_port.take, 1)
-                ctx.set(facts_port.take, exponents)
-                ctx.set(tags_port.exponent, exponents)
-                ctx.set(tags_port.element, {f"b{each}": each == size for each in _SIZES})
-                ctx.set(facts_port.wide, size == 4)
-                ctx.set(facts_port.empty, not beat)
-                waits = bool(ctx.get(facts_port.waits))
-                await ctx.tick()
-        ctx.set(facts_port.take, 0)
-        ctx.set(tags_port.take, 0)
+        stalls = await send(ctx, facts_port, packets, n, rng, busy, also,
+                            lambda ctx: ctx.get(tags_port.level) > _ROWS - 5)
         for _ in range(600):
             if not any(output.left for output in outputs):
                 break
@@ -163,43 +147,29 @@ def _run(beat_bytes: int, block_bytes: int, blocks: Sequence[Block], busy: float
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.6, 0.3)])
 def test_blocks_of_every_kind(beat_bytes: int, busy: float, ready: float) -> None:
     rng = random.Random(f"{beat_bytes} {ready}")
-    blocks = []
+    packets = []
     for _ in range(60):
         size, exponents = rng.choice([(2, True), (4, True), (2, True), (4, True), (1, False), (2, False)])
-        length = rng.choice([size, 32, 64, 100, 128, 132, 384, 512, 1024, 1024, size * rng.randrange(1, 1024 // size)])
-        blocks.append((random_values(rng, length, max(size, 2))[:length], size, exponents, False))
-    kinds = {(header, size) for raw, size, exponents, _ in blocks if exponents
-             for header in CodedBlock(raw, size).parts[0][:-(-len(raw) // LINE)]}
-    assert {header & 7 for header, _ in kinds} == set(range(8))
-    assert {ZEROS} < {header for header, _ in kinds} and any(header & 7 == WHOLE != header for header, _ in kinds)
-    for bit in range(3, 8):
-        assert {header >> bit & 1 for header, _ in kinds if header != ZEROS} == {0, 1}
-    _run(beat_bytes, 1024, blocks, busy, ready)
+        length = random_length(rng, size)
+        packets.append(Packet(random_values(rng, length, max(size, 2))[:length], size, exponents))
+    _run(beat_bytes, 1024, with_every_kind(packets), busy, ready)
 
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_every_length(size: int) -> None:
     rng = random.Random(size)
-    blocks = [(random_values(rng, length, size), size, True, rng.random() < 0.2)
-              for length in range(size, 513, 28 if size == 4 else 26)]
+    packets = [Packet(random_values(rng, length, size), size, cut=rng.random() < 0.2)
+               for length in range(size, 513, 28 if size == 4 else 26)]
     # Blocks that end within their first element.
-    blocks[3:3] = [(b"", size, True, True)] * 3
-    _run(32, 1024, blocks, 1.0, 1.0)
+    packets[3:3] = [Packet(b"", size, cut=True)] * 3
+    _run(32, 1024, packets, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("beat_bytes", [32, 64])
 def test_whole_blocks_come_without_a_stall(beat_bytes: int) -> None:
-    """Every line has a base, widths and a tag."""
     rng = random.Random(beat_bytes)
-    out = bytearray()
-    for line in range(3 * 4096 // LINE):
-        out += b"".join((200 + line % 2 - (k if k < 16 else 0) << 7).to_bytes(2, "little") for k in range(63))
-        out += bytes(2)
-    blocks = [(bytes(out[k:k + 4096]), 2, True, False) for k in range(0, len(out), 4096)]
-    assert all(len(CodedBlock(raw, 2).parts[0]) == 96 for raw, *_ in blocks)
-    assert _run(beat_bytes, 4096, blocks, 1.0, 1.0) == 0
-    blocks = [(random_values(rng, 512, 2), 2, True, False) for _ in range(20)]
-    assert _run(beat_bytes, 1024, blocks, 1.0, 1.0) == 0
+    assert _run(beat_bytes, 4096, whole_blocks(3), 1.0, 1.0) == 0
+    assert _run(beat_bytes, 1024, [plain_block(rng, 512, 2) for _ in range(20)], 1.0, 1.0) == 0
 
 
 @pytest.mark.parametrize(("beat_bytes", "beats"), [(32, 128), (32, 1), (32, 7), (64, 64), (64, 3)])
