@@ -25,8 +25,8 @@ class PayloadRing(wiring.Component):
         cycle          0     1     2     3     4     5
         write          x     x
         start                x
-        row read                         x     x
-        data.valid                             x     x
+        row read                   x     x
+        data.valid                       x     x
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class PayloadRing(wiring.Component):
     room : Out(1)
         There is room for a row: a function of registers.
     start : In(1), skip : In(range(most + 1)), bare : In(1)
-        The newest block is to be read, but for so many rows; or it is ``bare``: nothing of it is sent. Its first row
-        to be sent may come later.
+        The newest block is to be read, but for so many rows, which have come; or it is ``bare``: nothing of it is sent.
+        Its first row to be sent may come later. Only while ``free`` is high.
     free : Out(1)
         A block may start.
     data : Out(stream.Signature(shape))
