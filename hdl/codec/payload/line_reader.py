@@ -89,8 +89,8 @@ class LineReader(wiring.Component):
                                   [base of the line before]
 
     A line whose header announces no base has the base of the line before. Bases and widths are read behind the headers,
-    so that three reads never follow each other: that could hold up the tags. Cycles of a block whose first line has a
-    base::
+    so that the three reads with which each block begins do not follow each other: that could hold up the tags. Cycles
+    of a block whose first line has a base::
 
         cycle             0     1     2     3     4     5     6
         load              x
