@@ -29,7 +29,7 @@ class _Block:
     """Rows that have come when it starts."""
 
     @property
-    def sent(self) -> list[tuple[int, int]]:
+    def sent(self) -> list[tuple[int, bool]]:
         """Its rows that are sent, with ``last``."""
         if self.bare or self.dropped is not None:
             return []
@@ -45,7 +45,7 @@ class _Ring:
         self.freed = 0                              # rows before this one are free
         self.reading: _Block | None = None
         self.pending: tuple[_Block, int] | None = None
-        self.expected: list[tuple[int, int]] = []
+        self.expected: list[tuple[int, bool]] = []
         self.newest: _Block | None = None           # is being written, or has not started
         self.come = 0                               # rows of it
         self.started = False
@@ -107,7 +107,7 @@ class _Ring:
         """A row may have been taken, and the block that waits is read when the one before has ended."""
         ends = False
         if goes:
-            ends = bool(self.expected.pop(0)[1])
+            ends = self.expected.pop(0)[1]
             self.freed += 1
         self.held = self.shown and not goes
         if self.pending is not None and (self.reading is None or ends):
