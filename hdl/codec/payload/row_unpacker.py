@@ -195,12 +195,12 @@ class RowUnpacker(wiring.Component):
         facts = Signal(data.StructLayout({
             "last": 1, "tail": position, "error": payload_error_layout(self._block_bytes)}), name="spread_facts")
         m.d.comb += [facts.last.eq(spread.last), facts.tail.eq(spread.tail), facts.error.eq(result.o)]
-        come, decoded, told = self._decoded(m, spread, content, facts, rows.shown, spare.i.ready)
+        come, decoded, passed = self._decoded(m, spread, content, facts, rows.shown, spare.i.ready)
         held = Signal()
         beat = Signal.like(spare.i.payload, name="beat", reset_less=True)
         with m.If(spare.i.ready):
-            m.d.sync += [held.eq(come), beat.data.eq(decoded), beat.last.eq(told.last), beat.tail.eq(told.tail),
-                         beat.error.eq(told.error)]
+            m.d.sync += [held.eq(come), beat.data.eq(decoded), beat.last.eq(passed.last), beat.tail.eq(passed.tail),
+                         beat.error.eq(passed.error)]
         out = spare.o.payload
         m.d.comb += [
             spare.i.valid.eq(held), spare.i.payload.eq(beat),
@@ -246,9 +246,9 @@ class RowUnpacker(wiring.Component):
         """The beat whose units have been spread; with exponents, a cycle later, with its groups decoded."""
         if not self._exponents:
             return shown, content, facts
-        held, told = Signal(name="decoded_valid"), Signal.like(facts, name="decoded_facts", reset_less=True)
+        held, passed = Signal(name="decoded_valid"), Signal.like(facts, name="decoded_facts", reset_less=True)
         with m.If(move):
-            m.d.sync += [held.eq(shown), told.eq(facts)]
+            m.d.sync += [held.eq(shown), passed.eq(facts)]
         groups: list[Value] = []
         for number in range(self._beat_bytes // GROUP_BYTES):
             decoder = GroupDecoder(self._exponents)
@@ -259,7 +259,7 @@ class RowUnpacker(wiring.Component):
                 decoder.group.eq(spread.groups[number]),
             ]
             groups.append(decoder.o)
-        return held, Cat(groups), told
+        return held, Cat(groups), passed
 
 
 def _present(tail: Value, units: int) -> Value:

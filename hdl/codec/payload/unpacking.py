@@ -1,4 +1,4 @@
-"""What the decompressor of a block is told of it: the order, the rows of data, and the faults that it reports."""
+"""What the data path of the block decompressor is given of a block, and the faults that it reports."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Fetcher(wiring.Component):
         fault_source = descriptor_layout()["source"].offset // 32
         fault_crc = descriptor_layout()["crc"].offset // 32
         entry = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:_LOW_BITS], high)
-        told = {fault_source: entry[:32], fault_source + 1: entry[32:], fault_crc: resp}
+        reported = {fault_source: entry[:32], fault_source + 1: entry[32:], fault_crc: resp}
         drained = Signal()
         m.d.comb += [
             self.direction.eq(direction),
@@ -152,7 +152,7 @@ class Fetcher(wiring.Component):
             with m.State("tell"):
                 m.d.comb += self.fill.valid.eq(1)
                 with m.Switch(word):
-                    for number, value in told.items():
+                    for number, value in reported.items():
                         with m.Case(number):
                             m.d.comb += self.fill.data.eq(value)
                 with m.If(self.fill.ready):

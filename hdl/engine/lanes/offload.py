@@ -190,7 +190,7 @@ class OffloadLane(wiring.Component):
             self._config.beat_bytes, self._config.element_bytes, self._config.block_bytes)
         inside = Signal(range(8))       # blocks in the compressor
         empty = Signal(init=1)          # no block is in the compressor
-        told = Signal()                 # the current block has been entered into `order`
+        entered = Signal()              # the current block has been entered into `order`
         known = Signal()
         past = Signal()
         goes = Signal()
@@ -204,7 +204,7 @@ class OffloadLane(wiring.Component):
             store.scanned.payload.eq(scanned),
 
             past.eq(store.raw & empty),
-            known.eq(told | order.i.ready),
+            known.eq(entered | order.i.ready),
             compressor.i.valid.eq(store.o.valid & ~store.raw & known),
             compressor.i.payload.data.eq(store.o.payload.data),
             compressor.i.payload.keep.eq(store.o.payload.keep),
@@ -215,14 +215,14 @@ class OffloadLane(wiring.Component):
             compressor.o.ready.eq(~past & framer.i.ready),
             store.o.ready.eq(known & Mux(store.raw, past & framer.i.ready, compressor.i.ready)),
             goes.eq(store.o.valid & store.o.ready),
-            order.i.valid.eq(store.o.valid & ~told),
+            order.i.valid.eq(store.o.valid & ~entered),
             order.i.payload.raw.eq(store.raw),
             order.i.payload.block.eq(store.block),
             enters.eq(goes & store.o.payload.last & ~store.raw),
             leaves.eq(compressor.o.valid & compressor.o.ready & compressor.o.payload.last),
         ]
         with m.If(store.o.valid & known):
-            m.d.sync += told.eq(~(goes & store.o.payload.last))
+            m.d.sync += entered.eq(~(goes & store.o.payload.last))
         with m.If(enters & ~leaves):
             m.d.sync += [inside.eq(inside + 1), empty.eq(0)]
         with m.Elif(leaves & ~enters):

@@ -296,17 +296,17 @@ class Distributor(wiring.Component):
 
     def _faults(self, m: Module, s: _State) -> None:
         """Reports the first fault in the order of the stream."""
-        spoilt = Signal(2)
+        bad_padding = Signal(2)
         for k, realigner in enumerate(s.realigners):
-            m.d.comb += spoilt[k].eq(s.live[k] & s.last[k] & self._padded(m, k, realigner.row, s.ends[k]))
-        older = (spoilt & ~s.younger).any()
+            m.d.comb += bad_padding[k].eq(s.live[k] & s.last[k] & self._padded(m, k, realigner.row, s.ends[k]))
+        older = (bad_padding & ~s.younger).any()
         with m.If(~self.fault.valid):
             m.d.sync += [
-                self.fault.valid.eq(s.bad | spoilt.any()),
-                self.fault.status.eq(Mux(spoilt.any(), Status.BAD_PADDING, s.status)),
+                self.fault.valid.eq(s.bad | bad_padding.any()),
+                self.fault.status.eq(Mux(bad_padding.any(), Status.BAD_PADDING, s.status)),
                 self.fault.block.eq(Mux(older, ~increased(~s.block.number),
-                                        Mux(s.behind & ~spoilt.any(), s.unread, s.block.number))),
-                self.done.eq(self.done | (s.complete & s.go & ~s.bad & ~spoilt.any())),
+                                        Mux(s.behind & ~bad_padding.any(), s.unread, s.block.number))),
+                self.done.eq(self.done | (s.complete & s.go & ~s.bad & ~bad_padding.any())),
             ]
         m.d.comb += s.parser.drop.eq(s.bad | self.fault.valid | self.stop)
 
