@@ -15,7 +15,7 @@ from hdl.codec.payload.block_reader import BlockReader
 from hdl.codec.payload.facts_joiner import most_fact_rows
 from hdl.codec.payload.facts_writer import FactsWriter
 from hdl.codec.payload.merger import Merger, packed_block_layout
-from hdl.codec.payload.row_packer import RowPacker, packed_row_layout
+from hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
 from hdl.codec.payload.tag_writer import TagWriter
 from hdl.common.beat import beat_stream
 from hdl.common.beat_width import BeatJoiner, BeatSplitter
@@ -78,6 +78,11 @@ class BlockCompressor(wiring.Component):
     into the store of raw beats, and packed on its way out. While it is packed, its facts and tags leave, and its data
     wait in a FIFO that holds as many rows as these take. A block that stays raw is packed like one without zeros. The
     facts writer is there with exponents only.
+
+    With exponents, the tag writer's scan also flags the elements that are not zero, and the store keeps a beat's flags
+    beside it: the packer need not look for zeros behind the memory. A flag for each lane of the smallest element size
+    widens the store by 1/8 if that is a byte, 1/16 if it is 2 bytes, 1/32 if it is 4. Without exponents the packer has
+    time to look for them.
 
     With exponents and beats of 16 bytes, this is the core for 32 bytes, with pairs of beats: it is needed in every
     second cycle only, and a group is at hand as a whole.
@@ -162,7 +167,7 @@ class BlockCompressor(wiring.Component):
         beats = block_bytes // n + _DECISION + (_FACTS if exponents else 0)
         # Rows of data that wait while facts and tags leave. Facts are joined in eighths of a row.
         waiting = tag_rows + _MORE_ROWS + (8 * most_fact_rows(n, block_bytes) if exponents else 0)
-        m.submodules.store = store = StreamFifo(8 * n, beats)
+        m.submodules.store = store = StreamFifo(stored_beat_layout(n, sizes, exponents), beats)
         m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape))
         m.submodules.writer = writer = TagWriter(n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents)
         m.submodules.lengths = lengths = BlockLengths(*self._shape)
@@ -217,7 +222,7 @@ class BlockCompressor(wiring.Component):
         held = Signal(element_layout(sizes), reset_less=True)
         held_fallback = Signal(reset_less=True)
         element, fallback = Signal(element_layout(sizes)), Signal()
-        present = Signal(n // grain)
+        present, raw = Signal(n // grain), Signal(8 * n)
         takes, ends = Signal(), Signal()
         whole = {size: Cat((beat.keep[(unit * grain // size + 1) * size - 1]) for unit in range(n // grain))
                  for size in sizes}
@@ -232,8 +237,8 @@ class BlockCompressor(wiring.Component):
         ]
         for unit in range(n // grain):
             place = slice(8 * grain * unit, 8 * grain * (unit + 1))
-            m.d.comb += store.i.payload[place].eq(beat.data[place] & present[unit].replicate(8 * grain))
-        m.d.comb += writer.data.eq(store.i.payload)
+            m.d.comb += raw[place].eq(beat.data[place] & present[unit].replicate(8 * grain))
+        m.d.comb += [store.i.payload.data.eq(raw), writer.data.eq(raw)]
         with m.If(takes):
             m.d.sync += [between.eq(beat.last), held.eq(element), held_fallback.eq(fallback),
                          index.eq(Mux(beat.last, 0, index + 1))]
@@ -251,9 +256,9 @@ class BlockCompressor(wiring.Component):
             m.d.comb += [
                 recorded.eq(Mux(between, beat.exponents & built, held_recorded)),
                 block.recorded.eq(recorded), writer.exponent.eq(recorded),
-                facts.take.eq(takes & recorded), facts.data.eq(store.i.payload), facts.last.eq(ends),
+                facts.take.eq(takes & recorded), facts.data.eq(raw), facts.last.eq(ends),
                 facts.wide.eq(element.b4 if 4 in self._exponents else 0), facts.empty.eq(~present[0]),
-                facts.groups.eq(writer.groups),
+                facts.groups.eq(writer.groups), store.i.payload.live.eq(writer.live),
             ]
             with m.If(takes):
                 m.d.sync += held_recorded.eq(recorded)

@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout
 from hdl.codec.line_record import GROUP_BYTES, line_record_layout
-from hdl.codec.payload.row_packer import raw_row_layout
+from hdl.codec.payload.row_packer import raw_row_layout, stored_beat_layout
 
 __all__ = ["BlockReader", "packing_layout"]
 
@@ -57,7 +57,7 @@ class BlockReader(wiring.Component):
     -------
     i : In(stream.Signature(packing_layout(beat_bytes, sizes, block_bytes, exponents)))
         Blocks, in order. ``i.ready`` is registered.
-    beats : In(stream.Signature(8 * beat_bytes))
+    beats : In(stream.Signature(stored_beat_layout(beat_bytes, sizes, exponents)))
         Raw beats of all blocks.
     lines : In(stream.Signature(line_record_layout()))
         Records of the lines of blocks that are ``recorded``, in order; one is taken with the last beat of a line. Only
@@ -76,7 +76,7 @@ class BlockReader(wiring.Component):
         self._exponents = exponents
         members = {
             "i": In(stream.Signature(packing_layout(beat_bytes, sizes, block_bytes, exponents))),
-            "beats": In(stream.Signature(8 * beat_bytes)),
+            "beats": In(stream.Signature(stored_beat_layout(beat_bytes, sizes, exponents))),
             "o": Out(stream.Signature(raw_row_layout(beat_bytes, sizes, exponents))),
         }
         if exponents:
@@ -100,7 +100,8 @@ class BlockReader(wiring.Component):
             self.o.valid.eq(there & self.beats.valid),
             self.beats.ready.eq(there & self.o.ready),
             goes.eq(self.o.valid & self.o.ready),
-            beat.data.eq(self.beats.payload), beat.first.eq(first), beat.last.eq(final),
+            *(beat[name].eq(self.beats.payload[name]) for name in self.beats.payload.shape().members),
+            beat.first.eq(first), beat.last.eq(final),
             # The last beat has no byte that counts if the packet ended within its first element.
             beat.raw.eq(current.raw & ~(final & current.empty)),
             beat.element.eq(current.element), beat.before.eq(current.before),

@@ -25,16 +25,17 @@ class GroupCoder(wiring.Component):
     ::
 
                    +-------+      +-----------+   +-----------------+
-        data --+-->| count |--|-->| steer     |   |                 |
-               |   +-------+  |   |           |   | rests, side by  |
-               |   +-------+  |   | network   |-->| side            |---> o
-               +-->| tails |--|-->|           |   |                 |
+        data ----->| tails |--|-->|           |   |                 |
+               +-->|       |  |   | network   |   | rests, side by  |
+               |   +-------+  |   |           |-->| side            |---> o
+               |   +-------+  |   |           |   |                 |
+        live --+-->| count |--|-->| steer     |   |                 |
                    +-------+  |   +-----------+   |                 |
-                              |  mantissas  ----->|                 |
+                              |   mantissas ----->|                 |
                    +-------+  |                   +-----------------+
         group ---->| rest  |--|-->[group mask]------------------------> o_mask
-                   +-------+  |
-        mask -----------------|-->    ^
+                   +-------+  |     ^
+        mask -----------------|-----+
                               register
 
     The sign and the exponent of an element become its tail. The lowest bit of it takes the place above the mantissa,
@@ -66,6 +67,8 @@ class GroupCoder(wiring.Component):
         Raw bytes.
     mask : In(32)
         Bytes of elements that are not zero, all bytes of them.
+    live : In(32 // min(exponents))
+        If they are coded: the uppermost lane of each element that is not zero, no other lane.
     coded : In(1)
         Exponents are coded. Otherwise bytes and mask pass unchanged.
     element : In(element_layout(exponents))
@@ -83,7 +86,8 @@ class GroupCoder(wiring.Component):
     def __init__(self, exponents: tuple[int, ...]):
         self._exponents = tuple(sorted(exponents))
         super().__init__({
-            "move": In(1), "data": In(8 * GROUP_BYTES), "mask": In(GROUP_BYTES), "coded": In(1),
+            "move": In(1), "data": In(8 * GROUP_BYTES), "mask": In(GROUP_BYTES),
+            "live": In(GROUP_BYTES // self._exponents[0]), "coded": In(1),
             "element": In(element_layout(self._exponents)), "group": In(group_layout()),
             "o": Out(8 * GROUP_BYTES), "o_mask": Out(GROUP_BYTES),
         })
@@ -94,17 +98,6 @@ class GroupCoder(wiring.Component):
         lanes = GROUP_BYTES // lane_bytes
         return Cat(select(element, {size: Const((lane + 1) * lane_bytes % size == 0, 1) for size in self._exponents})
                    for lane in range(lanes))
-
-    def _live(self, element: Any) -> Value:
-        """Of each lane: whether the element that ends there is not zero. The mask says the same, but later."""
-        lane_bits = 8 * self._exponents[0]
-        some = [self.data.word_select(lane, lane_bits).any() for lane in range(len(self.data) // lane_bits)]
-        found: list[Value] = []
-        for lane in range(len(some)):
-            parts = {size: Cat(some[max(0, lane + 1 - 8 * size // lane_bits):lane + 1]).any()
-                     for size in self._exponents}
-            found.append(select(element, parts))
-        return Cat(found)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -117,14 +110,13 @@ class GroupCoder(wiring.Component):
         rest, count = Signal(4, reset_less=True), Signal(range(lanes + 1), reset_less=True)
         before = Signal(ranks_layout(lanes, 1), reset_less=True)
 
-        ends, live = Signal(lanes), Signal(lanes)
+        ends = Signal(lanes)
         m.submodules.ranks = ranks = Ranks(lanes, 1)
         m.submodules.steer = steer = Steer(lanes, 1)
         m.d.comb += [
-            ends.eq(self._ends(self.element)),
-            live.eq(self._live(self.element) & ends), ranks.mask.eq(live), steer.before.eq(before),
+            ends.eq(self._ends(self.element)), ranks.mask.eq(self.live), steer.before.eq(before),
         ]
-        tails = self._tails(m, ends, live)
+        tails = self._tails(m, ends, self.live)
         with m.If(self.move):
             m.d.sync += [kept.eq(tails), mask.eq(self.mask), coded.eq(self.coded), element.eq(self.element),
                          rest.eq(rest_bits(self.group)), count.eq(ranks.count), before.eq(ranks.before)]

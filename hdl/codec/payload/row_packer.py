@@ -9,23 +9,33 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import element_layout
+from hdl.codec.coding import element_layout, select
 from hdl.codec.line_record import GROUP_BYTES, group_layout
 from hdl.codec.payload.group_coder import GroupCoder
 from hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
 from hdl.codec.scan import Scan
 from hdl.common.bits import thermometer
 
-__all__ = ["RowPacker", "packed_row_layout", "raw_row_layout"]
+__all__ = ["RowPacker", "packed_row_layout", "raw_row_layout", "stored_beat_layout"]
 
 _FEW = 8
 """Units of a beat that are counted and routed in one cycle; more take two."""
 
 
+def stored_beat_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> data.StructLayout:
+    """A raw beat as it waits for the row packer.
+
+    Bytes that are missing in a block's last beat are 0. With exponents also ``live``: a flag for each lane of the
+    smallest element size, set for the uppermost lane of each element that is not zero. So the group coder needs no more
+    than the flags.
+    """
+    return data.StructLayout({"data": 8 * beat_bytes, **({"live": beat_bytes // min(sizes)} if exponents else {})})
+
+
 def raw_row_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> data.StructLayout:
     """A raw beat of a block.
 
-    Bytes that are missing in a block's last beat are 0. ``first`` and ``last`` beat of its block; ``element`` is
+    ``data`` and ``live`` as in :func:`stored_beat_layout`. ``first`` and ``last`` beat of its block; ``element`` is
     one-hot, ``raw`` keeps the zeros as well. ``before`` is read with ``first``: the last unit of the first row that is
     taken by something else, which is the last one of all if the row is free.
 
@@ -34,8 +44,8 @@ def raw_row_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int
     """
     units = beat_bytes // _grain(sizes, exponents)
     groups = {"coded": 1, "groups": data.ArrayLayout(group_layout(), beat_bytes // GROUP_BYTES)} if exponents else {}
-    return data.StructLayout({"data": 8 * beat_bytes, "first": 1, "last": 1, "raw": 1,
-                              "element": element_layout(sizes), "before": exact_log2(units), **groups})
+    return data.StructLayout({**stored_beat_layout(beat_bytes, sizes, exponents).members, "first": 1, "last": 1,
+                              "raw": 1, "element": element_layout(sizes), "before": exact_log2(units), **groups})
 
 
 def _grain(sizes: tuple[int, ...], exponents: tuple[int, ...]) -> int:
@@ -61,13 +71,13 @@ class RowPacker(wiring.Component):
                +------+   +-------+   +-------+   +--------+  |    ^
                   0           1           2           3       +->[open row]
 
-    With at most 8 units in a beat, count and place are one stage. With exponents, a group coder for each 32 bytes
-    stands between scan and count; its register takes the place of the one behind the scan::
+    With at most 8 units in a beat, count and place are one stage. With exponents, the flags that come with a beat take
+    the place of the scan, and a group coder for each 32 bytes that of the register behind it::
 
-               +--------------------+   +------------------------------+   +-------+   +--------+
-        i ---->| scan; group coder: |-->| group coder: steer, network, |-->| place |-->| gather |---> ...
-               | count, tails       |   | rests; count                 |   +-------+   +--------+
-               +--------------------+   +------------------------------+
+               +--------------+   +------------------------------+   +-------+   +--------+
+        i ---->| group coder: |-->| group coder: steer, network, |-->| place |-->| gather |---> ...
+               | count, tails |   | rests; count                 |   +-------+   +--------+
+               +--------------+   +------------------------------+
 
     Units move to the lanes behind those of the beat before. A unit that finds its row full begins the next one: the
     full row leaves. The last row of a block leaves with the block's last beat, or, if that beat has filled a row, a
@@ -95,7 +105,7 @@ class RowPacker(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a stage in front of the scan, for memories whose output is late.
+        ``small`` or ``fast``: ``fast`` adds a stage in front of all, for memories whose output is late.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in ``sizes``.
 
@@ -136,16 +146,16 @@ class RowPacker(wiring.Component):
             layout = data.StructLayout({"data": 8 * n, **fields})
             return Signal(name=f"{name}_valid"), Signal(layout, name=name, reset_less=True)
 
-        m.submodules.scan = scan = Scan(n, self._sizes)
         comes, beat = self.i.valid, self.i.payload
         if self._pipeline == "fast":
             comes, beat = Signal(name="taken"), Signal.like(beat, name="beat", reset_less=True)
             with m.If(moves):
                 m.d.sync += [comes.eq(self.i.valid), beat.eq(self.i.payload)]
-        m.d.comb += [scan.data.eq(beat.data), scan.present.eq(-1), scan.element.eq(beat.element)]
         if self._exponents:
-            valid, scanned = self._coded(m, moves, comes, beat, scan.mask)
+            valid, scanned = self._coded(m, moves, comes, beat)
         else:
+            m.submodules.scan = scan = Scan(n, self._sizes)
+            m.d.comb += [scan.data.eq(beat.data), scan.present.eq(-1), scan.element.eq(beat.element)]
             valid, scanned = stage("scanned", first=1, last=1, mask=units, before=exact_log2(units))
             with m.If(moves):
                 m.d.sync += [valid.eq(comes), scanned.mask.eq(scan.mask | beat.raw.replicate(units)),
@@ -165,18 +175,22 @@ class RowPacker(wiring.Component):
         self._packed(m, moves, *self._placed(m, moves, stage, valid, counted, counts, count))
         return m
 
-    def _coded(self, m: Module, moves: Signal, comes: Value, beat: Any, scanned: Value) -> tuple[Signal, Any]:
+    def _coded(self, m: Module, moves: Signal, comes: Value, beat: Any) -> tuple[Signal, Any]:
         """The beat behind the group coders, combinational from their registers."""
         layout = data.StructLayout({"data": 8 * self._beat_bytes, "first": 1, "last": 1, "mask": self._units,
                                     "before": exact_log2(self._units)})
         valid, coded = Signal(name="coded_valid"), Signal(layout, name="coded")
         kept = Signal(data.StructLayout({"first": 1, "last": 1, "before": exact_log2(self._units)}), name="kept",
                       reset_less=True)
-        mask = Signal(self._units)
-        m.d.comb += mask.eq(Cat(bit.replicate(self._sizes[0]) for bit in scanned) | beat.raw.replicate(self._units))
+        # Of each byte: the flag of its element, in the element's uppermost lane.
+        mask, grain = Signal(self._units), self._sizes[0]
+        m.d.comb += mask.eq(beat.raw.replicate(self._units) | Cat(select(beat.element, {
+            size: beat.live[(byte // size + 1) * size // grain - 1] for size in self._sizes})
+            for byte in range(self._units)))
         with m.If(moves):
             m.d.sync += [valid.eq(comes), *(kept[name].eq(beat[name]) for name in ("first", "last", "before"))]
         m.d.comb += [coded[name].eq(kept[name]) for name in ("first", "last", "before")]
+        lane_bytes = self._exponents[0]
         for k in range(self._beat_bytes // GROUP_BYTES):
             m.submodules[f"coder_{k}"] = coder = GroupCoder(self._exponents)
             m.d.comb += [
@@ -184,6 +198,8 @@ class RowPacker(wiring.Component):
                 *(coder.element[f"b{size}"].eq(beat.element[f"b{size}"]) for size in self._exponents),
                 coder.data.eq(beat.data.word_select(k, 8 * GROUP_BYTES)),
                 coder.mask.eq(mask.word_select(k, GROUP_BYTES)),
+                coder.live.eq(Cat(beat.live[end // grain - 1] for end in range(
+                    k * GROUP_BYTES + lane_bytes, (k + 1) * GROUP_BYTES + 1, lane_bytes))),
                 coded.data.word_select(k, 8 * GROUP_BYTES).eq(coder.o),
                 coded.mask.word_select(k, GROUP_BYTES).eq(coder.o_mask),
             ]

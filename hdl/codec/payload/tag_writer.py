@@ -28,6 +28,8 @@ class TagWriter(wiring.Component):
 
     ::
 
+                      +------------------------------> live
+                      |
                   +------+        +--------------+
         beat ---->| scan |---+--->| rows, memory |--> o
                   +------+   |    +--------------+
@@ -47,7 +49,7 @@ class TagWriter(wiring.Component):
     =====  ===========================================================================
     cycle  for a beat that is taken in cycle 0
     =====  ===========================================================================
-    0      ``take``, ``data``
+    0      ``take``, ``data``; ``live``
     1      its slice is written; the row is committed if it is full, or the block ends
     2      ``level`` includes the row; ``groups``
     3      ``o.valid`` at the earliest; ``elements`` and ``lines`` include the beat;
@@ -85,6 +87,9 @@ class TagWriter(wiring.Component):
         Elements of the block that are not zero, with ``done``.
     lines : Out(range(block_bytes // LINE_BYTES + 1))
         Lines of the block that have a tag in the rows, with ``done``. Only with ``exponents``.
+    live : Out(beat_bytes // min(sizes))
+        In cycle 0: of the lanes of the smallest element size, the uppermost one of each element that is not zero. Only
+        with ``exponents``.
     groups : Out(group_counts_layout(beat_bytes))
         Elements that are not zero in each group of a beat, two cycles after it. Only with ``exponents``.
     done : Out(1)
@@ -109,7 +114,7 @@ class TagWriter(wiring.Component):
         }
         if exponents:
             members |= {"exponent": In(1), "lines": Out(range(block_bytes // LINE_BYTES + 1)),
-                        "groups": Out(group_counts_layout(beat_bytes))}
+                        "live": Out(beat_bytes // self._sizes[0]), "groups": Out(group_counts_layout(beat_bytes))}
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -141,6 +146,9 @@ class TagWriter(wiring.Component):
         self._place(m, rows, came, slice_, element, beat, line)
         self._count(m, came, slice_, element, ends)
         if self._exponents:
+            m.d.comb += self.live.eq(Cat(
+                select(self.element, {size: live if (lane + 1) * sizes[0] % size == 0 else Const(0, 1)
+                                      for size in sizes}) for lane, live in enumerate(scan.mask)))
             count, fresh = Signal.like(self.lines, name="count"), Signal(init=1)
             m.d.sync += self.lines.eq(count)
             with m.If(line_ends):

@@ -37,7 +37,9 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...], busy: float, ready:
                 lines.append({"signs": rng.getrandbits(1), "escape": rng.getrandbits(1), "base": rng.getrandbits(8),
                               "width": width, "less": [rng.randrange(min(4, width + 1)) for _ in range(4)],
                               "zero": rng.getrandbits(1), "dense": rng.getrandbits(1)})
-            beats.append(rng.getrandbits(8 * n))
+            beats.append({"data": rng.getrandbits(8 * n)})
+            if exponents:
+                beats[-1]["live"] = rng.getrandbits(n // _SIZES[0])
             groups = None
             if recorded and not block["raw"]:
                 line = lines[-1]
@@ -51,7 +53,8 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...], busy: float, ready:
         groups = None
         if exponents and beat.coded:
             groups = [(each.signs, each.escape, each.base, each.width) for each in beat.groups]
-        return (beat.data, bool(beat.first), bool(beat.last), bool(beat.raw), 2 if beat.element.b2 else 4,
+        stored = {"data": beat.data, **({"live": beat.live} if exponents else {})}
+        return (stored, bool(beat.first), bool(beat.last), bool(beat.raw), 2 if beat.element.b2 else 4,
                 beat.before if beat.first else None, groups)
 
     sources = [Source(dut.i, blocks, rng, busy), Source(dut.beats, beats, rng, busy)]

@@ -38,6 +38,10 @@ def test_groups(exponents: tuple[int, ...]) -> None:
                 mask = sum(((1 << size) - 1) << k for k in range(0, 32, size) if any(raw[k:k + size]))
             ctx.set(dut.data, int.from_bytes(raw, "little"))
             ctx.set(dut.mask, mask)
+            lane = exponents[0]
+            live = rng.getrandbits(32 // lane) if given is None else sum(
+                1 << end // lane - 1 for end in range(size, 33, size) if any(raw[end - size:end]))
+            ctx.set(dut.live, live)
             ctx.set(dut.coded, given is not None)
             ctx.set(dut.element, {f"b{each}": each == size for each in exponents})
             ctx.set(dut.group, facts)
@@ -48,6 +52,7 @@ def test_groups(exponents: tuple[int, ...]) -> None:
                 ctx.set(dut.move, 0)
                 ctx.set(dut.data, rng.getrandbits(256))
                 ctx.set(dut.mask, rng.getrandbits(32))
+                ctx.set(dut.live, rng.getrandbits(32 // lane))
                 await ctx.tick()
             out, there = ctx.get(dut.o).to_bytes(32, "little"), ctx.get(dut.o_mask)
             assert bytes(out[k] for k in range(32) if there >> k & 1) == expected, (given, size)

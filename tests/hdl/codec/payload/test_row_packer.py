@@ -97,6 +97,8 @@ def _run(build: Build, blocks: list[_Block], busy: float, ready: float, seed: ob
                 "raw": block.raw, "element": {f"b{each}": each == block.size for each in sorted(sizes)},
                 "before": (block.start - 1) % units}
             if exponents:
+                offer["live"] = sum(1 << end // min(sizes) - 1 for end in range(block.size, beat_bytes + 1, block.size)
+                                    if any(beat[end - block.size:end]))
                 offer["coded"] = block.groups is not None
                 offer["groups"] = [group.facts for group in block.groups[k * each_beat:(k + 1) * each_beat]] \
                     if block.groups else [random_facts(rng, 3, 1, 1) for _ in range(each_beat)]
