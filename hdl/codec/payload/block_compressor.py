@@ -256,8 +256,9 @@ class BlockCompressor(wiring.Component):
             m.d.comb += [
                 recorded.eq(Mux(between, beat.exponents & built, held_recorded)),
                 block.recorded.eq(recorded), writer.exponent.eq(recorded),
-                facts.take.eq(takes & recorded), facts.data.eq(raw), facts.last.eq(ends),
+                facts.take.eq(takes & recorded), facts.data.eq(beat.data), facts.last.eq(ends),
                 facts.wide.eq(element.b4 if 4 in self._exponents else 0), facts.empty.eq(~present[0]),
+                facts.present.eq(Cat(present[2 * k // grain] for k in range(n // 2))),
                 facts.groups.eq(writer.groups), store.i.payload.live.eq(writer.live),
             ]
             with m.If(takes):

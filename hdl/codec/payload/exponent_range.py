@@ -39,12 +39,16 @@ class ExponentRange(wiring.Component):
     has one float32 or two bfloat16 values, which are compared with each other. The smallest exponent is the largest one
     of the inverted ones, where those of words without an exponent count as 0.
 
+    Which elements are missing comes late: it is looked at behind the first comparison.
+
     Latency: 2 cycles. Throughput: a group per cycle.
 
     Members
     -------
     data : In(8 * GROUP_BYTES)
         Elements.
+    present : In(GROUP_BYTES // 2)
+        Which 2 bytes belong to whole elements, without gaps from bit 0 on. The others count as zeros.
     wide : In(1)
         float32 instead of bfloat16.
     found : Out(range_layout())
@@ -54,7 +58,8 @@ class ExponentRange(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({"data": In(8 * GROUP_BYTES), "wide": In(1), "found": Out(range_layout())})
+        super().__init__({"data": In(8 * GROUP_BYTES), "present": In(GROUP_BYTES // 2), "wide": In(1),
+                          "found": Out(range_layout())})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -62,23 +67,24 @@ class ExponentRange(wiring.Component):
         narrow = ~self.wide
         for k in range(GROUP_BYTES // 4):
             low, high = self.data.word_select(2 * k, 16), self.data.word_select(2 * k + 1, 16)
+            low_there, high_there = self.present[2 * k], self.present[2 * k + 1]
             low_live, high_live, above, takes_low = (
                 Signal(name=f"{name}_{k}") for name in ("low_live", "high_live", "above", "takes_low"))
             low_some, least = Signal(name=f"low_some_{k}"), Signal(8, name=f"least_{k}")
             m.d.comb += [
-                low_live.eq(narrow & low[7:15].any()), high_live.eq(high[7:15].any()),
-                low_some.eq(low[:7].any() | low[15]),
+                low_live.eq(narrow & low_there & low[7:15].any()), high_live.eq(high_there & high[7:15].any()),
+                low_some.eq(low_there & (low[:7].any() | low[15])),
                 # One comparison finds the larger and the smaller one, as far as both count.
-                above.eq(narrow & (low[7:15] > high[7:15])),
+                above.eq(narrow & ((low[7:15] > high[7:15]) | ~high_there)),
                 takes_low.eq(low_live & ~(high_live & above)),
                 least.eq(Mux(takes_low, low[7:15], high[7:15])),
             ]
-            largest.append(Mux(above, low[7:15], high[7:15]))
+            largest.append(Mux(above, low[7:15], high[7:15]) & low_there.replicate(8))
             smallest.append(~least & (low_live | high_live).replicate(8))
             alive.append(low_live | high_live)
             tiny.append((narrow & low_some & ~low[7:15].any())
-                        | ((high[:7].any() | high[15] | (self.wide & low.any())) & ~high_live))
-            signs.append(high[15] | (narrow & low[15]))
+                        | (high_there & (high[:7].any() | high[15] | (self.wide & low.any())) & ~high_live))
+            signs.append((high_there & high[15]) | (narrow & low_there & low[15]))
         left = {name: _registered(m, _greatest(m, values, _LEFT, f"{name}_first"), name)
                 for name, values in (("largest", largest), ("smallest", smallest))}
         flags = Signal(3, reset_less=True)

@@ -63,7 +63,7 @@ class FactsWriter(wiring.Component):
 
     Members
     -------
-    take, data, last, wide, empty : In, waits : Out(1), groups : In
+    take, data, present, last, wide, empty : In, waits : Out(1), groups : In
         As those of :class:`hdl.codec.payload.line_facts.LineFacts`: beats of blocks that are coded with exponents, and
         ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
     records : Out(stream.Signature(line_record_layout()))
@@ -85,7 +85,8 @@ class FactsWriter(wiring.Component):
         self._block_bytes = block_bytes
         self._lines = lines
         super().__init__({
-            "take": In(1), "data": In(8 * beat_bytes), "last": In(1), "wide": In(1), "empty": In(1), "waits": Out(1),
+            "take": In(1), "data": In(8 * beat_bytes), "present": In(beat_bytes // 2), "last": In(1), "wide": In(1),
+            "empty": In(1), "waits": Out(1),
             "groups": In(group_counts_layout(beat_bytes)),
             "records": Out(stream.Signature(line_record_layout())), "rows": Out(stream.Signature(8 * beat_bytes)),
             "lengths": Out(stream.Signature(fact_lengths_layout(block_bytes))),
@@ -102,7 +103,7 @@ class FactsWriter(wiring.Component):
         wiring.connect(m, joiner.o, wiring.flipped(self.rows))
         m.d.comb += [
             *(getattr(line, name).eq(getattr(self, name))
-              for name in ("take", "data", "last", "wide", "empty", "groups")),
+              for name in ("take", "data", "present", "last", "wide", "empty", "groups")),
             kept.i.valid.eq(line.done), kept.i.payload.eq(line.record),
             joiner.done.eq(line.done), joiner.final.eq(line.final),
             joiner.there.eq(line.there.replicate(SECTIONS) & (1 | line.has_base << 1 | line.has_widths << 2)),

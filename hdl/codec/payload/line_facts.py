@@ -63,7 +63,9 @@ class LineFacts(wiring.Component):
     take : In(1)
         A beat of a block that is coded with exponents is transferred.
     data : In(8 * beat_bytes)
-        The beat; bytes that are missing in a block's last beat are 0.
+        The beat.
+    present : In(beat_bytes // 2)
+        Which 2 bytes of it belong to whole elements, without gaps from bit 0 on; the others may be anything.
     last : In(1)
         The beat is the block's last.
     wide : In(1)
@@ -99,7 +101,8 @@ class LineFacts(wiring.Component):
     def __init__(self, beat_bytes: int, block_bytes: int):
         self._beat_bytes = beat_bytes
         super().__init__({
-            "take": In(1), "data": In(8 * beat_bytes), "last": In(1), "wide": In(1), "empty": In(1), "waits": Out(1),
+            "take": In(1), "data": In(8 * beat_bytes), "present": In(beat_bytes // 2), "last": In(1), "wide": In(1),
+            "empty": In(1), "waits": Out(1),
             "groups": In(group_counts_layout(beat_bytes)),
             "done": Out(1), "record": Out(line_record_layout()), "header": Out(8), "there": Out(1),
             "has_base": Out(1), "has_widths": Out(1), "final": Out(1),
@@ -135,7 +138,8 @@ class LineFacts(wiring.Component):
         found = []
         for group in range(side):
             m.submodules[f"range_{group}"] = part = ExponentRange()
-            m.d.comb += [part.data.eq(self.data.word_select(group, 8 * GROUP_BYTES)), part.wide.eq(self.wide)]
+            m.d.comb += [part.data.eq(self.data.word_select(group, 8 * GROUP_BYTES)),
+                         part.present.eq(self.present.word_select(group, GROUP_BYTES // 2)), part.wide.eq(self.wide)]
             found.append(part.found)
 
         place, fills = Signal(range(beats)), Signal()

@@ -20,6 +20,7 @@ from tests.hdl.codec.payload.exponent_blocks import LINE, random_values
 from tests.hdl.codec.payload.way_in import (
     Packet,
     plain_block,
+    present_bytes,
     random_length,
     read_record,
     send,
@@ -118,7 +119,7 @@ def _run(beat_bytes: int, block_bytes: int, packets: Sequence[Packet], busy: flo
 
     def also(ctx: Any, packet: Packet | None, last: bool) -> None:
         ctx.set(tags_port.take, packet is not None)
-        ctx.set(tags_port.data, ctx.get(facts_port.data))
+        ctx.set(tags_port.data, present_bytes(ctx.get(facts_port.data), ctx.get(facts_port.present)))
         ctx.set(tags_port.last, last)
         if packet is not None:
             ctx.set(tags_port.exponent, packet.exponents)

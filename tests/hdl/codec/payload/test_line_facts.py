@@ -16,6 +16,7 @@ from tests.hdl.codec.payload.exponent_blocks import GROUP, LINE, random_values
 from tests.hdl.codec.payload.way_in import (
     Packet,
     plain_block,
+    present_bytes,
     random_length,
     read_record,
     send,
@@ -62,9 +63,9 @@ def _run(beat_bytes: int, packets: Sequence[Packet], busy: float = 1.0) -> int:
         """Gives the elements of each group two cycles after its beat, and noise in other cycles."""
         beat: list[int] | None = None
         while True:
-            _, _, take, data, wide = await ctx.tick().sample(dut.take, dut.data, dut.wide)
+            _, _, take, data, present, wide = await ctx.tick().sample(dut.take, dut.data, dut.present, dut.wide)
             ctx.set(dut.groups, beat if beat is not None else [rng.randrange(17) for _ in range(beat_bytes // GROUP)])
-            raw, size = data.to_bytes(beat_bytes, "little"), 4 if wide else 2
+            raw, size = present_bytes(data, present).to_bytes(beat_bytes, "little"), 4 if wide else 2
             beat = [sum(any(raw[k:k + size]) for k in range(at, at + GROUP, size))
                     for at in range(0, beat_bytes, GROUP)] if take else None
 

@@ -10,7 +10,8 @@ from typing import Any
 from golden.reference.exponents import WHOLE, ZEROS
 from tests.hdl.codec.payload.exponent_blocks import LINE, CodedBlock, Record, random_values
 
-__all__ = ["Packet", "plain_block", "random_length", "read_record", "send", "whole_blocks", "with_every_kind"]
+__all__ = ["Packet", "plain_block", "present_bytes", "random_length", "read_record", "send", "whole_blocks",
+           "with_every_kind"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ def read_record(record: Any) -> Record:
                                           ("zero", "dense", "signs", "escape", "base", "width")}}
 
 
+def present_bytes(data: int, present: int) -> int:
+    """A beat with 0 in the bytes that are missing: ``present`` has a bit for each 2 bytes."""
+    return data & (1 << 16 * present.bit_length()) - 1
+
+
 def random_length(rng: random.Random, size: int) -> int:
     """Bytes of a block: whole lines, whole beats, or any elements."""
     return rng.choice([size, 32, 64, 100, 128, 132, 384, 512, 1024, 1024, size * rng.randrange(1, 1024 // size)])
@@ -86,8 +92,8 @@ def plain_block(rng: random.Random, length: int, size: int) -> Packet:
 async def send(ctx: Any, port: Any, packets: Sequence[Packet], beat_bytes: int, rng: random.Random, busy: float,
                also: Callable[[Any, Packet | None, bool], None] = lambda *_: None,
                full: Callable[[Any], bool] = lambda _: False) -> int:
-    """Sends the beats to a port with ``take``, ``data``, ``last``, ``wide``, ``empty`` and ``waits``; cycles in which
-    none could be taken.
+    """Sends the beats to a port with ``take``, ``data``, ``present``, ``last``, ``wide``, ``empty`` and ``waits``, with
+    noise in bytes that are missing; cycles in which none could be taken.
 
     Parameters
     ----------
@@ -110,7 +116,10 @@ async def send(ctx: Any, port: Any, packets: Sequence[Packet], beat_bytes: int, 
                 await ctx.tick()
             last = k == len(beats) - 1
             ctx.set(port.take, packet.exponents)
-            ctx.set(port.data, int.from_bytes(beat, "little"))
+            there = -(-len(beat) // 2)
+            noise = rng.getrandbits(8 * beat_bytes) >> 16 * there << 16 * there
+            ctx.set(port.data, int.from_bytes(beat, "little") | noise)
+            ctx.set(port.present, (1 << there) - 1)
             ctx.set(port.last, last)
             ctx.set(port.wide, packet.size == 4)
             ctx.set(port.empty, not beat)
