@@ -8,14 +8,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BeatJoiner", "BeatSplitter"]
+__all__ = ["BeatDownsizer", "BeatUpsizer"]
 
 
 def _layout(beat_bytes: int, beside: dict[str, ShapeLike]) -> data.StructLayout:
     return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1, **beside})
 
 
-class BeatJoiner(wiring.Component):
+class BeatUpsizer(wiring.Component):
     """Joins two beats into one of twice the width.
 
     ::
@@ -74,7 +74,7 @@ class BeatJoiner(wiring.Component):
         return m
 
 
-class BeatSplitter(wiring.Component):
+class BeatDownsizer(wiring.Component):
     """Splits a beat into two of half the width; the last one of a packet into one, if its upper half has no byte.
 
     ::

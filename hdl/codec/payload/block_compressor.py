@@ -12,13 +12,13 @@ from hdl.codec.coding import LINE_BYTES, element_layout, most_tag_rows, one_hot_
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.block_lengths import BlockLengths, scanned_layout
 from hdl.codec.payload.block_reader import BlockReader
-from hdl.codec.payload.facts_joiner import most_fact_rows
+from hdl.codec.payload.facts_packer import most_fact_rows
 from hdl.codec.payload.facts_writer import FactsWriter
 from hdl.codec.payload.merger import Merger, packed_block_layout
 from hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
 from hdl.codec.payload.tag_writer import TagWriter
 from hdl.common.beat import beat_stream
-from hdl.common.beat_width import BeatJoiner, BeatSplitter
+from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 from hdl.common.bits import length
 from hdl.common.fifo import StreamFifo
 from hdl.common.skid import Skid
@@ -149,15 +149,15 @@ class BlockCompressor(wiring.Component):
         """A core of twice the width, for pairs of beats."""
         m.submodules.core = core = BlockCompressor(
             self._core_bytes, self._sizes, self._block_bytes, self._pipeline, self._exponents)
-        m.submodules.joiner = joiner = BeatJoiner(self._beat_bytes, {"element": 3, "exponents": 1, "fallback": 1})
-        m.submodules.splitter = splitter = BeatSplitter(self._beat_bytes, {"block": self.block.shape()})
-        wiring.connect(m, wiring.flipped(self.i), joiner.i)
-        wiring.connect(m, joiner.o, core.i)
-        beat, half = splitter.i.payload, splitter.o.payload
+        m.submodules.upsizer = upsizer = BeatUpsizer(self._beat_bytes, {"element": 3, "exponents": 1, "fallback": 1})
+        m.submodules.downsizer = downsizer = BeatDownsizer(self._beat_bytes, {"block": self.block.shape()})
+        wiring.connect(m, wiring.flipped(self.i), upsizer.i)
+        wiring.connect(m, upsizer.o, core.i)
+        beat, half = downsizer.i.payload, downsizer.o.payload
         m.d.comb += [
-            splitter.i.valid.eq(core.o.valid), core.o.ready.eq(splitter.i.ready),
+            downsizer.i.valid.eq(core.o.valid), core.o.ready.eq(downsizer.i.ready),
             *(beat[name].eq(core.o.payload[name]) for name in ("data", "keep", "last")), beat.block.eq(core.block),
-            self.o.valid.eq(splitter.o.valid), splitter.o.ready.eq(self.o.ready),
+            self.o.valid.eq(downsizer.o.valid), downsizer.o.ready.eq(self.o.ready),
             *(self.o.payload[name].eq(half[name]) for name in ("data", "keep", "last")), self.block.eq(half.block),
         ]
 

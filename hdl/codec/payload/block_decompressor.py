@@ -12,7 +12,7 @@ from hdl.codec.payload.payload_store import PayloadStore
 from hdl.codec.payload.row_unpacker import RowUnpacker
 from hdl.codec.payload.unpacking import payload_beat_layout, payload_error_layout
 from hdl.common.beat import beat_stream
-from hdl.common.beat_width import BeatJoiner, BeatSplitter
+from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 
 __all__ = ["BlockDecompressor"]
 
@@ -35,7 +35,7 @@ class BlockDecompressor(wiring.Component):
     Lines are those of blocks with exponents. A group of these is 32 bytes: with beats of 16 bytes and exponents, pairs
     of beats go through a core of twice the width::
 
-        i --> joiner --> block decompressor, 32 bytes --> splitter --> o, error
+        i --> upsizer --> block decompressor, 32 bytes --> downsizer --> o, error
 
     Latency: 11 cycles from the first beat of a payload to the first raw beat, and one more for each beat that its tags
     fill. With exponents in the build 13, and in a block that has them 22, and one more for each word of line headers
@@ -115,19 +115,19 @@ class BlockDecompressor(wiring.Component):
 
     def _in_pairs(self, m: Module) -> None:
         """A core of twice the width, for pairs of beats."""
-        m.submodules.joiner = joiner = BeatJoiner(self._beat_bytes, {"coding": 8, "raw_bytes": 16})
+        m.submodules.upsizer = upsizer = BeatUpsizer(self._beat_bytes, {"coding": 8, "raw_bytes": 16})
         m.submodules.core = core = BlockDecompressor(
             self._row_bytes, self._sizes, self._block_bytes, self._rows, self._exponents)
-        m.submodules.splitter = splitter = BeatSplitter(
+        m.submodules.downsizer = downsizer = BeatDownsizer(
             self._beat_bytes, {"error": payload_error_layout(self._block_bytes)})
-        wiring.connect(m, wiring.flipped(self.i), joiner.i)
-        wiring.connect(m, joiner.o, core.i)
-        wide, beat = splitter.i.payload, splitter.o.payload
+        wiring.connect(m, wiring.flipped(self.i), upsizer.i)
+        wiring.connect(m, upsizer.o, core.i)
+        wide, beat = downsizer.i.payload, downsizer.o.payload
         m.d.comb += [
-            splitter.i.valid.eq(core.o.valid), core.o.ready.eq(splitter.i.ready),
+            downsizer.i.valid.eq(core.o.valid), core.o.ready.eq(downsizer.i.ready),
             wide.data.eq(core.o.payload.data), wide.keep.eq(core.o.payload.keep), wide.last.eq(core.o.payload.last),
             wide.error.eq(core.error),
-            self.o.valid.eq(splitter.o.valid), splitter.o.ready.eq(self.o.ready),
+            self.o.valid.eq(downsizer.o.valid), downsizer.o.ready.eq(self.o.ready),
             self.o.payload.data.eq(beat.data), self.o.payload.keep.eq(beat.keep), self.o.payload.last.eq(beat.last),
             self.error.eq(beat.error),
         ]

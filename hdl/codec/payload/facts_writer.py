@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, WORD_BYTES
 from hdl.codec.line_record import line_record_layout
-from hdl.codec.payload.facts_joiner import SECTIONS, FactsJoiner
+from hdl.codec.payload.facts_packer import SECTIONS, FactsPacker
 from hdl.codec.payload.line_facts import LineFacts
 from hdl.codec.payload.tag_writer import group_counts_layout
 from hdl.common.fifo import StreamFifo
@@ -37,7 +37,7 @@ class FactsWriter(wiring.Component):
 
                  +------------+-----------------> [FIFO] --> records
         beats -->| line facts |   +--------+
-        groups ->|            |-->| joiner |---------------> rows
+        groups ->|            |-->| packer |---------------> rows
                  +------------+   +--------+
                         +---------------------> [sums] --> lengths
 
@@ -98,22 +98,22 @@ class FactsWriter(wiring.Component):
         depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
         m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
         m.submodules.kept = kept = StreamFifo(line_record_layout(), 1 << (depth - 1).bit_length())
-        m.submodules.joiner = joiner = FactsJoiner(self._beat_bytes, self._block_bytes)
+        m.submodules.packer = packer = FactsPacker(self._beat_bytes, self._block_bytes)
         wiring.connect(m, kept.o, wiring.flipped(self.records))
-        wiring.connect(m, joiner.o, wiring.flipped(self.rows))
+        wiring.connect(m, packer.o, wiring.flipped(self.rows))
         m.d.comb += [
             *(getattr(line, name).eq(getattr(self, name))
               for name in ("take", "data", "present", "last", "wide", "empty", "groups")),
             kept.i.valid.eq(line.done), kept.i.payload.eq(line.record),
-            joiner.done.eq(line.done), joiner.final.eq(line.final),
-            joiner.there.eq(line.there.replicate(SECTIONS) & (1 | line.has_base << 1 | line.has_widths << 2)),
-            joiner.bytes[0].eq(line.header), joiner.bytes[1].eq(line.record.base),
-            joiner.bytes[2].eq(line.record.less),
+            packer.done.eq(line.done), packer.final.eq(line.final),
+            packer.there.eq(line.there.replicate(SECTIONS) & (1 | line.has_base << 1 | line.has_widths << 2)),
+            packer.bytes[0].eq(line.header), packer.bytes[1].eq(line.record.base),
+            packer.bytes[2].eq(line.record.less),
         ]
         # Blocks that have ended and are not joined yet.
         ended, ends = Signal(range(_BLOCKS + 1)), Signal()
         m.d.comb += [ends.eq(self.take & self.last), self.waits.eq(line.waits | (ended + ends >= _BLOCKS))]
-        m.d.sync += ended.eq(ended + ends - joiner.joined)
+        m.d.sync += ended.eq(ended + ends - packer.joined)
         self._lengths(m, line)
         return m
 

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, WORD_BYTES, largest_payload, most_tag_rows, tag_bytes
-from hdl.codec.payload.facts_joiner import SECTIONS, most_fact_rows
+from hdl.codec.payload.facts_packer import SECTIONS, most_fact_rows
 from hdl.codec.payload.row_packer import packed_row_layout
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.common.beat_width import BeatJoiner, BeatSplitter
+from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
 
@@ -39,7 +39,7 @@ def _read(port: Any, size: int) -> Any:
 @pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (1.0, 0.4), (0.5, 0.9)])
 def test_packets(joins: bool, busy: float, ready: float) -> None:
     rng = random.Random(f"{joins} {busy}")
-    dut = BeatJoiner(_N, {"mark": 8}) if joins else BeatSplitter(_N, {"mark": 8})
+    dut = BeatUpsizer(_N, {"mark": 8}) if joins else BeatDownsizer(_N, {"mark": 8})
     size_in, size_out = (_N, 2 * _N) if joins else (2 * _N, _N)
     offers, expected = [], []
     for _ in range(60):

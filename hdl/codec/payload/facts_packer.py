@@ -14,7 +14,7 @@ from hdl.codec.coding import LINE_BYTES
 from hdl.common.bits import length, thermometer
 from hdl.common.row_fifo import RowFifo
 
-__all__ = ["SECTIONS", "FactsJoiner", "most_fact_rows"]
+__all__ = ["SECTIONS", "FactsPacker", "most_fact_rows"]
 
 SECTIONS = 3
 """Line headers, bases, widths."""
@@ -28,7 +28,7 @@ def most_fact_rows(beat_bytes: int, block_bytes: int) -> int:
     return -(-SECTIONS * (block_bytes // LINE_BYTES) // beat_bytes)
 
 
-class FactsJoiner(wiring.Component):
+class FactsPacker(wiring.Component):
     """Keeps the bytes of a block by section while it comes, and joins the sections when it has ended.
 
     ::

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.facts_joiner import SECTIONS, FactsJoiner
+from hdl.codec.payload.facts_packer import SECTIONS, FactsPacker
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.exponent_blocks import LINE
 from tests.hdl.ports import Sink
@@ -48,13 +48,13 @@ def _block(rng: random.Random, lines: int, shares: Sequence[float]) -> Block:
 
 @dataclass
 class _Play:
-    """Lines into a joiner; what has been seen of it."""
+    """Lines into a packer; what has been seen of it."""
 
     size: int
     block_bytes: int
 
     def __post_init__(self) -> None:
-        self.dut = FactsJoiner(self.size, self.block_bytes)
+        self.dut = FactsPacker(self.size, self.block_bytes)
         self._bench = Bench(self.dut)
 
     def __call__(self, blocks: Sequence[Block], rng: random.Random, busy: float = 1.0, ready: float = 1.0) -> None:
@@ -157,7 +157,7 @@ def test_every_number_of_lines(size: int, block_bytes: int) -> None:
 
 @pytest.mark.parametrize(("size", "block_bytes"), _SIZES)
 def test_whole_blocks_do_not_wait(size: int, block_bytes: int) -> None:
-    """Lines with all bytes, one for each time of its beats: the joiner keeps up."""
+    """Lines with all bytes, one for each time of its beats: the packer keeps up."""
     rng = random.Random(f"whole {size} {block_bytes}")
     play = _play(size, block_bytes)
     play([_block(rng, block_bytes // LINE, [1.0] * SECTIONS) for _ in range(6)], rng)
