@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hdl.codec.coding import CODINGS, EXPONENTS, TAGS_FIRST
-from hdl.config.settings import BLOCK_BYTES, PRESETS, CoreSettings, parameter, read
+from hdl.config.settings import BLOCK_BYTES, PRESETS, CoreSettings, names_in, parameter, read_named
 
-__all__ = ["BLOCK_CORES", "BlockCoreConfig", "block_preset_names", "block_preset_path", "load_block"]
+__all__ = ["BLOCK_CORES", "BlockCoreConfig", "block_preset_names", "load_block"]
 
 BLOCK_CORES = ("block_compressor", "block_decompressor")
 """The block cores that can be generated without an engine."""
@@ -85,24 +85,9 @@ class BlockCoreConfig(CoreSettings):
 
 def block_preset_names() -> list[str]:
     """Names of the shipped presets of block cores, sorted."""
-    return sorted(path.stem for path in _PRESETS.glob("*.toml"))
-
-
-def block_preset_path(name: str) -> Path:
-    """Path of a shipped preset's TOML file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such preset.
-    """
-    if name not in block_preset_names():
-        raise ValueError(f"no preset {name!r} of the block cores: there are {', '.join(block_preset_names())} "
-                         "(or give the path of a .toml file)")
-    return _PRESETS / f"{name}.toml"
+    return names_in(_PRESETS)
 
 
 def load_block(preset_or_file: str | Path) -> BlockCoreConfig:
     """The configuration of a preset by name, or of a TOML file by path; errors as :func:`hdl.config.core.load`."""
-    text = str(preset_or_file)
-    return read(BlockCoreConfig, Path(text) if text.endswith(".toml") or "/" in text else block_preset_path(text))
+    return read_named(BlockCoreConfig, _PRESETS, preset_or_file, " of the block cores")

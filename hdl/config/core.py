@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdl.codec.coding import ELEMENT_BITS
-from hdl.config.settings import PRESETS, CoreSettings, parameter, read
+from hdl.config.settings import PRESETS, CoreSettings, names_in, parameter, read_named
 
-__all__ = ["CORES", "CoreConfig", "load", "preset_names", "preset_path"]
+__all__ = ["CORES", "CoreConfig", "load", "preset_names"]
 
 CORES = ("compressor", "decompressor")
 """The cores that can be generated without an engine."""
@@ -53,21 +53,7 @@ class CoreConfig(CoreSettings):
 
 def preset_names() -> list[str]:
     """Names of the shipped presets of cores, sorted."""
-    return sorted(path.stem for path in PRESETS.glob("*.toml"))
-
-
-def preset_path(name: str) -> Path:
-    """Path of a shipped preset's TOML file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such preset.
-    """
-    if name not in preset_names():
-        raise ValueError(
-            f"no preset {name!r}: there are {', '.join(preset_names())} (or give the path of a .toml file)")
-    return PRESETS / f"{name}.toml"
+    return names_in(PRESETS)
 
 
 def load(preset_or_file: str | Path) -> CoreConfig:
@@ -78,6 +64,4 @@ def load(preset_or_file: str | Path) -> CoreConfig:
     ValueError
         If there is no such preset or file, if it is not TOML, or if a parameter is not allowed.
     """
-    text = str(preset_or_file)
-    path = Path(text) if text.endswith(".toml") or "/" in text else preset_path(text)
-    return read(CoreConfig, path)
+    return read_named(CoreConfig, PRESETS, preset_or_file)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hdl.codec.coding import ELEMENT_BITS, largest_payload
 from hdl.codec.narrowing.rounding import NARROWED_BYTES
-from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES, PIPELINES, PRESETS, Settings, parameter, read
+from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES, PIPELINES, PRESETS, Settings, names_in, parameter, read_named
 
-__all__ = ["EngineConfig", "engine_preset_names", "engine_preset_path", "load_engine"]
+__all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
 
 _PRESETS = PRESETS / "engine"
 _NARROWING_BLOCK = 1024
@@ -106,24 +106,9 @@ class EngineConfig(Settings):
 
 def engine_preset_names() -> list[str]:
     """Names of the shipped presets of the engine, sorted."""
-    return sorted(path.stem for path in _PRESETS.glob("*.toml"))
-
-
-def engine_preset_path(name: str) -> Path:
-    """Path of a shipped preset's TOML file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such preset.
-    """
-    if name not in engine_preset_names():
-        raise ValueError(f"no preset {name!r} of the engine: there are {', '.join(engine_preset_names())} "
-                         "(or give the path of a .toml file)")
-    return _PRESETS / f"{name}.toml"
+    return names_in(_PRESETS)
 
 
 def load_engine(preset_or_file: str | Path) -> EngineConfig:
     """The configuration of a preset by name, or of a TOML file by path; errors as :func:`hdl.config.core.load`."""
-    text = str(preset_or_file)
-    return read(EngineConfig, Path(text) if text.endswith(".toml") or "/" in text else engine_preset_path(text))
+    return read_named(EngineConfig, _PRESETS, preset_or_file, " of the engine")

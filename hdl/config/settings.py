@@ -12,8 +12,19 @@ from typing import Any, TypeVar, cast
 from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.pipes import refuse_pipe
 
-__all__ = ["BEAT_BYTES", "BLOCK_BYTES", "PIPELINES", "PRESETS", "CoreSettings", "Setting", "Settings", "parameter",
-           "read"]
+__all__ = [
+    "BEAT_BYTES",
+    "BLOCK_BYTES",
+    "PIPELINES",
+    "PRESETS",
+    "CoreSettings",
+    "Setting",
+    "Settings",
+    "names_in",
+    "parameter",
+    "read",
+    "read_named",
+]
 
 PRESETS = Path(__file__).parent / "presets"
 """Where the shipped TOML files are."""
@@ -195,3 +206,26 @@ def read(kind: type[_Own], path: Path) -> _Own:
         return kind(**values)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{path}: {error}") from error
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of the presets in a folder, sorted."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def read_named(kind: type[_Own], folder: Path, preset_or_file: str | Path, of: str = "") -> _Own:
+    """The configuration of a preset of a folder by name, or of a TOML file by path; ``of`` ends "no preset NAME".
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset or file, if it is not TOML, or if a parameter is not allowed; TypeError for a value
+        of a wrong type.
+    """
+    text = str(preset_or_file)
+    if text.endswith(".toml") or "/" in text:
+        return read(kind, Path(text))
+    names = names_in(folder)
+    if text not in names:
+        raise ValueError(f"no preset {text!r}{of}: there are {', '.join(names)} (or give the path of a .toml file)")
+    return read(kind, folder / f"{text}.toml")

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from hdl.config.block_core import BlockCoreConfig, block_preset_names, block_preset_path, load_block
+from hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
 from hdl.config.catalog import load_design
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
+from hdl.config.settings import PRESETS
 
 
 @pytest.mark.parametrize("name", block_preset_names())
 def test_presets_load_and_say_what_they_are_for(name: str) -> None:
     config = load_block(name)
     assert config.about.endswith(".")
-    assert config == load_design(name) == load_design(str(block_preset_path(name)))
+    assert config == load_design(name) == load_design(str(PRESETS / "block" / f"{name}.toml"))
     assert config.as_dict()["codings"] == list(config.codings)
     assert name in (config.core, config.name.removeprefix("cdma_"))
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from hdl.config.core import CoreConfig, load, preset_names, preset_path
+from hdl.config.core import CoreConfig, load, preset_names
+from hdl.config.settings import PRESETS
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_load_and_say_what_they_are_for(name: str) -> None:
     config = load(name)
     assert config.about.endswith(".")
-    assert config == load(preset_path(name))
+    assert config == load(PRESETS / f"{name}.toml")
     assert config.as_dict()["element_bits"] == list(config.element_bits)
 
 

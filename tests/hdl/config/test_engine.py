@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig, engine_preset_names, engine_preset_path, load_engine
+from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from hdl.config.settings import PRESETS
 from hdl.engine.axi.bursts import burst_beats
 
 
@@ -16,7 +17,7 @@ def test_presets_load_and_say_what_they_are_for() -> None:
     configs = [load_engine(name) for name in engine_preset_names()]
     assert all(config.about.endswith(".") for config in configs)
     assert len({config.name for config in configs}) == len(configs)
-    assert load_engine(engine_preset_path("tiny")).lanes == 1
+    assert load_engine(PRESETS / "engine" / "tiny.toml").lanes == 1
 
 
 @pytest.mark.parametrize(("values", "kind", "words"), [
