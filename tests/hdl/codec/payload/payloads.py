@@ -6,9 +6,10 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from golden.reference.exponents import compress_exponents, decompress_exponents
+from golden.reference.exponents import MANTISSA, compress_exponents, decompress_exponents
 from golden.reference.lines import MalformedError
 from golden.reference.tags_first import compress_tags_first, decompress_tags_first
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.unpacking import PayloadError
 
 __all__ = ["Beat", "Block", "Feed", "damaged", "random_floats", "random_raw", "sampled"]
@@ -70,6 +71,12 @@ class Block:
         """Bytes of all tags."""
         tagged = len(self.headers) - self.headers.count(0xFF) - self._counted(4) if self.exponents else self.lines
         return tagged * LINE // self.element // 8
+
+    @property
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        """Facts, tags and data of the payload."""
+        behind = self.fact_bytes + self.tag_bytes
+        return self.payload[:self.fact_bytes], self.payload[self.fact_bytes:behind], self.payload[behind:]
 
     def _expanded(self) -> tuple[bytes | None, tuple[str, int, int | None] | None]:
         """Its raw bytes, or the reason, the byte and the line of its fault, from the reference."""
@@ -159,22 +166,25 @@ def random_raw(rng: random.Random, length: int, element: int, density: float) ->
 
 
 def random_floats(rng: random.Random, length: int, element: int) -> bytes:
-    """So many bytes of floating-point elements: lines of every kind that exponent coding knows."""
-    mantissa = {2: 7, 4: 23}[element]
-    out = b""
+    """So many bytes of floating-point elements, each line of its own kind: how many are not zero, how far exponents are
+    apart, which signs. Lines of every kind come that exponent coding knows."""
+    out = bytearray()
+    base = rng.randrange(256)
     while len(out) < length:
-        spread, negative = rng.choice([0, 1, 2, 3, 4, 5, 6, 6, 8]), rng.choice([0, 0, 0.5, 1])
-        base, small = rng.choice([0, 1, 40, 127, 127, 254, 255]), rng.choice([0, 0, 0.2])
-        present = rng.choice([0.0, 0.1, 0.5, 0.5, 0.9, 1.0, 1.0])
-        for _ in range(4):
-            here = rng.choice([spread, spread, rng.randrange(spread + 1)])
-            share = rng.choice([present, present, 0.0, 1.0]) if 0 < present < 1 else present
-            for _ in range(32 // element):
-                exponent = 0 if rng.random() < small else max(0, base - rng.randrange(1 << here))
-                sign = rng.random() < negative
-                value = sign << 8 * element - 1 | exponent << mantissa | rng.getrandbits(mantissa)
-                out += (value if rng.random() < share else 0).to_bytes(element, "little")
-    return out[:length]
+        spread = rng.choice([0, 1, 2, 3, 4, 7, 8, 14, 15, 20, 31, 40, 62, 63, 64, 255])
+        if rng.random() < 0.5:
+            base = rng.choice([0, 1, 2, 3, spread, 127, 254, 255, rng.randrange(spread, 256)])
+        density, signs = rng.choice([0.0, 0.05, 0.5, 0.95, 1.0, 1.0]), rng.choice([0, 0.5])
+        tiny = rng.choice([0, 0, 0.1, 1.0])
+        for _ in range(LINE // GROUP_BYTES):
+            near, full = rng.choice([0, spread // 4, spread, spread]), rng.choice([0.0, density, density, density])
+            for _ in range(GROUP_BYTES // element):
+                exponent = max(0, base - rng.randint(0, near)) if rng.random() >= tiny else 0
+                value = (exponent << MANTISSA[element] | rng.choice([0, rng.getrandbits(MANTISSA[element])])
+                         | (rng.random() < signs) << 8 * element - 1)
+                # A value of all zeros is no value: the smallest one instead.
+                out += ((value or 1) if rng.random() < full else 0).to_bytes(element, "little")
+    return bytes(out[:length])
 
 
 def sampled(rng: random.Random, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()) -> Block:

@@ -15,7 +15,7 @@ from golden.codec.coding import Coding
 from hdl.codec.coding import LINE_BYTES
 from hdl.codec.payload.block_compressor import BlockCompressor
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.exponent_blocks import random_values
+from tests.hdl.codec.payload.payloads import random_floats
 from tests.hdl.ports import Sink, Source, play
 
 _CODINGS = {(1, False): Coding.ZVC8, (2, False): Coding.ZVC16, (4, False): Coding.ZVC32,
@@ -157,7 +157,7 @@ def test_packets_with_exponents(build: _Build, busy: float, ready: float) -> Non
     for _ in range(12):
         size, exponents = rng.choice(build.sizes), rng.random() < 0.8
         length = rng.choice([0, 1, 3, size, 60, 128, 129, 511, 512, 513, 1024, 1500, rng.randrange(2000)])
-        raw = random_values(rng, length, size) if size > 1 and rng.random() < 0.9 else _values(rng, length, size, 0.5)
+        raw = random_floats(rng, length, size) if size > 1 and rng.random() < 0.9 else _values(rng, length, size, 0.5)
         packets.append(_Packet(raw, size, rng.random() < 0.5, exponents))
     _run(build, packets, busy, ready)
 
@@ -209,7 +209,7 @@ def test_every_length_of_a_short_block_with_exponents(size: int) -> None:
     packets = []
     for count in range(1, LINE_BYTES // size + 1):
         behind = rng.choice([0, 128, 384])
-        raw = random_values(rng, behind, size) + random_values(rng, count * size, size)
+        raw = random_floats(rng, behind, size) + random_floats(rng, count * size, size)
         packets.append(_Packet(raw + bytes(rng.random() < 0.2), size, rng.random() < 0.2, True))
     _run(_EXPONENTS[1], packets, 1.0, 0.9)
 
@@ -277,5 +277,5 @@ def test_throughput_with_exponents() -> None:
     rng = random.Random(5)
     alike = b"".join(_line(rng, 2, 127, [7], 1.0, True, 0.0) for _ in range(128))
     apart = b"".join(_line(rng, 4, 255, [255], 1.0, True, 0.0) for _ in range(128))
-    _throughput(_EXPONENTS[1], [_Packet(random_values(rng, 1 << 14, 2), 2, False, True), _Packet(alike, 2, True, True),
-                                _Packet(apart, 4, False, True), _Packet(random_values(rng, 1 << 14, 4), 4, True, True)])
+    _throughput(_EXPONENTS[1], [_Packet(random_floats(rng, 1 << 14, 2), 2, False, True), _Packet(alike, 2, True, True),
+                                _Packet(apart, 4, False, True), _Packet(random_floats(rng, 1 << 14, 4), 4, True, True)])

@@ -11,7 +11,8 @@ from golden.codec.blocks import compress, headers
 from golden.codec.coding import Coding
 from hdl.codec.payload.block_lengths import BlockLengths
 from tests.hdl.bench import clocked
-from tests.hdl.codec.payload.exponent_blocks import LINE, CodedBlock, random_values
+from tests.hdl.codec.payload.payloads import LINE, random_floats
+from tests.hdl.codec.payload.way_in import Packet
 from tests.hdl.ports import Sink, Source, play
 
 _BLOCK = 512
@@ -29,11 +30,12 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...]) -> None:
         size, fallback, cut = rng.choice(sizes), rng.random() < 0.5, rng.random() < 0.2
         recorded = size in exponents and rng.random() < 0.7
         length = rng.choice([_BLOCK, _BLOCK, rng.randrange(1, _BLOCK // size) * size])
-        raw = rng.choice([random_values(rng, length, size), bytes(length), rng.randbytes(length)])
+        raw = rng.choice([random_floats(rng, length, size), bytes(length), rng.randbytes(length)])
         stream = bytes(compress(raw, _CODINGS[size, recorded], _BLOCK, fallback))
         (header,) = headers(stream, _BLOCK)
         payload_bytes = header.payload_bytes - 4 * header.short
-        coded = CodedBlock(raw, size)
+        packet = Packet(raw, size)
+        coded = packet.coded
         tagged = len(coded.parts[1]) // (LINE // size // 8) if recorded else coded.lines
         tag_bytes, fact_bytes = tagged * LINE // size // 8, len(coded.parts[0]) if recorded else 0
         left_raw = header.field == Coding.RAW
@@ -41,7 +43,7 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...]) -> None:
         block: dict[str, Any] = {
             "beats": beats - 1, "tail": (length - (beats - 1) * n) // 2, "cut": cut, "fallback": fallback,
             "element": {f"b{each}": each == size for each in sizes},
-            "elements": sum(any(raw[k:k + size]) for k in range(0, length, size))}
+            "elements": packet.elements}
         found = (header.field, length, payload_bytes, cut, 0 if left_raw else tag_bytes // 4, -(-tag_bytes // n))
         before = (0 if left_raw else (tag_bytes + fact_bytes) // grain % (n // grain)) - 1
         packing = (left_raw, size, before % (n // grain), beats - 1)
@@ -50,7 +52,7 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...]) -> None:
             found = (*found, 0 if left_raw else fact_bytes // 4, -(-fact_bytes // n))
             packing = (*packing, recorded)
         if recorded:
-            facts.append({"words": fact_bytes // 4, "rests": coded.rests})
+            facts.append({"words": fact_bytes // 4, "rests": packet.rests})
         blocks.append(block)
         expected.append((found, packing))
 

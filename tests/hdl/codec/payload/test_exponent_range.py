@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from golden.reference.exponents import MANTISSA, exponent_of, sign_of
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.exponent_range import ExponentRange
 from tests.hdl.bench import clocked
-from tests.hdl.codec.payload.exponent_blocks import GROUP, random_values
+from tests.hdl.codec.payload.payloads import random_floats
 
 _LATENCY = 2
 
@@ -25,7 +26,7 @@ def _expected(values: list[int], size: int) -> dict[str, int]:
 
 def _directed(rng: random.Random, size: int) -> Iterator[list[int]]:
     """Groups in which one element decides, at every place; and values without an exponent, of each single bit."""
-    count, bits = GROUP // size, MANTISSA[size]
+    count, bits = GROUP_BYTES // size, MANTISSA[size]
     for place in range(count):
         for common, other in ((0, 1), (0, 255), (127, 126), (127, 128), (1, 0), (255, 254)):
             values = [common << bits | rng.getrandbits(bits)] * count
@@ -42,12 +43,12 @@ def test_groups() -> None:
     """A group in each cycle, of both sizes in turns; some end early, and what is behind does not count."""
     dut = ExponentRange()
     rng = random.Random(1)
-    groups = [(values, GROUP // size, size) for size in (2, 4) for values in _directed(rng, size)]
+    groups = [(values, GROUP_BYTES // size, size) for size in (2, 4) for values in _directed(rng, size)]
     for _ in range(300):
         size = rng.choice([2, 4])
-        raw = random_values(rng, GROUP, size)
-        groups.append(([int.from_bytes(raw[k:k + size], "little") for k in range(0, GROUP, size)],
-                       rng.choice([GROUP // size, rng.randrange(GROUP // size + 1)]), size))
+        raw = random_floats(rng, GROUP_BYTES, size)
+        groups.append(([int.from_bytes(raw[k:k + size], "little") for k in range(0, GROUP_BYTES, size)],
+                       rng.choice([GROUP_BYTES // size, rng.randrange(GROUP_BYTES // size + 1)]), size))
     rng.shuffle(groups)
     expected = [_expected(values[:count], size) for values, count, size in groups]
     assert any("smallest" in each and each["tiny"] for each in expected)

@@ -13,7 +13,7 @@ import pytest
 
 from hdl.codec.payload.facts_packer import SECTIONS, FactsPacker
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.exponent_blocks import LINE
+from tests.hdl.codec.payload.payloads import LINE
 from tests.hdl.ports import Sink
 
 _SIZES = [(32, 1024), (32, 4096), (64, 4096)]

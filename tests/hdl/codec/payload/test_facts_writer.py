@@ -16,7 +16,7 @@ from golden.reference.tags_first import lines_of, tag_of
 from hdl.codec.payload.facts_writer import FactsWriter
 from hdl.codec.payload.tag_writer import TagWriter
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.exponent_blocks import LINE, random_values
+from tests.hdl.codec.payload.payloads import LINE, random_floats
 from tests.hdl.codec.payload.way_in import (
     Packet,
     plain_block,
@@ -101,9 +101,9 @@ def _run(beat_bytes: int, block_bytes: int, packets: Sequence[Packet], busy: flo
             block = packet.coded
             facts += rows(block.parts[0])
             records += packet.records()
-            lengths.append({"words": len(block.parts[0]) // 4, "rests": block.rests})
+            lengths.append({"words": len(block.parts[0]) // 4, "rests": packet.rests})
             lines = len(block.parts[1]) * 8 * size // LINE
-        counts.append((lines, sum(any(raw[k:k + size]) for k in range(0, len(raw), size))))
+        counts.append((lines, packet.elements))
     outputs = [
         _Output(facts_port.rows, facts, read, rng, ready),
         _Output(tags_port.o, tags, lambda pair: read(pair.rows[pair.turn]), rng, ready),
@@ -152,14 +152,14 @@ def test_blocks_of_every_kind(beat_bytes: int, busy: float, ready: float) -> Non
     for _ in range(60):
         size, exponents = rng.choice([(2, True), (4, True), (2, True), (4, True), (1, False), (2, False)])
         length = random_length(rng, size)
-        packets.append(Packet(random_values(rng, length, max(size, 2))[:length], size, exponents))
+        packets.append(Packet(random_floats(rng, length, max(size, 2))[:length], size, exponents))
     _run(beat_bytes, 1024, with_every_kind(packets), busy, ready)
 
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_every_length(size: int) -> None:
     rng = random.Random(size)
-    packets = [Packet(random_values(rng, length, size), size, cut=rng.random() < 0.2)
+    packets = [Packet(random_floats(rng, length, size), size, cut=rng.random() < 0.2)
                for length in range(size, 513, 28 if size == 4 else 26)]
     # Blocks that end within their first element.
     packets[3:3] = [Packet(b"", size, cut=True)] * 3

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.line_facts import LineFacts
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.exponent_blocks import GROUP, LINE, random_values
+from tests.hdl.codec.payload.payloads import LINE, random_floats
 from tests.hdl.codec.payload.way_in import (
     Packet,
     plain_block,
@@ -57,17 +58,18 @@ def _run(beat_bytes: int, packets: Sequence[Packet], busy: float = 1.0) -> int:
     rng = random.Random(f"{beat_bytes} {busy}")
     dut, bench = _bench(beat_bytes)
     lines = [line for packet in packets if packet.exponents for line in _lines(packet)]
-    rests = [packet.coded.rests for packet in packets if packet.exponents]
+    rests = [packet.rests for packet in packets if packet.exponents]
 
     async def counts(ctx: Any) -> None:
         """Gives the elements of each group two cycles after its beat, and noise in other cycles."""
         beat: list[int] | None = None
         while True:
             _, _, take, data, present, wide = await ctx.tick().sample(dut.take, dut.data, dut.present, dut.wide)
-            ctx.set(dut.groups, beat if beat is not None else [rng.randrange(17) for _ in range(beat_bytes // GROUP)])
+            noise = [rng.randrange(17) for _ in range(beat_bytes // GROUP_BYTES)]
+            ctx.set(dut.groups, noise if beat is None else beat)
             raw, size = present_bytes(data, present).to_bytes(beat_bytes, "little"), 4 if wide else 2
-            beat = [sum(any(raw[k:k + size]) for k in range(at, at + GROUP, size))
-                    for at in range(0, beat_bytes, GROUP)] if take else None
+            beat = [sum(any(raw[k:k + size]) for k in range(at, at + GROUP_BYTES, size))
+                    for at in range(0, beat_bytes, GROUP_BYTES)] if take else None
 
     async def watch(ctx: Any) -> None:
         held: _Line | None = None
@@ -102,7 +104,7 @@ def test_blocks_of_every_kind(beat_bytes: int, busy: float) -> None:
     packets = []
     for _ in range(50):
         size = rng.choice([2, 4])
-        packets.append(Packet(random_values(rng, random_length(rng, size), size), size, rng.random() < 0.8,
+        packets.append(Packet(random_floats(rng, random_length(rng, size), size), size, rng.random() < 0.8,
                               rng.random() < 0.2))
     _run(beat_bytes, with_every_kind(packets), busy)
 
@@ -112,7 +114,7 @@ def test_every_length(beat_bytes: int, size: int) -> None:
     """Of up to three lines; and blocks that end within their first element, or within that of a line."""
     rng = random.Random(size)
     packets = [plain_block(rng, length, size) for length in range(size, 385, 4 if size == 4 else 6)]
-    packets += [Packet(random_values(rng, length, size), size, cut=True) for length in (0, 0, 0, 128, 160, 256, 320)]
+    packets += [Packet(random_floats(rng, length, size), size, cut=True) for length in (0, 0, 0, 128, 160, 256, 320)]
     rng.shuffle(packets)
     _run(beat_bytes, packets)
 
@@ -128,7 +130,7 @@ def test_most_bytes_of_rests(size: int) -> None:
     rng = random.Random(size)
     raw = b"".join((rng.getrandbits(8 * size) | 1).to_bytes(size, "little") for _ in range(_BLOCK // size))
     packet = Packet(raw, size)
-    assert packet.coded.rests == _BLOCK // size
+    assert packet.rests == _BLOCK // size
     _run(32, [packet, packet])
 
 

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from golden.reference.exponents import WHOLE, ZEROS
-from tests.hdl.codec.payload.exponent_blocks import LINE, CodedBlock, Record, random_values
+from tests.hdl.codec.payload.payloads import LINE, Block, random_floats
 
 __all__ = ["Packet", "plain_block", "present_bytes", "random_length", "read_record", "send", "whole_blocks",
            "with_every_kind"]
+
+
+Record = dict[str, Any]
+"""Fields of a line's record; of a line of zeros, only that it is one."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,19 @@ class Packet:
     cut: bool = False
 
     @property
-    def coded(self) -> CodedBlock:
+    def coded(self) -> Block:
         """The block, coded with exponents."""
-        return CodedBlock(self.raw, self.size)
+        return Block.of(self.raw, self.size, True)
+
+    @property
+    def elements(self) -> int:
+        """Its elements that are not zero."""
+        return sum(any(self.raw[at:at + self.size]) for at in range(0, len(self.raw), self.size))
+
+    @property
+    def rests(self) -> int:
+        """Bytes of its data that are rests, with exponents."""
+        return len(self.coded.parts[2]) - self.elements * (self.size - 1)
 
     @property
     def begun(self) -> bool:
@@ -41,7 +55,8 @@ class Packet:
 
     def records(self) -> list[Record]:
         """The record of each line that has a beat, with exponents."""
-        return [*self.coded.records(), *([{"zero": 1}] * self.begun)]
+        records = [line["record"] for line in self.coded.records()]
+        return [*({"zero": 1} if record["zero"] else record for record in records), *([{"zero": 1}] * self.begun)]
 
 
 def read_record(record: Any) -> Record:
@@ -86,7 +101,7 @@ def whole_blocks(count: int) -> list[Packet]:
 
 def plain_block(rng: random.Random, length: int, size: int) -> Packet:
     """A block of values of every kind, coded with exponents."""
-    return Packet(random_values(rng, length, size), size)
+    return Packet(random_floats(rng, length, size), size)
 
 
 async def send(ctx: Any, port: Any, packets: Sequence[Packet], beat_bytes: int, rng: random.Random, busy: float,
