@@ -127,7 +127,7 @@ def test_floats(play: _Play) -> None:
     blocks = []
     for element in play.exponents:
         blocks += [Block.of(random_floats(rng, _BLOCK, element), element, True)
-                   for _ in range(384 // play.size // len(play.exponents))]
+                   for _ in range(512 // play.size // len(play.exponents))]
         blocks += [Block.of(random_floats(rng, length, element), element, True)
                    for length in (element, 128, 128 - element, 128 + element, 300, _BLOCK - element)]
         blocks += [Block.of(random_raw(rng, 300, element, density), element, coded)
