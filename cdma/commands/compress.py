@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cdma.console.files import check_folder_of
 from cdma.console.options import (
+    DEFAULT_BLOCK_BYTES,
     add_command,
-    block_bytes,
+    block_size,
     dtype_option,
     element_option,
     json_option,
@@ -47,8 +49,8 @@ def add(commands: Any) -> None:
                         help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: lines8, lines16 or lines32, "
                         "by the size of the values)")
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
-    parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
-                        help="raw bytes of a block, 512 to 32768 (default: 4096)")
+    parser.add_argument("--block-bytes", type=block_size, metavar="N",
+                        help="raw bytes of a block, a multiple of 128 from 512 to 32768 (default: 4096)")
     parser.add_argument("--no-fallback", action="store_true", help="code blocks even if that makes them longer")
     json_option(parser)
 
@@ -60,8 +62,11 @@ def run(call: argparse.Namespace) -> int:
     from cdma.measure.streams import CompressedBlocks, compress_blocks, compress_lines
     from workload.dumps import own_element_bytes
 
-    if call.lines and call.coding:
-        raise ValueError("--coding is for blocks: leave it out, or leave --lines out")
+    for option in ("coding", "block_bytes", "no_fallback"):
+        if call.lines and getattr(call, option):
+            raise ValueError(f"--{option.replace('_', '-')} is for blocks: leave it out, or leave --lines out")
+    if call.output != "-":
+        check_folder_of(call.output)
     array = one_array(call.input, call.array, call.element, call.dtype)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
@@ -69,7 +74,8 @@ def run(call: argparse.Namespace) -> int:
         stream, facts = compress_lines(raw, element_bytes, call.input, call.output)
     else:
         coding = _coding(call, array, element_bytes)
-        stream, facts = compress_blocks(raw, coding, call.input, call.output, block_bytes=call.block_bytes,
+        block_bytes = call.block_bytes or DEFAULT_BLOCK_BYTES
+        stream, facts = compress_blocks(raw, coding, call.input, call.output, block_bytes=block_bytes,
                                         fallback=not call.no_fallback)
     write_bytes(call.output, stream.tobytes(), call.input)
     if call.output == "-":

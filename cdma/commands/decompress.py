@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import argparse
 import io
+from pathlib import Path
 from typing import Any
 
-from cdma.console.options import add_command, block_bytes, element_option, read_stream, whole_number, write_bytes
+from cdma.console.errors import block_size_hint
+from cdma.console.files import check_folder_of
+from cdma.console.options import (
+    DEFAULT_BLOCK_BYTES,
+    add_command,
+    block_size,
+    element_option,
+    read_stream,
+    whole_number,
+    write_bytes,
+)
 from cdma.console.output import count
 
 _DESCRIPTION = """\
@@ -29,7 +40,7 @@ def add(commands: Any) -> None:
                         "standard output")
     parser.add_argument("--lines", action="store_true", help="the input is a line stream; needs --element")
     element_option(parser, "bits of an element of a line stream (block streams have it in their headers)")
-    parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
+    parser.add_argument("--block-bytes", type=block_size, metavar="N",
                         help="raw bytes of a block, as when compressed (default: 4096)")
     parser.add_argument("--raw-bytes", type=whole_number, metavar="N", help="length that the output must have")
     parser.add_argument("--crc", type=_crc, metavar="HEX",
@@ -47,18 +58,28 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError("a line stream does not have the element size in it: give --element 8, 16 or 32")
     if call.lines and call.crc is not None:
         raise ValueError("a line stream has no CRC: leave --crc out, or leave --lines out for a block stream")
+    if call.lines and call.block_bytes is not None:
+        raise ValueError("a line stream has no blocks: leave --block-bytes out, or leave --lines out for a block "
+                         "stream")
     if not call.lines and call.element is not None:
         raise ValueError("a block stream has the element size in its headers: leave --element out, or add --lines for "
                          "a line stream")
     as_array = call.output.endswith(".npy")
     if not as_array and (call.dtype or call.shape):
         raise ValueError(f"--dtype and --shape are for arrays: name the output .npy, not {call.output}")
+    if call.dtype == "bfloat16":
+        raise ValueError(f".npy files have no bfloat16: give --dtype uint16 for its bits, or name the output "
+                         f"{Path(call.output).with_suffix('.bin')}, which other commands read with --dtype bfloat16")
+    if call.output != "-":
+        check_folder_of(call.output)
     element_bytes = (call.element or 0) // 8
     stream = read_stream(call.input)
     if call.lines:
         raw = zvc.decompress(stream, element_bytes, raw_bytes=call.raw_bytes)
     else:
-        raw = blocks.decompress(stream, call.block_bytes, raw_bytes=call.raw_bytes, crc=call.crc)
+        block_bytes = call.block_bytes or DEFAULT_BLOCK_BYTES
+        with block_size_hint(block_bytes, given=call.block_bytes is not None):
+            raw = blocks.decompress(stream, block_bytes, raw_bytes=call.raw_bytes, crc=call.crc)
     content = _npy(raw, call.dtype or "uint8", call.shape) if as_array else raw.tobytes()
     write_bytes(call.output, content, call.input)
     if call.output != "-":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.options import add_command, block_bytes, json_option, read_stream
+from cdma.console.errors import block_size_hint
+from cdma.console.options import DEFAULT_BLOCK_BYTES, add_command, block_size, json_option, read_stream
 from cdma.console.output import count, print_json
 from cdma.report.tables import table
 
@@ -30,7 +31,7 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "info", "print the content of a block stream", _DESCRIPTION, _EXAMPLES, run)
     parser.add_argument("file", metavar="FILE", help="block stream; - is standard input")
-    parser.add_argument("--block-bytes", type=block_bytes, default=4096, metavar="N",
+    parser.add_argument("--block-bytes", type=block_size, metavar="N",
                         help="raw bytes of a block, as when compressed (default: 4096)")
     parser.add_argument("--all", action="store_true", help=f"list every block, not only the first {_FIRST}")
     json_option(parser)
@@ -40,7 +41,9 @@ def run(call: argparse.Namespace) -> int:
     """Print the facts."""
     from cdma.measure.streams import stream_facts
 
-    facts = stream_facts(call.file, read_stream(call.file), call.block_bytes)
+    block_bytes = call.block_bytes or DEFAULT_BLOCK_BYTES
+    with block_size_hint(block_bytes, given=call.block_bytes is not None):
+        facts = stream_facts(call.file, read_stream(call.file), block_bytes)
     if call.json:
         print_json(facts)
         return 0
@@ -56,7 +59,7 @@ def run(call: argparse.Namespace) -> int:
     if len(shown) < len(facts.blocks):
         print(f"... and {len(facts.blocks) - len(shown)} more (--all lists them)")
     ratio = "empty" if facts.ratio is None else f"ratio {facts.ratio:.3f}"
-    print(f"\n{call.file}: {count(len(facts.blocks))} blocks of {call.block_bytes} raw bytes, "
+    print(f"\n{call.file}: {count(len(facts.blocks))} blocks of {block_bytes} raw bytes, "
           f"{count(facts.raw_blocks)} of them raw; {count(facts.raw_bytes)} -> {count(facts.packed_bytes)} bytes, "
           f"{ratio}, CRC-32C {facts.crc32c}")
     return 0

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.files import check_folder_of
 from cdma.console.numbers import amount, positive, share
 from cdma.console.options import (
     add_command,
@@ -128,6 +129,8 @@ def run(call: argparse.Namespace) -> int:
     for option in ("iterations", "picture"):
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for training runs: give --tune")
+    if call.output:
+        check_folder_of(call.output)
     with Progress() as progress:
         plan, source = _plan(call, timing, progress)
     written = plan_file(plan, source, timing, call.clock)

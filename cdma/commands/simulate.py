@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.errors import CheckError
 from cdma.console.options import (
     add_command,
-    block_bytes,
     dtype_option,
     element_option,
     engine,
     engine_option,
     json_option,
+    one_of,
     whole_number,
 )
 from cdma.console.output import print_json
@@ -25,6 +25,7 @@ from cdma.report.simulation_text import (
     planned_simulation_text,
     simulation_text,
 )
+from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES
 
 if TYPE_CHECKING:
     from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, PlannedOutcome
@@ -50,8 +51,8 @@ are moved as cdma plan chose, over the plan's link, and predicted cycles are pri
 
 Arrays are coded without rounding, with elements of their own size (32 bits where values are longer). With --element
 smaller than the values of a floating-point array, the array is first rounded to float16 or, for 8 bits, to OCP E4M3
-float8; --narrow chooses another format, or none to code the raw bits in smaller elements. Integers and raw files are
-never rounded."""
+float8 (with --coding bfloat16, to bfloat16); --narrow chooses another format, or none to code the raw bits in smaller
+elements. Integers and raw files are never rounded."""
 
 _EXAMPLES = """\
   cdma simulate                                           the dump that ships with the project
@@ -83,8 +84,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--blocks", action="store_true", help="simulate the block cores")
     parser.add_argument("--coding", choices=("auto", *_CODINGS), metavar="NAME", help="simulate the block cores with "
                         f"this coding: auto, {', '.join(_CODINGS)} (default: auto)")
-    parser.add_argument("--block-bytes", type=block_bytes, metavar="N", help="block cores: raw bytes of a block, a "
-                        "power of two from 512 to 32768 (default: 4096)")
+    parser.add_argument("--block-bytes", type=one_of(*BLOCK_BYTES), metavar="N", help="block cores: raw bytes of a "
+                        "block, a power of two from 512 to 32768 (default: 4096)")
     engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
@@ -92,8 +93,8 @@ def add(commands: Any) -> None:
                         "predicted beside measured cycles")
     parser.add_argument("--latency", type=whole_number, metavar="CYCLES", help="cycles until the engine's memories "
                         "answer (default: 0, or the plan's)")
-    parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a transfer of the cores "
-                        "(default: 32)")
+    parser.add_argument("--beat-bytes", type=one_of(*BEAT_BYTES), metavar="16|32|64", help="bytes of a transfer of "
+                        "the cores (default: 32)")
     parser.add_argument("--stalls", type=_probability, default=0.0, metavar="P",
                         help="how often each side pauses, 0 to 0.95 (default: 0)")
     parser.add_argument("--simulator", choices=("verilator", "icarus"), default="verilator",
@@ -161,7 +162,8 @@ def _finish(outcome: BlocksOutcome | CoresOutcome | EngineOutcome | PlannedOutco
 
 
 def _check(call: argparse.Namespace) -> None:
-    """Check that the options fit an engine, or cores."""
+    """Check that the options fit an engine, or cores, and that no preset is given for a dump."""
+    _check_dumps(call.dumps)
     simulates_engine = call.engine is not None or call.plan is not None
     if simulates_engine and _of_blocks(call):
         option = "--blocks" if call.blocks else "--coding" if call.coding else "--block-bytes"
@@ -170,7 +172,9 @@ def _check(call: argparse.Namespace) -> None:
         if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}
     for option, there in given.items():
         if there:
-            what = "cores alone: leave it out" if simulates_engine else "engines: give --engine"
+            what = "cores alone: leave it out" if simulates_engine else (
+                "engines: leave it out, or give --engine instead of block cores" if _of_blocks(call) else
+                "engines: give --engine")
             own = ", or give an engine --set beat_bytes=N" if option == "--beat-bytes" else ""
             raise ValueError(f"{option} is for {what}{own}")
     if call.plan:
@@ -178,6 +182,17 @@ def _check(call: argparse.Namespace) -> None:
             raise ValueError("--narrow is not for plans: the plan says what is rounded; leave --narrow out")
         if call.settings and call.engine is None:
             raise ValueError("--set is for --engine: a plan already has an engine")
+
+
+def _check_dumps(dumps: list[str]) -> None:
+    from hdl.config.catalog import kinds
+
+    of = {name: kind for kind, (_, presets) in kinds().items() for name in presets}
+    for dump in dumps:
+        if dump in of and not Path(dump).exists():
+            how = {"engine": "--engine names an engine", "core": "without options it simulates the cores",
+                   "block_core": "--blocks simulates the block cores"}[of[dump]]
+            raise ValueError(f"{dump} is a preset, and simulate takes dumps: {how}")
 
 
 def _probability(text: str) -> float:

@@ -145,6 +145,8 @@ def _check(call: argparse.Namespace) -> None:
         raise ValueError("--liberty is for --target cells, not ecp5")
     if call.engine is not None and call.configurations:
         raise ValueError(f"give --engine {call.engine} or {' '.join(call.configurations)}, not both")
+    if call.target == "ecp5" and (call.memory_output is not None or call.memory_setup is not None):
+        raise ValueError("--memory-output and --memory-setup are for --target cells: leave them out")
     if call.units and (call.engine is None or call.target != "ecp5"):
         raise ValueError("--units places the units of an engine: give it --engine PRESET and --target ecp5 (in cells "
                          "engines are timed unit by unit anyway)")

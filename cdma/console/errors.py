@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["CheckError", "one_line", "simulation_errors", "warn"]
+__all__ = ["CheckError", "block_size_hint", "one_line", "simulation_errors", "warn"]
 
 
 class CheckError(Exception):
@@ -29,6 +29,28 @@ def one_line(error: BaseException) -> str:
 def warn(message: str) -> None:
     """Print a warning as one line on standard error."""
     print(f"cdma: warning: {message}", file=sys.stderr)
+
+
+@contextmanager
+def block_size_hint(block_bytes: int, given: bool) -> Iterator[None]:
+    """Add to the error of a malformed block stream which block size was assumed, if none was given.
+
+    The size is not in the stream, and with a wrong one the first fault may be anywhere in a block.
+
+    Raises
+    ------
+    CheckError
+        In place of a StreamError about a block, if the size was not given.
+    """
+    from golden.codec.errors import StreamError
+
+    try:
+        yield
+    except StreamError as error:
+        if given or error.block is None:
+            raise
+        raise CheckError(f"{error} (read in blocks of {block_bytes} raw bytes: if it was written in others, give "
+                         "--block-bytes)") from error
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from hdl.config.catalog import Design
     from hdl.config.engine import EngineConfig
 
-__all__ = ["DEFAULT_CORES", "add_command", "block_bytes", "check_raw_options", "configurations", "core_options",
-           "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array", "read_stream",
-           "whole_number", "write_bytes"]
+__all__ = ["DEFAULT_BLOCK_BYTES", "DEFAULT_CORES", "add_command", "block_size", "check_raw_options", "configurations",
+           "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array",
+           "one_of", "read_stream", "whole_number", "write_bytes"]
+
+DEFAULT_BLOCK_BYTES = 4096
+"""Raw bytes of a block where none are given."""
 
 DEFAULT_CORES = ("compressor", "decompressor")
 """The presets that a command takes when none is named."""
@@ -39,7 +42,7 @@ def json_option(parser: Any) -> None:
 
 def element_option(parser: Any, about: str, required: bool = False) -> None:
     """Add ``--element``, in bits."""
-    parser.add_argument("--element", type=int, choices=(8, 16, 32), metavar="8|16|32", required=required, help=about)
+    parser.add_argument("--element", type=one_of(8, 16, 32), metavar="8|16|32", required=required, help=about)
 
 
 def dtype_option(parser: Any) -> None:
@@ -50,21 +53,38 @@ def dtype_option(parser: Any) -> None:
 
 def whole_number(text: str) -> int:
     """A number of 0 or more, for argparse."""
-    try:
-        number = int(text, 0)
-    except ValueError:
-        number = -1
+    number = _number(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"must be a whole number of 0 or more, not {text!r}")
     return number
 
 
-def block_bytes(text: str) -> int:
+def one_of(*allowed: int) -> Callable[[str], int]:
+    """What reads one of some numbers, for argparse."""
+    def read(text: str) -> int:
+        number = _number(text)
+        if number not in allowed:
+            listed = ", ".join(map(str, allowed[:-1]))
+            raise argparse.ArgumentTypeError(f"must be {listed} or {allowed[-1]}, not {text!r}")
+        return number
+
+    return read
+
+
+def block_size(text: str) -> int:
     """A block size, for argparse: a multiple of the 128 bytes of a line, from 512 to 32768."""
-    size = whole_number(text)
+    size = _number(text)
     if not 512 <= size <= 32768 or size % 128:
-        raise argparse.ArgumentTypeError(f"must be a multiple of 128 from 512 to 32768, not {text}")
+        raise argparse.ArgumentTypeError(f"must be a multiple of 128 from 512 to 32768, not {text!r}")
     return size
+
+
+def _number(text: str) -> int:
+    """A whole number in any notation of Python; -1 for what is none."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return -1
 
 
 def core_options(parser: Any) -> None:
@@ -83,14 +103,23 @@ def configurations(call: argparse.Namespace) -> list[Design]:
     ValueError
         If one cannot be loaded, or two have the same name.
     """
-    from hdl.config.catalog import load_design
-
-    resolved = [load_design(name).with_settings(call.settings) for name in call.configurations or DEFAULT_CORES]
+    resolved = [_configured(name, call.settings) for name in call.configurations or DEFAULT_CORES]
     names = [config.name for config in resolved]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two configurations are named {name!r}: give them one at a time, or names of their own")
     return resolved
+
+
+def _configured(name: str, settings: list[str]) -> Design:
+    """A configuration with settings applied; an error of a setting says of which configuration."""
+    from hdl.config.catalog import load_design
+
+    config = load_design(name)
+    try:
+        return config.with_settings(settings)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
 
 
 def engine_option(parser: Any, about: str) -> None:

@@ -42,14 +42,23 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
         As for :func:`arrays_by_element`.
     coding
         Name of the coding of all arrays, or ``auto``: exponents for values of bfloat16 and float32, else zero-value
-        coding of the array's elements.
+        coding of the array's elements. What is narrowed for the coding ``bfloat16`` becomes bfloat16.
+
+    Raises
+    ------
+    ValueError
+        If an array cannot be read or is empty, or the coding has elements of another size than ``element``.
     """
     found = []
+    named = None if coding == "auto" else Coding[coding.upper()]
+    if named is not None and element and element != 8 * named.element_bytes:
+        raise ValueError(f"--coding {coding} has elements of {8 * named.element_bytes} bits, not {element}: leave "
+                         "--element out")
     for title, array in named_arrays(paths, names, element, dtype).items():
         element_bytes = element // 8 if element else own_element_bytes(array)
-        sent = _elements(title, array, element_bytes, form)
-        chosen = _coding(sent, element_bytes, form) if coding == "auto" else Coding[coding.upper()]
-        found.append(BlockArray(title, sent, chosen))
+        own = "bfloat16" if named is Coding.BFLOAT16 and form is None and _narrows(array, element_bytes) else form
+        sent = _elements(title, array, element_bytes, own)
+        found.append(BlockArray(title, sent, named or _coding(sent, element_bytes, form)))
     return found
 
 
@@ -86,7 +95,7 @@ def named_arrays(paths: list[Path], names: list[str] | None, element: int | None
 def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | None) -> np.ndarray:
     if array.size == 0:
         raise ValueError(f"{title} is empty: there is nothing to simulate")
-    if is_floating(array.dtype) and array.dtype.itemsize > element_bytes and element_bytes < 4 and form != "none":
+    if _narrows(array, element_bytes) and form != "none":
         return narrow(values(array), element_bytes, form)
     if form not in (None, "none"):
         raise ValueError(f"{title} holds {type_name(array.dtype)}, which {8 * element_bytes}-bit elements do not "
@@ -94,6 +103,10 @@ def _elements(title: str, array: np.ndarray, element_bytes: int, form: str | Non
     if array.nbytes % element_bytes:
         raise ValueError(f"{title} has {array.nbytes} bytes, not a multiple of the {element_bytes} bytes of an element")
     return array
+
+
+def _narrows(array: np.ndarray, element_bytes: int) -> bool:
+    return is_floating(array.dtype) and array.dtype.itemsize > element_bytes and element_bytes < 4
 
 
 def dump_lines(path: str | None, array: str | None, number: int) -> bytes:

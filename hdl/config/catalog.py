@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 
 from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_names, load_block
-from hdl.config.core import CoreConfig, preset_names
+from hdl.config.core import CORES, CoreConfig, preset_names
 from hdl.config.core import load as load_core
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.config.pipes import refuse_pipe
+from hdl.config.settings import read
 
 __all__ = ["Design", "engine_name", "kinds", "load_design", "names"]
 
@@ -50,26 +51,28 @@ def load_design(preset_or_file: str) -> Design:
     """
     if preset_or_file.endswith(".toml") or "/" in preset_or_file:
         path = refuse_pipe(preset_or_file)
-        return _LOADERS[_kind(path)](path)
+        return read(_kind(path), path)
     engines = {engine_name(preset): preset for preset in engine_preset_names()}
     if preset_or_file in engines:
         return load_engine(engines[preset_or_file])
     if preset_or_file in block_preset_names():
         return load_block(preset_or_file)
     if preset_or_file not in preset_names():
-        raise ValueError(f"no preset {preset_or_file!r}: there are {', '.join(names())} (or give the path of a "
-                         ".toml file)")
+        nearest = get_close_matches(preset_or_file.lower().replace("-", "_"), names(), 3, 0.5)
+        meant = f" (did you mean {' or '.join(nearest)}?)" if nearest else ""
+        raise ValueError(f"no preset {preset_or_file!r}{meant}: there are {', '.join(names())}; or give the path of a "
+                         ".toml file")
     return load_core(preset_or_file)
 
 
-_LOADERS: dict[str, Callable[[Path], Design]] = {"engine": load_engine, "core": load_core, "block_core": load_block}
-
-
-def _kind(path: Path) -> str:
+def _kind(path: Path) -> type[Design]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return "core"    # loading it as a core's configuration reports the error
-    if "codings" in values or values.get("core") in BLOCK_CORES:
-        return "block_core"
-    return "engine" if set(values) & (set(EngineConfig.fields()) - set(CoreConfig.fields())) else "core"
+        return CoreConfig    # loading it as a core's configuration reports the error
+    core = values.get("core", CORES[0])
+    if core not in (*CORES, *BLOCK_CORES):
+        raise ValueError(f"{path}: core must be one of {', '.join((*CORES, *BLOCK_CORES))}, not {core!r}")
+    if "codings" in values or core in BLOCK_CORES:
+        return BlockCoreConfig
+    return EngineConfig if set(values) & (set(EngineConfig.fields()) - set(CoreConfig.fields())) else CoreConfig

@@ -23,6 +23,10 @@ def read_npy(path: Path) -> np.ndarray:
         If it cannot be read, or holds Python objects.
     """
     with reading(path, ".npy"), path.open("rb") as file:
+        start = file.read(6)
+        if start != b"\x93NUMPY":
+            raise ValueError("it does not begin as such a file does" if start else "it is empty")
+        file.seek(0)
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
@@ -45,6 +49,11 @@ def read_npz(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def _archive(path: Path) -> np.lib.npyio.NpzFile:
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start[:2] != b"PK" and start != b"\x93NUMPY":
+        # NumPy would take it for pickled objects.
+        raise ValueError("it is no archive of arrays" if start else "it is empty")
     loaded = np.load(path, allow_pickle=False)
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise ValueError("it is a single array; name it .npy")

@@ -91,6 +91,12 @@ def test_list(cdma) -> None:
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["nothing"], "no preset 'nothing'"),
+    (["block-compresor"], "no preset 'block-compresor' (did you mean block_compressor or "),
+    (["tiny"], "no preset 'tiny' (did you mean tiny_engine?): there are engine, paper_engine"),
+    (["missing/"], "cannot read configuration missing: No such file"),
+    (["block_compressor", "compressor", "--set", "codings=zvc32"], "compressor: unknown parameter 'codings'"),
+    (["block_decompressor", "--set", "pipeline=fast"], "pipeline must be small for block_decompressor"),
+    (["block_compressor", "--set", "codings=bfloat16"], "codings with bfloat16 must have zvc16 too, not bfloat16"),
     (["missing.toml"], "missing.toml"),
     (["compressor", "--set", "beat_bytes=48"], "16, 32, 64"),
     (["engine", "--set", "lanes=17"], "lanes must be 1 to 16, not 17"),

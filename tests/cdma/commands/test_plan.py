@@ -171,6 +171,7 @@ def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: di
     (["vgg16", "--hide", "3"], "--hide is for dumps"),
     (["dump.npz", "--gpu", "v100"], "--gpu is for networks"),
     (["dump.npz", "--hide", "other=3"], "--hide names other, but the tensors are sparse, dense, half"),
+    (["dump.npz", "-o", "no/plan.json"], "no is not a folder: make it first, or give plan.json another one"),
     (["dump.npz", "--hide", "soon"], "must be a number of 0 or more"),
     (["dump.npz", "--link", "0"], "must be a number above 0"),
     (["dump.npz", "--lossy", "float16"], "has no stage that rounds"),

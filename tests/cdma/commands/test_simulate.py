@@ -8,6 +8,7 @@ import pytest
 
 import verif.core.simulate
 from cdma.measure import simulation
+from cdma.measure.arrays import arrays_with_codings
 from golden.codec import blocks
 from golden.codec import lines as zvc
 from golden.codec.coding import Coding
@@ -99,6 +100,14 @@ def test_the_block_cores(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> 
     assert "1 passed, 0 failed" in text
 
 
+@pytest.mark.parametrize(("form", "stored"), [(None, "bfloat16"), ("float16", "float16")])
+def test_values_are_narrowed_for_the_coding_that_is_asked_for(dump: dict[str, np.ndarray], tmp_path: Path,
+                                                              form: str | None, stored: str) -> None:
+    (sent,) = arrays_with_codings([tmp_path / "dump.npz"], ["f32"], 16, form, coding="bfloat16")
+    assert sent.coding is Coding.BFLOAT16
+    assert sent.array.tobytes() == narrow(dump["f32"], 2, stored).tobytes()
+
+
 def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,
                                          dump: dict[str, np.ndarray]) -> None:
     whole = verif.core.simulate.simulate
@@ -125,7 +134,13 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     (["odd.npy", "other/odd.npy"], "two arrays"),
     (["dump.npz", "--simulator", "other"], "other"),
     (["dump.npz", "--coding", "lines8"], "lines8"),
-    (["dump.npz", "--block-bytes", "640"], "block_bytes must be one of 512"),
+    (["dump.npz", "--block-bytes", "640"], "must be 512, 1024, 2048, 4096, 8192, 16384 or 32768, not '640'"),
+    (["dump.npz", "--beat-bytes", "wide"], "must be 16, 32 or 64, not 'wide'"),
+    (["dump.npz", "--blocks", "--set", "lanes=2"], "leave it out, or give --engine instead of block cores"),
+    (["dump.npz", "--coding", "zvc32", "--element", "16"], "has elements of 32 bits, not 16: leave --element out"),
+    (["block_compressor"], "is a preset, and simulate takes dumps: --blocks simulates the block cores"),
+    (["tiny_engine"], "tiny_engine is a preset, and simulate takes dumps: --engine names an engine"),
+    (["paper_compressor"], "without options it simulates the cores"),
     (["odd.npy", "--coding", "zvc32"], "odd: 6 bytes are no multiple of the 4 bytes of an element of zvc32"),
     (["dump.npz", "--coding", "zvc8", "--engine", "tiny"], "--coding is for block cores alone"),
 ])

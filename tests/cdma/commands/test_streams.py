@@ -86,6 +86,8 @@ def test_info_counts_what_lines_have(cdma) -> None:
 
 @pytest.mark.parametrize(("options", "words"), [
     (["--lines", "--coding", "zvc32"], "--coding is for blocks: leave it out, or leave --lines out"),
+    (["--lines", "--block-bytes", "512"], "--block-bytes is for blocks: leave it out, or leave --lines out"),
+    (["--lines", "--no-fallback"], "--no-fallback is for blocks: leave it out, or leave --lines out"),
     (["--element", "16", "--coding", "zvc32"], "--coding zvc32 has elements of 32 bits, not 16: leave --element out"),
     (["--coding", "zip"], "invalid choice: 'zip'"),
     (["--array", "other", "--coding", "float32"], "dump.npz has 3 bytes, not a multiple of the 4 of an element"),
@@ -170,7 +172,10 @@ def test_pipes_are_clean(tmp_path: Path) -> None:
     (["compress", "dump.npz", "o"], "choose one with --array (layer, other)"),
     (["compress", "dump.npz", "o", "--array", "x"], "no array 'x'"),
     (["compress", "layer.npy", "layer.npy"], "is the input"),
-    (["compress", "layer.npy", "no/folder/o"], "no/folder/o"),
+    (["compress", "layer.npy", "no/folder/o"], "no/folder is not a folder: make it first, or give o another one"),
+    (["compress", "layer.npy", "o", "--block-bytes", "4k"], "must be a multiple of 128 from 512 to 32768, not '4k'"),
+    (["compress", "layer.npy", "o", "--block-bytes", "513"], "must be a multiple of 128 from 512 to 32768, not '513'"),
+    (["compress", "layer.npy", "o", "--element", "x"], "must be 8, 16 or 32, not 'x'"),
     (["compress", "raw.bin", "o"], "--element"),
     (["compress", "raw.bin", "o", "--element", "32"], "7 bytes"),
     (["compress", "-", "o"], "--element"),
@@ -179,6 +184,9 @@ def test_pipes_are_clean(tmp_path: Path) -> None:
     (["decompress", "good", "o", "--element", "32"], "--lines"),
     (["decompress", "good", "o", "--lines", "--element", "8", "--crc", "0"], "no CRC"),
     (["decompress", "good", "o", "--dtype", "float32"], ".npy"),
+    (["decompress", "good", "o", "--lines", "--element", "8", "--block-bytes", "512"], "leave --block-bytes out"),
+    (["decompress", "good", "no/folder/o"], "no/folder is not a folder: make it first, or give o another one"),
+    (["decompress", "good", "o.npy", "--dtype", "bfloat16"], "give --dtype uint16 for its bits, or name the output o"),
     (["decompress", "good", "o.npy", "--dtype", "float31"], "float31"),
     (["decompress", "good", "o.npy", "--dtype", "object"], "object"),
     (["decompress", "good", "o.npy", "--dtype", "float32", "--shape", "7,7"], "7,7"),
@@ -208,9 +216,18 @@ def test_malformed_streams_say_where(fails, tmp_path: Path, change, words: str, 
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize("command", [["info", "small"], ["decompress", "small", "o"]])
+def test_a_malformed_block_names_the_block_size_that_was_not_given(fails, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "small").write_bytes(blocks.compress(np.ones(999, np.float32), Coding.FLOAT32, 512).tobytes())
+    hint = "(read in blocks of 4096 raw bytes: if it was written in others, give --block-bytes)"
+    assert hint in fails(*command, code=1)
+    assert "--block-bytes" not in fails(*command, "--block-bytes", "1024", code=1)
+
+
 def test_wrong_crc_is_a_failed_check(fails, tmp_path: Path) -> None:
     (tmp_path / "good").write_bytes(blocks.compress(np.arange(99, dtype=np.float32), 4).tobytes())
-    assert "CRC" in fails("decompress", "good", "o", "--crc", "12345678", code=1)
+    said = fails("decompress", "good", "o", "--crc", "12345678", code=1)
+    assert "CRC" in said and "--block-bytes" not in said
 
 
 def test_short_floats_are_coded_in_elements_of_their_size(cdma: Callable[..., Any]) -> None:

@@ -173,6 +173,7 @@ def test_cores_are_swept_one_by_one() -> None:
     (["--plot", "x.svg", "--liberty", _LIBRARY], "--plot is for --sweep"),
     (["--target", "ecp5", "--seeds", "0"], "must be 1 or more, not 0"),
     (["--liberty", _LIBRARY, "--memory-setup", "soon"], "must be a time in ps from 0 to a million, not 'soon'"),
+    (["--target", "ecp5", "--memory-output", "99"], "--memory-output and --memory-setup are for --target cells"),
     (["--target", "ecp5", "--speed", "9"], "9"),
 ])
 def test_mistakes(fails, arguments: list[Any], words: str) -> None:

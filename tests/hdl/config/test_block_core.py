@@ -65,6 +65,13 @@ def test_a_file_says_what_it_configures(tmp_path: Path, text: str, kind: type) -
     assert isinstance(load_design(str(file)), kind)
 
 
+def test_a_core_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('core = "block_compresor"\n')
+    with pytest.raises(ValueError, match=r"mine\.toml: core must be one of compressor, decompressor, "
+                                         "block_compressor, block_decompressor, not 'block_compresor'"):
+        load_design(str(tmp_path / "mine.toml"))
+
+
 def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no preset 'compressor' of the block cores: there are block_compressor"):
         load_block("compressor")

@@ -120,6 +120,7 @@ def broken(tmp_path: Path) -> Path:
     (tmp_path / "text.npz").write_text("not an archive")
     (tmp_path / "odd.bin").write_bytes(bytes(7))
     (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "empty.npz").write_bytes(b"")
     np.save(tmp_path / "array.npy", np.zeros(3))
     (tmp_path / "array.npy").rename(tmp_path / "single.npz")
     np.save(tmp_path / "objects.npy", np.array([{}, None]), allow_pickle=True)
@@ -137,9 +138,10 @@ def broken(tmp_path: Path) -> Path:
     ("missing.npy", {}, "No such file"),
     ("missing.npz", {}, "No such file"),
     ("missing.bin", {"element_bytes": 1}, "No such file"),
-    ("text.npy", {}, "as .npy"),
-    ("empty.npy", {}, "as .npy"),
-    ("text.npz", {}, "as .npz"),
+    ("text.npy", {}, "as .npy: it does not begin as such a file does"),
+    ("empty.npy", {}, "as .npy: it is empty"),
+    ("text.npz", {}, "as .npz: it is no archive of arrays"),
+    ("empty.npz", {}, "as .npz: it is empty"),
     ("cut.npz", {}, "as .npz"),
     ("single.npz", {}, "name it .npy"),
     ("objects.npy", {}, "as .npy"),
