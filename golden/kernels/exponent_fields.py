@@ -13,7 +13,7 @@ from golden.codec.buffers import Bytes
 from golden.codec.layout import TAG_BYTES
 from golden.kernels import windows
 
-__all__ = ["GROUPS", "MANTISSA", "STEP_LINES", "WHOLE", "ZEROS", "Fields", "found_fields", "read_fields"]
+__all__ = ["GROUPS", "MANTISSA", "STEP_LINES", "WHOLE", "ZEROS", "Fields", "for_groups", "found_fields", "read_fields"]
 
 Numbers = NDArray[Any]
 
@@ -29,8 +29,8 @@ ZEROS = 0xFF
 WHOLE = 7
 """Width that stands for whole exponents."""
 
-STEP_LINES = 1 << 12
-"""Elements of so many lines are handled in one step: their intermediate arrays fit the second-level cache."""
+STEP_LINES = 1 << 13
+"""Elements of so many lines are handled in one step: few enough for the caches, and calls take little of the time."""
 
 _MOST_BITS = 6
 
@@ -82,7 +82,7 @@ class Fields:
     @property
     def tail_bits(self) -> Numbers:
         """Bits of a tail, by group."""
-        return self.width + _for_groups(self.signs.view(np.uint8))
+        return self.width + for_groups(self.signs.view(np.uint8))
 
 
 def found_fields(words: Numbers, lines: int) -> Fields:
@@ -105,21 +105,21 @@ def found_fields(words: Numbers, lines: int) -> Fields:
     zero, signs = tags == 0, negative != 0
     escape = tags != normal
     escape &= base > 0
-    distance = _for_groups(base - np.uint8(1) + escape)
+    distance = for_groups(base - np.uint8(1) + escape)
     distance -= smallest
     need = _WIDTH.take(distance)
     need *= smallest != 255
     widest = _of_groups(np.maximum, need)
     whole = widest > _MOST_BITS
-    less = _for_groups(widest)
+    less = for_groups(widest)
     less -= need
     np.minimum(less, np.uint8(3), out=less)
-    less *= _for_groups(~whole)
+    less *= for_groups(~whole)
     packed = less.view("<u4")
     packed = (packed | packed >> np.uint32(6) | packed >> np.uint32(12) | packed >> np.uint32(18)).astype(np.uint8)
     widths = (less * (_ones(tags) > 0)).view("<u4") != 0
-    less *= _for_groups(widths)
-    width = _for_groups(np.where(whole, np.uint8(8), widest))
+    less *= for_groups(widths)
+    width = for_groups(np.where(whole, np.uint8(8), widest))
     width -= less
     escape &= ~whole
     keeps = zero | whole
@@ -147,7 +147,7 @@ def _found(words: Numbers, tag: np.dtype[Any]) -> tuple[Numbers, ...]:
     return tags, normal, negative, base, by_place.min(0)
 
 
-def _for_groups(numbers: Numbers) -> Numbers:
+def for_groups(numbers: Numbers) -> Numbers:
     """The number of each line for each of its groups."""
     return (numbers * np.uint32(0x0101_0101)).view(np.uint8)
 
@@ -213,7 +213,7 @@ def read_fields(stream: Bytes, size: int, first: NDArray[np.int64], lines: int
     tags *= tagged
     tags[dense] = ~tags.dtype.type(0)
     line_width += whole
-    width = _for_groups(line_width)
+    width = for_groups(line_width)
     taken = _LESS.take(less).view(np.uint8)
     wrong |= (taken > width).reshape(blocks, -1).any(axis=1)
     width -= np.minimum(taken, width)

@@ -43,7 +43,7 @@ def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64]
     """Expand blocks; see :func:`golden.kernels.exponents_numpy.expand_exponents`."""
     ends = np.empty(first.size, np.int64)
     raw = out.view(f"<u{element_bytes}").reshape(first.size, lines * LINE_BYTES // element_bytes)
-    for some, content, places in windows.spans(stream, first, 2 * lines * LINE_BYTES + _MARGIN, max(1, first.size)):
+    for some, content, places in windows.spans(stream, first, 0, 2 * lines * LINE_BYTES + _MARGIN, max(1, first.size)):
         _expand(content, places, lines, raw[some].reshape(-1), ends[some])
         ends[some] += np.where(ends[some] < 0, 0, first[some] - places)
     return ends

@@ -1,7 +1,7 @@
 """The inner loops of exponent coding in pure NumPy: blocks of whole lines, from raw bytes to payloads and back.
 
 What line headers say and where everything lies is found for many blocks at once; their elements are handled in smaller
-steps, whose arrays fit the second-level cache.
+steps, whose arrays stay in the caches.
 """
 
 from __future__ import annotations
@@ -157,7 +157,9 @@ def expand_exponents(stream: Bytes, element_bytes: int, first: NDArray[np.int64]
     size = lines * LINE_BYTES
     ends = np.empty(first.size, np.int64)
     raw = out.view(f"<u{element_bytes}").reshape(first.size, lines * LINE_BYTES // element_bytes)
-    for some, content, places in windows.spans(stream, first, 2 * size, max(1, _STEP_BYTES // size)):
+    # Windows may begin so many bytes before the data of a block, which begins behind the line headers.
+    before = max(0, GROUP_DATA // element_bytes - lines)
+    for some, content, places in windows.spans(stream, first, before, 2 * size, max(1, _STEP_BYTES // size)):
         found, wrong = _expand_some(content, element_bytes, places, lines, raw[some].reshape(-1))
         ends[some] = np.where(wrong, -1, found + first[some] - places)
     return ends

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIRST_BYTES", "spread", "squeezed"]
+__all__ = ["spread", "squeezed"]
 
 Words = NDArray[Any]
-
-FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
-"""By a number of bytes: a word whose first bytes are 255, the others 0."""
 
 # By half the bits of a slot: the lower half of every slot of a word.
 _SLOTS = {half: np.uint64(sum(((1 << half) - 1) << at for at in range(0, 64, 2 * half))) for half in (8, 16, 32)}
@@ -32,8 +29,10 @@ def squeezed(octets: Words, bits: Words) -> Words:
 
 def spread(octets: Words, bits: Words) -> Words:
     """The inverse of :func:`squeezed`; bits behind the eight numbers are ignored."""
-    gap = (np.uint64(8) - bits) << np.uint64(2)
-    octets = octets & FIRST_BYTES.take(bits)
+    gap = (np.uint64(8) - bits) << np.uint64(3)
+    octets = octets << gap
+    octets >>= gap
+    gap >>= np.uint64(1)
     for half in (32, 16, 8):
         # In slots of twice ``half`` bits, the upper half of what is there goes to the upper half of the slot.
         low = _SLOTS[half] >> gap

@@ -23,9 +23,9 @@ def read(content: Bytes, places: NDArray[np.int64], size: int) -> NDArray[Any]:
 
 
 def write(content: Bytes, places: NDArray[np.int64], rows: NDArray[Any]) -> None:
-    """Write each row, contiguous, from its place on. All must be inside the buffer."""
+    """Write each row, whose numbers are back to back, from its place on. All must be inside the buffer."""
     size = rows.itemsize * rows.shape[1]
-    _windows(content, size)[places] = rows.view(f"V{size}").reshape(-1)
+    _windows(content, size)[places] = rows.view(f"V{size}")[:, 0]
 
 
 def runs(starts: NDArray[np.int64], counts: NDArray[Any], size: int = 1) -> NDArray[np.int64]:
@@ -37,24 +37,37 @@ def runs(starts: NDArray[np.int64], counts: NDArray[Any], size: int = 1) -> NDAr
     return found
 
 
-def spans(content: Bytes, places: NDArray[np.int64], most: int, step: int
+def spans(content: Bytes, places: NDArray[np.int64], before: int, behind: int, step: int
           ) -> Iterator[tuple[slice, Bytes, NDArray[np.int64]]]:
-    """Up to ``step`` places at once, a buffer in which ``most`` bytes follow each of them, and where they are in it.
+    """Up to ``step`` places at once, a buffer with these bytes around each of them, and where they are in it.
 
-    It is the buffer itself, or, for the places close to its end, a copy with zeros behind it.
+    It is the buffer itself, or, for the places close to its ends, a copy with zeros around it.
+
+    Parameters
+    ----------
+    content
+        The buffer.
+    places
+        The places, in any order. They need not be inside the buffer.
+    before, behind
+        Bytes in front of each place, and from it on.
+    step
+        Most places at once.
     """
-    inside = places + most <= content.size
-    far = places.size if inside.all() else int(inside.argmin())
-    for start in range(0, far, step):
-        some = slice(start, min(start + step, far))
-        yield some, content, places[some]
-    for start in range(far, places.size, step):
-        some = slice(start, start + step)
-        first = min(int(places[some].min()), content.size)
-        copy = np.zeros(int(places[some].max()) + most - first, np.uint8)
-        end = min(first + copy.size, content.size)
-        copy[:end - first] = content[first:end]
-        yield some, copy, places[some] - first
+    inside = (places >= before) & (places + behind <= content.size)
+    near = int(np.append(inside, True).argmax())
+    far = near + int(np.append(inside[near:], False).argmin())
+    for first, last in ((0, near), (near, far), (far, places.size)):
+        for at in range(first, last, step):
+            some = slice(at, min(at + step, last))
+            if near <= at < far:
+                yield some, content, places[some]
+                continue
+            start = min(int(places[some].min()), content.size) - before
+            copy = np.zeros(int(places[some].max()) + behind - start, np.uint8)
+            found = content[max(start, 0):start + copy.size]
+            copy[max(-start, 0):][:found.size] = found
+            yield some, copy, places[some] - start
 
 
 def _windows(content: Bytes, size: int) -> NDArray[Any]:

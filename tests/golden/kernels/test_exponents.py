@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from golden.kernels import exponents_numpy, windows
 from golden.kernels.choice import numba_installed
-from golden.kernels.octets import FIRST_BYTES, spread, squeezed
+from golden.kernels.octets import spread, squeezed
 from golden.reference.blocks import compress_blocks
 from golden.reference.exponents import decompress_exponents
 from tests.golden.samples import KINDS, floats
@@ -124,7 +124,8 @@ def test_octets() -> None:
         whole = [sum(int(number) << bits * place for place, number in enumerate(row))
                  for row in octets.view(np.uint8).reshape(-1, 8)]
         assert packed.tolist() == whole
-        assert (spread(packed | ~FIRST_BYTES[bits], each) == octets).all()
+        behind = np.uint64((1 << 64) - (1 << 8 * bits))
+        assert (spread(packed | behind, each) == octets).all()
 
 
 def test_windows() -> None:
@@ -134,9 +135,11 @@ def test_windows() -> None:
     windows.write(content, np.array([2, 4]), np.array([[90, 91, 92], [93, 94, 95]], np.uint8))
     assert content[:8].tolist() == [0, 1, 90, 91, 93, 94, 95, 7]
     places = np.array([0, 5, 12, 16, 15, 3])
-    seen = []
-    for some, part, there in windows.spans(content, places, 5, 2):
-        assert (part is content) == (some.stop <= 3)
-        assert len(there) <= 2
-        seen += windows.read(part, there, 5).tolist()
-    assert seen == [np.append(content, np.zeros(5))[place:place + 5].tolist() for place in places]
+    for before, near, far in ((0, 0, 3), (5, 1, 3), (13, 4, 5)):
+        around = np.concatenate([np.zeros(before), content, np.zeros(5)])
+        seen = []
+        for some, part, there in windows.spans(content, places, before, 5, 2):
+            assert (part is content) == (near <= some.start and some.stop <= far)
+            assert len(there) <= 2
+            seen += windows.read(part, there - before, before + 5).tolist()
+        assert seen == [around[place:place + before + 5].tolist() for place in places]
