@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cdma.console.errors import CheckError, simulation_errors
@@ -16,13 +17,13 @@ from cdma.measure.simulation import simulated, simulated_blocks, simulated_engin
 from cdma.measure.synthesis import measured_engine
 from golden import bench
 from hdl.codec.coding import ELEMENT_BITS
-from hdl.config.block_core import block_preset_names, load_block
-from hdl.config.core import load, preset_names
+from hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
+from hdl.config.core import CoreConfig, load, preset_names
 from hdl.config.engine import engine_preset_names, load_engine
 from hdl.config.settings import BEAT_BYTES
 from synth.area.cores import area
 from synth.timing.block_cores import block_timing
-from synth.timing.cores import timing
+from synth.timing.cores import TimingReport, timing
 from synth.tools.scripts import DEFAULT_RECIPE
 from verif.core import throughput as cores
 from verif.core.blocks.throughput import BlockThroughput, block_throughput
@@ -33,6 +34,7 @@ from workload.data import shipped_dumps
 
 __all__ = ["SECTIONS", "Section", "Setup"]
 
+_Cores = Mapping[str, CoreConfig | BlockCoreConfig]
 _TARGETS = ("generic", "ecp5", "xilinx7")
 
 
@@ -97,36 +99,49 @@ def _engine_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 
 def _area(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    jobs = [(name, target) for name in preset_names() for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
+    # By submodule where README shows it; elsewhere the total says it, in half the time.
+    return {"area": _areas(_line_cores(), setup, progress, modules=("generic",))}
+
+
+def _line_cores() -> _Cores:
+    return {name: load(name) for name in preset_names()}
+
+
+def _block_cores() -> _Cores:
+    return {name: load_block(name) for name in block_preset_names()}
+
+
+def _areas(cores: _Cores, setup: Setup, progress: Progress, modules: Sequence[str] = ()) -> list[PresetArea]:
+    """The area of cores by name on each target; by submodule on those of ``modules``."""
+    jobs = [(name, target) for name in cores for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
     reports = []
     for number, (name, target) in enumerate(jobs):
         progress(f"synthesising {name} for {target}", number, len(jobs))
         liberty = setup.liberty if target == "liberty" else None
-        # By submodule where README shows it; elsewhere the total says it, in half the time.
-        reports.append(PresetArea(name, area(load(name), target=target, liberty=liberty, modules=target == "generic")))
-    return {"area": reports}
+        reports.append(PresetArea(name, area(cores[name], target=target, liberty=liberty, modules=target in modules)))
+    return reports
 
 
 def _timing(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    if setup.liberty is None:
-        return {}
-    reports = []
-    names = preset_names()
-    for number, name in enumerate(names):
-        progress(f"timing {name}", number, len(names))
-        reports.append(PresetTiming(name, timing(load(name), liberty=setup.liberty)))
-    return {"timing": reports}
+    return _timings("timing", _line_cores(), timing, setup, progress)
 
 
 def _timing_plain(setup: Setup, progress: Progress) -> Mapping[str, object]:
     """The cores of docs/peers.md, mapped as the peers there are."""
+    return _timings("timing_plain", {name: load(name) for name in PEER_CORES}, partial(timing, recipe="plain"), setup,
+                    progress)
+
+
+def _timings(section: str, cores: _Cores, timed: Callable[..., TimingReport], setup: Setup,
+             progress: Progress) -> Mapping[str, object]:
+    """The section with the timing of each core; nothing without a cell library."""
     if setup.liberty is None:
         return {}
     reports = []
-    for number, name in enumerate(PEER_CORES):
-        progress(f"timing {name} as peers are measured", number, len(PEER_CORES))
-        reports.append(PresetTiming(name, timing(load(name), liberty=setup.liberty, recipe="plain")))
-    return {"timing_plain": reports}
+    for number, (name, config) in enumerate(cores.items()):
+        progress(f"timing {name}", number, len(cores))
+        reports.append(PresetTiming(name, timed(config, liberty=setup.liberty)))
+    return {section: reports}
 
 
 def _block_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
@@ -144,25 +159,11 @@ def _block_throughput(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 
 def _block_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    jobs = [(name, target) for name in block_preset_names()
-            for target in _TARGETS + ("liberty",) * bool(setup.liberty)]
-    reports = []
-    for number, (name, target) in enumerate(jobs):
-        progress(f"synthesising {name} for {target}", number, len(jobs))
-        liberty = setup.liberty if target == "liberty" else None
-        reports.append(PresetArea(name, area(load_block(name), target=target, liberty=liberty, modules=False)))
-    return {"block_area": reports}
+    return {"block_area": _areas(_block_cores(), setup, progress)}
 
 
 def _block_timing(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    if setup.liberty is None:
-        return {}
-    reports = []
-    names = block_preset_names()
-    for number, name in enumerate(names):
-        progress(f"timing {name}", number, len(names))
-        reports.append(PresetTiming(name, block_timing(load_block(name), liberty=setup.liberty)))
-    return {"block_timing": reports}
+    return _timings("block_timing", _block_cores(), block_timing, setup, progress)
 
 
 def _block_pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:

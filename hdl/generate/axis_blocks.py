@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, ClockDomain, Module, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data
+from amaranth.lib.wiring import Out
 
 from hdl.codec.coding import EXPONENTS
 from hdl.codec.payload.block_compressor import BlockCompressor
 from hdl.codec.payload.block_decompressor import BlockDecompressor
 from hdl.config.block_core import BlockCoreConfig
+from hdl.generate.axis import AxiStreamTop
 
 __all__ = ["AxiStreamBlockCompressor", "AxiStreamBlockDecompressor", "axi_stream_block_core", "block_user_layout",
            "raw_user_layout"]
@@ -35,42 +36,7 @@ def block_user_layout() -> data.StructLayout:
     return data.StructLayout({"coding": 8, "raw_bytes": 16, "payload_bytes": 16, "cut": 1})
 
 
-def _ports(beat_bytes: int, s_user: int, m_user: int) -> dict[str, wiring.Member]:
-    """Clock, reset, and the two streams; without ``tuser`` where it has no bits."""
-    n = beat_bytes
-    members = {
-        "aclk": In(1), "aresetn": In(1),
-        "s_axis_tdata": In(8 * n), "s_axis_tkeep": In(n), "s_axis_tlast": In(1), "s_axis_tuser": In(s_user),
-        "s_axis_tvalid": In(1), "s_axis_tready": Out(1),
-        "m_axis_tdata": Out(8 * n), "m_axis_tkeep": Out(n), "m_axis_tlast": Out(1), "m_axis_tuser": Out(m_user),
-        "m_axis_tvalid": Out(1), "m_axis_tready": In(1),
-    }
-    if not m_user:
-        del members["m_axis_tuser"]
-    return members
-
-
-class _AxiStreamBlockCore(wiring.Component):
-    """What both tops have in common: clock, reset, and the streams but for ``tuser``, and data and mask that leave."""
-
-    def _connected(self, m: Module, core: BlockCompressor | BlockDecompressor) -> None:
-        m.domains.sync = sync = ClockDomain()
-        m.submodules.core = core
-        m.d.comb += [
-            sync.clk.eq(self.aclk),
-            sync.rst.eq(~self.aresetn),
-            core.i.payload.data.eq(self.s_axis_tdata),
-            core.i.payload.keep.eq(self.s_axis_tkeep),
-            core.i.payload.last.eq(self.s_axis_tlast),
-            core.i.valid.eq(self.s_axis_tvalid),
-            self.s_axis_tready.eq(core.i.ready),
-            self.m_axis_tlast.eq(core.o.payload.last),
-            self.m_axis_tvalid.eq(core.o.valid),
-            core.o.ready.eq(self.m_axis_tready),
-        ]
-
-
-class AxiStreamBlockCompressor(_AxiStreamBlockCore):
+class AxiStreamBlockCompressor(AxiStreamTop):
     """The block compressor between two AXI4-Stream ports.
 
     ::
@@ -101,7 +67,7 @@ class AxiStreamBlockCompressor(_AxiStreamBlockCore):
 
     def __init__(self, config: BlockCoreConfig):
         self._config = config
-        super().__init__(_ports(config.beat_bytes, raw_user_layout().size, block_user_layout().size))
+        super().__init__(config.beat_bytes, raw_user_layout().size, block_user_layout().size, {})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -124,7 +90,7 @@ class AxiStreamBlockCompressor(_AxiStreamBlockCore):
         return m
 
 
-class AxiStreamBlockDecompressor(_AxiStreamBlockCore):
+class AxiStreamBlockDecompressor(AxiStreamTop):
     """The block decompressor between two AXI4-Stream ports.
 
     ::
@@ -159,7 +125,7 @@ class AxiStreamBlockDecompressor(_AxiStreamBlockCore):
 
     def __init__(self, config: BlockCoreConfig):
         self._config = config
-        super().__init__(_ports(config.beat_bytes, block_user_layout().size, 0) | {
+        super().__init__(config.beat_bytes, block_user_layout().size, 0, {
             "error_code": Out(ERROR_BITS), "error_line": Out(LINE_BITS)})
 
     def elaborate(self, platform: object) -> Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from hdl.codec.payload.block_decompressor import BlockDecompressor
 from hdl.codec.payload.unpacking import PayloadError
@@ -104,3 +105,25 @@ class Play:
         source = Source(self.dut.i, [row for payload in payloads for row in payload.rows(self.size, rng)], rng, busy)
         beats = [beat for payload in payloads for beat in payload.beats]
         return run_unpacking(self.bench, self.dut, self.size, [source], beats, rng, ready, cycles)
+
+    def cycles(self, payload: Payload, rng: random.Random, among: int) -> list[int]:
+        """Those of the first ``among`` cycles in which the output is valid, if a payload goes in from cycle 0 on.
+
+        There is no pause on either side.
+        """
+        rows, seen = payload.rows(self.size, rng), []
+        dut: Any = self.dut
+
+        async def process(ctx: Any) -> None:
+            ctx.set(dut.o.ready, 1)
+            for cycle in range(among):
+                ctx.set(dut.i.valid, cycle < len(rows))
+                if cycle < len(rows):
+                    ctx.set(dut.i.payload, rows[cycle])
+                    assert ctx.get(dut.i.ready)
+                if ctx.get(dut.o.valid):
+                    seen.append(cycle)
+                await ctx.tick()
+
+        self.bench.run(process)
+        return seen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -95,21 +94,6 @@ def test_a_large_tensor() -> None:
 def test_latency_is_as_stated() -> None:
     rng = random.Random("latency")
     play = Play(32, (4,), 512)
-    dut, payload = play.dut, play.payload(Block.of(random_raw(rng, 512, 4, 0.4), 4), rng)
-    rows = payload.rows(32, rng)
-    seen = []
-
-    async def process(ctx: Any) -> None:
-        ctx.set(dut.o.ready, 1)
-        for cycle in range(40):
-            ctx.set(dut.i.valid, cycle < len(rows))
-            if cycle < len(rows):
-                ctx.set(dut.i.payload, rows[cycle])
-                assert ctx.get(dut.i.ready)
-            if ctx.get(dut.o.valid):
-                seen.append(cycle)
-            await ctx.tick()
-
-    play.bench.run(process)
+    seen = play.cycles(play.payload(Block.of(random_raw(rng, 512, 4, 0.4), 4), rng), rng, 40)
     assert seen[0] == 11
     assert len(seen) == 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -114,21 +113,6 @@ def test_a_beat_per_cycle(play: Play) -> None:
 @pytest.mark.parametrize("exponents", [False, True])
 def test_latency_is_as_stated(play: Play, exponents: bool) -> None:
     rng = random.Random("latency")
-    dut = play.dut
-    rows = play.payload(Block.of(_values(rng, 2, 512, 0.6), 2, exponents), rng).rows(play.size, rng)
-    seen: list[int] = []
-
-    async def process(ctx: Any) -> None:
-        ctx.set(dut.o.ready, 1)
-        for cycle in range(30):
-            ctx.set(dut.i.valid, cycle < len(rows))
-            if cycle < len(rows):
-                ctx.set(dut.i.payload, rows[cycle])
-                assert ctx.get(dut.i.ready)
-            if ctx.get(dut.o.valid):
-                seen.append(cycle)
-            await ctx.tick()
-
-    play.bench.run(process)
+    seen = play.cycles(play.payload(Block.of(_values(rng, 2, 512, 0.6), 2, exponents), rng), rng, 30)
     stated = {16: (15, 23), 32: (13, 22), 64: (13, 23)}
     assert seen[0] == stated[play.size][exponents]
