@@ -226,33 +226,32 @@ INLINE int all_of(struct tag tag, struct tag mask)
     return (tag.low & mask.low) == mask.low && (tag.high & mask.high) == mask.high;
 }
 
-/* Of the elements in 8 bytes, one bit for each that is not zero. */
-INLINE uint64_t nonzero(unsigned size, uint64_t word)
+/* Eight bytes that are 0 or 1, as a bit each. */
+INLINE uint64_t collect(const uint8_t *flags)
 {
-    const uint64_t top = size == 1 ? 0x8080808080808080u : size == 2 ? 0x8000800080008000u : 0x8000000080000000u;
-    const uint64_t collect = size == 1 ? 0x0102040810204080u : size == 2 ? 0x1000200040008000u : 0x4000000080000000u;
-
-    /* The top bit of each element: adding to the others carries into it unless they are all 0. */
-    word = (((word & ~top) + ~top) | word) & top;
-    /* The product has these bits side by side in its uppermost ones. */
-    return (word >> (8 * size - 1)) * collect >> (64 - 8 / size);
+    return load64(flags) * 0x0102040810204080u >> 56;
 }
 
 /* The tag of a line of 128 bytes. */
 INLINE struct tag tag_of(unsigned size, const uint8_t *line)
 {
-    const unsigned step = 8 / size;
+    uint8_t flags[LINE];
     struct tag tag = {0, 0};
     unsigned i;
 
-    for (i = 0; i < 8; i++)
-        tag.low |= nonzero(size, load64(line + 8 * i)) << step * i;
-    for (i = 8; i < 16; i++) {
-        if (size == 1)
-            tag.high |= nonzero(size, load64(line + 8 * i)) << step * (i - 8);
-        else
-            tag.low |= nonzero(size, load64(line + 8 * i)) << (step * i & 63);
-    }
+    if (size == 1)
+        for (i = 0; i < places(size); i++)
+            flags[i] = line[i] != 0;
+    else if (size == 2)
+        for (i = 0; i < places(size); i++)
+            flags[i] = load16(line + 2 * i) != 0;
+    else
+        for (i = 0; i < places(size); i++)
+            flags[i] = load32(line + 4 * i) != 0;
+    for (i = 0; i < tag_bytes(size) && i < 8; i++)
+        tag.low |= collect(flags + 8 * i) << 8 * i;
+    for (i = 8; i < tag_bytes(size); i++)
+        tag.high |= collect(flags + 8 * i) << 8 * (i - 8);
     return tag;
 }
 
@@ -606,58 +605,67 @@ INLINE struct facts choose_facts(unsigned size, const uint8_t *line, uint64_t ta
     return facts;
 }
 
-/* Write the rests of a group, so many bits each, from numbers of 16 bits. Writes up to 8 bytes more. */
-INLINE void put_rests(const uint8_t *rests, unsigned count, unsigned bits, uint8_t *out)
+/* Eight numbers of so many bits, which have a byte each, side by side. */
+INLINE uint64_t squeeze(uint64_t bytes, unsigned bits)
 {
-    const uint64_t even = 0x0000FFFF0000FFFFu;
-    uint64_t held = 0;
-    unsigned i, filled = 0;
+    const uint64_t one = 0x00FF00FF00FF00FFu, two = 0x0000FFFF0000FFFFu, four = 0x00000000FFFFFFFFu;
+    const unsigned gap = 8 - bits;
 
-    for (i = 0; i < count; i += 4) {
-        const unsigned taken = (count - i < 4 ? count - i : 4) * bits;
-        const uint64_t four = load64(rests + 2 * i);
-        const uint64_t two = (four & even) | (four & ~even) >> (16 - bits);
+    bytes = (bytes & one) | (bytes & ~one) >> gap;
+    bytes = (bytes & two) | (bytes & ~two) >> 2 * gap;
+    return (bytes & four) | (bytes & ~four) >> 4 * gap;
+}
 
-        held |= (((two & 0xFFFFFFFFu) | two >> 32 << 2 * bits) & ones(taken)) << filled;
-        filled += taken;
-        store64(out, held);
-        out += filled / 8;
-        held >>= filled & ~7u;
-        filled &= 7;
+/* Write the rests of a group, so many bits each, from bytes. Writes up to a byte for each element of the group. */
+INLINE void put_rests(unsigned size, const uint8_t *rests, unsigned count, unsigned bits, uint8_t *out)
+{
+    const unsigned filled = count * bits;
+    unsigned octet;
+
+    for (octet = 0; octet < group_places(size) / 8; octet++) {
+        const unsigned before = octet * 8 * bits, left = filled < before ? 0 : filled - before;
+        /* Without the bits of elements behind the group. */
+        const uint64_t kept = left >= 64 ? ~(uint64_t)0 : ones(left);
+
+        store64(out + octet * bits, squeeze(load64(rests + 8 * octet), bits) & kept);
     }
 }
 
-/* Find the tails of elements that are not zero, and their rests as numbers of 16 bits. */
-INLINE void find_tails(unsigned size, const uint8_t *values, struct facts facts, const uint16_t *farthest,
-                       uint16_t *tails, uint8_t *rests)
+/* Find the tails of elements that are not zero. */
+INLINE void find_tails(unsigned size, const uint8_t *values, struct facts facts, const struct groups *groups,
+                       uint16_t *tails)
 {
-    const uint16_t base = facts.base, signs = facts.header & SIGNS ? 0xFFFF : 0, escape = escapes(facts) ? 0xFFFF : 0;
-    uint16_t tops[MOST_PLACES];
+    const uint16_t base = facts.base, signs = facts.header & SIGNS ? 0xFFFF : 0;
+    uint16_t tops[MOST_PLACES], distances[MOST_PLACES];
     unsigned i;
 
     load_tops(size, values, tops);
-    for (i = 0; i < places(size); i++) {
-        const uint16_t exponent = tops[i] >> 7 & 255;
-        const uint16_t escaped = exponent == 0 ? escape : 0;
-        const uint16_t distance = (uint16_t)(((base - exponent) & ~escaped) | (farthest[i] & escaped));
+    for (i = 0; i < places(size); i++)
+        distances[i] = (uint16_t)(base - (tops[i] >> 7 & 255));
+    if (escapes(facts)) {
+        uint16_t farthest[MOST_PLACES] = {0};
 
-        tails[i] = (uint16_t)(distance + (distance & signs) + (tops[i] >> 15 & signs));
-        store16(rests + 2 * i, tails[i] >> 1);
+        find_farthest(size, groups, farthest);
+        for (i = 0; i < places(size); i++)
+            distances[i] = (tops[i] >> 7 & 255) == 0 ? farthest[i] : distances[i];
     }
+    for (i = 0; i < places(size); i++)
+        tails[i] = (uint16_t)(distances[i] + (distances[i] & signs) + (tops[i] >> 15 & signs));
 }
 
 /* Write the data of a line. Writes up to LINE + SLACK bytes. */
 INLINE void put_data(unsigned size, struct facts facts, const struct groups *groups, const uint8_t *line, uint8_t *out)
 {
     const struct tag tag = {facts.tag, 0};
-    uint8_t values[LINE] = {0}, parts[2 * MOST_PLACES] = {0}, rests[2 * MOST_PLACES];
-    uint16_t tails[MOST_PLACES], farthest[MOST_PLACES];
+    uint8_t values[LINE] = {0}, parts[2 * MOST_PLACES] = {0}, rests[MOST_PLACES] = {0};
+    uint16_t tails[MOST_PLACES];
     const uint8_t *part = parts, *rest = rests;
     unsigned group, i;
 
     gather(size, tag, line, values);
-    find_farthest(size, groups, farthest);
-    find_tails(size, values, facts, farthest, tails, rests);
+    find_tails(size, values, facts, groups, tails);
+    for (i = 0; i < places(size); i++)
+        rests[i] = (uint8_t)(tails[i] >> 1);
     for (i = 0; i < places(size); i++) {
         if (size == 2)
             parts[i] = (uint8_t)((load16(values + 2 * i) & 0x7F) | (uint32_t)tails[i] << 7);
@@ -667,7 +675,7 @@ INLINE void put_data(unsigned size, struct facts facts, const struct groups *gro
     for (group = 0; group < GROUPS; group++) {
         const unsigned count = groups->count[group];
 
-        put_rests(rest, count, groups->bits[group], out);
+        put_rests(size, rest, count, groups->bits[group], out);
         out += groups->rests[group];
         if (size == 2)
             memcpy(out, part, 16);
@@ -676,7 +684,7 @@ INLINE void put_data(unsigned size, struct facts facts, const struct groups *gro
                 memcpy(out + 3 * i, part + 4 * i, 4);
         out += (size - 1) * count;
         part += (size == 2 ? 1 : 4) * count;
-        rest += 2 * count;
+        rest += count;
     }
 }
 
