@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping
 
 from amaranth.hdl import Cat, Mux, Value, ValueLike
 from amaranth.lib import data
+from amaranth.utils import exact_log2
 
 __all__ = ["CODINGS", "ELEMENT_BITS", "EXPONENTS", "LINE_BYTES", "RAW_CODING", "SHORT", "TAGS_FIRST", "WORD_BYTES",
            "element_layout", "largest_payload", "most_metadata", "most_tag_rows", "one_hot_element", "select",
-           "tag_bytes"]
+           "tag_bytes", "tag_rows", "tag_words"]
 
 LINE_BYTES = 128
 """Raw bytes of a line, the unit of zero-value coding."""
@@ -92,3 +93,14 @@ def select(element: data.View, choices: Mapping[int, ValueLike]) -> Value:
         result = term if result is None else result | term
     assert result is not None
     return result
+
+
+def tag_words(element: data.View, lines: Value, sizes: Collection[int]) -> Value:
+    """Words of 4 bytes that the tags of so many lines take."""
+    return select(element, {size: lines * (tag_bytes(size) // WORD_BYTES) for size in sizes})
+
+
+def tag_rows(element: data.View, lines: Value, sizes: Collection[int], beat_bytes: int) -> Value:
+    """Rows of ``beat_bytes`` that they take."""
+    fit = {size: beat_bytes // tag_bytes(size) for size in sizes}
+    return select(element, {size: (lines + (count - 1)) >> exact_log2(count) for size, count in fit.items()})

@@ -19,7 +19,7 @@ block)`` on; switch ``j`` of the block swaps unless ``m mod d > j`` differs from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -29,7 +29,8 @@ from amaranth.utils import exact_log2
 from hdl.common.bits import thermometer
 
 __all__ = [
-    "Gather", "Ranks", "Scatter", "Steer", "block_counts", "ranks_layout", "swap_layout"]
+    "Gather", "Ranks", "Scatter", "Steer", "block_counts", "merged_counts", "ranks_layout", "swap_layout",
+    "unary_count"]
 
 
 def _total(terms: Iterable[Value]) -> Value:
@@ -71,16 +72,10 @@ def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
         for first in range(0, width, size):
             count = Signal(exact_log2(size) + 1, name=f"count_{first}_{size}")
             if size == 4:
-                a, b, c, d = mask[first:first + 4]
-                ranked[first] = _named(m, f"ranked_{first}", [
-                    a | b | c | d, (a & b) | (c & d) | ((a | b) & (c | d)), (a & b & (c | d)) | (c & d & (a | b)),
-                    a & b & c & d])
-                one, two, three, four = ranked[first]
+                one, two, three, four = ranked[first] = unary_count(m, mask[first:first + 4], f"ranked_{first}")
                 m.d.comb += count.eq(Cat((one & ~two) | (three & ~four), two & ~four, four))
             elif size == 8:
-                low, high = ([Const(1), *ranked[k]] for k in (first, first + 4))
-                at_least = [Const(1), *_named(m, f"ranked_{first}_8", [
-                    Cat(low[k - j] & high[j] for j in range(5) if 0 <= k - j <= 4).any() for k in range(1, 9)])]
+                at_least = [Const(1), *merged_counts(m, ranked[first], ranked[first + 4], f"ranked_{first}_8")]
                 m.d.comb += count.eq(Cat(
                     Cat(at_least[k] & ~at_least[k + 1] for k in (1, 3, 5, 7)).any(),
                     (at_least[2] & ~at_least[4]) | (at_least[6] & ~at_least[8]),
@@ -91,6 +86,25 @@ def block_counts(m: Module, mask: Value) -> dict[tuple[int, int], Value]:
             counts[first, size] = count
         size *= 2
     return counts
+
+
+def unary_count(m: Module, mask: Value, name: str) -> list[Value]:
+    """Set bits of 4 or 8 mask bits, in unary: bit k, if more than k are set. The bits in order, so to say."""
+    if len(mask) > 4:
+        half = len(mask) // 2
+        return merged_counts(m, unary_count(m, mask[:half], f"{name}_low"), unary_count(m, mask[half:], f"{name}_high"),
+                             name)
+    a, b, c, d = mask
+    return _named(m, name, [
+        a | b | c | d, (a & b) | (c & d) | ((a | b) & (c | d)), (a & b & (c | d)) | (c & d & (a | b)), a & b & c & d])
+
+
+def merged_counts(m: Module, low: Sequence[Value], high: Sequence[Value], name: str) -> list[Value]:
+    """The sum of two numbers of as many bits, all in unary."""
+    size = len(low)
+    low, high = [Const(1), *low], [Const(1), *high]
+    return _named(m, name, [Cat(low[k - j] & high[j] for j in range(size + 1) if 0 <= k - j <= size).any()
+                            for k in range(1, 2 * size + 1)])
 
 
 def _named(m: Module, name: str, values: list[Value]) -> list[Value]:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RowFifo", "row_pair_layout"]
-
-
-def row_pair_layout(width: int) -> data.StructLayout:
-    """A row and the one before it: ``rows[turn]`` is the row, the other one was taken before it."""
-    return data.StructLayout({"rows": data.ArrayLayout(width, 2), "turn": 1})
+__all__ = ["RowFifo"]
 
 
 class RowFifo(wiring.Component):
@@ -36,9 +31,6 @@ class RowFifo(wiring.Component):
 
     Throughput: a row per cycle.
 
-    In ``pairs``, even and odd rows have a memory each. The output register of the one keeps the row before, until it
-    has the row behind: a reader that needs both has to hold none.
-
     Parameters
     ----------
     width : int
@@ -48,8 +40,6 @@ class RowFifo(wiring.Component):
     depth : int
         Rows of the memory, at least 2: one is open, and the others are committed. Once more than ``depth`` rows would
         be committed and not yet taken, rows are overwritten.
-    pairs : bool
-        Whether a row is shown with the one before it; ``depth`` is then even.
 
     Members
     -------
@@ -59,22 +49,20 @@ class RowFifo(wiring.Component):
         What is written.
     commit : In(1)
         The open row is complete with this cycle.
-    o : Out(stream.Signature(width)), or Out(stream.Signature(row_pair_layout(width)))
-        Rows. ``o.payload`` is the memory's output register. In pairs, the row that was taken last stays beside the one
-        to come also while ``o.valid`` is low.
+    o : Out(stream.Signature(width))
+        Rows. ``o.payload`` is the memory's output register.
     level : Out(range(depth + 1))
         Rows that are committed and not yet taken.
     """
 
     o: stream.Interface
 
-    def __init__(self, width: int, parts: int, depth: int, *, pairs: bool = False):
+    def __init__(self, width: int, parts: int, depth: int):
         self._width = width
         self._parts = parts
         self._depth = depth
-        self._pairs = pairs
         super().__init__({"enable": In(parts), "data": In(width), "commit": In(1),
-                          "o": Out(stream.Signature(row_pair_layout(width) if pairs else width)),
+                          "o": Out(stream.Signature(width)),
                           "level": Out(range(depth + 1))})
 
     def elaborate(self, platform: object) -> Module:
@@ -93,26 +81,13 @@ class RowFifo(wiring.Component):
             m.d.sync += opened.eq(self._after(opened))
         with m.If(reads):
             m.d.sync += oldest.eq(self._after(oldest))
-        if not self._pairs:
-            m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
-            m.d.comb += self.o.payload.eq(self._port(m, memory, opened, self.enable, oldest, reads))
-            return m
-        turn = Signal()
-        m.d.sync += turn.eq(turn ^ (shown & self.o.ready))
-        m.d.comb += self.o.payload.turn.eq(turn)
-        for k in range(2):
-            m.submodules[f"memory_{k}"] = memory = Memory(shape=self._width, depth=self._depth // 2, init=[])
-            enable = self.enable & (opened[0] == k).replicate(self._parts)
-            m.d.comb += self.o.payload.rows[k].eq(
-                self._port(m, memory, opened[1:], enable, oldest[1:], reads & (oldest[0] == k)))
-        return m
-
-    def _port(self, m: Module, memory: Memory, opened: Value, enable: Value, oldest: Value, reads: Value) -> Value:
-        """Connects a memory; its output."""
+        m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
         write, read = memory.write_port(granularity=self._width // self._parts), memory.read_port()
-        m.d.comb += [write.en.eq(enable), write.data.eq(self.data), write.addr.eq(opened),
-                     read.en.eq(reads), read.addr.eq(oldest)]
-        return read.data
+        m.d.comb += [
+            write.en.eq(self.enable), write.data.eq(self.data), write.addr.eq(opened),
+            read.en.eq(reads), read.addr.eq(oldest), self.o.payload.eq(read.data),
+        ]
+        return m
 
     def _after(self, row: Signal) -> Value:
         """The row behind this one."""

@@ -12,9 +12,9 @@ from hdl.codec.coding import LINE_BYTES, element_layout, most_tag_rows, one_hot_
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.block_lengths import BlockLengths, scanned_layout
 from hdl.codec.payload.block_reader import BlockReader
-from hdl.codec.payload.facts_packer import most_fact_rows
 from hdl.codec.payload.facts_writer import FactsWriter
 from hdl.codec.payload.merger import Merger, packed_block_layout
+from hdl.codec.payload.metadata_packer import QUARTERS, most_metadata_rows
 from hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
 from hdl.codec.payload.tag_writer import TagWriter
 from hdl.common.beat import beat_stream
@@ -36,8 +36,8 @@ _BLOCKS = 2
 """Blocks that may have ended without their lengths being looked for."""
 
 _MORE_ROWS = 6
-"""Rows of data that may wait beside as many as a block has of tags, with those on which the packer has not been stopped
-yet."""
+"""Rows of data that may wait beside those that come while a block's metadata leave, with those on which the packer has
+not been stopped yet."""
 
 _MORE_TAGS = 4
 """Rows of tags beside those of two blocks: the open one, and those of beats that come until the input is stopped."""
@@ -66,18 +66,19 @@ class BlockCompressor(wiring.Component):
                         |         +---------+ |                                 |        |
                         |         | lengths |---------------------------------->| merger |--> o, block
                         |         +---------+ |                                 |        |
-                        |              ^      |          rows of facts          |        |
-                        |  +--------------+   |   +---------------------------->|        |
-                        +->| facts writer |---+---+                             |        |
-                        |  +--------------+              rows of tags           |        |
-                        |  +------------+    +--------------------------------->|        |
-                        +->| tag writer |----+                                  +--------+
+                        |              ^      |                                 |        |
+                        |  +--------------+   |         rows of metadata        |        |
+                        +->| facts writer |---+-------------------------------->|        |
+                        |  +--------------+                                     |        |
+                        |         ^ rows of tags                                |        |
+                        |  +------------+                                       +--------+
+                        +->| tag writer |
                            +------------+
 
     Facts and tags of a block come before its data, and its lengths before all of them. So a block is scanned on its way
     into the store of raw beats, and packed on its way out. While it is packed, its facts and tags leave, and its data
     wait in a FIFO that holds as many rows as these take. A block that stays raw is packed like one without zeros. The
-    facts writer is there with exponents only.
+    facts writer is there with exponents only: it puts tags behind facts. Without, rows of tags go to the merger.
 
     With exponents, the tag writer's scan also flags the elements that are not zero, and the store keeps a beat's flags
     beside it: the packer need not look for zeros behind the memory. A flag for each lane of the smallest element size
@@ -165,8 +166,9 @@ class BlockCompressor(wiring.Component):
         n, sizes, block_bytes, exponents = self._shape
         tag_rows = most_tag_rows(n, sizes, block_bytes)
         beats = block_bytes // n + _DECISION + (_FACTS if exponents else 0)
-        # Rows of data that wait while facts and tags leave. Facts are joined in eighths of a row.
-        waiting = tag_rows + _MORE_ROWS + (8 * most_fact_rows(n, block_bytes) if exponents else 0)
+        # Rows of data that wait while the metadata leave. Those of blocks with facts are joined in quarters of a row.
+        joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) if exponents else 0
+        waiting = max(tag_rows, joining) + _MORE_ROWS
         m.submodules.store = store = StreamFifo(stored_beat_layout(n, sizes, exponents), beats)
         m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape))
         m.submodules.writer = writer = TagWriter(n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents)
@@ -179,12 +181,10 @@ class BlockCompressor(wiring.Component):
         m.d.sync += row_room.eq(rows.level <= waiting - 2)
         m.d.comb += [rows.i.valid.eq(packer.o.valid & row_room), rows.i.payload.eq(packer.o.payload),
                      packer.o.ready.eq(row_room)]
-        wiring.connect(m, scanned.o, lengths.i)
         wiring.connect(m, lengths.packing, reader.i)
         wiring.connect(m, store.o, reader.beats)
         wiring.connect(m, reader.o, packer.i)
         wiring.connect(m, rows.o, merger.rows)
-        wiring.connect(m, writer.o, merger.tags)
         wiring.connect(m, merger.o, wiring.flipped(self.o))
         # The next block waits here while its data are packed.
         next_waits, next_block = Signal(), Signal(self.block.shape(), reset_less=True)
@@ -197,10 +197,22 @@ class BlockCompressor(wiring.Component):
             m.d.sync += next_block.eq(lengths.o.payload)
         facts = None
         if exponents:
-            m.submodules.facts = facts = FactsWriter(n, block_bytes, beats * n // LINE_BYTES)
+            m.submodules.facts = facts = FactsWriter(*self._shape, beats * n // LINE_BYTES)
             wiring.connect(m, facts.lengths, lengths.facts)
             wiring.connect(m, facts.records, reader.lines)
-            wiring.connect(m, facts.rows, merger.facts)
+            # Metadata are joined before it is known whether they are sent: a block leaves when both have taken it.
+            joined, joins = Signal(), Signal()
+            m.d.comb += [facts.joining.valid.eq(scanned.o.valid & ~joined), joins.eq(joined | facts.joining.ready),
+                         *(facts.joining.payload[name].eq(scanned.o.payload[name])
+                           for name in ("recorded", "element", "lines"))]
+            m.d.sync += joined.eq(scanned.o.valid & joins & ~lengths.i.ready)
+            wiring.connect(m, writer.o, facts.tags)
+            wiring.connect(m, facts.rows, merger.i_metadata)
+        else:
+            joins = Const(1)
+            wiring.connect(m, writer.o, merger.i_metadata)
+        m.d.comb += [lengths.i.valid.eq(scanned.o.valid & joins), lengths.i.payload.eq(scanned.o.payload),
+                     scanned.o.ready.eq(lengths.i.ready & joins)]
 
         taken = self._input(m, store, scanned, writer, facts)
         # Blocks that have ended, and whose lengths are not looked for yet.

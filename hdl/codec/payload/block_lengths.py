@@ -18,8 +18,10 @@ from hdl.codec.coding import (
     WORD_BYTES,
     element_layout,
     largest_payload,
+    most_metadata,
     select,
-    tag_bytes,
+    tag_rows,
+    tag_words,
 )
 from hdl.codec.payload.block_reader import packing_layout
 from hdl.codec.payload.facts_writer import fact_lengths_layout
@@ -150,24 +152,25 @@ class BlockLengths(wiring.Component):
         n, sizes, exponents = self._beat_bytes, self._sizes, self._exponents
         raw_bytes = found.raw_bytes
         data_bytes = Signal(range(self._block_bytes + 1), reset_less=True)
-        tag_words = Signal.like(found.tag_words, name="coded_tag_words", reset_less=True)
+        # Words of tags.
+        words = Signal(range(most_metadata(self._block_bytes, sizes) // WORD_BYTES + 1), reset_less=True)
         whole_lines = (raw_bytes >> exact_log2(LINE_BYTES)) + raw_bytes[:exact_log2(LINE_BYTES)].any()
         coding = select(block.element, {size: Const(TAGS_FIRST[size], 8) for size in sizes})
         elements = select(block.element, {size: block.elements * size for size in sizes})
         if not exponents:
             m.d.sync += [
                 data_bytes.eq(elements),
-                tag_words.eq(select(block.element, {
-                    size: whole_lines * (tag_bytes(size) // WORD_BYTES) for size in sizes})),
-                found.tag_words.eq(Mux(raw, 0, tag_words)),
-                found.tag_rows.eq(select(block.element, {
+                words.eq(tag_words(block.element, whole_lines, sizes)),
+                found.metadata_words.eq(Mux(raw, 0, words)),
+                found.metadata_rows.eq(select(block.element, {
                     size: (block.beats >> exact_log2(8 * size)) + 1 for size in sizes})),
             ]
-            return data_bytes, tag_words, coding
+            return data_bytes, words, coding
 
         facts: Any = Signal.like(self.facts.payload, name="held_facts", reset_less=True)
         mantissas = Signal.like(data_bytes, name="mantissas", reset_less=True)
-        metadata = Signal(range((1 << len(tag_words)) + (1 << len(facts.words))), reset_less=True)
+        metadata = Signal.like(found.metadata_words, name="metadata", reset_less=True)
+        rows = Signal.like(found.metadata_rows, name="rows", reset_less=True)
         recorded = block.recorded
         lines = Mux(recorded, block.lines, whole_lines)
         taken = self.i.payload.recorded
@@ -179,15 +182,13 @@ class BlockLengths(wiring.Component):
             # Mantissas have a byte less than elements.
             mantissas.eq(elements - Mux(recorded, block.elements, 0)),
             data_bytes.eq(mantissas + facts.rests),
-            tag_words.eq(select(block.element, {size: lines * (tag_bytes(size) // WORD_BYTES) for size in sizes})),
-            metadata.eq(tag_words + facts.words),
-            found.tag_words.eq(Mux(raw, 0, tag_words)),
-            found.fact_words.eq(Mux(raw, 0, facts.words)),
-            found.fact_rows.eq((facts.words + (n // WORD_BYTES - 1)) >> exact_log2(n // WORD_BYTES)),
+            words.eq(tag_words(block.element, lines, sizes)),
+            metadata.eq(words + facts.words),
+            found.metadata_words.eq(Mux(raw, 0, metadata)),
             # Lines that have begun have a tag in the rows, also if their only beat has no whole element.
-            found.tag_rows.eq(select(block.element, {
-                size: (block.lines + (fit - 1)) >> exact_log2(fit)
-                for size, fit in ((size, 8 * n * size // LINE_BYTES) for size in sizes)})),
+            rows.eq(tag_rows(block.element, block.lines, sizes, n)),
+            found.metadata_rows.eq(Mux(recorded, (metadata + (n // WORD_BYTES - 1)) >> exact_log2(n // WORD_BYTES),
+                                       rows)),
         ]
         m.d.comb += self.packing.payload.recorded.eq(recorded)
         coded = {size: Const(EXPONENTS.get(size, 0) if size in exponents else 0, 8) for size in sizes}

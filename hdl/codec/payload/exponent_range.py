@@ -12,10 +12,6 @@ from hdl.codec.line_record import GROUP_BYTES
 
 __all__ = ["ExponentRange", "range_layout"]
 
-_LEFT = 4
-"""Candidates that are left after the first cycle."""
-
-
 def range_layout() -> data.StructLayout:
     """What the exponents of a group have in common.
 
@@ -30,10 +26,10 @@ class ExponentRange(wiring.Component):
 
     ::
 
-                 +-----------------------+   +-----------------------+
-        data --->| pairs, pairs of pairs |-->| pairs, pairs of pairs |--> found
-                 +-----------------------+   +-----------------------+
-                             0                           1
+                 +--------------------+   +----------------------------+
+        data --->| pairs within words |-->| 8 words, in pairs, 3 times |--> found
+                 +--------------------+   +----------------------------+
+                            0                           1
 
     The exponent is in the same bits of a float32 and of a bfloat16 in its upper half, so one tree serves both: a word
     has one float32 or two bfloat16 values, which are compared with each other. The smallest exponent is the largest one
@@ -85,14 +81,12 @@ class ExponentRange(wiring.Component):
             tiny.append((narrow & low_some & ~low[7:15].any())
                         | (high_there & (high[:7].any() | high[15] | (self.wide & low.any())) & ~high_live))
             signs.append((high_there & high[15]) | (narrow & low_there & low[15]))
-        left = {name: _registered(m, _greatest(m, values, _LEFT, f"{name}_first"), name)
-                for name, values in (("largest", largest), ("smallest", smallest))}
         flags = Signal(3, reset_less=True)
-        (most,) = _greatest(m, left["largest"], 1, "largest_second")
-        (least,) = _greatest(m, left["smallest"], 1, "smallest_second")
+        most, inverted = (_greatest(m, _registered(m, values, name), name)
+                          for name, values in (("largest", largest), ("smallest", smallest)))
         m.d.sync += [
             flags.eq(Cat(Cat(alive).any(), Cat(signs).any(), Cat(tiny).any())),
-            self.found.largest.eq(most), self.found.smallest.eq(~least),
+            self.found.largest.eq(most), self.found.smallest.eq(~inverted),
             Cat(self.found.live, self.found.signs, self.found.tiny).eq(flags),
         ]
         return m
@@ -105,13 +99,13 @@ def _registered(m: Module, values: Sequence[Value], name: str) -> list[Value]:
     return list(found)
 
 
-def _greatest(m: Module, values: Sequence[Value], left: int, name: str) -> list[Value]:
-    """The greatest of the values, by comparing pairs until so many are left."""
-    while len(values) > left:
+def _greatest(m: Module, values: Sequence[Value], name: str) -> Value:
+    """The greatest of the values, by comparing pairs."""
+    while len(values) > 1:
         found = []
         for k in range(0, len(values), 2):
-            most = Signal(8, name=f"{name}_{len(values) // 2}_{k // 2}")
+            most = Signal(8, name=f"{name}_of_{len(values) // 2}_{k // 2}")
             m.d.comb += most.eq(Mux(values[k] > values[k + 1], values[k], values[k + 1]))
             found.append(most)
         values = found
-    return list(values)
+    return values[0]

@@ -1,4 +1,4 @@
-"""Writes the facts of blocks that are coded with exponents: records of lines, rows of facts, and lengths."""
+"""Writes the facts of blocks that are coded with exponents: records of lines, lengths, and rows with their tags."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, WORD_BYTES
 from hdl.codec.line_record import line_record_layout
-from hdl.codec.payload.facts_packer import SECTIONS, FactsPacker
 from hdl.codec.payload.line_facts import LineFacts
+from hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker, joining_layout
 from hdl.codec.payload.tag_writer import group_counts_layout
 from hdl.common.fifo import StreamFifo
 from hdl.common.sram import LEAST_BITS
@@ -35,11 +35,13 @@ class FactsWriter(wiring.Component):
 
     ::
 
-                 +------------+-----------------> [FIFO] --> records
-        beats -->| line facts |   +--------+
-        groups ->|            |-->| packer |---------------> rows
-                 +------------+   +--------+
-                        +---------------------> [sums] --> lengths
+                 +------------+-------------------> [FIFO] --> records
+        beats -->| line facts |------------------> [sums] --> lengths
+        groups ->|            |   +----------+
+                 +------------+-->| metadata |
+        joining ----------------->| packer   |--------------> rows
+        tags -------------------->|          |
+                                  +----------+
 
     =====  ==========================================================================================
     cycle  for the last beat of a block, taken in cycle 0; 32 bytes a beat
@@ -48,16 +50,19 @@ class FactsWriter(wiring.Component):
     2      ``groups``, from the tag writer
     7      its last record is on ``records``, at the earliest
     11     its ``lengths``
-    18     its first row of facts on ``rows``, if there are 32 bytes of facts; then a row in 8 cycles
     =====  ==========================================================================================
 
     With beats of 64 bytes the lengths come in cycle 9. If beats are missing in the last line of the block, all but
-    cycle 0 and 2 is so many cycles later. Throughput: a beat per cycle.
+    cycle 0 and 2 is so many cycles later. Rows come when ``joining`` has asked for them. Throughput: a beat per cycle.
 
     Parameters
     ----------
     beat_bytes, block_bytes : int
         Bytes of a beat, 32 or 64, and of a block at most.
+    sizes : tuple of int
+        Element sizes in bytes that can be chosen.
+    exponents : tuple of int
+        Those that can be coded with exponents.
     lines : int
         Whole lines that may have come without their records being taken.
 
@@ -68,8 +73,12 @@ class FactsWriter(wiring.Component):
         ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
     records : Out(stream.Signature(line_record_layout()))
         A record for each line, in order: for all lines that have a beat.
+    joining : In(stream.Signature(joining_layout(sizes, block_bytes)))
+        As ``i`` of :class:`hdl.codec.payload.metadata_packer.MetadataPacker`: all blocks, those without facts as well.
+    tags : In(stream.Signature(8 * beat_bytes))
+        Their rows of tags.
     rows : Out(stream.Signature(8 * beat_bytes))
-        Facts, in rows: those of a block begin a row. What is in a block's last row behind its last word is undefined.
+        Facts and tags, in rows: those of a block begin a row. What is behind their last word is undefined.
     lengths : Out(stream.Signature(fact_lengths_layout(block_bytes)))
         Lengths of each block. At most two blocks may have ended without them being taken.
 
@@ -77,17 +86,23 @@ class FactsWriter(wiring.Component):
     """
 
     records: stream.Interface
+    joining: stream.Interface
+    tags: stream.Interface
     rows: stream.Interface
     lengths: stream.Interface
 
-    def __init__(self, beat_bytes: int, block_bytes: int, lines: int):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...],
+                 lines: int):
         self._beat_bytes = beat_bytes
         self._block_bytes = block_bytes
+        self._shape = beat_bytes, sizes, block_bytes, exponents
         self._lines = lines
         super().__init__({
             "take": In(1), "data": In(8 * beat_bytes), "present": In(beat_bytes // 2), "last": In(1), "wide": In(1),
             "empty": In(1), "waits": Out(1),
             "groups": In(group_counts_layout(beat_bytes)),
+            "joining": In(stream.Signature(joining_layout(sizes, block_bytes))),
+            "tags": In(stream.Signature(8 * beat_bytes)),
             "records": Out(stream.Signature(line_record_layout())), "rows": Out(stream.Signature(8 * beat_bytes)),
             "lengths": Out(stream.Signature(fact_lengths_layout(block_bytes))),
         })
@@ -98,8 +113,10 @@ class FactsWriter(wiring.Component):
         depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
         m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
         m.submodules.kept = kept = StreamFifo(line_record_layout(), 1 << (depth - 1).bit_length())
-        m.submodules.packer = packer = FactsPacker(self._beat_bytes, self._block_bytes)
+        m.submodules.packer = packer = MetadataPacker(*self._shape)
         wiring.connect(m, kept.o, wiring.flipped(self.records))
+        wiring.connect(m, wiring.flipped(self.joining), packer.i)
+        wiring.connect(m, wiring.flipped(self.tags), packer.tags)
         wiring.connect(m, packer.o, wiring.flipped(self.rows))
         m.d.comb += [
             *(getattr(line, name).eq(getattr(self, name))

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.codec.coding import element_layout, select
 from hdl.codec.line_record import GROUP_BYTES, group_layout
 from hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
-from hdl.codec.routing import Gather, Ranks, Steer, ranks_layout
+from hdl.codec.routing import Gather, Ranks, Steer, merged_counts, ranks_layout, unary_count
 
 __all__ = ["GroupCoder"]
 
@@ -37,6 +37,9 @@ class GroupCoder(wiring.Component):
                    +-------+  |     ^
         mask -----------------|-----+
                               register
+
+    Elements are counted in halves of the group in front of the register, because flags come late from a memory; the
+    halves are added behind it.
 
     The sign and the exponent of an element become its tail. The lowest bit of it takes the place above the mantissa,
     the rest that of the uppermost byte. A network of as many bytes as there may be elements moves the rests of those
@@ -107,23 +110,22 @@ class GroupCoder(wiring.Component):
         kept = Signal(8 * GROUP_BYTES, reset_less=True)
         mask = Signal(GROUP_BYTES, reset_less=True)
         coded, element = Signal(reset_less=True), Signal(element_layout(self._exponents), reset_less=True)
-        rest, count = Signal(4, reset_less=True), Signal(range(lanes + 1), reset_less=True)
-        before = Signal(ranks_layout(lanes, 1), reset_less=True)
+        rest = Signal(4, reset_less=True)
 
         ends = Signal(lanes)
-        m.submodules.ranks = ranks = Ranks(lanes, 1)
         m.submodules.steer = steer = Steer(lanes, 1)
         m.d.comb += [
-            ends.eq(self._ends(self.element)), ranks.mask.eq(self.live), steer.before.eq(before),
+            ends.eq(self._ends(self.element)),
         ]
+        count = self._counted(m, steer.before)
         tails = self._tails(m, ends, self.live)
         with m.If(self.move):
             m.d.sync += [kept.eq(tails), mask.eq(self.mask), coded.eq(self.coded), element.eq(self.element),
-                         rest.eq(rest_bits(self.group)), count.eq(ranks.count), before.eq(ranks.before)]
+                         rest.eq(rest_bits(self.group))]
 
         m.submodules.group_mask = group_mask = GroupMask(self._exponents)
         m.d.comb += [
-            group_mask.rest.eq(rest), group_mask.count.eq(count), group_mask.element.eq(element),
+            group_mask.rest.eq(rest), group_mask.at_least.eq(Cat(count)), group_mask.element.eq(element),
             group_mask.elements.eq(select(element, {
                 size: Cat(mask[size * k] for k in range(GROUP_BYTES // size)) for size in self._exponents})),
             self.o_mask.eq(Mux(coded, group_mask.mask, mask)),
@@ -136,6 +138,28 @@ class GroupCoder(wiring.Component):
         m.d.comb += network.swap.eq(steer.swap)
         self._placed(m, kept, coded, element, _side_by_side(m, rest, network.o))
         return m
+
+    def _counted(self, m: Module, before: Any) -> list[Value]:
+        """Counts the elements of each half of the group, and adds them up behind the register; all of them in unary."""
+        lanes = len(self.live)
+        halves = []
+        for k in range(2):
+            m.submodules[f"ranks_{k}"] = ranks = Ranks(lanes // 2, 1)
+            m.d.comb += ranks.mask.eq(self.live.word_select(k, lanes // 2))
+            half: Any = Signal.like(ranks.before, name=f"before_{k}", reset_less=True)
+            count = Signal.like(ranks.count, name=f"count_{k}", reset_less=True)
+            unary = Signal(lanes // 2, name=f"unary_{k}", reset_less=True)
+            with m.If(self.move):
+                m.d.sync += [half.eq(ranks.before), count.eq(ranks.count),
+                             unary.eq(Cat(unary_count(m, ranks.mask, f"ranked_{k}")))]
+            halves.append((half, count, unary))
+        (low, low_count, low_unary), (high, _, high_unary) = halves
+        for name in ranks_layout(lanes // 2, 1).members:
+            blocks = len(low[name])
+            m.d.comb += [*(before[name][block].eq(low[name][block]) for block in range(blocks)),
+                         *(before[name][blocks + block].eq(high[name][block] + low_count) for block in range(blocks))]
+        m.d.comb += before[f"d{lanes // 2}"][0].eq(low_count)
+        return merged_counts(m, list(low_unary), list(high_unary), "unary")
 
     def _tails(self, m: Module, ends: Value, live: Value) -> Value:
         """The bytes, with a tail in place of sign and exponent: its lowest bit above the mantissa, above it the rest.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -49,8 +49,8 @@ class GroupMask(wiring.Component):
     -------
     elements : In(32 // min(exponents))
         Bit k: element k is not zero. float32 has bits 0 to 7 only; the others do not count.
-    count : In(range(32 // min(exponents) + 1))
-        Elements that are not zero.
+    at_least : In(32 // min(exponents))
+        How many these are, in unary: bit k, if more than k elements are not zero.
     rest : In(4)
         Bits of a rest, 0 to 8, from :func:`rest_bits`.
     element : In(element_layout(exponents))
@@ -65,7 +65,7 @@ class GroupMask(wiring.Component):
         self._exponents = tuple(sorted(exponents))
         most = GROUP_BYTES // self._exponents[0]
         super().__init__({
-            "elements": In(most), "count": In(range(most + 1)), "rest": In(4),
+            "elements": In(most), "at_least": In(most), "rest": In(4),
             "element": In(element_layout(self._exponents)), "mask": Out(GROUP_BYTES),
         })
 
@@ -74,12 +74,11 @@ class GroupMask(wiring.Component):
         most = GROUP_BYTES // self._exponents[0]
         # Rests reach into byte k if count * rest > 8 * k: for each length of a rest, from a certain count on. That
         # needs no multiplication.
-        at_least, length = Signal(most + 1), Signal(MOST_REST_BITS + 1)
-        m.d.comb += [at_least.eq(Cat(Const(1), (self.count >= count for count in range(1, most + 1)))),
-                     length.eq(Cat(self.rest == bits for bits in range(MOST_REST_BITS + 1)))]
+        length = Signal(MOST_REST_BITS + 1)
+        m.d.comb += length.eq(Cat(self.rest == bits for bits in range(MOST_REST_BITS + 1)))
         rests: list[Value] = []
         for byte in range(most):
-            reaches = [length[bits] & at_least[8 * byte // bits + 1]
+            reaches = [length[bits] & self.at_least[8 * byte // bits]
                        for bits in range(1, MOST_REST_BITS + 1) if 8 * byte < most * bits]
             rests.append(Cat(reaches).any())
         for byte in range(GROUP_BYTES):

@@ -233,7 +233,7 @@ class RowUnpacker(wiring.Component):
             some = Signal(elements, name=f"elements_{number}")
             m.d.comb += [
                 some.eq(select(sliced.coded, ones)), coder.elements.eq(some),
-                coder.count.eq(block_counts(m, some)[0, elements]),
+                coder.at_least.eq(Cat(block_counts(m, some)[0, elements] > k for k in range(elements))),
                 coder.rest.eq(rest_bits(sliced.groups[number])), coder.element.eq(sliced.coded),
             ]
             masks.append(Mux(sliced.coded.as_value().any(), coder.mask, slice_))

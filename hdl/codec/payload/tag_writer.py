@@ -13,7 +13,7 @@ from hdl.codec.coding import LINE_BYTES, element_layout, select
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.routing import block_counts
 from hdl.codec.scan import Scan
-from hdl.common.row_fifo import RowFifo, row_pair_layout
+from hdl.common.row_fifo import RowFifo
 
 __all__ = ["TagWriter", "group_counts_layout"]
 
@@ -63,7 +63,7 @@ class TagWriter(wiring.Component):
     sizes : tuple of int
         Element sizes in bytes that can be chosen.
     rows : int
-        Rows of the memory, one more than may be complete; an even number.
+        Rows of the memory, one more than may be complete.
     exponents : tuple of int
         Element sizes of blocks that may be coded with exponents; if there is one, beats have 32 or 64 bytes.
 
@@ -79,8 +79,8 @@ class TagWriter(wiring.Component):
         Element size, beside each beat.
     exponent : In(1)
         Beside each beat: the block is coded with exponents. Only with ``exponents``.
-    o : Out(stream.Signature(8 * beat_bytes)), or Out(stream.Signature(row_pair_layout(8 * beat_bytes)))
-        Rows of tags; with ``exponents`` each beside the one before it.
+    o : Out(stream.Signature(8 * beat_bytes))
+        Rows of tags.
     level : Out(range(rows + 1))
         Rows that are complete and not yet taken. A beat may be taken only if less than ``rows`` will be.
     elements : Out(range(block_bytes // grain + 1))
@@ -108,8 +108,7 @@ class TagWriter(wiring.Component):
         self._exponents = exponents
         members = {
             "take": In(1), "data": In(8 * beat_bytes), "last": In(1), "element": In(element_layout(self._sizes)),
-            "o": Out(stream.Signature(row_pair_layout(8 * beat_bytes) if exponents else 8 * beat_bytes)),
-            "level": Out(range(rows + 1)),
+            "o": Out(stream.Signature(8 * beat_bytes)), "level": Out(range(rows + 1)),
             "elements": Out(range(block_bytes // self._sizes[0] + 1)), "done": Out(1),
         }
         if exponents:
@@ -122,7 +121,7 @@ class TagWriter(wiring.Component):
         n, sizes = self._beat_bytes, self._sizes
         m.submodules.scan = scan = Scan(n, sizes)
         # The shortest slice is the unit of writing.
-        m.submodules.rows = rows = RowFifo(8 * n, 8 * sizes[-1], self._rows, pairs=bool(self._exponents))
+        m.submodules.rows = rows = RowFifo(8 * n, 8 * sizes[-1], self._rows)
         wiring.connect(m, rows.o, wiring.flipped(self.o))
         m.d.comb += [scan.data.eq(self.data), scan.present.eq(-1), scan.element.eq(self.element),
                      self.level.eq(rows.level)]

@@ -12,18 +12,17 @@ from hdl.common.row_fifo import RowFifo
 from tests.hdl.bench import clocked
 
 
-@pytest.mark.parametrize(("parts", "depth", "pairs"), [(1, 2, False), (4, 5, False), (3, 8, False), (2, 4, True)])
+@pytest.mark.parametrize(("parts", "depth"), [(1, 2), (4, 5), (3, 8), (2, 4)])
 @pytest.mark.parametrize(("busy", "ready"), [(0.5, 0.5), (1.0, 0.3), (0.3, 1.0), (1.0, 1.0)])
-def test_rows_are_what_was_written_last(parts: int, depth: int, pairs: bool, busy: float, ready: float) -> None:
+def test_rows_are_what_was_written_last(parts: int, depth: int, busy: float, ready: float) -> None:
     rng = random.Random(f"{parts} {depth} {busy} {ready}")
-    fifo = RowFifo(4 * parts, parts, depth, pairs=pairs)
-    before = None
+    fifo = RowFifo(4 * parts, parts, depth)
     held: deque[list[int]] = deque()
     opened: dict[int, int] = {}
     taken, most = [], 0
 
     async def process(ctx: Any) -> None:
-        nonlocal most, before
+        nonlocal most
         for cycle in range(600):
             values = [rng.randrange(16) for _ in range(parts)]
             chosen = [rng.random() < 0.6 for _ in range(parts)]
@@ -38,13 +37,9 @@ def test_rows_are_what_was_written_last(parts: int, depth: int, pairs: bool, bus
             ctx.set(fifo.o.ready, rng.random() < ready)
             assert ctx.get(fifo.level) == len(held)
             row = ctx.get(fifo.o.payload)
-            if pairs:
-                assert before in (None, row.rows[1 - row.turn])
-                row = row.rows[row.turn]
             if ctx.get(fifo.o.valid):
                 assert row == sum(value << 4 * part for part, value in enumerate(held[0]))
                 if ctx.get(fifo.o.ready):
-                    before = row
                     held.popleft()
                     taken.append(cycle)
             if commit:

@@ -44,12 +44,12 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...]) -> None:
             "beats": beats - 1, "tail": (length - (beats - 1) * n) // 2, "cut": cut, "fallback": fallback,
             "element": {f"b{each}": each == size for each in sizes},
             "elements": packet.elements}
-        found = (header.field, length, payload_bytes, cut, 0 if left_raw else tag_bytes // 4, -(-tag_bytes // n))
-        before = (0 if left_raw else (tag_bytes + fact_bytes) // grain % (n // grain)) - 1
+        metadata = tag_bytes + fact_bytes
+        found = (header.field, length, payload_bytes, cut, 0 if left_raw else metadata // 4, -(-metadata // n))
+        before = (0 if left_raw else metadata // grain % (n // grain)) - 1
         packing = (left_raw, size, before % (n // grain), beats - 1)
         if exponents:
             block |= {"recorded": recorded, "lines": tagged}
-            found = (*found, 0 if left_raw else fact_bytes // 4, -(-fact_bytes // n))
             packing = (*packing, recorded)
         if recorded:
             facts.append({"words": fact_bytes // 4, "rests": packet.rests})
@@ -59,10 +59,11 @@ def test_blocks(beat_bytes: int, exponents: tuple[int, ...]) -> None:
     def read(ctx: Any) -> Any:
         block, order = ctx.get(dut.o.payload), ctx.get(dut.packing.payload)
         assert ctx.get(dut.packing.valid) == ctx.get(dut.o.ready) and not order.empty
-        found = (block.coding, block.raw_bytes, block.payload_bytes, bool(block.cut), block.tag_words, block.tag_rows)
+        found = (block.coding, block.raw_bytes, block.payload_bytes, bool(block.cut), block.metadata_words,
+                 block.metadata_rows)
         packing = (bool(order.raw), 2 if order.element.b2 else 4, order.before, order.beats)
         if exponents:
-            return (*found, block.fact_words, block.fact_rows), (*packing, bool(order.recorded))
+            return found, (*packing, bool(order.recorded))
         return found, packing
 
     sources = [Source(dut.i, blocks, rng, 0.7)] + ([Source(dut.facts, facts, rng, 0.5)] if exponents else [])

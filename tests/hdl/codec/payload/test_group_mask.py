@@ -37,7 +37,7 @@ def test_every_count_and_every_length_of_a_rest(exponents: tuple[int, ...]) -> N
                     ones = sum(1 << k for k in rng.sample(range(places), count))
                     noise = rng.getrandbits(len(dut.elements)) >> places << places
                     ctx.set(dut.elements, ones | noise)
-                    ctx.set(dut.count, count)
+                    ctx.set(dut.at_least, (1 << count) - 1)
                     ctx.set(dut.rest, rest)
                     await ctx.delay(1e-9)
                     assert ctx.get(dut.mask) == _expected(ones, rest, size), (size, count, rest)
