@@ -39,6 +39,9 @@ _MORE_ROWS = 6
 """Rows of data that may wait beside those that come while a block's metadata leave, with those on which the packer has
 not been stopped yet."""
 
+_LEAD = 12
+"""Cycles that metadata begin to be joined before the first data are packed: the block's lengths are found meanwhile."""
+
 _MORE_TAGS = 4
 """Rows of tags beside those of two blocks: the open one, and those of beats that come until the input is stopped."""
 
@@ -167,7 +170,7 @@ class BlockCompressor(wiring.Component):
         tag_rows = most_tag_rows(n, sizes, block_bytes)
         beats = block_bytes // n + _DECISION + (_FACTS if exponents else 0)
         # Rows of data that wait while the metadata leave. Those of blocks with facts are joined in quarters of a row.
-        joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) if exponents else 0
+        joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) - _LEAD if exponents else 0
         waiting = max(tag_rows, joining) + _MORE_ROWS
         m.submodules.store = store = StreamFifo(stored_beat_layout(n, sizes, exponents), beats)
         m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape))
