@@ -111,8 +111,8 @@ class AxiStreamBlockDecompressor(AxiStreamTop):
     aclk, aresetn : In(1)
         Clock, and synchronous reset, active low.
     s_axis_tdata, s_axis_tkeep, s_axis_tlast, s_axis_tuser, s_axis_tvalid, s_axis_tready
-        Payloads, without the word of a short block. ``tuser`` is :func:`block_user_layout`, read on the first beat.
-        ``tkeep`` is read on the last beat only, where the kept bytes come first.
+        Payloads, without the length field of a short block. ``tuser`` is :func:`block_user_layout`, read on the first
+        beat. ``tkeep`` is read on the last beat only, where the kept bytes come first.
     m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tvalid, m_axis_tready
         Raw bytes; ``tkeep`` is all ones except on the last beat.
     error_code : Out(4)

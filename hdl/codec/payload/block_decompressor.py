@@ -37,16 +37,17 @@ class BlockDecompressor(wiring.Component):
 
         i --> upsizer --> block decompressor, 32 bytes --> downsizer --> o, error
 
-    Latency: 11 cycles from the first beat of a payload to the first raw beat, and one more for each beat that its tags
-    fill. With exponents in the build 13, and in a block that has them 22, and one more for each word of line headers
-    but one; that is with beats of 32 bytes. With 16 bytes 15 and 23, with 64 bytes 13 and 23.
+    Latency from the first beat of a payload to the first raw beat: 11 cycles, and one more for each beat of tags but
+    the first. In builds with exponents and beats of 32 bytes, 13 in place of 11, and 22 for a block with exponents,
+    with one more for every 4 lines but the first 4. With beats of 16 bytes 15 and 23, with 64 bytes 13 and 23.
 
     Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap while the
     next payload comes in time.
 
-    Errors are reported with the last raw beat of their block, the first one in the order of docs/formats.md. Then the
-    next block works. A block whose coding is not built, whose raw length is not possible or whose facts or tags are not
-    whole gives one raw beat, and one with a bad line header those up to the first one of this line. They hold anything.
+    The first error of a block, in the order of docs/formats.md, is reported with its last raw beat. Then the next block
+    works. A block gives a single raw beat if its coding is not built, its raw length is not possible, or its facts or
+    tags are truncated. A block with a bad line header gives the beats up to the first one of this line. The content of
+    beats of a block with an error is undefined.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ class BlockDecompressor(wiring.Component):
     Members
     -------
     i : In(stream.Signature(payload_beat_layout(beat_bytes)))
-        Payloads, without the word of a short block. ``ready`` is a function of registers; with beats of 16 bytes and
-        exponents, also of ``last``.
+        Payloads, without the length field of a short block. ``ready`` is a function of registers; with beats of 16
+        bytes and exponents, also of ``last``.
     o : Out(beat_stream(beat_bytes))
         Raw beats. ``o.ready`` reaches no other port within a cycle.
     error : Out(payload_error_layout(block_bytes))

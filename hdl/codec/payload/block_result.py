@@ -19,8 +19,8 @@ class BlockResult(wiring.Component):
 
         beats, their faults --> [beat, line] [facts are bad] [data ended in an earlier line] --> o, with the last beat
 
-    The line counts up until a fault is there that belongs to it. Bad tags are those of last lines only, so nothing is
-    kept of them. Cycles, with 64-byte beats and data that end in the second of three lines::
+    The number of the line stops at the first line with a fault. Only the last line of a block can have a bad tag, so no
+    register keeps bad tags. Cycles, with 64-byte beats and data that end in the second of three lines::
 
         beat           0     1     2     3     4     5
         truncated                        1     1     1

@@ -31,11 +31,12 @@ class ExponentRange(wiring.Component):
                  +--------------------+   +----------------------------+
                             0                           1
 
-    The exponent is in the same bits of a float32 and of a bfloat16 in its upper half, so one tree serves both: a word
-    has one float32 or two bfloat16 values, which are compared with each other. The smallest exponent is the largest one
-    of the inverted ones, where those of words without an exponent count as 0.
+    A float32 and a bfloat16 in its upper half have their exponents in the same bits, so one tree of comparisons serves
+    both types. Its leaves are 4 bytes wide: one float32, or two bfloat16 values, which are compared with each other.
+    The smallest exponent is found as the largest of the inverted exponents; leaves without an exponent count as 0
+    there.
 
-    Which elements are missing comes late: it is looked at behind the first comparison.
+    ``present`` arrives late in its cycle, so it is used only behind the first comparison.
 
     Latency: 2 cycles. Throughput: a group per cycle.
 

@@ -21,7 +21,7 @@ _DISTANCE_BITS = 6
 
 
 class GroupDecoder(wiring.Component):
-    """Decodes a group of 32 bytes whose rests and mantissas have been moved to their places; zero-value coding passes.
+    """Decodes a group of 32 bytes whose rests and mantissas are at their places; zero-value coding passes unchanged.
 
     ::
 
@@ -31,9 +31,9 @@ class GroupDecoder(wiring.Component):
                           |                                        ^                          +--> o
                           +--> mantissas ------ lowest bits -------+--------------------------+
 
-    The exponent and the sign are in the same bits of a bfloat16 and of the upper half of a float32, so 16 lanes of
-    a halfword serve both. A float32 group has exponents in every second lane. Mantissas keep their places; rests, in
-    the order of the elements that are there, are moved to the lanes of these.
+    A bfloat16 and the upper half of a float32 have exponent and sign in the same bits, so 16 lanes of two bytes serve
+    both types. A float32 group has exponents in every second lane. Mantissas stay where they are. Rests stand in the
+    order of the elements that are not zero; the network moves each to the lane of its element.
 
     ======  ===========================  ==========================================================================
     cycle   registers at its end         what it does

@@ -60,8 +60,8 @@ class HeaderCounter(wiring.Component):
     tags : Out(range(block_bytes // LINE_BYTES + 1))
         Lines that have a tag.
     bad : Out(1), bad_line : Out(range(block_bytes // LINE_BYTES))
-        Whether there is a header with width 7 and one of bits 5 to 7 that is not that of a line of zeros, and the
-        first one.
+        Whether there is a bad header, which has width 7 and one of bits 5 to 7 and is not that of a line of zeros; and
+        the line of the first one.
 
     Source: docs/formats.md, "Exponents".
     """

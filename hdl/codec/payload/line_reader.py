@@ -88,9 +88,9 @@ class LineReader(wiring.Component):
              --> [widths] ---+       ^
                                   [base of the line before]
 
-    A line whose header announces no base has the base of the line before. Bases and widths are read behind the headers,
-    so that the three reads with which each block begins do not follow each other: that could hold up the tags. Cycles
-    of a block whose first line has a base::
+    A line whose header has no bit for a base has the base of the line before. At the start of a block, the words of
+    headers, bases and widths are not read in three cycles in a row, because that could delay the tags: bases and widths
+    are read later than headers. Cycles of a block whose first line has a base::
 
         cycle             0     1     2     3     4     5     6
         load              x

@@ -11,7 +11,7 @@ from amaranth.utils import ceil_log2
 __all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
 
 WORDS = 8
-"""Words of a row."""
+"""Words of a row. A word of metadata is what is read in a cycle; it is not the 4-byte word of the block stream."""
 
 
 def word_place_layout(rows: int) -> data.StructLayout:

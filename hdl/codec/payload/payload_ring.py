@@ -46,8 +46,8 @@ class PayloadRing(wiring.Component):
     room : Out(1)
         There is room for a row: a function of registers.
     start : In(1), skip : In(range(most + 1)), bare : In(1)
-        The newest block is to be read, but for so many rows, which have come; or it is ``bare``: nothing of it is sent.
-        Its first row to be sent may come later. Only while ``free`` is high.
+        The newest block is to be read, without its first ``skip`` rows, which have all come. If ``bare``, none of its
+        rows is sent. The first row to be sent may come later. Only while ``free`` is high.
     free : Out(1)
         A block may start.
     data : Out(stream.Signature(shape))

@@ -1,4 +1,4 @@
-"""Holds the payloads of blocks: reads what stands in front of the data of a block and the data each on its own."""
+"""Holds the payloads of blocks, and reads the metadata and the data of a block independently of each other."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class PayloadStore(wiring.Component):
                                 |
                                 +--> order
 
-    The rows that may hold tags or facts are written into a second memory, too, which has room for those of two blocks
-    and is read by words. Rows are free when the data behind them have been taken. A block is ordered when the row in
-    which its data begin has come, or its last row; before that, the headers of a block with exponents are counted.
-    Cycles of a block of zero-value coding whose tags take one row::
+    Rows that may hold tags or facts are also written into a second memory, which has room for those of two blocks and
+    is read by words. The rows of metadata become free when the data behind them have been taken. The order of a block
+    leaves when the row in which its data begin has come, or its last row; the headers of a block with exponents are
+    counted before that. Cycles of a block of zero-value coding whose tags take one row::
 
         cycle              0     1     2     3     4     5     6     7
         i, taken           x     x     x     x     x
@@ -67,12 +67,12 @@ class PayloadStore(wiring.Component):
 
     Latency: 6 cycles from the first row of a block to its first word of tags, and one more for each row that tags fill;
     with exponents, 6 cycles more, and one for each word of headers but one. The first line comes 3 cycles behind the
-    first word, or 4 with 64-byte beats. One block is written, one is read; a block that is whole and waits for the one
-    before to be read keeps the next one from being written.
+    first word, or 4 with 64-byte beats. One block is written while the one before is read. While a whole block waits
+    for the block before to be read, the next one is not written.
 
-    Throughput: one row in, one row of data and one word per cycle out. Lines come one per cycle, but for two cycles
-    whenever headers, bases or widths need a new word. Words of tags that are taken each cycle lose one cycle for every
-    such word, and for every word of the next block's headers.
+    Throughput: one row in, one row of data and one word per cycle out. One line per cycle, with a pause of two cycles
+    whenever headers, bases or widths need a new word. Such a word delays the words of tags by one cycle, and so does
+    every word of the next block's headers.
 
     A block with a fault that is known before its data are read gives an order with this error, and nothing else.
 

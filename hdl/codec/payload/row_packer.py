@@ -26,8 +26,8 @@ def stored_beat_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple
     """A raw beat as it waits for the row packer.
 
     Bytes that are missing in a block's last beat are 0. With exponents also ``live``: a flag for each lane of the
-    smallest element size, set for the uppermost lane of each element that is not zero. So the group coder needs no more
-    than the flags.
+    smallest element size, set for the uppermost lane of each element that is not zero. The group coder reads these
+    flags and need not look for zeros.
     """
     return data.StructLayout({"data": 8 * beat_bytes, **({"live": beat_bytes // min(sizes)} if exponents else {})})
 
@@ -36,11 +36,11 @@ def raw_row_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int
     """A raw beat of a block.
 
     ``data`` and ``live`` as in :func:`stored_beat_layout`. ``first`` and ``last`` beat of its block; ``element`` is
-    one-hot, ``raw`` keeps the zeros as well. ``before`` is read with ``first``: the last unit of the first row that is
-    taken by something else, which is the last one of all if the row is free.
+    one-hot, ``raw`` keeps the zeros as well. ``before`` is read with ``first``: the number of the last unit of the
+    first row that holds something else already; the number of the row's last unit means that the row is free.
 
-    With exponents, a unit is a byte. ``coded``: exponents are coded, with what is known of the beat's ``groups``; a
-    block that is ``raw`` is not coded.
+    With exponents, a unit is a byte. ``coded``: the beat is coded with exponents, as ``groups`` say; never in a block
+    that is ``raw``.
     """
     units = beat_bytes // _grain(sizes, exponents)
     groups = {"coded": 1, "groups": data.ArrayLayout(group_layout(), beat_bytes // GROUP_BYTES)} if exponents else {}
@@ -94,9 +94,9 @@ class RowPacker(wiring.Component):
     3       gather   open row                    every unit is on its lane; the row leaves if it is full, or the last
     ======  =======  ==========================  =========================================================
 
-    Latency: 3 cycles from a beat to the row that it fills (2 with one stage less). One beat per
-    cycle, but for a cycle where a block's last beat leaves two rows and the next block's first beat fills a row as
-    well. All stages move together when ``o.ready`` is high.
+    Latency: 3 cycles from a beat to the row that it fills (2 if count and place are one stage). Throughput: one beat
+    per cycle. One cycle is lost where a block's last beat gives two rows and the next block's first beat fills a row
+    too. All stages move together when ``o.ready`` is high.
 
     Parameters
     ----------

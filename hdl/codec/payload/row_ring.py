@@ -39,10 +39,11 @@ class RowRing(wiring.Component):
                     ^
         place --> [place, row of each lane] --> shown, truncated, surplus
 
-    Rows are loaded in turn. A row is free, and loaded again at the same clock edge, when a beat has crossed into the
-    next one, or with the last beat of its block. A beat that claims a row behind the last one of its block does not get
-    it. The last beat of a block waits until the last row is the current one; rows before it are left over. Cycles, with
-    a beat ``a`` that ends inside row 0, a beat ``b`` that crosses into row 1, and ``c`` into row 2::
+    Rows are loaded in turn. A row is free when a beat has crossed into the next one, or with the last beat of its
+    block; a new row is loaded at the same clock edge. A beat whose tags claim more than the last row of its block gets
+    no further row. The last beat of a block waits until the last row is the current one; rows that are passed while it
+    waits are data left over. Cycles, with a beat ``a`` that ends inside row 0, a beat ``b`` that crosses into row 1,
+    and ``c`` into row 2::
 
         cycle                  0     1     2     3     4
         i, taken               0     1     2     3

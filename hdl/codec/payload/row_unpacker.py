@@ -36,8 +36,8 @@ class RowUnpacker(wiring.Component):
                                                          data --> [rows] --> [scatter] --> [beat] --> spare --> o, error
 
     Each pair of brackets is a stage with registers. *Place* adds up how many units of the rows have been used: this sum
-    is the only loop over beats. A beat takes units of at most two rows. Units are not aligned first: the network that
-    spreads them over the beat also undoes their rotation. Cycles of a block whose rows are there::
+    is the only loop over beats. A beat takes units of at most two rows. Units need no alignment before: the network
+    that spreads them over the beat also undoes their rotation. Cycles of a block whose rows are there::
 
         cycle                     0     1     2     3     4     5
         words, order taken        x
@@ -59,13 +59,13 @@ class RowUnpacker(wiring.Component):
         o.valid                                                       a     b
 
     Latency: the first raw beat of a block leaves 4 cycles, with exponents 6, after its order and its first word of tags
-    were taken; in the cycle after a row of data was taken, its units are scattered, and they leave one cycle later,
-    with exponents two. Throughput: 1 raw beat per cycle while rows are there, of blocks of any length, without a gap
-    between them, but for words of tags behind the last beat of a short block, each of which takes a cycle.
+    were taken. The units of a row of data are scattered in the cycle after it was taken, and leave one cycle later,
+    with exponents two. Throughput: 1 raw beat per cycle while rows are there, for blocks of any length, without a gap
+    between them. In a short block, each word of tags behind the last beat takes a cycle more.
 
-    Errors are reported at the end of the block. Beats that were decoded before have left by then, and those of a
-    faulty block hold anything. Data that are left over are taken up to the row with ``last``, one row per cycle. Each
-    order gives its number of beats, with one ``last``; then the next block works.
+    Errors are reported at the end of the block, when its other beats have left. The content of beats of a block with an
+    error is undefined. Data that are left over are taken up to the row with ``last``, one row per cycle. Each order
+    gives its number of beats, with one ``last``; then the next block works.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def slice_layout(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, 
 
 
 class TagSlicer(wiring.Component):
-    """Gives the tag bits of one beat per cycle. A word of tags lasts a beat for each byte of an element.
+    """Gives the tag bits of one beat per cycle. A word of tags is enough for as many beats as an element has bytes.
 
     ::
 
@@ -73,9 +73,9 @@ class TagSlicer(wiring.Component):
     order : In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents)))
         The blocks.
     words : In(stream.Signature(beat_bytes))
-        The words of ``beat_bytes`` bits that hold tags of the block, each once. Blocks of zero-value coding begin with
-        a new word, those with exponents also with its upper half, if the order says so. A word may come before its
-        order does. ``ready`` of all three depends on ``move``.
+        The words of ``beat_bytes`` bits that hold tags of the block, each once. The tags of a block begin with a new
+        word, or, with exponents, in its upper half if the order says so. A word may come before its order does.
+        ``ready`` of all three streams depends on ``move``.
     lines : In(stream.Signature(line_layout()))
         The records of the lines of blocks with exponents.
     move : In(1)

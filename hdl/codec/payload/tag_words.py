@@ -12,14 +12,14 @@ __all__ = ["TagWords"]
 
 
 class TagWords(wiring.Component):
-    """Sends the words of the memory from one place up to another one, a word per cycle while they are taken.
+    """Reads the words of the memory from one place to another, and sends one per cycle while they are taken.
 
     ::
 
         load --> [next word, end] --> read --> (memory) --> word --> [word] --> words
                                                                       [word]
 
-    Two words are held, or being read. Cycles of a block of two words::
+    At most two words are held or being read. Cycles of a block of two words::
 
         cycle         0     1     2     3     4
         load          x
@@ -44,7 +44,7 @@ class TagWords(wiring.Component):
     ends : Out(1)
         No words are to be read any more, or the last one is read in this cycle. Depends on ``words.ready``.
     easy : Out(1)
-        No word is needed soon: all are read, or two are held. A function of registers.
+        No word has to be read soon: all are read, or two are held. A function of registers.
     read : Out(word_read_signature(rows)), word : In(beat_bytes)
         To the memory. ``read.want`` depends on ``words.ready``.
     words : Out(stream.Signature(beat_bytes))

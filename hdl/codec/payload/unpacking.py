@@ -41,7 +41,7 @@ def unit_bytes(sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> int:
 
 
 def payload_beat_layout(beat_bytes: int) -> data.StructLayout:
-    """A beat of a payload, without the word of a short block.
+    """A beat of a payload, without the length field of a short block.
 
     ``keep`` counts on the last beat only: its bytes come first, and there is at least one. ``coding`` and
     ``raw_bytes``, the number of raw bytes of the block, count on the first beat only; bit 7 of the coding does not.
