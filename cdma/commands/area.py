@@ -32,6 +32,7 @@ _EXAMPLES = """\
   cdma area paper_compressor --liberty nangate45.lib      um2 and MHz in your own cell library (.lib or .lib.gz)
   cdma area --liberty nangate45.lib --recipe small        less area, a lower clock
   cdma area compressor --set beat_bytes=64 --json
+  cdma area block_compressor                              a block core; its memories are not in the cells
   cdma area --engine paper --liberty nangate45.lib        a whole engine, unit by unit
   cdma area --engine tiny --target ecp5                   LUTs, block RAM, and how each buffer is built"""
 

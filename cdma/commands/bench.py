@@ -33,6 +33,7 @@ _EXAMPLES = """\
   cdma bench
   cdma bench --only golden                                minutes
   cdma bench --only area --liberty cells.lib              with um2 of your cell library
+  cdma bench --only block_shipped                         the shipped dump through the block cores
   cdma bench --only timing_units --only sweep --liberty cells.lib
   cdma bench --only pnr --output figures.json             place and route: some minutes for each preset
   cdma bench --compare old.json new.json                  what changed between two runs

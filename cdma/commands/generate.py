@@ -31,7 +31,9 @@ _EXAMPLES = """\
   cdma generate engine --set lanes=8 --set name=my_dma -o rtl
   cdma generate -o rtl                                    compressor and decompressor alone
   cdma generate compressor --set beat_bytes=16 --set name=small -o rtl
-  cdma generate block_compressor block_decompressor -o rtl          cores of blocks, tags first
+  cdma generate block_compressor block_decompressor -o rtl          the block cores, tags first
+  cdma generate exponent_block_compressor exponent_block_decompressor -o rtl
+                                                          the block cores with exponents of bfloat16 and float32 too
   cdma generate my_design.toml -o rtl                     a configuration of your own"""
 
 

@@ -61,7 +61,8 @@ _EXAMPLES = """\
   cdma simulate layer.npy --beat-bytes 64 --stalls 0.3    with pauses in three of ten cycles on every side
   cdma simulate raw.bin --element 8 --json | jq '.arrays[].ratio'
   cdma simulate layer.npy --waves                         writes waves to the build folder
-  cdma simulate --blocks                                  through the cores of blocks
+  cdma simulate --blocks                                  through the block cores
+  cdma simulate --blocks net.safetensors                  bfloat16 and float32 values with exponents
   cdma simulate --coding zvc16 dump.npz --block-bytes 2048   with a coding and a block size of your own
   cdma simulate --engine default                          the shipped dump through the DMA engine and back
   cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1

@@ -40,6 +40,7 @@ cores over beats and pipelines and of the default engine over lanes and pipeline
 
 _EXAMPLES = """\
   cdma timing --liberty nangate45.lib                        both cores in your own cell library (.lib or .lib.gz)
+  cdma timing block_compressor --liberty nangate45.lib       a block core, its memories as macros
   cdma timing --engine tiny --liberty nangate45.lib          unit by unit, and as a whole
   cdma timing paper_compressor --target ecp5 --seeds 3       place and route on an ECP5, best and median of three
   cdma timing --engine tiny --target ecp5 --speed 6
