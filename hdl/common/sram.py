@@ -73,7 +73,7 @@ module {name} #(
     output reg [WIDTH-1:0] read_data
 );
     localparam PART = WIDTH / PARTS;
-    reg [WIDTH-1:0] rows [0:DEPTH-1];
+    (* no_rw_check *) reg [WIDTH-1:0] rows [0:DEPTH-1];
     integer k;
 
     always @(posedge clk) begin

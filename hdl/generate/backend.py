@@ -29,6 +29,7 @@ _SCRIPT = (
     "write_verilog",
 )
 _FUNCTION = re.compile(r"^  function \S+ (_\d+_);.*?^  endfunction\n  assign [^;]*? = \1\(", re.MULTILINE | re.DOTALL)
+_MEMORY = re.compile(r"^( *)(?=memory )", re.MULTILINE)
 _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 
@@ -42,6 +43,9 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     change during reset. In an event-driven simulator under the rules of SystemVerilog, the logic that depends on it
     therefore never runs and stays X. Every simulator evaluates a continuous assignment at time 0. Without initial
     values, a simulation shows whether anything depends on more than the reset. ROMs keep their contents.
+
+    No design depends on what a memory shows of a row that is written in the same cycle; memories say so in the
+    attribute ``no_rw_check``. Without it, Yosys has to give block RAMs registers and multiplexers for the old value.
 
     The text depends only on the design and the tool versions: it has no path and no date, and the Yosys is always the
     one that the project pins.
@@ -69,6 +73,8 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
     netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
     netlist += "".join(rtlil.convert(each.design, name=each.name, ports=each.ports, emit_src=False) for each in shared)
+    # What is read of a row in the cycle in which it is written does not matter: Yosys builds nothing for it.
+    netlist = _MEMORY.sub(r"\1attribute \\no_rw_check 1\n\1", netlist)
     script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
     text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
     # Yosys numbers functions and signals alike, and Verilator warns if a function has the name of a signal further up.

@@ -2,6 +2,7 @@
 
 A run ends after a number of cycles, so that a design that hangs fails its test. Registers without a reset, and memories
 that are written, start at random values as in hardware: a design that needs a reset it does not have fails as well.
+What a memory shows of a row that is written in the same cycle is wrong: a design that uses it fails, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 from amaranth.hdl import Elaboratable, Fragment, MemoryInstance, Signal, Value
 from amaranth.hdl._ast import Assign, Concat, Slice, Switch
 from amaranth.sim import Simulator
+
+from tests.hdl.memories import WrongCollisions
 
 __all__ = ["CYCLES", "Bench", "clocked", "settled"]
 
@@ -108,7 +111,7 @@ class Bench:
             return self._simulator
         self._processes = current = list(processes)
         # A simulator changes the design that it is given, so each one gets its own.
-        design = Fragment.get(self._dut, platform=None)
+        design = Fragment.get(self._dut, platform=WrongCollisions())
         self._unreset = list(_unreset(design))
         self._simulator = simulator = Simulator(design)
         simulator.add_clock(_PERIOD)

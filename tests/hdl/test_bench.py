@@ -8,7 +8,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from tests.hdl.bench import Bench, clocked, settled
 
@@ -141,3 +141,40 @@ class Still(wiring.Component):
 async def _never(ctx: Any) -> None:
     while True:
         await ctx.delay(1e-6)
+
+
+class Stale(wiring.Component):
+    """Reads the row of a memory that it writes; a cycle later, unless it does so ``at_once``."""
+
+    write: Signal
+    value: Signal
+
+    def __init__(self, *, at_once: bool) -> None:
+        super().__init__({"write": In(1), "value": Out(8)})
+        self._at_once = at_once
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=8, depth=2, init=[])
+        into, out = memory.write_port(granularity=4), memory.read_port()
+        m.d.comb += [into.en.eq(self.write.replicate(2) & 0b10), into.data.eq(0x50), self.value.eq(out.data)]
+        m.d.comb += out.en.eq(self.write if self._at_once else ~self.write)
+        return m
+
+
+def test_what_a_memory_shows_of_a_row_that_is_written_is_wrong() -> None:
+    """The part that is written; the other one and the next read are right."""
+    seen = []
+    for at_once in (False, True):
+        dut = Stale(at_once=at_once)
+
+        async def process(ctx: Any, dut: Stale = dut) -> None:
+            for write in (1, 0, 1, 1, 0):
+                ctx.set(dut.write, write)
+                await ctx.tick()
+            seen.append(ctx.get(dut.value))
+
+        clocked(dut, process)
+    right, wrong = seen
+    assert right >> 4 == 5 and wrong >> 4 == 5 ^ 15
+    assert right & 15 == wrong & 15, "both have started with the same value, and nothing writes it"

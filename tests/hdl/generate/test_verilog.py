@@ -82,6 +82,14 @@ def test_every_register_bit_of_an_engine_is_assigned(engine: str) -> None:
     assert unassigned(engine) == []
 
 
+def test_memories_need_no_old_values(core: Verilog) -> None:
+    """Each memory says that what it shows of a row that is written in the same cycle does not matter."""
+    lines = core.text.splitlines()
+    memories = [number for number, line in enumerate(lines) if re.match(r" *reg (\[\d+:0\] )?\S+ \[\d+:\d+\];", line)]
+    assert memories or not isinstance(core.config, BlockCoreConfig)
+    assert all("(* no_rw_check = 32'd1 *)" in lines[number - 1] for number in memories)
+
+
 def test_lint(core: Verilog, tmp_path: Path) -> None:
     lint(core.name, core.text, tmp_path)
 
