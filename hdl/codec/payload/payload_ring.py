@@ -19,14 +19,14 @@ class PayloadRing(wiring.Component):
                   ^                 ^
                 write            [block to be read, block that is read]
 
-    Rows are free when the rows behind them have been taken, up to the first row that is sent of a block. Cycles of a
+    Rows are free when they have been read; those that are not sent, when their block begins to be read. Cycles of a
     block of two rows, both of which are sent::
 
         cycle          0     1     2     3     4     5
         write          x     x
         start                x
-        row read                   x     x
-        data.valid                       x     x
+        row read                         x     x
+        data.valid                             x     x
 
     Parameters
     ----------
@@ -71,42 +71,52 @@ class PayloadRing(wiring.Component):
         m.submodules.memory = memory = Memory(shape=self._shape, depth=self._rows, init=[])
         into, out = memory.write_port(), memory.read_port()
         write, base, at = Signal(self._place), Signal(self._place, reset_less=True), Signal(self._place)
+        # The newest block is whole. It has not started.
+        whole, begun, same_row, same_round = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            self.room.eq((write.row != at.row) | (write.round == at.round)),
+            same_row.eq(write.row == at.row), same_round.eq(write.round == at.round),
+            self.room.eq(~same_row | same_round),
             into.en.eq(self.write), into.addr.eq(write.row), into.data.eq(self.row),
         ]
         with m.If(self.drop):
             m.d.sync += write.eq(base)
         with m.Elif(self.write):
-            m.d.sync += write.eq(self._after(write))
+            m.d.sync += [write.eq(self._after(write)), whole.eq(self.row.last)]
             with m.If(self.begins):
-                m.d.sync += base.eq(write)
+                m.d.sync += [base.eq(write), begun.eq(1)]
 
-        # A block waits at `later` while the rows of the one before it are being read.
-        later, following = Signal(self._place, reset_less=True), Signal(self._place)
-        pending, bare, active, loads = Signal(), Signal(reset_less=True), Signal(), Signal()
-        shown, goes, ends, reads, reading = Signal(), Signal(), Signal(), Signal(), Signal()
-        ahead, more, first = Signal(self._place), Signal(), Signal()
+        # A block whose first row is at `later` waits while the rows of the one before it are being read.
+        later, skip = Signal(self._place, reset_less=True), Signal.like(self.skip, reset_less=True)
+        pending, bare, active = Signal(), Signal(reset_less=True), Signal()
+        shown, last, reads, loads, final = Signal(), Signal(reset_less=True), Signal(), Signal(), Signal()
+        ahead, end = Signal(self._place), Signal(self._place)
         m.d.comb += [
             self.free.eq(~pending), self.data.valid.eq(shown), self.data.payload.eq(out.data),
-            goes.eq(shown & self.data.ready), ends.eq(goes & self.data.payload.last),
-            loads.eq(pending & (~active | ends)),
-            ahead.eq(Mux(goes, self._after(at), at)),
-            following.eq(Mux(loads, later, ahead)),
-            reading.eq(Mux(loads, ~bare, active & ~ends)),
-            # Whether there is a next row of this block, and a first one of the next: known before ``last`` of the row.
-            more.eq(active & (ahead != write)), first.eq(~bare & (later != write)),
-            reads.eq((self.data.ready | ~shown) & Mux(ends | ~active, pending & first, more)),
-            out.en.eq(reads), out.addr.eq(following.row),
+            self.data.payload.last.eq(last),
+            # The place and the end of the block come from registers alone: memories show their rows late in a cycle.
+            ahead.eq(self._after(at)), end.eq(Mux(pending, later, Mux(begun, base, write))),
+            final.eq((pending | begun | whole) & (ahead == end)),
+            reads.eq(active & ~(same_row & same_round) & (self.data.ready | ~shown)),
+            loads.eq(pending & (~active | (reads & final))),
+            out.en.eq(reads), out.addr.eq(at.row),
         ]
-        m.d.sync += [shown.eq(reads | (shown & ~goes)), at.eq(following), active.eq(reading)]
+        m.d.sync += shown.eq(reads | (shown & ~self.data.ready))
+        with m.If(reads):
+            m.d.sync += [at.eq(ahead), last.eq(final), active.eq(~final)]
+        with m.If(loads):
+            m.d.sync += [at.eq(self._on(later, skip)), active.eq(~bare)]
         with m.If(self.start):
-            m.d.sync += [pending.eq(1), later.eq(self._after(base, self.skip)), bare.eq(self.bare)]
+            m.d.sync += [pending.eq(1), later.eq(base), skip.eq(self.skip), bare.eq(self.bare), begun.eq(0)]
         with m.Elif(loads):
             m.d.sync += pending.eq(0)
         return m
 
-    def _after(self, place: data.View, steps: Value | int = 1) -> Value:
+    def _after(self, place: data.View) -> Value:
+        """The place behind this one in the ring."""
+        wraps = place.row == self._rows - 1
+        return Cat(Mux(wraps, 0, (place.row + 1)[:len(place.row)]), place.round ^ wraps)
+
+    def _on(self, place: data.View, steps: Value) -> Value:
         """The place so many rows on in the ring."""
         row = place.row + steps
         wraps = row >= self._rows

@@ -55,15 +55,15 @@ class PayloadStore(wiring.Component):
                                 +--> order
 
     Rows that may hold tags or facts are also written into a second memory, which has room for those of two blocks and
-    is read by words. The rows of metadata become free when the data behind them have been taken. The order of a block
-    leaves when the row in which its data begin has come, or its last row; the headers of a block with exponents are
-    counted before that. Cycles of a block of zero-value coding whose tags take one row::
+    is read by words. A row becomes free when it has been read; the rows of metadata, when the data behind them begin
+    to be read. The order of a block leaves when the row in which its data begin has come, or its last row; the headers
+    of a block with exponents are counted before that. Cycles of a block of zero-value coding whose tags take one row::
 
-        cycle              0     1     2     3     4     5     6     7
+        cycle              0     1     2     3     4     5     6     7     8
         i, taken           x     x     x     x     x
         order.valid                          x
         words.valid                                            x     x
-        data.valid                                       x     x     x
+        data.valid                                             x     x     x
 
     Latency: 6 cycles from the first row of a block to its first word of tags, and one more for each row that tags fill;
     with exponents, 6 cycles more, and one for each word of headers but one. The first line comes 3 cycles behind the

@@ -42,8 +42,8 @@ class _Ring:
     def __init__(self, dut: Any, rows: int, most: int, rng: random.Random):
         self.dut, self.rows, self.most, self.rng = dut, rows, most, rng
         self.written = self.base = 0
-        self.freed = 0                              # rows before this one are free
-        self.reading: _Block | None = None
+        self.freed = 0                              # rows before this one have been read, and are free
+        self.reading_end: int | None = None         # the row behind the block that is read
         self.pending: tuple[_Block, int] | None = None
         self.expected: list[tuple[int, bool]] = []
         self.newest: _Block | None = None           # is being written, or has not started
@@ -80,7 +80,7 @@ class _Ring:
         else:
             ctx.set(dut.row, {"data": rng.getrandbits(16), "last": rng.getrandbits(1)})
         await ctx.tick()
-        self._taken(self.shown and ready)
+        self._read(self.shown and not ready)
         if starts and self.newest is not None:
             self.pending = self.newest, self.base
             self.started = True
@@ -103,21 +103,22 @@ class _Ring:
         return (may and block is not None and not self.started and block.dropped is None
                 and self.come >= min(block.begun, len(block.rows)) and self.pending is None)
 
-    def _taken(self, goes: bool) -> None:
-        """A row may have been taken, and the block that waits is read when the one before has ended."""
-        ends = False
-        if goes:
-            ends = self.expected.pop(0)[1]
+    def _read(self, waits: bool) -> None:
+        """A row may have been taken, and the next one read; the block that waits follows the last row of the one before
+        it."""
+        if self.shown and not waits:
+            self.expected.pop(0)
+        self.held = waits
+        if self.reading_end is not None and not waits and self.freed < self.written:
             self.freed += 1
-        self.held = self.shown and not goes
-        if self.pending is not None and (self.reading is None or ends):
+            if self.freed == self.reading_end:
+                self.reading_end = None
+        if self.pending is not None and self.reading_end is None:
             block, base = self.pending
             self.pending = None
             self.expected += block.sent
             self.freed = base + block.skip
-            self.reading = None if block.bare else block
-        elif ends:
-            self.reading = None
+            self.reading_end = None if block.bare else base + len(block.rows)
 
     def _written(self, block: _Block | None, begins: bool) -> None:
         """A row has come, the first one of a block or not."""
@@ -177,9 +178,9 @@ def test_no_gap(rows: int) -> None:
         for _ in range(2 * rows):
             block = _Block((rng.getrandbits(16), rng.getrandbits(16)))
             # Rows come in cycles 0 and 1; it starts in cycle 1.
-            assert [await cycle(block if number == 0 else None) for number in range(6)] == [0, 0, 0, 1, 1, 0]
+            assert [await cycle(block if number == 0 else None) for number in range(7)] == [0] * 4 + [1, 1, 0]
             first, second = (_Block((1, 2)), _Block((3, 4, 5), 1))
-            assert [await cycle(each, ready=False) for each in (first, None, second, None, None)] == [0, 0, 0, 1, 1]
+            assert [await cycle(each, ready=False) for each in (first, None, second, None, None)] == [0] * 4 + [1]
             assert [await cycle() for number in range(5)] == [1, 1, 1, 1, 0]
 
     clocked(dut, process, cycles=2_000)
