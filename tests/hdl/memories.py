@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from amaranth.hdl import Cat, Const, MemoryInstance, Module, Signal, Value
 from amaranth.lib.memory import Memory
 
@@ -18,7 +20,7 @@ class WrongCollisions:
     def get_memory(self, memory: Memory) -> Module:
         """The module built for a memory; Amaranth calls this method by its name."""
         m = Module()
-        m.submodules.rows = rows = MemoryInstance(data=memory.data, attrs=memory.attrs)
+        m.submodules.rows = rows = cast(Any, MemoryInstance)(data=memory.data, attrs=memory.attrs)
         for write in memory.write_ports:
             rows.write_port(domain=write.domain, addr=write.addr, data=write.data, en=write.en)
         for number, read in enumerate(memory.read_ports):
