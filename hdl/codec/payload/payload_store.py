@@ -67,8 +67,8 @@ class PayloadStore(wiring.Component):
 
     Latency: 6 cycles from the first row of a block to its first word of tags, and one more for each row that tags fill;
     with exponents, 6 cycles more, and one for each word of headers but one. The first line comes 3 cycles behind the
-    first word, or 4 with 64-byte beats. One block is written while the one before is read. While a whole block waits
-    for the block before to be read, the next one is not written.
+    first word, or 4 with 64-byte beats. One block is written while the one before is read: its rows are taken from the
+    cycle on that follows the start of that reading, though the order of the block before may still wait to be taken.
 
     Throughput: one row in, one row of data and one word per cycle out. One line per cycle, with a pause of two cycles
     whenever headers, bases or widths need a new word. Such a word delays the words of tags by one cycle, and so does
@@ -149,6 +149,7 @@ class PayloadStore(wiring.Component):
         last_end = Signal.like(end, reset_less=True)
         # Its order: computed, valid but for what its payload says, to be taken, and to be read; a fault is known.
         computed, known, offered, waits, fails = Signal(), Signal(), Signal(), Signal(), Signal()
+        released = Signal()     # nothing more is to be done for the block than to offer its order
         # The bytes that must have come for the next step.
         need, step = Signal(range(self._most + 1), reset_less=True), Signal(_Step, reset_less=True)
         need_rows, need_units = need[exact_log2(n):], need[exact_log2(unit):exact_log2(n)]
@@ -160,6 +161,7 @@ class PayloadStore(wiring.Component):
             taken.eq(self.i.valid & self.i.ready), self.i.ready.eq(~(held & whole) & (fails | ring.room)),
             self.order.valid.eq(offered), self.order.payload.eq(order),
             self.order.payload.start.eq(Mux(order.bare, 0, need_units)),
+            released.eq(known & (~waits | starts)),
             fails.eq(held & computed & (order.error != PayloadError.OK)),
             ring.write.eq(taken & ~fails), ring.begins.eq(~held),
             ring.row.data.eq(row.data), ring.row.last.eq(row.last), ring.row.end.eq(end),
@@ -175,11 +177,12 @@ class PayloadStore(wiring.Component):
                              computed.eq(0), known.eq(0)]
             with m.Elif(rows != most + 2):
                 m.d.sync += rows.eq(rows + 1)
-            with m.If(held & row.last & known & ~offered & ~waits):
+            with m.If(held & row.last & released):
                 m.d.sync += held.eq(0)
-        with m.Elif(whole & known & ~offered & ~waits):
+        with m.Elif(whole & released):
             m.d.sync += held.eq(0)
-        with m.If(held & ~computed):
+        # The order of the block before may still be offered.
+        with m.If(held & ~computed & ~offered):
             m.d.sync += [computed.eq(1), order.eq(facts.order), need.eq(facts.opening)]
             if self._exponents:
                 m.d.sync += step.eq(Mux(facts.order.exponents, _Step.HEADERS, _Step.TAGS))

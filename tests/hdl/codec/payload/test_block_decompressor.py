@@ -83,12 +83,21 @@ def test_a_beat_per_cycle(size: int, block_bytes: int, density: float) -> None:
     assert play([play.payload(block, rng) for block in blocks], rng) <= limit / 0.99
 
 
-def test_a_large_tensor() -> None:
-    """64 KiB at the density of ReLU: not one cycle without a beat."""
+def test_the_shortest_blocks_at_the_full_rate(play: Play) -> None:
+    """Blocks of one line, with 32-byte beats of two, with 64-byte beats of three: no cycle without a beat."""
+    rng = random.Random("shortest")
+    length = {16: 128, 32: 256, 64: 384}[play.size]
+    blocks = [Block.of(random_raw(rng, length, element, 0.5), element) for element in rng.choices(play.sizes, k=10)]
+    assert play([play.payload(block, rng) for block in blocks], rng) == 10 * length // play.size
+
+
+def test_large_tensors() -> None:
+    """64 KiB at the density of ReLU, and tensors that end with a block of two lines: not one cycle without a beat."""
     rng = random.Random("tensor")
     play = Play(32, (4,), 4096)
-    blocks = [Block.of(random_raw(rng, 4096, 4, 0.4), 4) for _ in range(16)]
-    assert play([play.payload(block, rng) for block in blocks], rng) == 2048
+    lengths = [4096] * 14 + [256, 4096] * 2
+    blocks = [Block.of(random_raw(rng, length, 4, 0.4), 4) for length in lengths]
+    assert play([play.payload(block, rng) for block in blocks], rng) == sum(lengths) // 32
 
 
 def test_latency_is_as_stated() -> None:

@@ -110,6 +110,16 @@ def test_a_beat_per_cycle(play: Play) -> None:
     assert play([play.payload(block, rng) for block in blocks], rng) == len(blocks) * 4096 // play.size
 
 
+def test_the_shortest_blocks_at_the_full_rate(play: Play) -> None:
+    """Short blocks of both codings in turn: 99 % of a beat per cycle."""
+    rng = random.Random("shortest")
+    length = {16: 256, 32: 512, 64: 2048}[play.size]
+    kinds = [(4, True), (2, True), (4, False)] * (2 if play.size == 32 else 1)
+    blocks = [Block.of(_values(rng, element, length, 0.5), element, exponents) for element, exponents in kinds]
+    beats = len(blocks) * length // play.size
+    assert beats <= play([play.payload(block, rng) for block in blocks], rng) <= beats / 0.99
+
+
 @pytest.mark.parametrize("exponents", [False, True])
 def test_latency_is_as_stated(play: Play, exponents: bool) -> None:
     rng = random.Random("latency")
