@@ -9,8 +9,10 @@ import pytest
 
 from golden.codec import blocks
 from golden.codec.coding import Coding
+from tests.verif.conftest import FULL
 from verif.core.blocks import simulate as module
 from verif.core.blocks.simulate import BlockArray, simulate_blocks
+from verif.core.blocks.throughput import block_throughput
 from workload.data import shipped
 from workload.dumps import load as load_dump
 from workload.dumps.narrow import narrow
@@ -50,6 +52,17 @@ def test_the_shipped_dump(arrays: list[BlockArray], stalls: float, build_dir: Pa
     assert results[-1].decompress_cycles == 0
     assert said[0][1] == 0
     assert all(done <= total for _, done, total in said)
+
+
+@pytest.mark.parametrize("beat_bytes", [32, 16, 64] if FULL else [32])
+def test_tensors_with_exponents_at_the_full_rate(beat_bytes: int, build_dir: Path) -> None:
+    """64 KiB. Builds for other beats than the presets' take a minute to compile."""
+    rows = block_throughput(beat_bytes, codings=(Coding.BFLOAT16, Coding.FLOAT32), densities=(0.7,),
+                            build_dir=build_dir)
+    for row in rows:
+        assert row.compress_beats_per_cycle >= 0.99 * row.limit, row
+        assert row.decompress_beats_per_cycle is not None
+        assert row.decompress_beats_per_cycle >= 0.99 * row.limit, row
 
 
 def test_a_wrong_byte_is_found_with_its_block(build_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
