@@ -104,7 +104,8 @@ class BlockCompressor(wiring.Component):
     block_bytes : int
         Raw bytes of a block.
     pipeline : str
-        ``small`` or ``fast``: ``fast`` adds a stage behind the store, for memories whose output is late.
+        ``small`` or ``fast``: ``fast`` adds a stage behind the store and behind the facts and tags that are joined, for
+        memories whose output is late.
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in
         ``element_bytes``.
@@ -200,7 +201,8 @@ class BlockCompressor(wiring.Component):
             m.d.sync += next_block.eq(lengths.o.payload)
         facts = None
         if exponents:
-            m.submodules.facts = facts = FactsWriter(*self._shape, beats * n // LINE_BYTES)
+            m.submodules.facts = facts = FactsWriter(
+                *self._shape, beats * n // LINE_BYTES, self._pipeline)
             wiring.connect(m, facts.lengths, lengths.facts)
             wiring.connect(m, facts.records, reader.lines)
             # Metadata are joined before it is known whether they are sent: a block leaves when both have taken it.

@@ -65,6 +65,8 @@ class FactsWriter(wiring.Component):
         Those that can be coded with exponents.
     lines : int
         Whole lines that may have come without their records being taken.
+    pipeline : str
+        ``small`` or ``fast``, of the packer of metadata.
 
     Members
     -------
@@ -92,11 +94,12 @@ class FactsWriter(wiring.Component):
     lengths: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...],
-                 lines: int):
+                 lines: int, pipeline: str = "small"):
         self._beat_bytes = beat_bytes
         self._block_bytes = block_bytes
         self._shape = beat_bytes, sizes, block_bytes, exponents
         self._lines = lines
+        self._pipeline = pipeline
         super().__init__({
             "take": In(1), "data": In(8 * beat_bytes), "present": In(beat_bytes // 2), "last": In(1), "wide": In(1),
             "empty": In(1), "waits": Out(1),
@@ -113,7 +116,7 @@ class FactsWriter(wiring.Component):
         depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
         m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
         m.submodules.kept = kept = StreamFifo(line_record_layout(), 1 << (depth - 1).bit_length())
-        m.submodules.packer = packer = MetadataPacker(*self._shape)
+        m.submodules.packer = packer = MetadataPacker(*self._shape, self._pipeline)
         wiring.connect(m, kept.o, wiring.flipped(self.records))
         wiring.connect(m, wiring.flipped(self.joining), packer.i)
         wiring.connect(m, wiring.flipped(self.tags), packer.tags)

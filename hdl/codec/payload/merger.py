@@ -103,12 +103,11 @@ class Merger(wiring.Component):
         behind = Signal(range((1 << len(coming.payload_bytes)) >> shift), reset_less=True)
         final, has_data, has_bytes = (Signal(name=name, reset_less=True) for name in ("final", "has_data", "has_bytes"))
         takes, goes, pops = Signal(), Signal(), Signal()
+        # The row has metadata; it has data behind them. Both are registered.
         on_metadata, mixed, reads = Signal(), Signal(), Signal()
         part, tail = block.metadata_words[:words], block.payload_bytes[:shift]
         m.d.comb += [
             self.block.eq(block),
-            on_metadata.eq(left != 0),
-            mixed.eq((left == 1) & (part != 0)),
             reads.eq((~on_metadata | mixed) & has_data),
             self.o.valid.eq(active & ~sent & (~on_metadata | self.i_metadata.valid) & (~reads | self.rows.valid)),
             goes.eq(self.o.valid & self.o.ready),
@@ -127,14 +126,17 @@ class Merger(wiring.Component):
             m.d.comb += self.o.payload.data[place].eq(Mux(
                 on_metadata & (~mixed | tagged[word]), self.i_metadata.payload[place], self.rows.payload.data[place]))
         m.d.sync += untaken.eq(Mux(takes, coming.metadata_rows, untaken - pops))
+        whole = coming.metadata_words >> words
+        some = coming.metadata_words[:words].any()
         with m.If(takes):
             m.d.sync += [
                 active.eq(self.i.valid), sent.eq(0), block.eq(coming),
-                left.eq((coming.metadata_words + (n // WORD_BYTES - 1)) >> words),
+                left.eq(whole + some), on_metadata.eq(coming.metadata_words != 0), mixed.eq((whole == 0) & some),
                 behind.eq((coming.payload_bytes - 1) >> shift), final.eq(coming.payload_bytes <= n),
                 has_data.eq(coming.payload_bytes > coming.metadata_words * WORD_BYTES),
                 has_bytes.eq(coming.payload_bytes != 0),
             ]
         with m.Elif(goes):
-            m.d.sync += [left.eq(left - on_metadata), behind.eq(behind - 1), final.eq(behind == 1), sent.eq(final)]
+            m.d.sync += [left.eq(left - on_metadata), on_metadata.eq(left > 1), mixed.eq((left == 2) & (part != 0)),
+                         behind.eq(behind - 1), final.eq(behind == 1), sent.eq(final)]
         return m

@@ -76,7 +76,8 @@ class MetadataPacker(wiring.Component):
     46     what is held is written
     =====  ==========================================================================
 
-    A block without facts takes a cycle for each row; its first row is on ``o`` in cycle 4.
+    A block without facts takes a cycle for each row; its first row is on ``o`` in cycle 4. Facts, and tags behind them,
+    come a cycle later in the pipeline ``fast``, which has a register in front of the rotation.
 
     Parameters
     ----------
@@ -86,6 +87,8 @@ class MetadataPacker(wiring.Component):
         Element sizes in bytes that can be chosen.
     exponents : tuple of int
         Those that can be coded with exponents.
+    pipeline : str
+        ``small`` or ``fast``: ``fast`` adds a stage behind the memories, for those whose output is late.
 
     Members
     -------
@@ -115,8 +118,10 @@ class MetadataPacker(wiring.Component):
     tags: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...]):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...],
+                 pipeline: str = "small"):
         self._beat_bytes = beat_bytes
+        self._pipeline = pipeline
         self._quarter = beat_bytes // QUARTERS
         self._lines = block_bytes // LINE_BYTES
         self._sizes = sizes
@@ -252,7 +257,12 @@ class MetadataPacker(wiring.Component):
 
     def _join(self, m: Module, rows: RowFifo, found: Value, kept: Signal, now: Any) -> None:
         """Puts the quarter behind the bytes that are held, and what is full into the row."""
-        quarter = self._quarter
+        quarter, row = self._quarter, now.row
+        if self._pipeline == "fast":
+            came_late: Any = [Signal.like(each, name=f"late_{name}") for name, each in
+                              (("found", Value.cast(found)), ("kept", kept), ("step", now))]
+            m.d.sync += [late.eq(each) for late, each in zip(came_late, (found, kept, now), strict=True)]
+            found, kept, now = came_late
         held, fill = Signal(8 * quarter, reset_less=True), Signal(exact_log2(quarter))
         place = Signal(range(QUARTERS))
         total, emits, flushes = Signal(len(fill) + 1), Signal(), Signal()
@@ -269,9 +279,9 @@ class MetadataPacker(wiring.Component):
             total.eq(Mux(now.pad, aligned, fill + length(kept))),
             flushes.eq(now.quarter & now.end),
             emits.eq(now.quarter & (total[-1] | (now.end & (fill != 0)))),
-            rows.enable.eq(Mux(emits, 1 << place, now.row.replicate(QUARTERS))),
-            rows.data.eq(Mux(now.row, self.tags.payload, joined.replicate(QUARTERS))),
-            rows.commit.eq(now.row | (emits & place.all()) | (flushes & ((fill != 0) | (place != 0)))),
+            rows.enable.eq(Mux(emits, 1 << place, row.replicate(QUARTERS))),
+            rows.data.eq(Mux(row, self.tags.payload, joined.replicate(QUARTERS))),
+            rows.commit.eq(row | (emits & place.all()) | (flushes & ((fill != 0) | (place != 0)))),
         ]
         with m.If(now.quarter):
             m.d.sync += [held.eq(Mux(emits, turned, joined)), fill.eq(Mux(now.end, 0, total)),

@@ -30,10 +30,12 @@ class _Build:
     beat_bytes: int
     sizes: tuple[int, ...]
     exponents: tuple[int, ...] = ()
+    pipeline: str = "small"
 
     def __str__(self) -> str:
         sizes, exponents = ("".join(map(str, each)) for each in (self.sizes, self.exponents))
-        return f"{self.beat_bytes}-{sizes}" + (f"-exponents{exponents}" if exponents else "")
+        return f"{self.beat_bytes}-{sizes}" + (f"-exponents{exponents}" if exponents else "") + (
+            "-fast" if self.pipeline == "fast" else "")
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,12 @@ class _Packet:
 _BUILDS = [_Build(16, (1, 2, 4)), _Build(16, (4,)), _Build(32, (1, 2, 4)), _Build(32, (4,)), _Build(64, (1, 2, 4)),
            _Build(64, (2, 4))]
 _EXPONENTS = [_Build(16, (1, 2, 4), (2, 4)), _Build(32, (1, 2, 4), (2, 4)), _Build(32, (2, 4), (4,)),
-              _Build(64, (1, 2, 4), (2, 4))]
+              _Build(64, (1, 2, 4), (2, 4)), _Build(32, (1, 2, 4), (2, 4), "fast")]
 
 
 @cache
 def _bench(build: _Build, block_bytes: int) -> tuple[BlockCompressor, Bench]:
-    dut = BlockCompressor(build.beat_bytes, build.sizes, block_bytes, exponents=build.exponents)
+    dut = BlockCompressor(build.beat_bytes, build.sizes, block_bytes, build.pipeline, build.exponents)
     return dut, Bench(dut)
 
 
@@ -148,7 +150,7 @@ def test_packets(build: _Build, busy: float, ready: float) -> None:
 
 
 @pytest.mark.parametrize(("build", "busy", "ready"), [
-    (_EXPONENTS[0], 1.0, 0.6), (_EXPONENTS[1], 1.0, 0.4), (_EXPONENTS[1], 0.7, 0.95), (_EXPONENTS[2], 0.8, 0.8),
+    (_EXPONENTS[0], 1.0, 0.6), (_EXPONENTS[1], 1.0, 0.4), (_EXPONENTS[4], 0.7, 0.95), (_EXPONENTS[2], 0.8, 0.8),
     (_EXPONENTS[3], 1.0, 0.5)], ids=str)
 def test_packets_with_exponents(build: _Build, busy: float, ready: float) -> None:
     """All codings in turn, blocks of lines of every kind, packets of any length."""

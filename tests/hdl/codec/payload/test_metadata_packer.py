@@ -17,8 +17,8 @@ from tests.hdl.codec.payload.payloads import LINE
 from tests.hdl.ports import Sink, Source
 
 _BUILDS = [(32, (1, 2, 4), 1024, (2, 4)), (32, (1, 2, 4), 4096, (2, 4)), (64, (1, 2, 4), 4096, (2, 4)),
-           (32, (4,), 4096, (4,))]
-"""Bytes of a beat, element sizes, bytes of a block, those sizes with exponents."""
+           (32, (4,), 4096, (4,), "fast")]
+"""Bytes of a beat, element sizes, bytes of a block, those sizes with exponents, pipeline."""
 
 _READ, _BEFORE_READ = 5, 2
 """The first line of a block ends so many cycles after the block so many before it is joined, at the earliest."""
@@ -63,9 +63,10 @@ class _Play:
     sizes: tuple[int, ...]
     block_bytes: int
     exponents: tuple[int, ...]
+    pipeline: str = "small"
 
     def __post_init__(self) -> None:
-        self.dut = MetadataPacker(self.size, self.sizes, self.block_bytes, self.exponents)
+        self.dut = MetadataPacker(self.size, self.sizes, self.block_bytes, self.exponents, self.pipeline)
         self._bench = Bench(self.dut)
         self.most = self.block_bytes // LINE
 
@@ -223,6 +224,9 @@ def test_when_rows_come() -> None:
     assert play.joined[0] - begun == 12
     # The next block is taken when what is held of this one is written.
     assert play.taken[1] - begun == 47
+    late = _Play(32, (1, 2, 4), 4096, (2, 4), "fast")
+    late([whole], rng)
+    assert late.came[0] - late.taken[0] == 8
     play([_Block(None, bytes(range(64)), 4)], rng)
     assert play.came[0] - play.taken[0] == 4
     play([play.facts(rng, 8, [1.0] * SECTIONS, 8)], rng)
