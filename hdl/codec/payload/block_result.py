@@ -72,9 +72,13 @@ class BlockResult(wiring.Component):
             spoiled.eq(was_spoiled | (self.bad_facts & ~earlier)),
         ]
         with m.If(self.goes):
+            # Whether the line goes on comes late, so the sum must not depend on it.
+            with m.If(self.last):
+                m.d.sync += line.eq(0)
+            with m.Elif(line_ends & ~(self.truncated | spoiled)):
+                m.d.sync += line.eq(line + 1)
             m.d.sync += [
                 beat.eq(Mux(self.last, 0, beat + 1)),
-                line.eq(Mux(self.last, 0, line + (line_ends & ~(self.truncated | spoiled)))),
                 earlier.eq(~self.last & (earlier | (line_ends & self.truncated))),
                 was_spoiled.eq(~self.last & spoiled),
             ]

@@ -242,7 +242,8 @@ class PayloadStore(wiring.Component):
                  ring: PayloadRing, order: data.View, need: Value, slot: Value, waits: Value) -> Signal:
         """The words of tags, and the lines; whether the block that ``waits`` starts to be read."""
         most, shift = self._most_rows, exact_log2(self._beat_bytes // WORDS)
-        m.submodules.tags = tags = TagWords(self._beat_bytes, most)
+        # Of one element size alone, words are taken so simply that a third place is not worth its gates.
+        m.submodules.tags = tags = TagWords(self._beat_bytes, most, 2 if len(self._sizes) == 1 else 3)
         starts, tags_start, tags_began = Signal(), Signal(), Signal()
         m.d.comb += [
             tags_start.eq(waits & ~tags_began & ring.free & tags.ends), ring.start.eq(tags_start),
