@@ -39,7 +39,7 @@ class BlockCoreConfig(CoreSettings):
     block_bytes: int = parameter(4096, "raw bytes of a block", "a power of two from 512 to 32768")
     pipeline: str = parameter(
         "small",
-        "small: few registers and a short latency; fast: one more stage behind the memory of raw beats, for FPGAs",
+        "small: few registers and a short latency; fast: one more stage behind the memories, for FPGAs",
         "small or fast; small only for block_decompressor, which has one pipeline")
 
     def __post_init__(self) -> None:
