@@ -101,6 +101,6 @@ def tag_words(element: data.View, lines: Value, sizes: Collection[int]) -> Value
 
 
 def tag_rows(element: data.View, lines: Value, sizes: Collection[int], beat_bytes: int) -> Value:
-    """Rows of ``beat_bytes`` that they take."""
+    """Rows of ``beat_bytes`` bytes that the tags of so many lines take; each size has whole lines in a row."""
     fit = {size: beat_bytes // tag_bytes(size) for size in sizes}
     return select(element, {size: (lines + (count - 1)) >> exact_log2(count) for size, count in fit.items()})
