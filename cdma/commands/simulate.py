@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, PlannedOutcome
 
 _CODINGS = ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
-"""Codings that the block cores can be simulated with."""
+"""Codings that block cores and engines can be simulated with."""
 
 _DESCRIPTION = """\
 Generate the Verilog of compressor and decompressor, build it for the simulator, and send every array of the dumps
@@ -40,14 +40,16 @@ first difference is printed, and the exit code is 1.
 
 With --blocks, through the block cores instead, as block streams whose blocks have the tags first: every payload and
 every expanded byte is compared, and ratios count headers and padding. Blocks that stay raw need no decompressor and
-are led past it. Arrays of bfloat16 and float32 are coded with exponents, others with zero-value coding of their
-elements; --coding names another coding for all.
+are led past it.
 
 With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
 step's forward pass, then prefetched in reverse; the effective bandwidth is printed beside that of a plain DMA engine
 of the same width. Completions, counters and both memories are compared with the golden model. With --plan, arrays
 are moved as cdma plan chose, over the plan's link, and predicted cycles are printed beside simulated ones; without
 --engine, on the plan's engine.
+
+Block cores and engines code arrays of bfloat16 and float32 with exponents (an engine that builds none: with zero-value
+coding), others with zero-value coding of their elements; --coding names another coding for all.
 
 Arrays are coded without rounding, with elements of their own size (32 bits where values are longer). With --element
 smaller than the values of a floating-point array, the array is first rounded to float16 or, for 8 bits, to OCP E4M3
@@ -65,6 +67,7 @@ _EXAMPLES = """\
   cdma simulate --blocks net.safetensors                  bfloat16 and float32 values with exponents
   cdma simulate --coding zvc16 dump.npz --block-bytes 2048   with a coding and a block size of your own
   cdma simulate --engine default                          the shipped dump through the DMA engine and back
+  cdma simulate --engine default --coding zvc32           without exponents
   cdma simulate --engine paper dump.npz --latency 350 --stalls 0.1
   cdma simulate --plan plan.json dump.npz                 as cdma plan dump.npz -o plan.json chose"""
 
@@ -83,11 +86,11 @@ def add(commands: Any) -> None:
     parser.add_argument("--narrow", choices=("float16", "bfloat16", "float8_e4m3", "none"),
                         help="format to round floating-point arrays to when --element is smaller than their values")
     parser.add_argument("--blocks", action="store_true", help="simulate the block cores")
-    parser.add_argument("--coding", choices=("auto", *_CODINGS), metavar="NAME", help="simulate the block cores with "
-                        f"this coding: auto, {', '.join(_CODINGS)} (default: auto)")
+    parser.add_argument("--coding", choices=("auto", *_CODINGS), metavar="NAME", help="coding of all arrays, for an "
+                        f"engine or else the block cores: auto, {', '.join(_CODINGS)} (default: auto)")
     parser.add_argument("--block-bytes", type=one_of(*BLOCK_BYTES), metavar="N", help="block cores: raw bytes of a "
                         "block, a power of two from 512 to 32768 (default: 4096)")
-    engine_option(parser, "simulate an engine: preset (default, paper, tiny, wide) or TOML file")
+    engine_option(parser, "simulate an engine: preset (default, paper, smallest, tiny, wide) or TOML file")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--plan", metavar="PLAN.json", help="move arrays as a plan of cdma plan says, and print "
@@ -130,21 +133,24 @@ def run(call: argparse.Namespace) -> int:
                                        stalls=call.stalls, simulator=call.simulator, seed=call.seed, waves=waves,
                                        build_dir=build_dir, progress=progress)
         return _finish(outcome, blocks_simulation_text(outcome), call.json, waves)
+    if config is not None:
+        sent = arrays_with_codings(paths, call.array, call.element, call.narrow, call.dtype, call.coding or "auto",
+                                   config.numbers)
+        with Progress() as progress:
+            outcome = simulated_engine(config, sent, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
+                                       waves=waves, build_dir=build_dir, progress=progress)
+        return _finish(outcome, engine_simulation_text(outcome), call.json, waves)
     arrays = arrays_by_element(paths, call.array, call.element, call.narrow, call.dtype)
     with Progress() as progress:
-        if config is not None:
-            outcome = simulated_engine(config, arrays, latency=call.latency or 0, stalls=call.stalls, seed=call.seed,
-                                       waves=waves, build_dir=build_dir, progress=progress)
-            text = engine_simulation_text(outcome)
-        else:
-            outcome = simulated(arrays, beat_bytes=call.beat_bytes or 32, stalls=call.stalls, simulator=call.simulator,
-                                seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
-            text = simulation_text(outcome)
-    return _finish(outcome, text, call.json, waves)
+        outcome = simulated(arrays, beat_bytes=call.beat_bytes or 32, stalls=call.stalls, simulator=call.simulator,
+                            seed=call.seed, waves=waves, build_dir=build_dir, progress=progress)
+    return _finish(outcome, simulation_text(outcome), call.json, waves)
 
 
 def _of_blocks(call: argparse.Namespace) -> bool:
-    return call.blocks or call.coding is not None or call.block_bytes is not None
+    """Whether the call simulates block cores."""
+    coded = call.coding is not None and call.engine is None and call.plan is None
+    return call.blocks or coded or call.block_bytes is not None
 
 
 def _finish(outcome: BlocksOutcome | CoresOutcome | EngineOutcome | PlannedOutcome, text: str, as_json: bool,
@@ -167,8 +173,9 @@ def _check(call: argparse.Namespace) -> None:
     _check_dumps(call.dumps)
     simulates_engine = call.engine is not None or call.plan is not None
     if simulates_engine and _of_blocks(call):
-        option = "--blocks" if call.blocks else "--coding" if call.coding else "--block-bytes"
-        raise ValueError(f"{option} is for block cores alone: leave it out, or leave out --engine and --plan")
+        own = "" if call.blocks else ", or give an engine --set block_bytes=N"
+        raise ValueError(f"{'--blocks' if call.blocks else '--block-bytes'} is for block cores alone: leave it out, or "
+                         f"leave out --engine and --plan{own}")
     given = {"--beat-bytes": call.beat_bytes is not None, "--simulator icarus": call.simulator == "icarus"} \
         if simulates_engine else {"--set": call.settings, "--latency": call.latency is not None}
     for option, there in given.items():
@@ -181,6 +188,8 @@ def _check(call: argparse.Namespace) -> None:
     if call.plan:
         if call.narrow is not None:
             raise ValueError("--narrow is not for plans: the plan says what is rounded; leave --narrow out")
+        if call.coding is not None:
+            raise ValueError("--coding is not for plans: the plan names the coding of each array; leave --coding out")
         if call.settings and call.engine is None:
             raise ValueError("--set is for --engine: a plan already has an engine")
 

@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "timing", "print the clock of cores and engines in cells or on an FPGA",
                          _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
-    engine_option(parser, "an engine instead of cores: preset (default, paper, tiny, wide) or TOML file")
+    engine_option(parser, "an engine instead of cores: preset (default, paper, smallest, tiny, wide) or TOML file")
     parser.add_argument("--target", choices=("cells", "ecp5"), default="cells",
                         help="cells of a library, or place and route on a Lattice ECP5 (default: cells)")
     parser.add_argument("--liberty", metavar="FILE", help="cell library")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 
 from cdma.console.options import check_raw_options, one_array
-from golden.codec.coding import Coding, coding_for
+from golden.codec.coding import Coding, built_coding, coding_for
 from hdl.codec.coding import LINE_BYTES, TAGS_FIRST
 from verif.core.blocks.simulate import BlockArray
 from workload.data import shipped
@@ -33,8 +34,9 @@ def arrays_by_element(paths: list[Path], names: list[str] | None, element: int |
 
 
 def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int | None, form: str | None,
-                        dtype: str | None = None, coding: str = "auto") -> list[BlockArray]:
-    """The arrays to send to the block cores, narrowed where asked, each with the coding of its blocks.
+                        dtype: str | None = None, coding: str = "auto",
+                        built: Collection[int] | None = None) -> list[BlockArray]:
+    """The arrays to send to the block cores or an engine, narrowed where asked, each with the coding of its blocks.
 
     Parameters
     ----------
@@ -43,6 +45,8 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
     coding
         Name of the coding of all arrays, or ``auto``: exponents for values of bfloat16 and float32, else zero-value
         coding of the array's elements. What is narrowed for the coding ``bfloat16`` becomes bfloat16.
+    built
+        Coding numbers that an engine builds: with ``auto``, values get zero-value coding where exponents are not built.
 
     Raises
     ------
@@ -58,7 +62,10 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
         element_bytes = element // 8 if element else own_element_bytes(array)
         own = "bfloat16" if named is Coding.BFLOAT16 and form is None and _narrows(array, element_bytes) else form
         sent = _elements(title, array, element_bytes, own)
-        found.append(BlockArray(title, sent, named or _coding(sent, element_bytes, form)))
+        suiting = named or _coding(sent, element_bytes, form)
+        if named is None and built is not None:
+            suiting = built_coding(suiting, built) or suiting
+        found.append(BlockArray(title, sent, suiting))
     return found
 
 

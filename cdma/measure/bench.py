@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,14 @@ from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element, arrays_with_codings
 from cdma.measure.c_library import c_library
 from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
+from cdma.measure.outcomes import EngineOutcome
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 from cdma.measure.synthesis import measured_engine
 from golden import bench
-from hdl.codec.coding import ELEMENT_BITS
+from golden.codec.coding import Coding
 from hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
 from hdl.config.core import CoreConfig, load, preset_names
-from hdl.config.engine import engine_preset_names, load_engine
+from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.config.settings import BEAT_BYTES
 from synth.area.cores import area
 from synth.timing.block_cores import block_timing
@@ -29,8 +30,8 @@ from verif.core import throughput as cores
 from verif.core.blocks.throughput import BlockThroughput, block_throughput
 from verif.core.throughput import Latency, Throughput
 from verif.engine import throughput as engines
-from verif.engine.throughput import EngineThroughput
-from workload.data import shipped_dumps
+from verif.engine.throughput import EngineThroughput, SmallTensors
+from workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["SECTIONS", "Section", "Setup"]
 
@@ -87,15 +88,36 @@ def _engine(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"engine": presets, "engine_scaling": scaling}
 
 
+def _engine_small(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    rows: list[SmallTensors] = []
+    names = engine_preset_names()
+    with simulation_errors():
+        for number, name in enumerate(names):
+            progress(f"measuring small tensors through engine {name}", number, len(names))
+            rows += engines.small(load_engine(name), build_dir=setup.build_dir)
+    return {"engine_small": rows}
+
+
 def _engine_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"engine_area": [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
                             for name in engine_preset_names()]}
 
 
 def _engine_shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    arrays = arrays_by_element([], None, None, None)
-    return {"engine_shipped": [simulated_engine(load_engine(name), arrays, build_dir=setup.build_dir,
-                                                progress=progress) for name in engine_preset_names()]}
+    return {"engine_shipped": _there_and_back(map(load_engine, engine_preset_names()), shipped(), setup, progress)}
+
+
+def _engine_dense(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    # Through the engines that build exponents of its values; others leave dense blocks raw.
+    configs = [config for config in map(load_engine, engine_preset_names()) if Coding.BFLOAT16 in config.numbers]
+    return {"engine_dense": _there_and_back(configs, SUMS, setup, progress)}
+
+
+def _there_and_back(configs: Iterable[EngineConfig], dump: Path, setup: Setup,
+                    progress: Progress) -> list[EngineOutcome]:
+    """What becomes of a dump in each engine."""
+    return [simulated_engine(config, arrays_with_codings([dump], None, None, None, built=config.numbers),
+                             build_dir=setup.build_dir, progress=progress) for config in configs]
 
 
 def _area(setup: Setup, progress: Progress) -> Mapping[str, object]:
@@ -186,12 +208,13 @@ def _toggles(setup: Setup, progress: Progress) -> Mapping[str, object]:
     config = load_engine("default")
     rows = []
     for dump, path in shipped_dumps().items():
-        for bits in ELEMENT_BITS:
-            outcome = simulated_engine(config, arrays_by_element([path], None, bits, None),
+        for name in config.codings:
+            bits = 8 * Coding[name.upper()].element_bytes
+            outcome = simulated_engine(config, arrays_with_codings([path], None, bits, None, coding=name),
                                        build_dir=setup.build_dir, progress=progress)
             if not outcome.passed:
                 raise CheckError(next(row.difference for row in outcome.results if row.difference))
-            rows.append(DumpToggles(dump, bits, config.link_beat_bytes, outcome.ratio, outcome.toggles))
+            rows.append(DumpToggles(dump, name, config.link_beat_bytes, outcome.ratio, outcome.toggles))
     return {"toggles": rows}
 
 
@@ -212,8 +235,9 @@ def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 
 SECTIONS: dict[str, Section] = {
-    "engine_shipped": _engine_shipped, "toggles": _toggles, "engine": _engine, "engine_area": _engine_area,
-    "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing,
+    "engine_shipped": _engine_shipped, "engine_dense": _engine_dense, "toggles": _toggles, "engine": _engine,
+    "engine_small": _engine_small, "engine_area": _engine_area, "shipped": _shipped, "throughput": _throughput,
+    "area": _area, "timing": _timing,
     "timing_plain": _timing_plain, "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": _block_area, "block_timing": _block_timing, "block_pnr": _block_pnr, "timing_units": _timing_units,
     "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}

@@ -18,7 +18,7 @@ from synth.timing.macros import MacroTiming
 from synth.timing.sweep import Sweep
 from verif.core.blocks.throughput import BlockThroughput
 from verif.core.throughput import Latency, Throughput
-from verif.engine.throughput import EngineThroughput
+from verif.engine.throughput import EngineThroughput, SmallTensors
 
 __all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "PlacedEngine",
            "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
@@ -54,10 +54,10 @@ class PresetTiming:
 
 @dataclass(frozen=True)
 class DumpToggles:
-    """Toggles of the link of the default engine over a shipped dump, with elements of some bits."""
+    """Toggles of the link of the default engine over a shipped dump, all arrays in one coding."""
 
     dump: str
-    element_bits: int
+    coding: str
     link_beat_bytes: int
     ratio: float
     toggles: Toggles = field(metadata=INLINED)
@@ -218,9 +218,11 @@ class Figures:
     """All sections; those that were not measured are empty, or None."""
 
     engine_shipped: tuple[EngineOutcome, ...] = ()
+    engine_dense: tuple[EngineOutcome, ...] = ()
     toggles: tuple[DumpToggles, ...] = ()
     engine: tuple[EngineThroughput, ...] = ()
     engine_scaling: tuple[EngineThroughput, ...] = ()
+    engine_small: tuple[SmallTensors, ...] = ()
     engine_area: tuple[EngineArea, ...] = ()
     shipped: CoresOutcome | None = None
     throughput: tuple[Throughput, ...] = ()

@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 from golden.results import INLINED, derived
 from verif.core.blocks.simulate import BlockArrayResult
 from verif.core.simulate import ArrayResult
-from verif.engine.simulate import EngineArrayResult
+from verif.engine.simulate import EngineArrayResult, RowCycles
 from workload.plan.file import Predicted
 
-__all__ = ["BlocksOutcome", "CodingTotal", "CoresOutcome", "EngineArray", "EngineOutcome", "Errors", "Moved",
+__all__ = ["BlocksOutcome", "CodingTotal", "CoresOutcome", "EngineOutcome", "Errors", "Moved",
            "PlannedArray", "PlannedOutcome", "SimulatedArray", "Toggles"]
 
 _Result = TypeVar("_Result", ArrayResult, BlockArrayResult, EngineArrayResult)
@@ -182,14 +182,6 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class EngineArray:
-    """An array through an engine and back, and the bits of its elements."""
-
-    element_bits: int
-    result: EngineArrayResult = field(metadata=INLINED)
-
-
-@dataclass(frozen=True)
 class Toggles:
     """Toggles of the link's data wires by bytes, moved plainly and packed, and how many times as many packed has."""
 
@@ -216,7 +208,9 @@ class EngineOutcome(_Sized[EngineArrayResult]):
     seed
         Of places, noise and stalls.
     arrays
-        The arrays in their order.
+        The arrays in their order; their cycles are those of each alone.
+    row
+        Cycles of all arrays together, one directly after the other; None if that was not measured.
     """
 
     engine: str
@@ -226,7 +220,13 @@ class EngineOutcome(_Sized[EngineArrayResult]):
     latency: int
     stalls: float
     seed: int
-    arrays: tuple[EngineArray, ...]
+    arrays: tuple[EngineArrayResult, ...]
+    row: RowCycles | None = None
+
+    @property
+    def results(self) -> list[EngineArrayResult]:
+        """The results of the arrays."""
+        return list(self.arrays)
 
     @derived
     def ratio(self) -> float:
@@ -235,13 +235,13 @@ class EngineOutcome(_Sized[EngineArrayResult]):
 
     @derived
     def offload_bytes_per_cycle(self) -> float:
-        """Raw bytes by the cycles of all offloads."""
-        return self.raw_bytes / max(1, Moved.of(self.results).offload_cycles)
+        """Raw bytes by the cycles of all offloads, one directly after the other where that was measured."""
+        return self.raw_bytes / max(1, (self.row or Moved.of(self.results)).offload_cycles)
 
     @derived
     def prefetch_bytes_per_cycle(self) -> float:
-        """Raw bytes by the cycles of all prefetches."""
-        return self.raw_bytes / max(1, Moved.of(self.results).prefetch_cycles)
+        """Raw bytes by the cycles of all prefetches, one directly after the other where that was measured."""
+        return self.raw_bytes / max(1, (self.row or Moved.of(self.results)).prefetch_cycles)
 
     @derived
     def gain(self) -> float:

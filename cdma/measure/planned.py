@@ -13,6 +13,7 @@ from hdl.config.engine import EngineConfig
 from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
 from verif.engine.simulate import simulate
+from workload.plan.codings import coding_of
 from workload.plan.file import load_plan
 
 __all__ = ["planned"]
@@ -45,8 +46,8 @@ def planned(path: str, config: EngineConfig | None, arrays: dict[str, np.ndarray
     how = Behaviour(latency=plan.latency if latency is None else latency, stalls=stalls, longest=8)
     entries = {name: plan.tensors[name] for name in arrays}
     with Progress() as progress, simulation_errors():
-        handling = {name: Handling(entry.how.element_bytes, entry.how.fallback, entry.how.leave_raw, entry.how.narrow)
-                    for name, entry in entries.items()}
+        handling = {name: Handling(int(coding_of(entry.how.coding)), entry.how.fallback, entry.how.leave_raw,
+                                   entry.how.narrow) for name, entry in entries.items()}
         results = simulate(arrays, handling, config, how=how, link_share=plan.link_share, waves=waves,
                            build_dir=build_dir, seed=seed, progress=progress)
     rows = tuple(PlannedArray(result, entries[result.name].treatment, entries[result.name].predicted)

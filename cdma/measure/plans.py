@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from golden.results import INLINED
 from hdl.config.engine import EngineConfig
-from workload.plan.codings import BUILT
 from workload.plan.summary import PlanSummary
 from workload.plan.tuning_replay import ReplaySummary
 
@@ -42,7 +41,7 @@ class PlanInputs:
     latency: int
     lossy: tuple[str, ...]
     max_error: float | None
-    codings: tuple[str, ...] = BUILT
+    codings: tuple[str, ...]
 
 
 @dataclass(frozen=True)

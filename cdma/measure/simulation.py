@@ -9,7 +9,7 @@ import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
-from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineArray, EngineOutcome, SimulatedArray
+from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, SimulatedArray
 from golden.codec.blocks import BLOCK_BYTES
 from hdl.config.engine import EngineConfig
 from verif.core.blocks.simulate import BlockArray, simulate_blocks
@@ -17,6 +17,7 @@ from verif.core.simulate import simulate
 from verif.engine.jobs import Handling
 from verif.engine.memory import Behaviour
 from verif.engine.simulate import simulate as simulate_engine
+from verif.engine.simulate import simulate_row
 
 __all__ = ["simulated", "simulated_blocks", "simulated_engine"]
 
@@ -52,15 +53,17 @@ def simulated_blocks(arrays: Sequence[BlockArray], *, build_dir: Path, progress:
     return BlocksOutcome(simulator, beat_bytes, block_bytes, stalls, seed, tuple(results))
 
 
-def simulated_engine(config: EngineConfig, arrays: dict[int, dict[str, np.ndarray]], *, build_dir: Path,
-                     progress: Progress, latency: int = 0, stalls: float = 0.0, seed: int = 1,
-                     waves: Path | None = None) -> EngineOutcome:
-    """What becomes of arrays; parameters and errors as for :func:`simulated`."""
+def simulated_engine(config: EngineConfig, arrays: Sequence[BlockArray], *, build_dir: Path, progress: Progress,
+                     latency: int = 0, stalls: float = 0.0, seed: int = 1, waves: Path | None = None) -> EngineOutcome:
+    """What becomes of arrays, each with the coding of its blocks; parameters and errors as for :func:`simulated`."""
     how = Behaviour(latency=latency, stalls=stalls, longest=8)
-    handling = {name: Handling(element_bytes) for element_bytes, group in arrays.items() for name in group}
+    handling = {asked.name: Handling(int(asked.coding)) for asked in arrays}
     with simulation_errors():
-        results = simulate_engine({name: array for group in arrays.values() for name, array in group.items()}, handling,
-                                  config, how=how, waves=waves, build_dir=build_dir, seed=seed, progress=progress)
-    rows = tuple(EngineArray(8 * handling[result.name].element_bytes, result) for result in results)
+        results = simulate_engine({asked.name: asked.array for asked in arrays}, handling, config, how=how, waves=waves,
+                                  build_dir=build_dir, seed=seed, progress=progress)
+        row = None
+        if len(results) > 1 and all(result.passed for result in results):
+            row = simulate_row({asked.name: asked.array for asked in arrays}, handling, config, how=how,
+                               build_dir=build_dir, seed=seed, progress=progress)
     return EngineOutcome(config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, latency, stalls, seed,
-                         rows)
+                         tuple(results), row)

@@ -10,22 +10,29 @@ from cdma.report.area_text import engine_area_text
 from cdma.report.page import Section
 from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.simulation_text import engine_simulation_text
-from verif.engine.throughput import EngineThroughput
+from verif.engine.throughput import EngineThroughput, SmallTensors
 
 __all__ = ["engine_sections"]
 
 _NETWORK = """\
 The shipped dump through each engine, as `cdma simulate --engine PRESET` prints it: all arrays offloaded in order, then
-prefetched in reverse. Cycles count from the start of a descriptor to its completion, so short arrays show the
-overhead of a transfer."""
+prefetched in reverse. In the table each array has the engine for itself, and cycles count from the start of its
+descriptor to its completion, so short arrays show the latency of a transfer. The totals below it are of all arrays,
+those that go one directly after the other of transfers that overlap."""
+
+_DENSE = """\
+The dense [shipped dump](../workload/data/README.md), activations of a small transformer, through each engine that
+builds exponents of bfloat16: `cdma simulate --engine PRESET workload/data/sums_gpt.safetensors`. Its arrays have 8 to
+32 KiB, so what a transfer takes to start and to end is a large part of their cycles."""
 
 _TOGGLES = """\
 Bits that change on the link's data wires from one transferred beat to the next, over the shipped dumps; values are
-rounded to float16 or OCP E4M3 float8 where elements are shorter than values. Plain is the raw array, moved by a DMA
-engine of the same width. A packed bus toggles more per byte, because there are no zeros, but it moves fewer bytes. The
-last column is packed toggles divided by plain toggles; above 1, packing saves time but costs switching. Toggles are
-counted on the simulated bus, in both directions, and compared with a count from the bytes of the streams. All wires
-have equal weight; on a link that scrambles or encodes its data the figures differ."""
+rounded to float16 (for the coding bfloat16 to bfloat16) or OCP E4M3 float8 where elements are shorter than values.
+Plain is the raw array, moved by a DMA engine of the same width. A packed bus toggles more per byte, because there are
+no zeros, but it moves fewer bytes. The last column is packed toggles divided by plain toggles; above 1, packing saves
+time but costs switching. Toggles are counted on the simulated bus, in both directions, and compared with a count from
+the bytes of the streams. All wires have equal weight; on a link that scrambles or encodes its data the figures
+differ."""
 
 _THROUGHPUT = """\
 Raw bytes per cycle of a transfer of 1 MiB, from the first beat on any port to the last, at every density. The limit is
@@ -41,6 +48,12 @@ another if the number of blocks is not a multiple of the number of lanes."""
 _SCALING = """\
 Engines of 1 to 16 lanes of 32 bytes with a link of 32 bytes, at density 0.1, 1 MiB: linear until the link is full."""
 
+_SMALL = """\
+Tensors of a few blocks, 512 KiB of each size one directly after the other, at one density. Several are in an engine at
+the same time: the next one begins while those before it drain. Bandwidth, limit and share are as above, without pauses
+of the memories. The columns "alone" are the cycles of the completion of one such tensor that has the engine for
+itself."""
+
 _AREA = """\
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
 memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is counted
@@ -53,12 +66,17 @@ def engine_sections(figures: Figures) -> Iterator[Section]:
     if figures.engine_shipped:
         yield Section("The engine: a network there and back", [
             *prose(_NETWORK), *(Fenced(engine_simulation_text(outcome)) for outcome in figures.engine_shipped)])
+    if figures.engine_dense:
+        yield Section("The engine: dense values", [
+            *prose(_DENSE), *(Fenced(engine_simulation_text(outcome)) for outcome in figures.engine_dense)])
     if figures.toggles:
         yield Section("The engine: switching activity", [*prose(_TOGGLES), _toggles(figures.toggles)])
     if figures.engine:
         yield Section("The engine: effective bandwidth", [*prose(_THROUGHPUT), *_throughput(figures.engine)])
     if figures.engine_scaling:
         yield Section("The engine: how lanes scale", [*prose(_SCALING), _scaling(figures.engine_scaling)])
+    if figures.engine_small:
+        yield Section("The engine: small tensors", [*prose(_SMALL), _small(figures.engine_small)])
     if figures.engine_area:
         yield Section("The engine: area", [
             *prose(_AREA), *(Fenced(engine_area_text(report)) for report in figures.engine_area)])
@@ -66,9 +84,9 @@ def engine_sections(figures: Figures) -> Iterator[Section]:
 
 def _toggles(rows: Sequence[DumpToggles]) -> Table:
     return Table(
-        ["dump", "element bits", "link bytes", "ratio", "plain, per raw byte", "packed, per raw byte",
+        ["dump", "coding", "link bytes", "ratio", "plain, per raw byte", "packed, per raw byte",
          "packed, per packed byte", "packed by plain"],
-        [[f"`{row.dump}`", str(row.element_bits), str(row.link_beat_bytes), fixed(row.ratio, 2),
+        [[f"`{row.dump}`", row.coding, str(row.link_beat_bytes), fixed(row.ratio, 2),
           fixed(row.toggles.raw_per_raw_byte, 3), fixed(row.toggles.packed_per_raw_byte, 3),
           fixed(row.toggles.packed_per_packed_byte, 3), fixed(row.toggles.packed_by_raw, 2)] for row in rows])
 
@@ -85,12 +103,25 @@ def _throughput_of(rows: Sequence[EngineThroughput]) -> Iterator[Part]:
              f"{row.bytes_per_cycle:.1f} ({row.share:.1%})" for row in rows}
     limits = {(row.density, row.stalls): row for row in rows}
     yield (f"`{first.name}`: {first.lanes} lanes of {first.beat_bytes} bytes, a link of "
-           f"{first.link_beat_bytes}, {first.element_bits}-bit elements:")
+           f"{first.link_beat_bytes}, coding {first.coding}:")
     yield Table(
         ["density", "ratio", "limit", *(f"{direction}, {latency} cycles" for latency, _, direction in kinds)],
         [[f"{density:.1f}", fixed(limits[density, 0].raw_bytes / limits[density, 0].packed_bytes, 2),
           fixed(limits[density, 0].limit, 1), *(cells[density, *kind] for kind in kinds)]
          for density in sorted({row.density for row in rows})])
+
+
+def _small(rows: Sequence[SmallTensors]) -> Table:
+    kinds = list(dict.fromkeys((row.latency, row.direction) for row in rows))
+    places = list(dict.fromkeys((row.name, row.tensor_bytes) for row in rows))
+    found = {(row.name, row.tensor_bytes, row.latency, row.direction): row for row in rows}
+    heads = [f"{direction}, {latency} cycles" for latency, direction in kinds]
+    return Table(
+        ["engine", "in flight", "tensor", "density", "limit", *heads, *(f"alone: {head}" for head in heads)],
+        [[f"`{name}`", str(found[name, size, *kinds[0]].transfers_in_flight), f"{size // 1024} KiB",
+          fixed(found[name, size, *kinds[0]].density, 1), fixed(found[name, size, *kinds[0]].limit, 1),
+          *(f"{row.bytes_per_cycle:.1f} ({row.share:.1%})" for row in (found[name, size, *kind] for kind in kinds)),
+          *(str(found[name, size, *kind].alone_cycles) for kind in kinds)] for name, size in places])
 
 
 def _scaling(rows: Sequence[EngineThroughput]) -> Table:

@@ -19,8 +19,6 @@ _RULES = {"plan": "the plan", "always": "always ZVC", "never": "always raw"}
 
 def plan_text(outcome: PlanOutcome) -> str:
     """A row per tensor, then the totals beside always and never compressing."""
-    from workload.plan.codings import BUILT
-
     inputs, tensors, totals = outcome.inputs, outcome.summary.tensors, outcome.summary.totals
     lossy = bool(inputs.lossy)
     unit, scale = ("ms", 1e-3) if totals["always"].transfer_us > 1e4 else ("us", 1.0)
@@ -47,9 +45,6 @@ def plan_text(outcome: PlanOutcome) -> str:
              table(["all tensors", "link bytes", "ratio", f"transfers {unit}", f"exposed {unit}"], rules)]
     if lossy:
         parts.append(_roundings(tensors))
-    other = [coding for coding in inputs.codings if coding not in BUILT]
-    if other:
-        parts.append(f"A prediction: engines build {', '.join(BUILT)}, and not {' or '.join(other)}.")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -61,21 +61,23 @@ def blocks_simulation_text(outcome: BlocksOutcome) -> str:
 
 def engine_simulation_text(outcome: EngineOutcome) -> str:
     """What ``cdma simulate --engine`` prints."""
-    head = ["array", "raw bytes", "density", "ratio", "raw blocks", "offload", "prefetch", "plain", "gain", "result"]
+    head = ["array", "coding", "raw bytes", "density", "ratio", "raw blocks", "offload", "prefetch", "plain", "gain",
+            "result"]
     rows = [[
-        row.name, count(row.raw_bytes), fixed(row.density, 3), fixed(row.ratio, 3),
+        row.name, row.coding, count(row.raw_bytes), fixed(row.density, 3), fixed(row.ratio, 3),
         count(row.raw_blocks), fixed(row.offload_bytes_per_cycle, 1), fixed(row.prefetch_bytes_per_cycle, 1),
         fixed(row.plain_bytes_per_cycle, 1), fixed(row.gain, 2),
         _verdict(row)] for row in outcome.results]
     passed = sum(row.passed for row in outcome.results)
     toggles = outcome.toggles
+    row = ", one directly after the other" if outcome.row else ""
     return (
         f"{outcome.engine}: {outcome.lanes} lanes of {outcome.beat_bytes} bytes, a link of "
         f"{outcome.link_beat_bytes}; memories answer after {_memories(outcome)}.\n"
         f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
-        f"{table(head, rows, left=(0, 9))}\n\n"
+        f"{table(head, rows, left=(0, 1, 10))}\n\n"
         f"{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
-        f"{fixed(outcome.ratio, 3)}; offloaded in order, prefetched in reverse:\n"
+        f"{fixed(outcome.ratio, 3)}; offloaded in order, prefetched in reverse{row}:\n"
         f"{fixed(outcome.offload_bytes_per_cycle, 1)} and {fixed(outcome.prefetch_bytes_per_cycle, 1)} raw bytes "
         f"per cycle, {fixed(outcome.gain, 2)} times a plain DMA; every byte compared: {passed} passed, "
         f"{len(rows) - passed} failed\n"

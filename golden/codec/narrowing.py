@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.codec.buffers import Bytes, as_bytes
+from golden.codec.coding import Coding
 
-__all__ = ["NARROWED_BYTES", "WIDE_BYTES", "Narrowing", "narrow", "widen"]
+__all__ = ["NARROWED_BYTES", "NARROWED_CODINGS", "WIDE_BYTES", "Narrowing", "narrow", "widen"]
 
 WIDE_BYTES = 4
 """Bytes of a value in device memory."""
@@ -28,6 +29,11 @@ class Narrowing(IntEnum):
     NONE = 0
     BFLOAT16 = 1
     FLOAT16 = 2
+
+
+NARROWED_CODINGS: dict[int, tuple[Coding, ...]] = {
+    Narrowing.BFLOAT16: (Coding.ZVC16, Coding.BFLOAT16), Narrowing.FLOAT16: (Coding.ZVC16,)}
+"""Codings that the 16-bit values of a format can have."""
 
 
 def narrow(values: Any, form: Narrowing | int) -> NDArray[np.uint16]:

@@ -7,12 +7,14 @@ for each fault that the engine can reach:
 - memory errors: the first one of each lane, in the order of its blocks, and the first one on the link;
 - offload: the first block for which the capacity is too small;
 - prefetch: the first fault of the stream, in the order of the stream. The engine checks everything before a fault
-  before it reports the fault, so it cannot report a later one. Within a block the order is: coding, sequence and
-  length, then that the block is complete, then its padding, then its lines. Bytes after the last block come last.
+  before it reports the fault, so it cannot report a later one. Within a block the order is that of docs/formats.md:
+  coding, sequence, whether it is short, length, then that the block is complete, then its padding, then the length
+  field of a short block, then its payload. Bytes after the last block come last.
 
 The engine can write a block if nothing before it in the stream is wrong: no read error, no lack of capacity, no bad
-header. Part of a truncated or badly padded block may have reached its lane. A lane that reports a block with wrong
-lines writes nothing after it. The CRC is compared only if there was no other fault.
+header. Part of a block that is truncated or badly padded, or has a wrong length field, may have reached its lane. A
+lane that reports a block with a wrong payload writes nothing after it. The CRC is compared only if there was no other
+fault.
 
 A port can become silent at any moment of a transfer, so for each silent port of the direction there is one more correct
 completion.
@@ -158,8 +160,7 @@ class Engine:
         readable = min([asked.raw_bytes, *(each.block * size for each in unread)])
         raw = self.device.read(asked.source, readable) if readable else np.zeros(0, np.uint8)
         coded = narrow(raw, asked.narrow).view(np.uint8) if asked.narrow else raw
-        stream = blocks.compress(coded, asked.element_bytes, size // part, asked.fallback and built.raw_fallback,
-                                 asked.leave_raw)
+        stream = blocks.compress(coded, asked.coding, size // part, asked.fallback, asked.leave_raw)
         found = scan(stream, Frame(size // part, readable // part))
         ends = _ends(found)
         fitting = int(np.searchsorted(ends, min(asked.capacity, _LONGEST), side="right"))
@@ -174,7 +175,7 @@ class Engine:
         if faults:
             return faults
         self.link.write(asked.destination, stream)
-        nonzero = int(np.count_nonzero(coded.view(f"<u{asked.element_bytes}")))
+        nonzero = int(np.count_nonzero(coded.view(f"<u{Coding(asked.coding).element_bytes}")))
         return [replace(blank, crc=crc32c(stream) if built.crc else 0, bytes_written=stream.size, nonzero=nonzero,
                         raw_blocks=_raw_blocks(found))]
 
@@ -183,7 +184,7 @@ class Engine:
         error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False)
         stream = self.link.read(asked.source, error.beat - asked.source if error else asked.packed_bytes)
         part = _coded_part(asked)
-        found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, Coding(asked.element_bytes)))
+        found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, Coding(asked.coding)))
         faults: list[tuple[int, Completion]] = []
         raw, fault = _expand(stream, asked, built.block_bytes)
         standing: tuple[int, int] | None = None
@@ -255,8 +256,7 @@ def _expand(stream: Bytes, asked: Descriptor, block_bytes: int) -> tuple[Bytes, 
     """The tensor, and the first fault of its stream, if any."""
     part = _coded_part(asked)
     try:
-        coded = blocks.decompress(stream, block_bytes // part, asked.raw_bytes // part,
-                                  coding=asked.element_bytes)
+        coded = blocks.decompress(stream, block_bytes // part, asked.raw_bytes // part, coding=asked.coding)
     except StreamError as fault:
         return np.zeros(0, np.uint8), fault
     return widen(coded, asked.narrow) if asked.narrow else coded, None

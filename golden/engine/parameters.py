@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from golden.codec.blocks import check_block_bytes
-from golden.codec.buffers import check_element_bytes
-from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing
+from golden.codec.coding import Coding, check_coding, coding_name
+from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
 from golden.engine.records import RECORD_BYTES, Descriptor
 from golden.engine.status import Operation, Status
 
@@ -36,10 +36,10 @@ class Parameters:
         Bytes of a transfer at a lane, and at the link.
     address_bits
         Bits of an address.
-    element_bytes
-        Element sizes that were built.
-    raw_fallback, crc
-        Whether blocks may stay raw, and whether the CRC is computed; if not, it is 0 in completions.
+    codings
+        Codings that were built: those whose short blocks have a length field.
+    crc
+        Whether the CRC is computed; if not, it is 0 in completions.
     narrowing
         Whether float32 values can be rounded to 16 bits. Blocks then have 1024 bytes or more, as the 16-bit values of
         a block must fill the smallest block.
@@ -55,15 +55,16 @@ class Parameters:
     beat_bytes: int
     link_beat_bytes: int
     address_bits: int
-    element_bytes: tuple[int, ...]
-    raw_fallback: bool = True
+    codings: tuple[Coding, ...]
     crc: bool = True
     narrowing: bool = False
 
     def __post_init__(self) -> None:
         check_block_bytes(self.block_bytes)
-        for size in self.element_bytes:
-            check_element_bytes(size)
+        for each in self.codings:
+            if not (coding := check_coding(each)).sized:
+                raise ValueError(f"codings must be among {', '.join(coding_name(c) for c in Coding if c.sized)}, "
+                                 f"not {coding_name(coding)}")
         for name in ("beat_bytes", "link_beat_bytes"):
             if getattr(self, name) not in _BEAT_BYTES:
                 raise ValueError(f"{name} must be 16, 32 or 64, not {getattr(self, name)}")
@@ -86,13 +87,14 @@ class Parameters:
         most = 1 << LENGTH_BITS
         if asked.operation not in ((channel,) if channel is not None else tuple(Operation)):
             return Status.BAD_OPERATION
-        if asked.element_bytes not in self.element_bytes:
-            return Status.BAD_ELEMENT
+        if asked.coding not in self.codings:
+            return Status.CODING_NOT_BUILT
         if asked.flags & _UNDEFINED_FLAGS or self._misplaced(asked, offload):
             return Status.BAD_FLAGS
         if any(asked.reserved):
             return Status.BAD_RESERVED
-        if not 0 < asked.raw_bytes < most or asked.raw_bytes % (WIDE_BYTES if asked.narrow else asked.element_bytes):
+        if not 0 < asked.raw_bytes < most or asked.raw_bytes % (
+                WIDE_BYTES if asked.narrow else Coding(asked.coding).element_bytes):
             return Status.BAD_RAW_BYTES
         if offload:
             if asked.packed_bytes:
@@ -126,6 +128,6 @@ class Parameters:
         """Whether a flag is set that belongs to the other direction, contradicts another flag, or was not built."""
         return ((asked.check_crc and (offload or not self.crc))
                 or (not asked.fallback and not offload)
-                or (asked.leave_raw and not (offload and asked.fallback and self.raw_fallback))
+                or (asked.leave_raw and not (offload and asked.fallback))
                 or (asked.narrow != Narrowing.NONE and not (
-                    self.narrowing and asked.narrow in tuple(Narrowing) and asked.element_bytes == NARROWED_BYTES)))
+                    self.narrowing and asked.coding in NARROWED_CODINGS.get(asked.narrow, ()))))

@@ -18,7 +18,7 @@ _INTERRUPT, _CHECK_CRC, _NO_FALLBACK, _LEAVE_RAW = 1, 2, 4, 8
 _NARROW_LSB, _NARROW_BITS = 4, 2
 _NARROW = ((1 << _NARROW_BITS) - 1) << _NARROW_LSB
 _DEFINED_FLAGS = _INTERRUPT | _CHECK_CRC | _NO_FALLBACK | _LEAVE_RAW | _NARROW
-_BITS = {"operation": 8, "element_bytes": 8, "tag": 32, "source": 64, "destination": 64, "raw_bytes": 64,
+_BITS = {"operation": 8, "coding": 8, "tag": 32, "source": 64, "destination": 64, "raw_bytes": 64,
          "capacity": 64, "packed_bytes": 64, "crc": 32, "narrow": _NARROW_BITS, "other_flags": 16}
 
 
@@ -30,8 +30,8 @@ class Descriptor:
     ----------
     operation
         1 offload, 2 prefetch.
-    element_bytes
-        1, 2 or 4.
+    coding
+        Number of the :class:`golden.codec.coding.Coding` that every block has which is not raw.
     source, destination
         Byte addresses.
     raw_bytes
@@ -56,7 +56,7 @@ class Descriptor:
     """
 
     operation: int
-    element_bytes: int
+    coding: int
     source: int
     destination: int
     raw_bytes: int
@@ -93,7 +93,7 @@ class Descriptor:
         if self.other_flags & _DEFINED_FLAGS:
             raise ValueError(f"other_flags must leave bits {_DEFINED_FLAGS:#x} clear, which have names, not "
                              f"{self.other_flags:#x}")
-        return _DESCRIPTOR.pack(self.operation, self.element_bytes, self.flags, self.tag, self.source,
+        return _DESCRIPTOR.pack(self.operation, self.coding, self.flags, self.tag, self.source,
                                 self.destination, self.raw_bytes, self.capacity, self.packed_bytes, self.crc,
                                 *self.reserved)
 
@@ -106,9 +106,9 @@ class Descriptor:
         ValueError
             If there are not 64.
         """
-        (operation, element_bytes, flags, tag, source, destination, raw_bytes, capacity, packed_bytes, crc,
+        (operation, coding, flags, tag, source, destination, raw_bytes, capacity, packed_bytes, crc,
          *reserved) = _DESCRIPTOR.unpack(_whole(record, "descriptor"))
-        return cls(operation=operation, element_bytes=element_bytes, source=source, destination=destination,
+        return cls(operation=operation, coding=coding, source=source, destination=destination,
                    raw_bytes=raw_bytes, capacity=capacity, packed_bytes=packed_bytes, crc=crc, tag=tag,
                    interrupt=bool(flags & _INTERRUPT), check_crc=bool(flags & _CHECK_CRC),
                    fallback=not flags & _NO_FALLBACK, leave_raw=bool(flags & _LEAVE_RAW),

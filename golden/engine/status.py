@@ -32,8 +32,8 @@ class Status(IntEnum):
     """Done."""
     BAD_OPERATION = 0x01
     """The operation is neither offload nor prefetch, or belongs to the other queue."""
-    BAD_ELEMENT = 0x02
-    """The element size was not built."""
+    CODING_NOT_BUILT = 0x02
+    """The coding is none that was built."""
     BAD_FLAGS = 0x03
     """A flag is undefined, has no meaning for this operation, or needs a feature that was not built."""
     BAD_SOURCE = 0x04
@@ -41,7 +41,7 @@ class Status(IntEnum):
     BAD_DESTINATION = 0x05
     """The destination is not aligned, or ends beyond the last address."""
     BAD_RAW_BYTES = 0x06
-    """The raw length is zero, too large, or not a whole number of elements."""
+    """The raw length is zero, too large, or not a whole number of elements of the coding."""
     BAD_PACKED_BYTES = 0x07
     """The packed length of a prefetch is zero, too large or not a multiple of 4, or that of an offload is not zero."""
     BAD_RESERVED = 0x08
@@ -69,11 +69,12 @@ class Status(IntEnum):
     DESCRIPTOR_READ_TIMEOUT = 0x2C
     """The far side answered no read within the time limit while a ring's entry was being read or waited to be read."""
     BAD_CODING = 0x30
-    """A block's coding is neither raw nor the descriptor's element size."""
+    """A block's coding is neither raw nor the descriptor's, or marks a whole block as short or a short one as whole."""
     BAD_SEQUENCE = 0x31
     """A block's sequence is not its number modulo 256."""
     BAD_LENGTH = 0x32
-    """A block's payload is longer or shorter than its raw length allows."""
+    """A block's payload is longer or shorter than its raw length allows, or the length field of a short block is not
+    its raw length."""
     TRUNCATED = 0x33
     """The stream ends before the end of its last block."""
     TRAILING = 0x34
@@ -81,13 +82,14 @@ class Status(IntEnum):
     BAD_PADDING = 0x35
     """A byte of a block's padding is not zero."""
     BAD_PAYLOAD = 0x36
-    """A block's lines do not expand to exactly its raw length."""
+    """A block's payload contradicts itself, or does not expand to exactly its raw length."""
     CRC_MISMATCH = 0x40
     """The CRC-32C of the stream differs from the expected one."""
     ABORTED = 0x50
     """The driver ended the transfer."""
 
 
+# Reasons for which no line is at fault; all others are faults of a payload.
 _OF_FRAMES = {
     Reason.BAD_CODING: Status.BAD_CODING,
     Reason.WRONG_SEQUENCE: Status.BAD_SEQUENCE,
@@ -102,7 +104,7 @@ _OF_FRAMES = {
 def status_of(fault: StreamError) -> tuple[Status, int]:
     """Status of a malformed stream, and its place: the number of the block, or the count of blocks for TRAILING."""
     assert fault.block is not None
-    if fault.line is not None:
+    status = _OF_FRAMES.get(fault.reason) if fault.line is None else None
+    if status is None:
         return Status.BAD_PAYLOAD, fault.block
-    status = _OF_FRAMES[fault.reason]
     return status, fault.block + (status is Status.TRAILING)

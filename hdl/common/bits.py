@@ -1,4 +1,4 @@
-"""Conversions between thermometer masks, whose set bits come first, and numbers; choices by one-hot numbers."""
+"""Masks and numbers: thermometer masks, whose set bits come first, counts of set bits, choices by one-hot numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.utils import exact_log2
 
-__all__ = ["length", "pick", "thermometer"]
+__all__ = ["length", "ones", "pick", "thermometer"]
 
 
 def length(kept: Value) -> Value:
@@ -17,6 +17,12 @@ def length(kept: Value) -> Value:
         step = 1 << rank
         bits.append(Cat(kept[k - 1] & ~kept[k + step - 1] for k in range(step, len(kept), 2 * step)).any())
     return Cat(*bits, kept[-1])
+
+
+def ones(bits: Value) -> Value:
+    """Number of set bits of any mask, as a tree of sums."""
+    half = len(bits) // 2
+    return ones(bits[:half]) + ones(bits[half:]) if half else bits
 
 
 def pick(one_hot: Value, choices: Sequence[Value]) -> Value:

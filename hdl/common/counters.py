@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 
-__all__ = ["count_down", "count_up", "counter", "increased", "stepped"]
+__all__ = ["count_down", "count_up", "counter", "decreased", "increased", "stepped", "wide_sum"]
 
 _CHUNK = 6
 _PART = 8
@@ -18,6 +18,29 @@ def increased(value: Value, step: ValueLike = 1) -> Value:
         carry = Value.cast(step)[0]
         chunks.append((chunk + (carry & value[:start].all() if start else carry))[:len(chunk)])
     return Cat(*chunks)
+
+
+def decreased(value: Value) -> Value:
+    """``value`` - 1, as wide as ``value``, in the way of :func:`increased`."""
+    return ~increased(~value)
+
+
+def wide_sum(a: Value, b: Value, carry: ValueLike = 0) -> Value:
+    """``a`` + ``b`` + ``carry``, which is 0 or 1, one bit wider than ``a`` and ``b``, which are equally wide.
+
+    Each part of 8 bits is computed for both values of its carry, which then selects (carry-select adder): tools that
+    optimise for area would turn one wide adder into a long chain.
+    """
+    carry, parts = Value.cast(carry)[0], []
+    for start in range(0, len(a), _PART):
+        part = a[start:start + _PART], b[start:start + _PART]
+        width = len(part[0]) + 1
+        total = (part[0] + part[1] + (0 if start else carry))[:width]
+        if start:
+            total = Mux(carry, (part[0] + part[1] + 1)[:width], total)
+        parts.append(total[:-1])
+        carry = total[-1]
+    return Cat(*parts, carry)
 
 
 def stepped(value: Value, step: int) -> Value:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hdl.codec.coding import CODINGS, EXPONENTS, TAGS_FIRST
-from hdl.config.settings import BLOCK_BYTES, PRESETS, CoreSettings, names_in, parameter, read_named
+from hdl.config.settings import (
+    BLOCK_BYTES,
+    CODINGS_ALLOWED,
+    PRESETS,
+    CodingSettings,
+    CoreSettings,
+    names_in,
+    parameter,
+    read_named,
+)
 
 __all__ = ["BLOCK_CORES", "BlockCoreConfig", "block_preset_names", "load_block"]
 
@@ -18,7 +25,7 @@ _PRESETS = PRESETS / "block"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockCoreConfig(CoreSettings):
+class BlockCoreConfig(CodingSettings, CoreSettings):
     """Parameters that are fixed when a block core is built.
 
     Raises
@@ -35,7 +42,7 @@ class BlockCoreConfig(CoreSettings):
     beat_bytes: int = parameter(32, "bytes of one transfer on both streams", "16, 32 or 64")
     codings: tuple[str, ...] = parameter(
         ("zvc8", "zvc16", "zvc32"), "codings that are built, chosen per packet at run time",
-        "one or more of zvc8, zvc16, zvc32; bfloat16 beside zvc16; float32 beside zvc32")
+        CODINGS_ALLOWED)
     block_bytes: int = parameter(4096, "raw bytes of a block", "a power of two from 512 to 32768")
     pipeline: str = parameter(
         "small",
@@ -49,38 +56,6 @@ class BlockCoreConfig(CoreSettings):
         if self.core == "block_decompressor" and self.pipeline != "small":
             raise ValueError(f"pipeline must be small for block_decompressor, which has one pipeline, "
                              f"not {self.pipeline!r}")
-
-    def _check_codings(self) -> None:
-        given: Any = self.codings
-        if isinstance(given, str):
-            given = [each.strip() for each in given.split(",")]
-        if not isinstance(given, tuple | list):
-            raise TypeError(f"codings must be a list of names, not {given!r}")
-        for each in given:
-            if each not in list(CODINGS):
-                raise ValueError(f"codings must be one or more of {', '.join(CODINGS)}, not {each!r}")
-        if not given:
-            raise ValueError(f"codings must name at least one of {', '.join(CODINGS)}, not none")
-        for size, number in EXPONENTS.items():
-            (name,) = (each for each, other in CODINGS.items() if other == number)
-            if name in given and f"zvc{8 * size}" not in given:
-                raise ValueError(f"codings with {name} must have zvc{8 * size} too, not {', '.join(given)}")
-        object.__setattr__(self, "codings", tuple(name for name in CODINGS if name in given))
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The coding numbers that a packet may choose."""
-        return tuple(CODINGS[name] for name in self.codings)
-
-    @property
-    def element_bytes(self) -> tuple[int, ...]:
-        """Element sizes in bytes that are built with zero-value coding."""
-        return tuple(size for size, number in TAGS_FIRST.items() if number in self.numbers)
-
-    @property
-    def exponents(self) -> tuple[int, ...]:
-        """Element sizes in bytes that are built with exponent coding too."""
-        return tuple(size for size, number in EXPONENTS.items() if number in self.numbers)
 
 
 def block_preset_names() -> list[str]:

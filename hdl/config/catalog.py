@@ -41,8 +41,9 @@ def kinds() -> dict[str, tuple[type[Design], dict[str, Design]]]:
 def load_design(preset_or_file: str) -> Design:
     """The configuration of any preset by name, or of a TOML file by path.
 
-    A file that sets ``codings``, or a block core as ``core``, configures a block core. Of the others, one that sets a
-    parameter which only engines have configures an engine, and any other a core.
+    A file that sets a block core as ``core`` configures a block core. Of the others, one that sets a parameter which
+    only engines have configures an engine, one that sets ``codings`` a block core, one that sets ``block_bytes`` an
+    engine, and any other a core.
 
     Raises
     ------
@@ -73,6 +74,11 @@ def _kind(path: Path) -> type[Design]:
     core = values.get("core", CORES[0])
     if core not in (*CORES, *BLOCK_CORES):
         raise ValueError(f"{path}: core must be one of {', '.join((*CORES, *BLOCK_CORES))}, not {core!r}")
-    if "codings" in values or core in BLOCK_CORES:
+    if core in BLOCK_CORES:
         return BlockCoreConfig
-    return EngineConfig if set(values) & (set(EngineConfig.fields()) - set(CoreConfig.fields())) else CoreConfig
+    cores = set(CoreConfig.fields())
+    if set(values) & (set(EngineConfig.fields()) - cores - set(BlockCoreConfig.fields())):
+        return EngineConfig
+    if "codings" in values:
+        return BlockCoreConfig
+    return EngineConfig if set(values) & (set(EngineConfig.fields()) - cores) else CoreConfig

@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdl.codec.coding import ELEMENT_BITS, largest_payload
+from hdl.codec.coding import CODINGS, TAGS_FIRST, largest_payload
 from hdl.codec.narrowing.rounding import NARROWED_BYTES
-from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES, PIPELINES, PRESETS, Settings, names_in, parameter, read_named
+from hdl.config.settings import (
+    BEAT_BYTES,
+    BLOCK_BYTES,
+    CODINGS_ALLOWED,
+    PIPELINES,
+    PRESETS,
+    CodingSettings,
+    names_in,
+    parameter,
+    read_named,
+)
 
 __all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
 
@@ -16,7 +26,7 @@ _NARROWING_BLOCK = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineConfig(Settings):
+class EngineConfig(CodingSettings):
     """Parameters that are fixed when an engine is built.
 
     Raises
@@ -33,22 +43,22 @@ class EngineConfig(Settings):
     beat_bytes: int = parameter(32, "bytes of one transfer at a memory controller", "16, 32 or 64")
     link_beat_bytes: int = parameter(32, "bytes of one transfer at the link", "16, 32 or 64, at least beat_bytes")
     block_bytes: int = parameter(
-        4096, "raw bytes of a block: unit of interleave and of the raw fallback", "a power of two from 512 to 32768")
+        4096, "raw bytes of a block: unit of interleave and of coding", "a power of two from 512 to 32768")
     buffer_bytes: int = parameter(
-        12288, "packed bytes that a lane can hold, for each direction",
-        "a multiple of link_beat_bytes, at least twice block_bytes, at most 1048576")
+        5120, "packed bytes that a lane can hold, for each direction",
+        "a multiple of link_beat_bytes, at least a quarter more than block_bytes, at most 1048576")
     address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", "32 to 64")
     outstanding_reads: int = parameter(4, "greatest number of outstanding bursts of each port", "1 to 32")
+    transfers_in_flight: int = parameter(
+        6, "transfers that each direction has at work at the same time, so that one begins while others drain",
+        "1 to 8; 1 takes the least area")
     queue_depth: int = parameter(8, "descriptors that each direction's queue holds", "8, 16, 32 or 64")
-    element_bits: tuple[int, ...] = parameter(
-        ELEMENT_BITS, "element sizes the lanes can code, chosen per descriptor", "one or more of 8, 16, 32")
-    raw_fallback: bool = parameter(
-        True, "leave blocks raw that coding would not shrink; costs a buffer of two blocks in each lane",
-        "true or false")
+    codings: tuple[str, ...] = parameter(
+        tuple(CODINGS), "codings that the lanes are built for, chosen per descriptor", CODINGS_ALLOWED)
     crc: bool = parameter(True, "compute the CRC-32C of the block stream, both ways", "true or false")
     narrowing: bool = parameter(
         False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
-        "true or false; needs 16 in element_bits, and block_bytes of 1024 or more")
+        "true or false; needs zvc16 in codings, and block_bytes of 1024 or more")
     pipeline: str = parameter("small", "pipeline of the lanes' cores: small or fast", "small or fast")
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
@@ -67,31 +77,26 @@ class EngineConfig(Settings):
         self._check_number("buffer_bytes", range(1 << 20 | 1))
         self._check_number("address_bits", range(32, 65))
         self._check_number("outstanding_reads", range(1, 33))
+        self._check_number("transfers_in_flight", range(1, 9))
         self._check_number("queue_depth", (8, 16, 32, 64))
-        self._check_element_bits()
-        self._check_flag("raw_fallback")
+        self._check_codings()
         self._check_flag("crc")
         self._check_flag("narrowing")
-        if self.narrowing and 8 * NARROWED_BYTES not in self.element_bits:
-            raise ValueError(f"narrowing codes 16-bit elements: element_bits must have 16, not "
-                             f"{','.join(map(str, self.element_bits))}")
+        if self.narrowing and TAGS_FIRST[NARROWED_BYTES] not in self.numbers:
+            raise ValueError(f"narrowing codes elements of 16 bits: codings must have zvc16, not "
+                             f"{', '.join(self.codings)}")
         if self.narrowing and self.block_bytes < _NARROWING_BLOCK:
             raise ValueError(f"narrowing halves blocks: block_bytes must be at least {_NARROWING_BLOCK}, not "
                              f"{self.block_bytes}")
         if self.link_beat_bytes < self.beat_bytes:
             raise ValueError(f"link_beat_bytes must be at least beat_bytes, not {self.link_beat_bytes} beside "
                              f"beat_bytes {self.beat_bytes}")
-        if self.buffer_bytes < 2 * self.block_bytes:
-            raise ValueError(f"buffer_bytes must be at least twice block_bytes, not {self.buffer_bytes} beside "
-                             f"block_bytes {self.block_bytes}")
+        if self.buffer_bytes < self.block_bytes * 5 // 4:
+            raise ValueError(f"buffer_bytes must be at least {self.block_bytes * 5 // 4}, a quarter more than "
+                             f"block_bytes {self.block_bytes}, not {self.buffer_bytes}")
         if self.buffer_bytes % self.link_beat_bytes:
             raise ValueError(f"buffer_bytes must be a multiple of link_beat_bytes, not {self.buffer_bytes} beside "
                              f"link_beat_bytes {self.link_beat_bytes}")
-
-    @property
-    def element_bytes(self) -> tuple[int, ...]:
-        """The element sizes in bytes: the values that a descriptor may carry."""
-        return tuple(bits // 8 for bits in self.element_bits)
 
     @property
     def link_words(self) -> int:
@@ -100,8 +105,9 @@ class EngineConfig(Settings):
 
     @property
     def largest_payload(self) -> int:
-        """Bytes of the longest payload of a block: no element is zero, and the smallest element size is used."""
-        return largest_payload(self.block_bytes, self.element_bytes)
+        """Bytes of the longest payload of a block, without a length field: no element is zero, and the coding is the
+        one that adds most."""
+        return largest_payload(self.block_bytes, self.element_bytes, self.exponents)
 
 
 def engine_preset_names() -> list[str]:

@@ -9,14 +9,16 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from hdl.codec.coding import ELEMENT_BITS
+from hdl.codec.coding import CODINGS, ELEMENT_BITS, EXPONENTS, TAGS_FIRST
 from hdl.config.pipes import refuse_pipe
 
 __all__ = [
     "BEAT_BYTES",
     "BLOCK_BYTES",
+    "CODINGS_ALLOWED",
     "PIPELINES",
     "PRESETS",
+    "CodingSettings",
     "CoreSettings",
     "Setting",
     "Settings",
@@ -34,6 +36,9 @@ BEAT_BYTES = (16, 32, 64)
 
 BLOCK_BYTES = tuple(512 << k for k in range(7))
 """Allowed numbers of raw bytes of a block."""
+
+CODINGS_ALLOWED = "one or more of zvc8, zvc16, zvc32; bfloat16 beside zvc16; float32 beside zvc32"
+"""What the parameter ``codings`` may be, in words."""
 
 PIPELINES = ("small", "fast")
 """Pipelines of a core: ``small`` for few registers and a short latency, ``fast`` for a high clock."""
@@ -173,6 +178,45 @@ class CoreSettings(Settings):
         if "core" in changes and "name" not in changes and self.name == f"cdma_{self.core}":
             changes["name"] = ""
         return super().replace(**changes)
+
+
+class CodingSettings(Settings):
+    """What the configurations have in common whose blocks have codings: names of :data:`hdl.codec.coding.CODINGS`."""
+
+    codings: tuple[str, ...]
+
+    def _check_codings(self) -> None:
+        """Check the codings, and put them into the order of their numbers."""
+        given: Any = self.codings
+        if isinstance(given, str):
+            given = [each.strip() for each in given.split(",")]
+        if not isinstance(given, tuple | list):
+            raise TypeError(f"codings must be a list of names, not {given!r}")
+        for each in given:
+            if each not in list(CODINGS):
+                raise ValueError(f"codings must be one or more of {', '.join(CODINGS)}, not {each!r}")
+        if not given:
+            raise ValueError(f"codings must name at least one of {', '.join(CODINGS)}, not none")
+        for size, number in EXPONENTS.items():
+            (name,) = (each for each, other in CODINGS.items() if other == number)
+            if name in given and f"zvc{8 * size}" not in given:
+                raise ValueError(f"codings with {name} must have zvc{8 * size} too, not {', '.join(given)}")
+        object.__setattr__(self, "codings", tuple(name for name in CODINGS if name in given))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The coding numbers that were built."""
+        return tuple(CODINGS[name] for name in self.codings)
+
+    @property
+    def element_bytes(self) -> tuple[int, ...]:
+        """Element sizes in bytes that are built with zero-value coding."""
+        return tuple(size for size, number in TAGS_FIRST.items() if number in self.numbers)
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        """Element sizes in bytes that are built with exponent coding too."""
+        return tuple(size for size, number in EXPONENTS.items() if number in self.numbers)
 
 
 def _value(text: str) -> Any:

@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 
 from hdl.common.modules import SharedModule
 
-__all__ = ["verilog_text"]
+__all__ = ["mark_memories", "verilog_text"]
 
 _SCRIPT = (
     # A memory that is written starts without contents; only a ROM keeps its words.
@@ -31,6 +31,14 @@ _SCRIPT = (
 _FUNCTION = re.compile(r"^  function \S+ (_\d+_);.*?^  endfunction\n  assign [^;]*? = \1\(", re.MULTILINE | re.DOTALL)
 _MEMORY = re.compile(r"^( *)(?=memory )", re.MULTILINE)
 _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
+
+
+def mark_memories(netlist: str) -> str:
+    """RTLIL whose memories say that it does not matter what is read of a row in the cycle in which it is written.
+
+    Yosys then builds nothing for it; :func:`verilog_text` does this for every design.
+    """
+    return _MEMORY.sub(r"\1attribute \\no_rw_check 1\n\1", netlist)
 
 
 def verilog_text(top: wiring.Component | Fragment, name: str,
@@ -73,8 +81,7 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
     netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
     netlist += "".join(rtlil.convert(each.design, name=each.name, ports=each.ports, emit_src=False) for each in shared)
-    # What is read of a row in the cycle in which it is written does not matter: Yosys builds nothing for it.
-    netlist = _MEMORY.sub(r"\1attribute \\no_rw_check 1\n\1", netlist)
+    netlist = mark_memories(netlist)
     script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
     text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
     # Yosys numbers functions and signals alike, and Verilator warns if a function has the name of a signal further up.

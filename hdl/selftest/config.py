@@ -1,19 +1,20 @@
-"""The configuration of the self-test image."""
+"""The configurations of the self-test images: of the one that tests the cores, and of the one that tests an engine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.codec.coding import ELEMENT_BITS, LINE_BYTES
+from hdl.codec.coding import CODINGS, ELEMENT_BITS, LINE_BYTES, WORD_BYTES
 from hdl.config.core import CoreConfig
-from hdl.config.settings import BEAT_BYTES, PIPELINES, Settings, parameter
+from hdl.config.engine import EngineConfig
+from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES, CODINGS_ALLOWED, PIPELINES, CodingSettings, Settings, parameter
 
-__all__ = ["SelftestConfig"]
+__all__ = ["CoresTestConfig", "EngineTestConfig", "SelftestConfig"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelftestConfig(Settings):
-    """What is fixed when the image is built.
+    """What all images have, fixed when the image is built.
 
     Raises
     ------
@@ -25,11 +26,8 @@ class SelftestConfig(Settings):
 
     name: str = parameter("cdma_selftest", "name of the top module and of the files", "a Verilog identifier")
     about: str = parameter("", "one line saying what this configuration is for", "any text")
-    beat_bytes: int = parameter(16, "bytes of one transfer on all streams", "16, 32 or 64")
-    element_bits: tuple[int, ...] = parameter(
-        ELEMENT_BITS, "element sizes that the cores can code and that are tested", "one or more of 8, 16, 32")
-    pipeline: str = parameter("fast", "depth of the cores' pipelines", "small or fast")
-    raw_bytes: int = parameter(65536, "bytes of a test with generated data", "a multiple of 128 from 1024 to 1048576")
+    beat_bytes: int = parameter(16, "bytes of one transfer on all streams and ports", "16, 32 or 64")
+    pipeline: str = parameter("fast", "depth of the pipelines of the cores or lanes", "small or fast")
     baud: int = parameter(115200, "bits per second of the UART", "300 to 3000000")
     pause_ms: int = parameter(1000, "milliseconds between two runs", "1 to 60000")
 
@@ -38,13 +36,25 @@ class SelftestConfig(Settings):
         self._check_text("about")
         self._check_name()
         self._check_number("beat_bytes", BEAT_BYTES)
-        self._check_element_bits()
         self._check_text("pipeline", PIPELINES)
+        self._check_number("baud", range(300, 3_000_001))
+        self._check_number("pause_ms", range(1, 60_001))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoresTestConfig(SelftestConfig):
+    """What the image that tests the cores is built with; errors as :class:`SelftestConfig`."""
+
+    element_bits: tuple[int, ...] = parameter(
+        ELEMENT_BITS, "element sizes that the cores can code and that are tested", "one or more of 8, 16, 32")
+    raw_bytes: int = parameter(65536, "bytes of a test with generated data", "a multiple of 128 from 1024 to 1048576")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_element_bits()
         self._check_number("raw_bytes", range(1024, (1 << 20) + 1))
         if self.raw_bytes % LINE_BYTES:
             raise ValueError(f"raw_bytes must be a multiple of {LINE_BYTES}, not {self.raw_bytes}")
-        self._check_number("baud", range(300, 3_000_001))
-        self._check_number("pause_ms", range(1, 60_001))
 
     @property
     def element_bytes(self) -> tuple[int, ...]:
@@ -55,3 +65,39 @@ class SelftestConfig(Settings):
         """The configuration of one of the two cores."""
         return CoreConfig(core=name, beat_bytes=self.beat_bytes, element_bits=self.element_bits,
                           pipeline=self.pipeline)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineTestConfig(SelftestConfig, CodingSettings):
+    """What the image that tests an engine is built with; errors as :class:`SelftestConfig`."""
+
+    codings: tuple[str, ...] = parameter(
+        tuple(CODINGS), "codings that the engine is built for and that are tested", CODINGS_ALLOWED)
+    lanes: int = parameter(1, "lanes of the engine, each with a memory of its own", "1, 2 or 4")
+    block_bytes: int = parameter(1024, "raw bytes of a block", "a power of two from 512 to 32768")
+    raw_bytes: int = parameter(
+        7168, "bytes of the longest tensor", "a multiple of block_bytes, from two blocks to 65536 bytes")
+    latency: int = parameter(24, "cycles from a request to the answer of a memory", "4 to 255")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_codings()
+        self._check_number("lanes", (1, 2, 4))
+        self._check_number("block_bytes", BLOCK_BYTES)
+        self._check_number("raw_bytes", range(1024, (1 << 16) + 1))
+        if self.raw_bytes % self.block_bytes or self.raw_bytes < 2 * self.block_bytes:
+            raise ValueError(f"raw_bytes must be a multiple of block_bytes, two blocks or more, not {self.raw_bytes} "
+                             f"beside block_bytes {self.block_bytes}")
+        self._check_number("latency", range(4, 256))
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of the longest block stream: every block raw, with a header."""
+        return self.raw_bytes + self.raw_bytes // self.block_bytes * WORD_BYTES
+
+    def engine(self) -> EngineConfig:
+        """The configuration of the engine."""
+        return EngineConfig(
+            name=f"{self.name}_engine", lanes=self.lanes, beat_bytes=self.beat_bytes, link_beat_bytes=self.beat_bytes,
+            block_bytes=self.block_bytes, buffer_bytes=self.block_bytes * 5 // 4, address_bits=32, outstanding_reads=2,
+            transfers_in_flight=1, codings=self.codings, pipeline=self.pipeline)

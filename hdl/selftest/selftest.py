@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import enum
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from hdl.selftest.config import SelftestConfig
 from hdl.selftest.printer import Printer
-from hdl.selftest.source import DUMP, ITEMS
+from hdl.selftest.suites import suite_of
 from hdl.selftest.text import Number, Part
-from hdl.selftest.trial import Trial
 from hdl.selftest.uart import UartTransmitter
 
 __all__ = ["SWITCHES", "Selftest"]
@@ -22,50 +20,28 @@ __all__ = ["SWITCHES", "Selftest"]
 SWITCHES = 4
 """Switches that choose what is tested."""
 
-_SPARE_BITS = 10
-"""A ratio is printed in thousandths: bits that numbers have more for it."""
-
-
-class _Number(enum.IntEnum):
-    """The numbers in the text."""
-
-    BITS = 0
-    DENSITY = 1
-    RAW = 2
-    PACKED = 3
-    RATIO = 4
-    RATE = 5
-    RUN = 6
-    PASSED = 7
-    TESTS = 8
+_SETTLING = 3
+"""Cycles from the reset to the first run."""
 
 
 class _Message(enum.IntEnum):
-    """The messages, in the order of their texts."""
+    """The messages that all suites have; those of the suite follow: its groups, then its lines."""
 
     HEADING = 0
-    GENERATED = 1
-    DUMP = 2
-    PASS = 3
-    FAIL = 4
-    SUM = 5
-    ALL_PASS = 6
+    PASS = 1
+    FAIL = 2
+    SUM = 3
+    ALL_PASS = 4
+    SUM_FAIL = 5
+    OWN = 6
 
 
-def _messages(beat_bytes: int) -> list[list[Part]]:
-    counts: list[Part] = [
-        " raw ", Number(_Number.RAW), " packed ", Number(_Number.PACKED), " ratio ", Number(_Number.RATIO, True),
-        " raw beats/cycle ", Number(_Number.RATE, True)]
-    bits = Number(_Number.BITS)
-    return [
-        [f"\r\ncdma self-test, beats of {beat_bytes} bytes\r\n"],
-        [bits, " bit density ", Number(_Number.DENSITY), "/8", *counts],
-        [bits, " bit dump", *counts],
-        [" PASS\r\n"],
-        [" FAIL\r\n"],
-        ["run ", Number(_Number.RUN), " passed ", Number(_Number.PASSED), " of ", Number(_Number.TESTS)],
-        [" ALL PASS\r\n"],
-    ]
+class _Number(enum.IntEnum):
+    """The numbers that all suites have, behind those of the suite."""
+
+    RUN = 0
+    PASSED = 1
+    TESTS = 2
 
 
 class Selftest(wiring.Component):
@@ -73,18 +49,18 @@ class Selftest(wiring.Component):
 
     ::
 
-        switches --> sequence: element size by element size, item by item
+        switches --> sequence: group by group, item by item
         button ---->    |
-                        +--> trial --> counters --> printer --> UART --> tx
+                        +--> suite --> counters --> printer --> UART --> tx
                         +--> running, passed, failed
 
     A run prints a heading, a line per test, and a line with the number of tests that passed. After a pause the next run
-    begins. Ratio and beats per cycle are computed in hardware, rounded down to thousandths.
+    begins. Ratios and rates are computed in hardware, rounded down to thousandths.
 
     Parameters
     ----------
     config : SelftestConfig
-        What to build.
+        What to build: the configuration of a test of the cores, or of an engine.
     lines : bytes
         The lines of the dump.
     clock_hz : int
@@ -93,8 +69,8 @@ class Selftest(wiring.Component):
     Members
     -------
     switches : In(SWITCHES)
-        0: every density and the dump; 1 to 8: that density in eighths alone; more: the dump alone. Read when a run
-        begins; may change at any time.
+        0: every item; k: item k alone; from the last item on: the last item alone. Read when a run begins; may change
+        at any time.
     button : In(1)
         When pressed, a bit of the next test is flipped, to show that a test can fail; may change at any time.
     tx : Out(1)
@@ -107,20 +83,32 @@ class Selftest(wiring.Component):
         if clock_hz < 2 * config.baud:
             raise ValueError(f"the clock must be at least twice the UART's {config.baud} bits per second, "
                              f"not {clock_hz} Hz")
-        self._config = config
-        self._lines = lines
+        self._suite = suite_of(config, lines)
         self._divisor = round(clock_hz / config.baud)
         self._pause = max(1, clock_hz * config.pause_ms // 1000)
         super().__init__({"switches": In(SWITCHES), "button": In(1), "tx": Out(1),
                           "running": Out(1), "passed": Out(1), "failed": Out(1)})
 
+    def _messages(self) -> list[list[Part]]:
+        texts, first = self._suite.texts, self._suite.dividends.shape().length
+        run, passed, tests = (Number(first + number) for number in _Number)
+        return [
+            [f"\r\ncdma self-test, {texts.heading}\r\n"],
+            [" PASS\r\n"],
+            [" FAIL", *texts.failure, "\r\n"],
+            ["run ", run, " passed ", passed, " of ", tests],
+            [" ALL PASS\r\n"],
+            [" FAIL\r\n"],
+            *([name] for name in texts.groups),
+            *(list(line) for line in texts.lines),
+        ]
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self._config
-        sizes = config.element_bytes
-        m.submodules.trial = trial = Trial(config, self._lines)
-        width = len(trial.raw) + _SPARE_BITS
-        m.submodules.printer = printer = Printer(_messages(config.beat_bytes), len(_Number), width)
+        suite = self._suite
+        m.submodules.suite = suite
+        groups, shared = len(suite.texts.groups), suite.dividends.shape().length
+        m.submodules.printer = printer = Printer(self._messages(), shared + len(_Number), suite.width)
         m.submodules.uart = uart = UartTransmitter(self._divisor)
         wiring.connect(m, printer.o, uart.i)
         switches, pressed = Signal(SWITCHES), Signal()
@@ -128,38 +116,25 @@ class Selftest(wiring.Component):
         m.submodules.button = FFSynchronizer(self.button, pressed)
 
         chosen = Signal(SWITCHES)
-        size = Signal(range(max(2, len(sizes))))
-        item = Signal(range(ITEMS))
-        wait = Signal(range(self._pause))
+        # The first run begins when the switches have come through their synchronizer.
+        wait = Signal(range(max(_SETTLING + 1, self._pause)), init=_SETTLING)
         wanted = Signal()                       # a wrong bit
         count, passes, run = Signal(16), Signal(16), Signal(16)
-        thousand_raw = (trial.raw << 10) - (trial.raw << 4) - (trial.raw << 3)
-        quotients = {
-            _Number.BITS: (trial.element << 3, 1),
-            _Number.DENSITY: (item, 1),
-            _Number.RAW: (trial.raw, 1),
-            _Number.PACKED: (trial.packed, 1),
-            _Number.RATIO: (thousand_raw, trial.packed),
-            _Number.RATE: (thousand_raw[exact_log2(config.beat_bytes):], trial.cycles),
-            _Number.RUN: (run, 1),
-            _Number.PASSED: (passes, 1),
-            _Number.TESTS: (count, 1),
-        }
-        for number, (dividend, divisor) in quotients.items():
-            m.d.comb += [printer.dividends[number].eq(dividend), printer.divisors[number].eq(divisor)]
-        m.d.comb += [
-            trial.item.eq(item),
-            trial.element.eq(Array(sizes)[size]),
-            self.tx.eq(uart.tx),
-        ]
+        for number in range(shared):
+            m.d.comb += [printer.dividends[number].eq(suite.dividends[number]),
+                         printer.divisors[number].eq(suite.divisors[number])]
+        for number, value in zip(_Number, (run, passes, count), strict=True):
+            m.d.comb += [printer.dividends[shared + number].eq(value), printer.divisors[shared + number].eq(1)]
+        m.d.comb += self.tx.eq(uart.tx)
+        final = suite.items - 1
         alone = Signal()
         m.d.comb += alone.eq(chosen != 0)
-        first = Mux(switches > 8, DUMP, switches)
+        first = Mux(switches > final, final, switches)
         with m.If(pressed):
             m.d.sync += wanted.eq(1)
-        with m.FSM():
+        with m.FSM(init="pause"):
             with m.State("begin"):
-                m.d.sync += [chosen.eq(switches), item.eq(first), size.eq(0), count.eq(0), passes.eq(0),
+                m.d.sync += [chosen.eq(switches), suite.item.eq(first), suite.group.eq(0), count.eq(0), passes.eq(0),
                              run.eq(run + 1), self.running.eq(1)]
                 m.d.comb += [printer.message.eq(_Message.HEADING), printer.start.eq(1)]
                 m.next = "heading"
@@ -167,34 +142,37 @@ class Selftest(wiring.Component):
                 with m.If(printer.done):
                     m.next = "start"
             with m.State("start"):
-                m.d.comb += trial.start.eq(1)
-                m.d.sync += [trial.fault.eq(wanted), wanted.eq(pressed)]
+                m.d.comb += suite.start.eq(1)
+                m.d.sync += [suite.fault.eq(wanted), wanted.eq(pressed)]
                 m.next = "test"
             with m.State("test"):
-                with m.If(trial.done):
-                    m.d.sync += [count.eq(count + 1), passes.eq(passes + trial.passed)]
-                    m.d.comb += [printer.message.eq(Mux(item == DUMP, _Message.DUMP, _Message.GENERATED)),
-                                 printer.start.eq(1)]
+                with m.If(suite.done):
+                    m.d.sync += [count.eq(count + 1), passes.eq(passes + suite.passed)]
+                    m.d.comb += [printer.message.eq(_Message.OWN + suite.group), printer.start.eq(1)]
+                    m.next = "group"
+            with m.State("group"):
+                with m.If(printer.done):
+                    m.d.comb += [printer.message.eq(_Message.OWN + groups + suite.line), printer.start.eq(1)]
                     m.next = "line"
             with m.State("line"):
                 with m.If(printer.done):
-                    m.d.comb += [printer.message.eq(Mux(trial.passed, _Message.PASS, _Message.FAIL)),
+                    m.d.comb += [printer.message.eq(Mux(suite.passed, _Message.PASS, _Message.FAIL)),
                                  printer.start.eq(1)]
                     m.next = "verdict"
             with m.State("verdict"):
                 with m.If(printer.done):
                     m.next = "start"
-                    with m.If(alone | (item == DUMP)):
-                        m.d.sync += [item.eq(Mux(alone, item, 0)), size.eq(size + 1)]
-                        with m.If(size == len(sizes) - 1):
+                    with m.If(alone | (suite.item == final)):
+                        m.d.sync += [suite.item.eq(Mux(alone, suite.item, 0)), suite.group.eq(suite.group + 1)]
+                        with m.If(suite.group == groups - 1):
                             m.d.comb += [printer.message.eq(_Message.SUM), printer.start.eq(1)]
                             m.next = "sum"
                     with m.Else():
-                        m.d.sync += item.eq(item + 1)
+                        m.d.sync += suite.item.eq(suite.item + 1)
             with m.State("sum"):
                 with m.If(printer.done):
                     right = passes == count
-                    m.d.comb += [printer.message.eq(Mux(right, _Message.ALL_PASS, _Message.FAIL)),
+                    m.d.comb += [printer.message.eq(Mux(right, _Message.ALL_PASS, _Message.SUM_FAIL)),
                                  printer.start.eq(1)]
                     m.d.sync += [self.passed.eq(right), self.failed.eq(~right), self.running.eq(0),
                                  wait.eq(self._pause - 1)]

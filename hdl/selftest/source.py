@@ -18,6 +18,10 @@ DUMP = 9
 ITEMS = DUMP + 1
 """How many items there are."""
 
+_DRAWN = 0b1000_0011
+_EXPONENT = 0b0011_1100
+"""Of the last byte of a value whose exponent is close to others: the bits that are noise, and the others."""
+
 
 class Source(wiring.Component):
     """Sends one packet per start: generated data like activations after a ReLU, or the lines of a dump.
@@ -30,7 +34,8 @@ class Source(wiring.Component):
 
     An element of the generated data is zero with the chosen density: three bits of noise, those of its first byte, are
     compared with the density in eighths. The others are noise, with their lowest bit set so that none is zero by
-    chance. Every start begins with the same noise.
+    chance. If they are ``floats``, of 2 or 4 bytes, their exponents are noise between 120 and 127, close to each other
+    as those of activations are. Every start begins with the same noise.
 
     Parameters
     ----------
@@ -46,11 +51,13 @@ class Source(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin a packet, and drop one that is under way; ``item`` and ``element`` must hold until the next start.
+        Begin a packet, and drop one that is under way; what follows must hold until the next start.
     item : In(range(ITEMS))
         Density in eighths, or ``DUMP``.
     element : In(3)
         Element size in bytes.
+    floats : In(1)
+        The generated data are floating-point values.
     o : Out(coded_beat_stream(beat_bytes))
         The packet: one beat per cycle.
     """
@@ -65,7 +72,8 @@ class Source(wiring.Component):
         self._beats = raw_bytes // beat_bytes
         self._rows = [int.from_bytes(lines[at:at + beat_bytes], "little") for at in range(0, len(lines), beat_bytes)]
         super().__init__({
-            "start": In(1), "item": In(range(ITEMS)), "element": In(3), "o": Out(coded_beat_stream(beat_bytes)),
+            "start": In(1), "item": In(range(ITEMS)), "element": In(3), "floats": In(1),
+            "o": Out(coded_beat_stream(beat_bytes)),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -115,8 +123,13 @@ class Source(wiring.Component):
         values, draws = noise[:8 * n], noise[8 * n:]
         alive = [draws.word_select(byte, 3) < self.item for byte in range(n)]
 
+        def value(byte: int, size: int) -> Value:
+            drawn = values.word_select(byte, 8)
+            upper = size > 1 and byte % size == size - 1
+            return Mux(self.floats, drawn & _DRAWN | _EXPONENT, drawn) if upper else drawn
+
         def beat(size: int) -> Value:
-            return Cat(values.word_select(byte, 8) & alive[byte - byte % size].replicate(8) | (
+            return Cat(value(byte, size) & alive[byte - byte % size].replicate(8) | (
                 alive[byte] if byte % size == 0 else 0) for byte in range(n))
 
         return select(element, {size: beat(size) for size in self._sizes})

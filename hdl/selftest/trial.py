@@ -12,7 +12,7 @@ from hdl.codec.lines.decompressor import Decompressor
 from hdl.codec.packets import ErrorCode, coded_beat_layout
 from hdl.common.bits import length
 from hdl.common.fifo import StreamFifo
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig
 from hdl.selftest.source import ITEMS, Source
 
 __all__ = ["Trial", "patience"]
@@ -41,7 +41,7 @@ class Trial(wiring.Component):
 
     Parameters
     ----------
-    config : SelftestConfig
+    config : CoresTestConfig
         What to build.
     lines : bytes
         The lines of the dump.
@@ -64,7 +64,7 @@ class Trial(wiring.Component):
         From the first beat into the compressor to the last beat out of the decompressor, both counted.
     """
 
-    def __init__(self, config: SelftestConfig, lines: bytes):
+    def __init__(self, config: CoresTestConfig, lines: bytes):
         self._config = config
         self._lines = lines
         self._patience = patience(max(config.raw_bytes, len(lines)) // config.beat_bytes)

@@ -102,7 +102,7 @@ class EngineArea:
 
     name: str
     lanes: int
-    element_bits: tuple[int, ...]
+    codings: tuple[str, ...]
     library: str | None
     recipe: str
     yosys: str
@@ -200,7 +200,7 @@ def engine_area(config: EngineConfig, verilog: str, *, liberty: str | Path | Non
             round(sum(count * (each.kge or 0) for count, each, _ in own), 3),
             round(sum(count * (each.um2 or 0) for count, each, _ in own), 1) if library else None,
             sum(count * macro.bits * number for count, _, macros in own for macro, number in macros.items())))
-    return EngineArea(config.name, config.lanes, config.element_bits, library.name if library else None, recipe,
+    return EngineArea(config.name, config.lanes, config.codings, library.name if library else None, recipe,
                       yosys.version, {f"{macro.words} x {macro.width}": number
                                       for macro, number in sorted(found.items(), reverse=True)}, tuple(units))
 

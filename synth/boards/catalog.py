@@ -6,7 +6,12 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from hdl.codec.coding import CODINGS
+
 __all__ = ["BOARDS", "Board", "Pll", "board", "platform"]
+
+_FEW = ("zvc32",)
+"""Codings for FPGAs of up to 24,000 LUTs."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Board:
         The serial port that it usually gets on Linux.
     program : str
         The command that loads the bitstream, with ``{name}``.
+    codings : tuple of str
+        Codings that the engine of its image has unless others are asked for: those for which the FPGA has room.
     """
 
     name: str
@@ -76,6 +83,7 @@ class Board:
     pll: Pll | None = None
     relative: bool = False
     high: tuple[tuple[str, str], ...] = ()
+    codings: tuple[str, ...] = tuple(CODINGS)
 
     @property
     def clock_source(self) -> str:
@@ -91,7 +99,7 @@ def _ulx3s(size: str) -> Board:
         switches="DIP switches 1 to 4", button="FIRE 1", button_pin=("button", 0), serial="/dev/ttyUSB0",
         program="openFPGALoader -b ulx3s {name}.bit",
         # If it is low, the Wi-Fi module starts its loader, which may configure the FPGA again.
-        high=(("esp32", "gpio0"),))
+        high=(("esp32", "gpio0"),), codings=_FEW if size in ("12F", "25F") else tuple(CODINGS))
 
 
 def _versa(name: str, part: str, module: str, platform: str) -> Board:
@@ -108,7 +116,8 @@ def _arty(size: int) -> Board:
         name=f"arty-a7-{size}", about=f"Digilent Arty A7 with a Xilinx XC7A{size}T", module="arty_a7",
         platform=f"ArtyA7_{size}Platform", family="xilinx7", oscillator_hz=100_000_000, clock_hz=50_000_000,
         pll=Pll(1, 8, 16), switches="SW0 to SW3", button="BTN0", button_pin=("button", 0),
-        serial="/dev/ttyUSB1", program=f"openFPGALoader -b arty_a7_{size}t {{name}}.bit")
+        serial="/dev/ttyUSB1", program=f"openFPGALoader -b arty_a7_{size}t {{name}}.bit",
+        codings=_FEW if size == 35 else tuple(CODINGS))
 
 
 BOARDS = {each.name: each for each in (

@@ -31,7 +31,7 @@ class Image(Elaboratable):
     board : Board
         Which board.
     config : SelftestConfig
-        What to build.
+        What to build: the configuration of a test of the cores, or of an engine.
     lines : bytes
         The lines of the dump.
     """

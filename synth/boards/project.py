@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from amaranth.back import verilog
 
+from hdl.generate.backend import mark_memories
 from hdl.selftest.config import SelftestConfig
 from synth.boards.catalog import Board, platform
 from synth.boards.image import Image
@@ -45,7 +46,8 @@ def project(board: Board, config: SelftestConfig, lines: bytes) -> dict[str, str
     made = cast(dict[str, str], plan.files)      # all files of these platforms are texts
     files = {"README.md": readme(board, config, len(lines))}
     if board.family == "ecp5":
-        files[f"{name}.v"] = cast(Any, verilog)._convert_rtlil_text(made[f"{name}.il"], strip_internal_attrs=True)
+        files[f"{name}.v"] = cast(Any, verilog)._convert_rtlil_text(
+            mark_memories(made[f"{name}.il"]), strip_internal_attrs=True)
         files[f"{name}.lpf"] = made[f"{name}.lpf"]
         files[f"{name}.ys"] = synthesis_script(board, name)
         files["build.sh"] = _BUILD.format(name=name, options=" ".join(nextpnr_options(of)))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
+from hdl.selftest.program import program_rows
 from synth.boards.catalog import Board
 
 __all__ = ["readme"]
 
 _PAGE = """\
-# Self-test of the cDMA cores on the {board}
+# Self-test of {what} on the {board}
 
-{about}. The image sends data through compressor and decompressor, compares every byte that
-comes back, and prints what it counted.
+{about}.
+{does}
 
 | what | this image |
 |---|---|
 | clock | {mhz:g} MHz, from {clock} |
-| beats | {beat_bytes} bytes |
-| element sizes | {sizes} bit |
-| pipeline of the cores | `{pipeline}` |
+{facts}
 
 ## Build
 
@@ -37,31 +36,86 @@ Open the board's serial port with {baud} bits per second, 8 data bits, no parity
 a line of the run; the next one follows after {pause} ms.
 
 ```text
-B bit density D/8 raw R packed P ratio Q raw beats/cycle T PASS
-B bit dump raw R packed P ratio Q raw beats/cycle T PASS
+{lines}
 run N passed K of K ALL PASS
 ```
 
 | place | what it is |
 |---|---|
-| B | element size: {sizes} |
-| D | density of the generated data: eighths of the elements that are not zero, 0 to 8 |
-| R | bytes that came out of the decompressor: {raw_bytes} of generated data, {line_bytes} of the dump's lines |
-| P | bytes that went from the compressor into the decompressor |
-| Q | R / P, rounded down |
-| T | raw beats of {beat_bytes} bytes by the cycles from the first one in to the last one out, rounded down |
+{places}
 
-R, P and the cycles are counted by the hardware while the data pass, and divided there. A line that ends with `FAIL`
-means that a byte, the end of the data or the decompressor's error code was wrong, or that nothing came back in time.
+{meaning}
 
 | light, switch | meaning |
 |---|---|
 | LED 0 | a run is under way |
 | LED 1 | every test of the last run passed |
 | LED 2 | a test of the last run failed |
-| {switches}, read as a number when a run starts | 0: all tests; 1 to 8: that density; 9 and above: the dump |
+| {switches}, read as a number when a run starts | {choices} |
 | {button} | flips a bit of the packed stream in the next test, which then has to fail |
 {relative}"""
+
+_CORES_DO = """\
+The image sends data through compressor and decompressor, compares every byte that
+comes back, and prints what it counted."""
+
+_CORES_FACTS = """\
+| beats | {beat_bytes} bytes |
+| element sizes | {sizes} bit |
+| pipeline of the cores | `{pipeline}` |"""
+
+_CORES_LINES = """\
+B bit density D/8 raw R packed P ratio Q raw beats/cycle T PASS
+B bit dump raw R packed P ratio Q raw beats/cycle T PASS"""
+
+_CORES_PLACES = """\
+| B | element size: {sizes} |
+| D | density of the generated data: eighths of the elements that are not zero, 0 to 8 |
+| R | bytes that came out of the decompressor: {raw_bytes} of generated data, {line_bytes} of the dump's lines |
+| P | bytes that went from the compressor into the decompressor |
+| Q | R / P, rounded down |
+| T | raw beats of {beat_bytes} bytes by the cycles from the first one in to the last one out, rounded down |"""
+
+_CORES_MEANING = """\
+R, P and the cycles are counted by the hardware while the data pass, and divided there. A line that ends with `FAIL`
+means that a byte, the end of the data or the decompressor's error code was wrong, or that nothing came back in time."""
+
+_ENGINE_DO = """\
+The image has a whole engine between memories of block RAM. A sequencer plays its driver:
+it offloads tensors to the memory of the link, prefetches them back, checks completions, interrupts and every byte, and
+prints what it found."""
+
+_ENGINE_FACTS = """\
+| lanes | {lanes}, beats of {beat_bytes} bytes |
+| codings | {codings} |
+| blocks | {block_bytes} bytes |
+| memories | answer after {latency} cycles, with pauses |"""
+
+_ENGINE_LINES = """\
+C density D/8 raw R packed P ratio Q offload O prefetch F cycles PASS
+C dump raw R packed P ratio Q offload O prefetch F cycles PASS
+C flipped byte B status S PASS"""
+
+_ENGINE_PLACES = """\
+| C | coding: {codings} |
+| D | density of the generated data: eighths of the elements that are not zero, 0 to 8 |
+| R | bytes of the tensor: {raw_bytes} or less, so that last blocks are short; {line_bytes} of the dump's lines |
+| P | bytes of its block stream |
+| Q | R / P, rounded down |
+| O, F | cycles of the transfers, as their completions say |
+| B | byte of the stream of which a bit was flipped before the prefetch |
+| S | status of that prefetch: 48 to 54 is a malformed stream, 64 a wrong CRC |"""
+
+_ENGINE_MEANING = """\
+A line that ends with `FAIL in step N: V instead of W` means that this step of the sequencer's program found V where W
+was expected. A row has the number of its first step. *right*: done if the stream is undisturbed; *flipped*: done if a
+bit of it was flipped on purpose.
+
+| step | what is done |
+|---|---|
+{steps}
+
+A step that waited in vain fails too. `0 instead of 0`: a register was not written or read."""
 
 _ECP5 = """\
 With Yosys, nextpnr-ecp5 and ecppack on PATH, `sh build.sh` makes `{name}.bit` and `{name}.svf`. With the packages
@@ -89,13 +143,29 @@ The positions of switches and button when the image starts count as off: set the
 """
 
 
+def _parts(config: SelftestConfig, line_bytes: int) -> dict[str, str]:
+    """What the pages of the two tests do not have in common."""
+    values: dict[str, object] = {**config.as_dict(), "line_bytes": line_bytes}
+    if isinstance(config, EngineTestConfig):
+        values |= {"codings": ", ".join(config.codings), "steps": "\n".join(
+            f"| {number} | {text} |" for number, text in program_rows())}
+        parts = {"what": "a cDMA engine", "does": _ENGINE_DO, "facts": _ENGINE_FACTS, "lines": _ENGINE_LINES,
+                 "places": _ENGINE_PLACES, "meaning": _ENGINE_MEANING,
+                 "choices": "0: all tests; 1 to 8: that density; 9: the dump; 10 and above: flipped bits"}
+    else:
+        assert isinstance(config, CoresTestConfig)
+        values["sizes"] = ", ".join(map(str, config.element_bits))
+        parts = {"what": "the cDMA cores", "does": _CORES_DO, "facts": _CORES_FACTS, "lines": _CORES_LINES,
+                 "places": _CORES_PLACES, "meaning": _CORES_MEANING,
+                 "choices": "0: all tests; 1 to 8: that density; 9 and above: the dump"}
+    return {name: text.format(**values) for name, text in parts.items()}
+
+
 def readme(board: Board, config: SelftestConfig, line_bytes: int) -> str:
     """The page."""
     build = _ECP5 if board.family == "ecp5" else _XILINX
     return _PAGE.format(
-        board=board.name, about=board.about, beat_bytes=config.beat_bytes,
-        sizes=", ".join(map(str, config.element_bits)), pipeline=config.pipeline, mhz=board.clock_hz / 1e6,
-        clock=board.clock_source, build=build.format(name=config.name, board=board.name),
-        program=board.program.format(name=config.name), baud=config.baud, pause=config.pause_ms,
-        raw_bytes=config.raw_bytes, line_bytes=line_bytes, switches=board.switches, button=board.button,
-        serial=board.serial, relative=_RELATIVE if board.relative else "")
+        board=board.name, about=board.about, mhz=board.clock_hz / 1e6, clock=board.clock_source,
+        build=build.format(name=config.name, board=board.name), program=board.program.format(name=config.name),
+        baud=config.baud, pause=config.pause_ms, switches=board.switches, button=board.button, serial=board.serial,
+        relative=_RELATIVE if board.relative else "", **_parts(config, line_bytes))

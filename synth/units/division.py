@@ -13,8 +13,9 @@ UNITS = {
     "decompressor": ("prefetch.lane0.decompressor",),
     "narrowing": ("offload.lane0.narrower", "prefetch.lane0.widener"),
     "AXI of the lanes": ("offload.lane0.reader", "prefetch.lane0.writer"),
-    "buffers, offload": ("offload.lane0.rows", "offload.lane0.blocks", "offload.lane0.store"),
-    "buffers, prefetch": ("prefetch.lane0.buffer",),
+    "buffers, offload": ("offload.lane0.compressor.store", "offload.lane0.compressor.core.store", "offload.lane0.rows",
+                         "offload.lane0.blocks"),
+    "buffers, prefetch": ("prefetch.lane0.decompressor.store", "prefetch.lane0.decompressor.core.store"),
     "lane control": ("offload.lane0", "offload.walker0", "prefetch.lane0"),
     "aggregator": ("offload.aggregator",),
     "distributor": ("prefetch.distributor", "prefetch.verdict"),
@@ -23,7 +24,8 @@ UNITS = {
     "control": ("control", "offload.supervisor", "prefetch.supervisor"),
     "glue": ("",),
 }
-"""Units, and the roots of the parts of the tree that belong to each; those of lane 0 stand for all lanes."""
+"""Units, and the roots of the parts of the tree that belong to each; those of lane 0 stand for all lanes.
+The stores of raw blocks and of payloads are inside the cores, in those of 16 bytes behind a converter of widths."""
 
 
 def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:

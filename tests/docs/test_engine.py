@@ -11,6 +11,7 @@ from amaranth.lib import data
 
 from golden.codec import blocks
 from golden.engine import Engine, Memory, Status
+from hdl.codec.coding import CODINGS
 from hdl.common.sram import wrapper
 from hdl.config.engine import load_engine
 from hdl.engine.control.descriptor import completion_layout, descriptor_layout
@@ -48,10 +49,16 @@ def test_words_are_those_of_the_layout(section: str, layout: data.StructLayout) 
         assert layout[name].offset == 32 * word + (bit or 0), name
 
 
+def test_codings_are_those_that_can_be_built() -> None:
+    rows = table(_PROGRAMMING, "coding")
+    assert {row[0]: int(row[1], 0) for row in rows} == CODINGS
+    assert all(int(row[3]) == int(row[1], 0) & 15 for row in rows)
+
+
 def test_place_of_malformed_streams() -> None:
     """What errors.md says of the place of a malformed stream is what the model says of a stream of eight blocks, whose
     last one is the fault's; benches hold the engine to the model."""
-    stream = blocks.compress(tensor(1000, 4, 0.4), 4, 512)
+    stream = blocks.compress(tensor(1000, 4, 0.4), 0x14, 512)
     last = list(blocks.headers(stream, 512))[7]
 
     def flipped(offset: int, bits: int) -> np.ndarray:
@@ -59,7 +66,7 @@ def test_place_of_malformed_streams() -> None:
 
     malformed = {
         Status.BAD_CODING: flipped(last.offset + 2, 1), Status.BAD_SEQUENCE: flipped(last.offset + 3, 128),
-        Status.BAD_LENGTH: flipped(last.offset + 1, 128), Status.BAD_PAYLOAD: flipped(last.payload_offset, 255),
+        Status.BAD_LENGTH: flipped(last.offset + 1, 128), Status.BAD_PAYLOAD: flipped(last.payload_offset + 4, 255),
         Status.TRUNCATED: stream[:-4], Status.TRAILING: np.append(stream, np.zeros(4, np.uint8))}
     advice = {row[1].strip(" `"): row[3] for row in table(_ERRORS, "code")}
     for status, data_ in malformed.items():
@@ -133,9 +140,9 @@ def test_the_macros_of_the_wrapper_compile(tmp_path: Path) -> None:
     (example,) = (block for block in all_blocks("verilog") if block.page == _INTEGRATION)
     head, _, rest = wrapper("own").partition("    (* no_rw_check *) reg [WIDTH-1:0] rows")
     macro = """\
-module macro_512x128(input clk, input we, input [8:0] wa, input [127:0] wd, input re, input [8:0] ra,
-                     output reg [127:0] rd);
-    reg [127:0] rows [0:511];
+module macro_256x64(input clk, input we, input [7:0] wa, input [63:0] wd, input re, input [7:0] ra,
+                    output reg [63:0] rd);
+    reg [63:0] rows [0:255];
     always @(posedge clk) begin
         if (we) rows[wa] <= wd;
         if (re) rd <= rows[ra];
@@ -146,7 +153,7 @@ endmodule
     (tmp_path / "own_sram.v").write_text(
         f"{head.replace('output reg', 'output wire')}{example.body}\nendmodule\n{macro}")
     with tools.environment():
-        done = subprocess.run(["verilator", "--lint-only", "--top-module", "own_sram", "-GDEPTH=384", "-GWIDTH=256",
-                               "-GADDRESS_BITS=9", "own_sram.v"], cwd=tmp_path, capture_output=True, text=True,
+        done = subprocess.run(["verilator", "--lint-only", "--top-module", "own_sram", "-GDEPTH=160", "-GWIDTH=256",
+                               "-GADDRESS_BITS=8", "own_sram.v"], cwd=tmp_path, capture_output=True, text=True,
                               check=False)
     assert done.returncode == 0, done.stderr

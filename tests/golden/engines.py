@@ -7,20 +7,24 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from golden.codec.coding import Coding
 from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Status
 from golden.reference import blocks as reference
 from golden.reference.lines import MalformedError, elements_of
 from golden.reference.narrowing import narrowed
 
+CODINGS = (0x11, 0x12, 0x14, 0x22, 0x24)
+"""Those that an engine can be built for."""
+
 BUILT = Parameters(lanes=3, block_bytes=512, beat_bytes=16, link_beat_bytes=32, address_bits=40,
-                   element_bytes=(1, 2, 4))
+                   codings=tuple(Coding(number) for number in CODINGS))
 NARROWING = replace(BUILT, block_bytes=1024, narrowing=True)
 DEVICE, LINK = 0x10_0000, 0x8000
 SIZE = 1 << 16
 
-OFFLOAD = Descriptor(operation=1, element_bytes=4, source=DEVICE + 512, destination=LINK + 32, raw_bytes=4000,
+OFFLOAD = Descriptor(operation=1, coding=0x14, source=DEVICE + 512, destination=LINK + 32, raw_bytes=4000,
                      capacity=5000, tag=7)
-PREFETCH = Descriptor(operation=2, element_bytes=4, source=LINK + 64, destination=DEVICE + 1024, raw_bytes=4000,
+PREFETCH = Descriptor(operation=2, coding=0x14, source=LINK + 64, destination=DEVICE + 1024, raw_bytes=4000,
                       capacity=4000, packed_bytes=800, tag=8)
 
 _STATUS = {"BAD_CODING": Status.BAD_CODING, "WRONG_SEQUENCE": Status.BAD_SEQUENCE, "BAD_LENGTH": Status.BAD_LENGTH,
@@ -86,7 +90,6 @@ class Slow:
                 at // self.built.block_bytes % self.built.lanes
 
     def _offload(self, asked: Descriptor) -> None:
-        fallback = asked.fallback and self.built.raw_fallback
         stopped: set[int] = set()
         place, fits = asked.destination, True
         for number, (at, size, lane) in enumerate(self._blocks(asked.source, asked.raw_bytes)):
@@ -100,7 +103,7 @@ class Slow:
             if asked.narrow:
                 raw = b"".join(narrowed(int.from_bytes(each, "little"), asked.narrow).to_bytes(2, "little")
                                for each in elements_of(raw, 4))
-            block = reference.compress_blocks(raw, asked.element_bytes, self.built.block_bytes, fallback,
+            block = reference.compress_blocks(raw, asked.coding, self.built.block_bytes, asked.fallback,
                                               asked.leave_raw)
             fits = place + len(block) <= asked.destination + asked.capacity
             if fits:
@@ -120,7 +123,7 @@ class Slow:
             size = failed[1] - asked.source
         part = 2 if asked.narrow else 1
         reader = reference.Reader(self.link.read(asked.source, size).tobytes(), self.built.block_bytes // part,
-                                  asked.raw_bytes // part, asked.element_bytes)
+                                  asked.raw_bytes // part, asked.coding)
         offset, standing, named = 0, set[int](), False
         spans = list(self._blocks(asked.destination, asked.raw_bytes))
         failed_lanes: set[int] = set()
@@ -129,9 +132,11 @@ class Slow:
             try:
                 _, offset = reader.read_one(offset, number, number * reader.block)
             except MalformedError as error:
-                reason, _, line, _ = error.fault
-                status = Status.BAD_PAYLOAD if line is not None else _STATUS[reason]
-                whole = line is not None
+                reason, at_byte, line, _ = error.fault
+                status = _STATUS.get(reason, Status.BAD_PAYLOAD) if line is None else Status.BAD_PAYLOAD
+                # A length field comes behind the header and is checked when the block is there.
+                field = reason == "BAD_LENGTH" and at_byte > offset
+                whole = status is Status.BAD_PAYLOAD or field
                 written = whole or reason in ("TRUNCATED_DATA", "BAD_PADDING")
                 if whole:
                     length = int.from_bytes(reader.stream[offset:offset + 2], "little")

@@ -18,7 +18,8 @@ _SIMULATES = {"Bench", "clocked", "settled"}
 WHOLE = {
     "hdl.codec.lines.compressor.Compressor", "hdl.codec.lines.decompressor.Decompressor", "hdl.engine.engine.Engine",
     "hdl.generate.axis.AxiStreamCore", "hdl.generate.axis_blocks.AxiStreamBlockCompressor",
-    "hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "hdl.selftest.selftest.Selftest",
+    "hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "hdl.selftest.engine_trial.EngineTrial",
+    "hdl.selftest.selftest.Selftest", "hdl.selftest.suites.CoresSuite", "hdl.selftest.suites.EngineSuite",
 }
 """Whole designs: the benches of tests/verif drive their Verilog."""
 

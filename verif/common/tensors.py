@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from golden.codec.coding import SHORT, Coding
 from golden.codec.layout import LINE_BYTES
 from verif.common.stream import Bytes, Packet
 
-__all__ = ["corners", "random_raw"]
+__all__ = ["corners", "network_values", "random_raw", "random_values"]
 
 # Bit patterns that are easily mistaken for zero or for other values: -0.0, the smallest denormal, a quiet and two
 # signalling NaNs with payloads, infinity.
@@ -31,6 +32,38 @@ def random_raw(rng: np.random.Generator, elements: int, element_bytes: int, dens
     values[holes] = 0
     values[rng.random(elements) >= density] = 0
     return values.ravel()
+
+
+def random_values(rng: np.random.Generator, coding: int, elements: int, density: float) -> Bytes:
+    """Random elements, of which about ``density`` are non-zero.
+
+    Of exponents half are bits of any kind, and the others numbers as tensors hold them, line by line: of one sign or
+    both, close to each other or over many powers of two, with subnormal numbers, -0.0, infinities and NaNs now and
+    then.
+    """
+    size = coding & 0x0F
+    if not Coding(coding & ~SHORT).exponents or rng.random() < 0.5:
+        return random_raw(rng, elements, size, density)
+    per_line = LINE_BYTES // size
+    lines = -(-elements // per_line)
+    spread = np.repeat(rng.choice([0.0, 0.3, 1.0, 4.0, 30.0], lines), per_line)[:elements]
+    numbers = np.exp2(rng.standard_normal(elements) * spread + np.repeat(rng.normal(0, 20, lines), per_line)[:elements])
+    signs = np.where(rng.random(elements) < np.repeat(rng.choice([0.0, 0.5], lines), per_line)[:elements], -1, 1)
+    with np.errstate(over="ignore"):
+        bits = (numbers * signs).astype(np.float32).view(np.uint32)
+    special = np.array([0x8000_0000, 1, 0x807F_FFFF, 0x7F80_0000, 0xFF80_0001, 0x7FC0_0001], np.uint32)
+    chosen = rng.random(elements) < np.repeat(rng.choice([0.0, 0.1], lines), per_line)[:elements]
+    bits = np.where(chosen, rng.choice(special, elements), bits)
+    bits[rng.random(elements) >= density] = 0
+    return (bits if size == 4 else (bits >> 16).astype(np.uint16)).view(np.uint8)
+
+
+def network_values(rng: np.random.Generator, coding: Coding, elements: int, density: float) -> Bytes:
+    """Random elements; of exponents, numbers of both signs as a network has them."""
+    if not coding.exponents:
+        return random_raw(rng, elements, coding.element_bytes, density)
+    bits = np.where(rng.random(elements) < density, rng.standard_normal(elements), 0).astype(np.float32).view(np.uint32)
+    return (bits if coding is Coding.FLOAT32 else (bits >> 16).astype(np.uint16)).view(np.uint8)
 
 
 def corners(element_bytes: int, beat_bytes: int, seed: int) -> Iterator[Packet]:

@@ -17,7 +17,7 @@ from cocotb.task import bridge, resume
 from golden.engine import RECORD_BYTES, Descriptor, Operation
 from verif.common import job
 from verif.engine.lite import RegisterError
-from verif.engine.stimulus import random_tensor
+from verif.engine.stimulus import codings, random_tensor
 from verif.engine.testbench import EngineTestbench
 
 __all__ = ["LONG", "OWN_TAGS", "POLLS", "CDriver", "Code", "RingMemory", "check_result", "two_transfers"]
@@ -118,14 +118,14 @@ class CDriver:
         """A blocking transfer with the addresses and lengths of a descriptor; the driver sets tag and flags."""
         if asked.operation == Operation.OFFLOAD:
             return await self.move("offload", asked.source, asked.destination, asked.raw_bytes, asked.capacity,
-                                   asked.element_bytes)
+                                   asked.coding)
         return await self.move("prefetch", asked.source, asked.destination, asked.packed_bytes, asked.raw_bytes,
-                               asked.element_bytes, asked.crc)
+                               asked.coding, asked.crc)
 
     async def submit(self, asked: Descriptor, tag: int) -> int:
         """Queue a descriptor with a tag, without waiting."""
         return await self.call("submit", int(asked.operation), tag, *map(LONG, (
-            asked.source, asked.destination, asked.raw_bytes, asked.capacity, asked.packed_bytes)), asked.element_bytes)
+            asked.source, asked.destination, asked.raw_bytes, asked.capacity, asked.packed_bytes)), asked.coding)
 
     async def wait(self, operation: int) -> tuple[int, int]:
         """Status and tag of the next completion of submitted descriptors."""
@@ -165,7 +165,7 @@ class RingMemory:
     async def submit(self, driver: CDriver, asked: Descriptor, tag: int, publish: bool = True) -> int:
         """Write a descriptor into the ring, and the new tail into the engine if it is to be published."""
         status = await driver.call("ring_fill", tag, *map(LONG, (
-            asked.source, asked.destination, asked.raw_bytes, asked.capacity)), asked.element_bytes)
+            asked.source, asked.destination, asked.raw_bytes, asked.capacity)), asked.coding)
         content = self._words.view(np.uint8)
         self._bench.link_arena.view(self.place, content.size)[:] = content
         await self._bench.link.load(content, self.place)
@@ -177,8 +177,8 @@ class RingMemory:
 def two_transfers(bench: EngineTestbench, operation: Operation, blocks: int = 0) -> list[Descriptor]:
     """Two transfers of a direction with different lengths: of so many blocks (else four per lane), and of two."""
     size = bench.config.block_bytes
-    element = bench.config.element_bytes[0]
-    tensors = [random_tensor(bench.rng, bench.config, length, element)
+    coding = codings(bench.config)[0]
+    tensors = [random_tensor(bench.rng, bench.config, length, coding, narrows=False)
                for length in ((blocks or 4 * bench.config.lanes) * size, 2 * size)]
     if operation is Operation.OFFLOAD:
         return [bench.offload(each, capacity=2 * each.raw.size) for each in tensors]

@@ -19,15 +19,15 @@ class Handling:
 
     Parameters
     ----------
-    element_bytes
-        Of the block stream.
+    coding
+        Of the blocks of the stream, one of :class:`golden.codec.coding.Coding`.
     fallback, leave_raw
-        Whether blocks may stay raw, where that was built, and whether all do.
+        Whether blocks may stay raw, and whether all do.
     narrow
         What float32 values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
     """
 
-    element_bytes: int
+    coding: int
     fallback: bool = True
     leave_raw: bool = False
     narrow: int = 0
@@ -57,6 +57,8 @@ class NetworkJob:
         How the memories answer.
     link_share
         Share of the bandwidth of ``behaviour`` that the link has.
+    row
+        Whether the arrays go one directly after the other, instead of one at a time.
     """
 
     config: EngineConfig
@@ -64,6 +66,7 @@ class NetworkJob:
     moves: tuple[Move, ...]
     behaviour: Behaviour
     link_share: float
+    row: bool = False
 
 
 @dataclass
@@ -92,9 +95,19 @@ class ArrayReport:
 
 @dataclass(frozen=True)
 class NetworkReport:
-    """Report of :mod:`verif.engine.benches.network`: the arrays in the order of the job."""
+    """Report of :mod:`verif.engine.benches.network`.
+
+    Parameters
+    ----------
+    arrays
+        In the order of the job. Cycles of an array in a row include waiting for those before it.
+    offload_cycles, prefetch_cycles
+        Cycles in which the direction was busy: those of all arrays together.
+    """
 
     arrays: tuple[ArrayReport, ...]
+    offload_cycles: int
+    prefetch_cycles: int
 
 
 @dataclass(frozen=True)
@@ -107,17 +120,22 @@ class MeasureJob:
         The engine.
     densities
         Of the tensors.
-    raw_bytes, element_bytes
-        Size of each tensor, and of its elements.
+    raw_bytes
+        Size of each tensor.
+    coding
+        Of their blocks, one of :class:`golden.codec.coding.Coding`.
     behaviour
         How the memories answer.
+    count
+        Tensors of each density, one directly after the other.
     """
 
     config: EngineConfig
     densities: tuple[float, ...]
     raw_bytes: int
-    element_bytes: int
+    coding: int
     behaviour: Behaviour
+    count: int = 1
     image_bytes: int = IMAGE_BYTES
 
 
@@ -132,18 +150,18 @@ class Busy:
 
 @dataclass(frozen=True)
 class Passage:
-    """One transfer.
+    """One transfer, or several of equal tensors that came one directly after the other.
 
     Parameters
     ----------
     direction
         ``offload`` or ``prefetch``.
     density, raw_bytes, packed_bytes
-        Of its tensor.
+        Of its tensor, or all of them together.
     link, lanes
         Beats of the link, and of each lane that had any.
     cycles
-        Of its completion.
+        Of its completion, or the last one's.
     """
 
     direction: str

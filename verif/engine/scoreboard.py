@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
+from golden.codec.coding import Coding, coding_name
 from golden.engine import (
     Completion,
     Descriptor,
@@ -78,8 +80,7 @@ class Scoreboard:
         self._beats = config.link_beat_bytes
         self._arenas = {Operation.OFFLOAD: link, Operation.PREFETCH: device}
         self._memories = {"device": Memory(device.base, device.image), "link": Memory(link.base, link.image)}
-        self._engine = Engine(Parameters(**{field.name: getattr(config, field.name) for field in fields(Parameters)}),
-                              self._memories["device"], self._memories["link"])
+        self._engine = Engine(_parameters(config), self._memories["device"], self._memories["link"])
         self._loose: list[_Loose] = []
 
     def fail(self, memory: str, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True) -> None:
@@ -190,10 +191,18 @@ class Scoreboard:
         return sentence
 
 
+def _parameters(config: EngineConfig) -> Parameters:
+    """What the golden model knows of a configuration."""
+    values: dict[str, Any] = {field.name: getattr(config, field.name) for field in fields(Parameters)}
+    values["codings"] = tuple(map(Coding, config.numbers))
+    return Parameters(**values)
+
+
 def _shown(descriptor: Descriptor) -> str:
     name = {each.value: each.name.lower() for each in Operation}.get(descriptor.operation, "nothing known")
-    return (f"{name} of {descriptor.raw_bytes} bytes of {8 * descriptor.element_bytes}-bit elements from "
-            f"{descriptor.source:#x} to {descriptor.destination:#x}")
+    coding = coding_name(Coding(descriptor.coding)) if descriptor.coding in set(Coding) else f"{descriptor.coding:#04x}"
+    return (f"{name} of {descriptor.raw_bytes} bytes, coding {coding}, from {descriptor.source:#x} to "
+            f"{descriptor.destination:#x}")
 
 
 def _difference(right: Completion, seen: Completion) -> str:

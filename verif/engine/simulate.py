@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec.narrowing import WIDE_BYTES
+from golden.codec.coding import Coding, coding_name
+from golden.codec.narrowing import NARROWED_CODINGS
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import runner, tools
@@ -22,7 +23,7 @@ from verif.engine.stimulus import RawTensor
 from verif.engine.toggles import bus_beats, toggles
 from verif.engine.top import IMAGE_BYTES
 
-__all__ = ["EngineArrayResult", "plain_bytes_per_cycle", "simulate"]
+__all__ = ["EngineArrayResult", "RowCycles", "plain_bytes_per_cycle", "simulate", "simulate_row"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -37,6 +38,8 @@ class EngineArrayResult:
         Of the array.
     raw_bytes, packed_bytes
         Its size, and that of its block stream.
+    coding
+        Name of the coding of its blocks.
     density
         Share of its elements that are non-zero.
     ratio
@@ -63,6 +66,7 @@ class EngineArrayResult:
     name: str
     raw_bytes: int
     packed_bytes: int
+    coding: str
     density: float
     ratio: float
     raw_blocks: int
@@ -86,7 +90,7 @@ def plain_bytes_per_cycle(config: EngineConfig, link_share: float = 1.0) -> floa
 def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, *,
              how: Behaviour | None = None, link_share: float = 1.0, waves: Path | None = None, build_dir: Path,
              seed: int = 1, progress: Progress | None = None) -> list[EngineArrayResult]:
-    """Offload arrays in order and prefetch them in reverse, in a simulator, back to back.
+    """Offload arrays in order and prefetch them in reverse, in a simulator, one at a time.
 
     All arrays lie in device memory at once; when they are offloaded, that memory is overwritten with noise, and
     prefetch brings them back to where they were. Streams, counts and memories are compared with the golden model.
@@ -122,10 +126,45 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
     RuntimeError
         If a tool is missing, or the design does not compile or ends before the bench.
     """
+    tensors, streams, report = _run(arrays, handling, config, how or Behaviour(), link_share, waves, build_dir, seed,
+                                    progress)
+    plain = plain_bytes_per_cycle(config, link_share)
+    return [_result(name, tensors[name], streams[name], config.link_beat_bytes, plain, row)
+            for name, row in zip(tensors, report.arrays, strict=True)]
+
+
+@dataclass(frozen=True)
+class RowCycles:
+    """Cycles that all offloads take together, and all prefetches, one directly after the other."""
+
+    offload_cycles: int
+    prefetch_cycles: int
+
+
+def simulate_row(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, *,
+                 how: Behaviour | None = None, link_share: float = 1.0, build_dir: Path, seed: int = 1,
+                 progress: Progress | None = None) -> RowCycles:
+    """As :func:`simulate`, but all arrays are queued at once, so that transfers overlap.
+
+    Raises
+    ------
+    RuntimeError
+        Also if an array comes out wrong.
+    """
+    _, _, report = _run(arrays, handling, config, how or Behaviour(), link_share, None, build_dir, seed, progress, True)
+    for name, row in zip(arrays, report.arrays, strict=True):
+        if row.difference:
+            raise RuntimeError(f"array {name}, one directly after the other: {row.difference}")
+    return RowCycles(report.offload_cycles, report.prefetch_cycles)
+
+
+def _run(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], config: EngineConfig, how: Behaviour,
+         link_share: float, waves: Path | None, build_dir: Path, seed: int, progress: Progress | None,
+         row: bool = False) -> tuple[dict[str, RawTensor], dict[str, Bytes], NetworkReport]:
+    """The tensors, their streams, and what the bench reports of them."""
     tensors = _tensors(arrays, handling, config)
-    how = how or Behaviour()
-    streams = {name: tensor.stream(config.block_bytes, handling[name].fallback and config.raw_fallback,
-                                   handling[name].leave_raw) for name, tensor in tensors.items()}
+    streams = {name: tensor.stream(config.block_bytes, handling[name].fallback, handling[name].leave_raw)
+               for name, tensor in tensors.items()}
     need = max(_room([tensor.raw.size for tensor in tensors.values()], config.block_bytes),
                _room([stream.size for stream in streams.values()], config.link_beat_bytes))
     image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
@@ -139,7 +178,7 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
             file = str(folder / f"{number}.npy")
             np.save(file, tensor.raw)
             moves.append(Move(file, handling[name]))
-        job = NetworkJob(config, image_bytes, tuple(moves), how, link_share)
+        job = NetworkJob(config, image_bytes, tuple(moves), how, link_share, row)
         names = [*tensors, *reversed(tensors)]
         with watch(folder / "progress", progress and (lambda done: progress(names[min(done, len(names) - 1)], done,
                                                                              len(names)))):
@@ -149,9 +188,7 @@ def simulate(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"engine.{form}")
-    plain = plain_bytes_per_cycle(config, link_share)
-    return [_result(name, tensors[name], streams[name], config.link_beat_bytes, plain, row)
-            for name, row in zip(tensors, report.arrays, strict=True)]
+    return tensors, streams, report
 
 
 def _tensors(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
@@ -160,21 +197,25 @@ def _tensors(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling],
         raise ValueError("there is no array to simulate")
     found = {}
     for name, array in arrays.items():
-        size, narrow = handling[name].element_bytes, handling[name].narrow
-        if size not in config.element_bytes:
-            built = ", ".join(str(8 * each) for each in config.element_bytes)
-            raise ValueError(f"{config.name} was built for elements of {built} bits, not for {8 * size}-bit elements: "
-                             "choose another engine, or set its element_bits")
+        coding, narrow = handling[name].coding, handling[name].narrow
+        if coding not in config.numbers:
+            wanted = coding_name(Coding(coding)) if coding in set(Coding) else f"{coding:#04x}"
+            raise ValueError(f"{config.name} builds the codings {', '.join(config.codings)}, not {wanted}: choose "
+                             "another engine, or set its codings")
         if narrow and not config.narrowing:
             raise ValueError(f"{config.name} has no stage that rounds {name} to 16 bits: choose an engine with "
                              "narrowing")
+        if narrow and coding not in NARROWED_CODINGS.get(narrow, ()):
+            raise ValueError(f"array {name}: values that are rounded to bfloat16 are coded as zvc16 or bfloat16, those "
+                             f"rounded to float16 as zvc16, not as {coding_name(Coding(coding))}")
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         if not raw.size:
             raise ValueError(f"array {name} is empty: there is nothing to move")
-        whole = WIDE_BYTES if narrow else size
-        if raw.size % whole:
-            raise ValueError(f"array {name}: {raw.size} bytes are not a multiple of the element size of {whole} bytes")
-        found[name] = RawTensor(raw, size, narrow)
+        tensor = RawTensor(raw, Coding(coding), narrow)
+        if raw.size % tensor.element_bytes:
+            raise ValueError(f"array {name}: {raw.size} bytes are not a multiple of the element size of "
+                             f"{tensor.element_bytes} bytes")
+        found[name] = tensor
     tools.require("verilator")
     return found
 
@@ -187,12 +228,12 @@ def _room(sizes: Sequence[int], align: int) -> int:
 def _result(name: str, tensor: RawTensor, stream: Bytes, link_beat_bytes: int, plain: float,
             row: ArrayReport) -> EngineArrayResult:
     raw = tensor.raw
-    element_bytes = WIDE_BYTES if tensor.narrow else tensor.element_bytes
+    element_bytes = tensor.element_bytes
     nonzero = int(np.count_nonzero(raw.view(f"<u{element_bytes}")))
     offload, prefetch = row.offload_cycles, row.prefetch_cycles
     gain = 2 * raw.size / (offload + prefetch) / plain if offload and prefetch else 0.0
     return EngineArrayResult(
-        name, raw.size, stream.size, nonzero * element_bytes / raw.size, raw.size / stream.size, row.raw_blocks,
-        offload, prefetch, raw.size / offload if offload else 0.0, raw.size / prefetch if prefetch else 0.0,
-        plain, gain, toggles(bus_beats([raw], link_beat_bytes)), toggles(bus_beats([stream], link_beat_bytes)),
-        row.difference is None, row.difference)
+        name, raw.size, stream.size, coding_name(tensor.coding), nonzero * element_bytes / raw.size,
+        raw.size / stream.size, row.raw_blocks, offload, prefetch, raw.size / offload if offload else 0.0,
+        raw.size / prefetch if prefetch else 0.0, plain, gain, toggles(bus_beats([raw], link_beat_bytes)),
+        toggles(bus_beats([stream], link_beat_bytes)), row.difference is None, row.difference)

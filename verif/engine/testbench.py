@@ -181,7 +181,7 @@ class EngineTestbench:
 
     def stream(self, tensor: RawTensor, fallback: bool = True, leave_raw: bool = False) -> Bytes:
         """The block stream of a tensor."""
-        return tensor.stream(self.config.block_bytes, fallback and self.config.raw_fallback, leave_raw)
+        return tensor.stream(self.config.block_bytes, fallback, leave_raw)
 
     def prefetch(self, stream: Bytes, tensor: RawTensor, *, check_crc: bool | None = None, source: int | None = None,
                  destination: int | None = None) -> Descriptor:
@@ -208,7 +208,7 @@ class EngineTestbench:
     def _descriptor(self, operation: Operation, tensor: RawTensor, source: int, destination: int,
                     **fields: Any) -> Descriptor:
         self._tag = (self._tag + 1) % (1 << 32)
-        return Descriptor(operation=operation, element_bytes=tensor.element_bytes, narrow=tensor.narrow,
+        return Descriptor(operation=operation, coding=int(tensor.coding), narrow=tensor.narrow,
                           raw_bytes=tensor.raw.size, source=source, destination=destination, tag=self._tag,
                           interrupt=bool(self.rng.random() < 0.5), **fields)
 

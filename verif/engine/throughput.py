@@ -7,20 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from golden.codec.coding import Coding, coding_name
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import runner
 from verif.engine.build import build_engine
 from verif.engine.jobs import MeasureJob, Passage, PassageReport
 from verif.engine.memory import Behaviour
+from verif.engine.top import IMAGE_BYTES
 
-__all__ = ["DENSITIES", "LANES", "QUICK", "SLOW", "EngineThroughput", "measure", "scaling"]
+__all__ = ["DENSITIES", "LANES", "LATENCIES", "QUICK", "SIZES", "SLOW", "EngineThroughput", "SmallTensors",
+           "measure", "scaling", "small"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
 
 LANES = (1, 2, 4, 8, 16)
 """Numbers of lanes of the second table."""
+
+SMALL_BYTES = 1 << 19
+"""Bytes of all small tensors of a size together."""
+
+SIZES = (1 << 13, 1 << 14, 1 << 16)
+"""Bytes of the small tensors."""
+
+LATENCIES = (0, 350)
+"""Cycles of latency of the memories, for small tensors."""
 
 RAW_BYTES = 1 << 20
 """Size of each tensor; the figures in the design's limits are for this."""
@@ -44,6 +56,8 @@ class EngineThroughput:
         ``offload`` or ``prefetch``.
     latency, stalls
         Of all memories: cycles, and share of the cycles in which each channel pauses.
+    coding
+        Name of the coding of the tensor's blocks.
     density
         Share of non-zero elements asked for.
     raw_bytes, packed_bytes
@@ -68,7 +82,7 @@ class EngineThroughput:
     direction: str
     latency: int
     stalls: float
-    element_bits: int
+    coding: str
     density: float
     raw_bytes: int
     packed_bytes: int
@@ -80,8 +94,40 @@ class EngineThroughput:
     share: float
 
 
+@dataclass(frozen=True)
+class SmallTensors:
+    """How fast small tensors went through an engine.
+
+    Parameters
+    ----------
+    name, direction, latency, coding, density
+        As in :class:`EngineThroughput`.
+    transfers_in_flight
+        Of the engine.
+    tensor_bytes, tensors
+        Size and number of the tensors.
+    alone_cycles
+        Cycles of the completion of one such tensor that goes alone.
+    bytes_per_cycle, limit, share
+        Of all tensors, one directly after the other, as in :class:`EngineThroughput`.
+    """
+
+    name: str
+    transfers_in_flight: int
+    direction: str
+    latency: int
+    coding: str
+    density: float
+    tensor_bytes: int
+    tensors: int
+    alone_cycles: int
+    bytes_per_cycle: float
+    limit: float
+    share: float
+
+
 def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: Behaviour = QUICK, *,
-            raw_bytes: int = RAW_BYTES, element_bytes: int | None = None, build_dir: Path,
+            raw_bytes: int = RAW_BYTES, coding: Coding | None = None, build_dir: Path,
             seed: int = 1) -> list[EngineThroughput]:
     """How fast an engine moves a tensor of every density, in both directions, one transfer at a time.
 
@@ -89,24 +135,27 @@ def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: B
     ----------
     how
         How all memories answer.
-    element_bytes
-        Element size; the largest that was built when not given.
+    coding
+        Of the tensors' blocks; zero-value coding of the largest elements that were built when not given.
 
     Raises
     ------
     RuntimeError
         If a tool is missing, or a byte comes out wrong: a figure of an engine that does not work means nothing.
     """
-    size = element_bytes or max(config.element_bytes)
-    built = build_engine(config, build_dir=build_dir)
-    job = MeasureJob(config, tuple(densities), raw_bytes, size, how)
+    coding = coding or Coding[f"ZVC{8 * max(config.element_bytes)}"]
+    job = MeasureJob(config, tuple(densities), raw_bytes, int(coding), how)
+    return [_row(config, how, coding, passage) for passage in _passages(job, build_dir, seed)]
+
+
+def _passages(job: MeasureJob, build_dir: Path, seed: int) -> tuple[Passage, ...]:
+    built = build_engine(job.config, image_bytes=job.image_bytes, build_dir=build_dir)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
-        report = from_json(PassageReport, runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place),
-                                                     seed=seed))
-    return [_row(config, how, size, passage) for passage in report.passages]
+        return from_json(PassageReport, runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place),
+                                                   seed=seed)).passages
 
 
-def _row(config: EngineConfig, how: Behaviour, element_bytes: int, passage: Passage) -> EngineThroughput:
+def _row(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage) -> EngineThroughput:
     link, lanes = passage.link, passage.lanes
     first, last = min(lane.first for lane in lanes), max(lane.last for lane in lanes)
     lanes_busy = sum(lane.beats for lane in lanes) / (last - first + 1) / config.lanes
@@ -117,7 +166,7 @@ def _row(config: EngineConfig, how: Behaviour, element_bytes: int, passage: Pass
     by_link = config.link_beat_bytes * passage.raw_bytes / passage.packed_bytes * open_
     return EngineThroughput(
         config.name, config.lanes, config.beat_bytes, config.link_beat_bytes, passage.direction, how.latency,
-        how.stalls, 8 * element_bytes, passage.density, passage.raw_bytes, passage.packed_bytes, cycles, link_busy,
+        how.stalls, coding_name(coding), passage.density, passage.raw_bytes, passage.packed_bytes, cycles, link_busy,
         lanes_busy, passage.raw_bytes / cycles, min(by_lanes, by_link),
         (link_busy if by_link <= by_lanes else lanes_busy) / open_)
 
@@ -127,3 +176,35 @@ def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, density: float =
     """How throughput grows with the lanes, all else as configured; errors as :func:`measure`."""
     return [row for count in lanes
             for row in measure(config.replace(lanes=count), [density], how, build_dir=build_dir, seed=seed)]
+
+
+def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequence[int] = LATENCIES, *,
+          density: float = 0.4, raw_bytes: int = SMALL_BYTES, build_dir: Path, seed: int = 1) -> list[SmallTensors]:
+    """How fast an engine moves small tensors, one directly after the other, and one alone; errors as :func:`measure`.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of a tensor.
+    latencies
+        Of all memories, in cycles.
+    raw_bytes
+        Bytes of all tensors of a size together.
+    """
+    coding = Coding[f"ZVC{8 * max(config.element_bytes)}"]
+    # Every tensor lies in a memory twice, with gaps between them.
+    count = raw_bytes // min(sizes)
+    need = 2 * count * (min(sizes) + (config.lanes + 1) * config.block_bytes) + 2 * raw_bytes
+    image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
+    rows = []
+    for latency in latencies:
+        how = Behaviour(latency=latency)
+        for size in sizes:
+            count = raw_bytes // size
+            alone, many = (_passages(MeasureJob(config, (density,), size, int(coding), how, number, image_bytes),
+                                      build_dir, seed) for number in (1, count))
+            for one, passage in zip(alone, many, strict=True):
+                row = _row(config, how, coding, passage)
+                rows.append(SmallTensors(config.name, config.transfers_in_flight, row.direction, latency, row.coding,
+                                         density, size, count, one.cycles, row.bytes_per_cycle, row.limit, row.share))
+    return rows

@@ -19,7 +19,6 @@ import numpy as np
 from golden.codec.coding import coding_for
 from golden.codec.narrowing import WIDE_BYTES, Narrowing
 from workload.dumps import own_element_bytes
-from workload.plan.codings import BUILT
 from workload.plan.cycles import Blocks, Timing
 from workload.plan.layers import Layer, layers
 from workload.plan.options import Option, Tensor
@@ -27,7 +26,7 @@ from workload.plan.rounding import BOUNDS, rounding
 from workload.plan.treatments import expected, packed, treatments
 
 __all__ = ["EQUAL", "Choice", "Hidden", "Plan", "Totals", "always", "dump_tensor", "least", "network_tensor",
-           "never", "never_of", "plan_dump"]
+           "never", "plan_dump"]
 
 Hidden = Callable[[str], float]
 """Seconds of a tensor's transfer that computing hides, in each direction."""
@@ -75,14 +74,13 @@ class Totals:
 class Plan:
     """The choices and their totals, beside those of compressing always and never; for a training run, totals per step.
 
-    ``always`` is zero-value coding in elements of each tensor's own size; ``never`` is raw, None if the engine has no
-    raw fallback.
+    ``always`` is zero-value coding in elements of each tensor's own size; ``never`` is raw.
     """
 
     choices: tuple[Choice, ...]
     planned: Totals
     always: Totals
-    never: Totals | None
+    never: Totals
 
 
 def always(options: Sequence[Option]) -> Option:
@@ -90,13 +88,13 @@ def always(options: Sequence[Option]) -> Option:
     return next(option for option in options if not option.how.leave_raw)
 
 
-def never(options: Sequence[Option]) -> Option | None:
-    """Raw; None if the engine has no raw fallback."""
-    return next((option for option in options if option.how.leave_raw and not option.how.lossy), None)
+def never(options: Sequence[Option]) -> Option:
+    """Raw."""
+    return next(option for option in options if option.how.leave_raw and not option.how.lossy)
 
 
 def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[str] = (),
-                max_error: float | None = None, codings: Sequence[str] = BUILT) -> Tensor:
+                max_error: float | None = None, codings: Sequence[str] | None = None) -> Tensor:
     """All treatments of an array, with what is predicted for each.
 
     Parameters
@@ -110,7 +108,8 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
     max_error
         Largest allowed error, as a share of the largest magnitude; None allows every finite error.
     codings
-        Families of codings that may be chosen, of :data:`workload.plan.codings.CODINGS`.
+        Families of codings that may be chosen, of :data:`workload.plan.codings.CODINGS`; all that the engine builds
+        when not given.
 
     Raises
     ------
@@ -137,7 +136,7 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
 
 
 def network_tensor(name: str, raw_bytes: int, own_bytes: int, density: float, timing: Timing,
-                   lossy: Sequence[str] = (), max_error: float | None = None, codings: Sequence[str] = BUILT
+                   lossy: Sequence[str] = (), max_error: float | None = None, codings: Sequence[str] = ("zvc",)
                    ) -> Tensor:
     """All treatments of a tensor of which only size and density are known; see :func:`dump_tensor`.
 
@@ -193,13 +192,7 @@ def plan_dump(tensors: Iterable[Tensor], hidden: Hidden, clock_mhz: float) -> Pl
 
     chosen = [least(mean.options, cost(layer)) for layer, mean in zip(found, means, strict=True)]
     return Plan(tuple(map(choice, found, chosen)), totals(chosen), totals([always(mean.options) for mean in means]),
-                totals(raw) if (raw := never_of(means)) else None)
-
-
-def never_of(tensors: Sequence[Tensor]) -> list[Option] | None:
-    """Raw for every tensor; None if the engine has no raw fallback."""
-    found = [never(tensor.options) for tensor in tensors]
-    return None if None in found else [option for option in found if option is not None]
+                totals([never(mean.options) for mean in means]))
 
 
 def least(options: Iterable[Option], cost: Callable[[Option], float]) -> Option:
@@ -222,4 +215,4 @@ def _alike(cycles: Callable[[Blocks], float], blocks: Blocks, timing: Timing) ->
 def _shorter(blocks: Blocks, kept: int, block_bytes: int) -> Blocks:
     left_out = blocks.link_bytes.size - kept
     return Blocks(blocks.raw_bytes - left_out * block_bytes, blocks.link_bytes[left_out:], blocks.raw[left_out:],
-                  blocks.nonzero, blocks.part)
+                  blocks.nonzero, blocks.part, blocks.exponents)

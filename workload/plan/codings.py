@@ -1,4 +1,4 @@
-"""The codings of blocks that a plan may choose from, and those that engines build."""
+"""The codings of blocks that a plan may choose from: those that the engine builds, or a family of them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,38 @@ from collections.abc import Sequence
 from golden.codec.coding import Coding, coding_name
 from hdl.config.engine import EngineConfig
 
-__all__ = ["BUILT", "CODINGS", "EXPONENTS", "check_built", "coding_of", "exponents", "lines", "zero_value"]
+__all__ = ["CODINGS", "allowed", "check_built", "coding_of", "exponents", "zero_value"]
 
-CODINGS = ("lines", "zvc", "exponents")
-"""Families of codings: zero-value coding as lines, zero-value coding with the tags first, and exponents."""
-
-BUILT = ("lines",)
-"""The families that engines read and write; others are predictions."""
-
-EXPONENTS = frozenset(coding_name(coding) for coding in Coding if coding.exponents)
-"""The names of the codings with exponents."""
+CODINGS = ("zvc", "exponents")
+"""Families of codings: zero-value coding, and exponents of bfloat16 and float32."""
 
 
-def lines(element_bytes: int) -> str:
-    """The name of the coding of lines in elements of a size."""
-    return f"lines{8 * element_bytes}"
+def allowed(config: EngineConfig, codings: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The families that may be chosen on an engine: those asked for, or all that it builds.
+
+    Raises
+    ------
+    ValueError
+        If exponents are asked for, and the engine builds none.
+    """
+    if codings is None:
+        return CODINGS if config.exponents else CODINGS[:1]
+    if "exponents" in codings and not config.exponents:
+        raise ValueError(f"{config.name} builds the codings {', '.join(config.codings)}, none with exponents: leave "
+                         "exponents out of --codings, or build them (--set codings=zvc8,zvc16,zvc32,bfloat16,float32)")
+    return tuple(codings)
 
 
-def zero_value(codings: Sequence[str], element_bytes: int) -> str | None:
-    """The zero-value coding of a choice for elements of a size; None if it has none."""
-    if "lines" in codings:
-        return lines(element_bytes)
-    return coding_name(Coding(0x10 | element_bytes)) if "zvc" in codings else None
+def zero_value(element_bytes: int) -> str:
+    """The name of zero-value coding in elements of a size."""
+    return coding_name(Coding(0x10 | element_bytes))
 
 
-def exponents(codings: Sequence[str], suiting: Coding) -> str | None:
-    """The coding with exponents that suits values of a type; None if the choice has none, or the type."""
-    return coding_name(suiting) if "exponents" in codings and suiting.exponents else None
+def exponents(config: EngineConfig, codings: Sequence[str], suiting: Coding) -> str | None:
+    """The coding with exponents that suits values of a type; None if the type has none, or it is not built or not
+    allowed."""
+    name = coding_name(suiting)
+    return name if suiting.exponents and "exponents" in codings and name in config.codings else None
 
 
 def coding_of(name: str) -> Coding:
@@ -42,9 +47,9 @@ def coding_of(name: str) -> Coding:
     Raises
     ------
     ValueError
-        If there is none, or it codes nothing.
+        If engines know none of that name.
     """
-    known = {coding_name(coding): coding for coding in Coding if coding is not Coding.RAW}
+    known = {coding_name(coding): coding for coding in Coding if coding.sized}
     if name not in known:
         raise ValueError(f"coding must be one of {', '.join(known)}, not {name!r}")
     return known[name]
@@ -52,7 +57,6 @@ def coding_of(name: str) -> Coding:
 
 def check_built(config: EngineConfig, tensor: str, treatment: str, coding: str) -> None:
     """Raise ValueError if an engine does not build the coding of a tensor's blocks."""
-    if coding not in map(lines, config.element_bytes):
+    if coding not in config.codings:
         raise ValueError(f"the plan moves {tensor} as {treatment} in blocks of {coding}, which {config.name} does not "
-                         f"build (it builds {', '.join(map(lines, sorted(config.element_bytes)))}): make a plan "
-                         "without --codings")
+                         f"build (it builds {', '.join(config.codings)}): make a plan for this engine")

@@ -1,17 +1,16 @@
 """The cycles that a transfer takes in the engine, block by block, from the bytes of each block.
 
-Offload. A lane reads a block at one beat per cycle, decides how to code it, and codes it at one beat per cycle. Its
-store holds two blocks; without the raw fallback there is no store, and blocks are coded while they are read. A block is
-sent to the link, in stream order, when all of it is in the lane's buffer. The link's writer collects a whole burst
-before it writes it, and holds two bursts. ::
+Offload. A lane reads a block at one beat per cycle into a store that holds a block and a few beats. When all of it is
+there it decides how to code it, and packs it at one beat per cycle. A block is sent to the link, in stream order, when
+all of it is in the lane's buffer. The link's writer collects a whole burst before it writes it, and holds two. ::
 
     read[k]  = max(read[k - lanes], space in the store)                   + beats
     coded[k] = max(read[k], coded[k - lanes], space in the buffer)        + beats
     sent[k]  = max(sent[k - 1], coded[k], space in the writer)            + link bytes / link beat
     burst[j] = max(burst[j - 1], burst j collected)                       + burst bytes / link bandwidth
 
-Prefetch. Blocks arrive over the link in order, while the buffer of their lane has space. A lane expands a block at one
-beat per cycle while it arrives. ::
+Prefetch. Blocks arrive over the link in order, while the memory of their lane has space: it takes one block while the
+one before is read. A lane expands a block at one beat per cycle while it arrives. ::
 
     begin[k] = max(come[k - 1], space in the buffer)
     come[k]  = begin[k] + link bytes / link bandwidth
@@ -31,23 +30,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hdl.codec.coding import most_tag_rows
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.bursts import burst_beats
 
 __all__ = ["Blocks", "Timing"]
 
-OFFLOAD_CYCLES = 56
+OFFLOAD_CYCLES = 57
 """Offload: cycles from the start of a descriptor to its completion, without those of blocks and memory latency."""
-PREFETCH_CYCLES = 46
+PREFETCH_CYCLES = 48
 """Prefetch: the same."""
-RAW_BEHIND_CODED = 8
-"""Offload: cycles that a raw block after a coded one of its lane waits until the compressor is empty."""
-CODED_BEHIND_RAW = 4
-"""Prefetch: cycles that a coded block after a raw one of its lane waits until the decompressor is filled."""
+OFFLOAD_EXPONENTS = 9
+"""Offload: cycles more if blocks are coded with exponents, because their lengths are known later."""
+PREFETCH_EXPONENTS = 18
+"""Prefetch: the same, because line headers are counted first."""
 
-_STORED = 2         # blocks in a lane's raw store
-_FRAMED = 16        # most blocks in an offload buffer, also if they are short
-_WAITING = 8        # most blocks in a prefetch buffer, also if they are short
+_SPARE = 16         # beats that a lane's store of raw beats holds beside a block
+_MORE_ROWS = 6      # packed rows that may wait in the compressor beside those that tags take
+_FRAMED = 4         # most blocks in an offload buffer, also if they are short
+_WAITING = 2        # most blocks in a prefetch buffer
 _BURSTS = 2         # bursts in the link's writer
 _HEADER = 4
 
@@ -68,6 +70,8 @@ class Blocks:
         Elements that are not zero, as the completion counts them.
     part
         Raw bytes for each byte that is coded: 2 where float32 is narrowed to 16 bits.
+    exponents
+        Whether blocks that are not raw are coded with exponents.
     """
 
     raw_bytes: int
@@ -75,6 +79,7 @@ class Blocks:
     raw: NDArray[np.bool_]
     nonzero: int = 0
     part: int = 1
+    exponents: bool = False
 
     @property
     def packed_bytes(self) -> int:
@@ -114,6 +119,9 @@ class Timing:
         self.latency = latency
         self._port = config.link_beat_bytes
         self._burst = burst_beats(self._port) * self._port
+        # Packed rows of a block wait in the compressor too: as many as tags take, and a few.
+        row = max(config.beat_bytes, GROUP_BYTES) if config.exponents else config.beat_bytes
+        self._packed = row * (most_tag_rows(row, config.element_bytes, config.block_bytes) + _MORE_ROWS)
         self.link = float(self._port) if link is None else min(link, float(self._port))
         # Latency limits a port to its outstanding bursts per latency, for reads and for writes.
         self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()))
@@ -128,38 +136,32 @@ class Timing:
         raw = _raw_lengths(blocks, config.block_bytes)
         reads = (raw / self._lane_moves).tolist()
         codes = np.ceil(raw / blocks.part / config.beat_bytes).tolist()
-        left_raw, sizes = blocks.raw.tolist(), blocks.link_bytes.tolist()
-        read, coded, sent = ([0.0] * len(sizes) for _ in range(3))
-        rooms = [_Room(config.buffer_bytes, _FRAMED) for _ in range(lanes)]
+        sizes = blocks.link_bytes.tolist()
+        read, coded, begun, sent = ([0.0] * len(sizes) for _ in range(4))
+        rooms = [_Room(config.buffer_bytes + self._packed, _FRAMED) for _ in range(lanes)]
         writer = _Writer(self._burst, self._link_moves)
         now = 0.0
         for k, size in enumerate(sizes):
-            before, stored = k - lanes, k - _STORED * lanes
-            start = read[before] if before >= 0 else 0.0
-            if not config.raw_fallback:
-                # Without a store, blocks are coded while they are read.
-                read[k] = max(start, coded[before] if before >= 0 else 0.0) + reads[k]
-                start = read[k] - codes[k]
-            else:
-                if stored >= 0:
-                    # Space becomes free beat by beat, as the oldest block leaves the store.
-                    start = max(start, coded[stored] - codes[stored])
-                read[k] = max(start + reads[k], coded[stored] + 1 if stored >= 0 else 0.0)
-                start = read[k]
-                if before >= 0:
-                    start = max(start, coded[before] + RAW_BEHIND_CODED * (left_raw[k] and not left_raw[before]))
+            before = k - lanes
+            start, packing = (read[before], coded[before]) if before >= 0 else (0.0, 0.0)
+            if before >= 0:
+                # Space becomes free beat by beat, as the block before leaves the store.
+                start = max(start, packing - codes[before] - _SPARE)
+            read[k] = max(start + reads[k], packing - _SPARE)
+            start = max(read[k], packing)
             rows = ceil(size / self._port) * self._port
-            coded[k] = max(start + codes[k], *(sent[each] for each in rooms[k % lanes].put(k, rows)), 0.0)
-            begin = max(now, coded[k])
+            coded[k] = max(start + codes[k], *(sent[each] - share * (sent[each] - begun[each])
+                                               for each, share in rooms[k % lanes].put(k, rows)), 0.0)
+            begin = begun[k] = max(now, coded[k])
             now = sent[k] = max(begin + size / self._port, writer.room(size))
             writer.take(size, begin, now)
-        return OFFLOAD_CYCLES + self._finding + 2 * self.latency + writer.end()
+        return OFFLOAD_CYCLES + OFFLOAD_EXPONENTS * blocks.exponents + self._finding + 2 * self.latency + writer.end()
 
     def prefetch(self, blocks: Blocks) -> float:
         """Cycles from taking the descriptor to its completion."""
         config, lanes = self.config, self.config.lanes
         beats = (_raw_lengths(blocks, config.block_bytes) / self._lane_moves).tolist()
-        left_raw, sizes = blocks.raw.tolist(), blocks.link_bytes.tolist()
+        sizes = blocks.link_bytes.tolist()
         rooms = [_Room(config.buffer_bytes, _WAITING) for _ in range(lanes)]
         done = [0.0] * len(sizes)
         come = 0.0
@@ -167,21 +169,20 @@ class Timing:
             takes = size / self._link_moves
             rows = ceil((size - _HEADER) / self._port) * self._port
             # Its last row waits until the blocks it replaces are done; earlier rows need only part of their space.
-            begin = max(come, *(done[each] - takes for each in rooms[k % lanes].put(k, rows)), 0.0)
+            begin = max(come, *(done[each] - takes for each, _ in rooms[k % lanes].put(k, rows)), 0.0)
             start = begin
             if k >= lanes:
-                start = max(start, done[k - lanes] + CODED_BEHIND_RAW * (left_raw[k - lanes] and not left_raw[k]))
+                start = max(start, done[k - lanes])
             come = begin + takes
             done[k] = max(start + beats[k], come)
-        return PREFETCH_CYCLES + self._finding + 2 * self.latency + max(done)
+        return PREFETCH_CYCLES + PREFETCH_EXPONENTS * blocks.exponents + self._finding + 2 * self.latency + max(done)
 
     def rough(self, raw_bytes: int, link_bytes: float) -> tuple[float, float]:
         """Cycles of offload and prefetch from sizes alone: start-up, and the time of the slower of lanes and link."""
         config = self.config
         lanes = raw_bytes / config.lanes
         begin = self._finding + 2 * self.latency
-        passes = 2 if config.raw_fallback else 1
-        filling = (passes * min(config.block_bytes, raw_bytes) / config.beat_bytes
+        filling = (2 * min(config.block_bytes, raw_bytes) / config.beat_bytes
                    + min(self._burst, link_bytes) / self.link)
         moves = max(link_bytes / self._link_moves, lanes / self._lane_moves)
         return OFFLOAD_CYCLES + begin + filling + moves, PREFETCH_CYCLES + begin + moves
@@ -202,13 +203,15 @@ class _Room:
         self._most = most
         self._held: deque[tuple[int, int]] = deque()
 
-    def put(self, block: int, size: int) -> list[int]:
-        """Put a block in; returns the blocks that must leave first."""
+    def put(self, block: int, size: int) -> list[tuple[int, float]]:
+        """Put a block in; returns the blocks that must leave first, and the share of each that may stay meanwhile."""
         left = []
         while self._held and (size > self._free or len(self._held) >= self._most):
+            full = len(self._held) >= self._most
             other, freed = self._held.popleft()
             self._free += freed
-            left.append(other)
+            # Space becomes free row by row, but a place among the blocks only with the last one.
+            left.append((other, 0.0 if full else min(1.0, max(0, self._free - size) / freed)))
         self._held.append((block, size))
         self._free -= size
         return left

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
 from golden.results import INLINED, to_json
 from hdl.config.engine import EngineConfig
 from workload.json_file import read_json
 from workload.plan.choice import Plan
 from workload.plan.codings import check_built, coding_of
 from workload.plan.cycles import Timing
-from workload.plan.treatments import LOSSY, Treatment, check_narrowing
+from workload.plan.treatments import Treatment, check_narrowing
 
 __all__ = ["VERSION", "Entry", "PlanFile", "Predicted", "load_plan", "plan_file"]
 
-VERSION = 1
+VERSION = 2
 _KIND = "cdma plan"
 
 
@@ -83,8 +84,7 @@ class PlanFile:
         Raises
         ------
         ValueError
-            If the plan is for another engine or has a coding that none builds, or a tensor is missing or has another
-            size.
+            If the plan is for another engine, or a tensor is missing or has another size.
         """
         mine, other = self.engine.as_dict(), engine.as_dict()
         differing = [name for name in mine if mine[name] != other[name]]
@@ -99,7 +99,6 @@ class PlanFile:
             if self.tensors[name].raw_bytes != size:
                 raise ValueError(f"{name} has {size} bytes, but {self.tensors[name].raw_bytes} in the plan, made for "
                                  f"{self.source}: make a plan for this dump")
-            check_built(engine, name, self.tensors[name].treatment, self.tensors[name].how.coding)
 
 
 def plan_file(plan: Plan, source: str, timing: Timing, clock_mhz: float) -> PlanFile:
@@ -146,38 +145,35 @@ def _entry(name: str, content: Any, engine: EngineConfig) -> Entry:
     if not isinstance(content, dict):
         raise ValueError(f"tensor {name} must be an object, not {content!r}")
     try:
-        how = Treatment(_whole(content, "element_bytes"), _flag(content, "fallback"),
-                        _flag(content, "leave_raw"), _whole(content, "narrow"), _coding(content))
+        how = Treatment(_coding(content), _flag(content, "fallback"), _flag(content, "leave_raw"),
+                        _whole(content, "narrow"))
         predicted = _object(content, "predicted")
         entry = Entry(_whole(content, "raw_bytes"), how.name, how, Predicted(
             _whole(predicted, "packed_bytes"), _whole(predicted, "offload_cycles"),
             _whole(predicted, "prefetch_cycles"), _number(predicted, "exposed_us")))
     except ValueError as error:
         raise ValueError(f"tensor {name}: {error}") from error
-    if how.element_bytes not in engine.element_bytes or entry.raw_bytes % how.element_bytes:
-        raise ValueError(f"tensor {name} cannot be coded in elements of {how.element_bytes} bytes")
-    if how.narrow not in (0, *LOSSY.values()):
+    check_built(engine, name, how.name, how.coding)
+    if entry.raw_bytes % how.element_bytes:
+        raise ValueError(f"tensor {name}: {entry.raw_bytes} bytes are no whole number of the elements of {how.coding}")
+    if how.narrow not in set(Narrowing):
         raise ValueError(f"tensor {name}: narrow must be 0, 1 or 2, not {how.narrow}")
     if how.narrow:
         check_narrowing(engine)
-        if how.element_bytes != 2 or entry.raw_bytes % 4:
-            raise ValueError(f"tensor {name}: what is rounded is float32, coded in elements of 2 bytes")
-    if coding_of(how.coding).element_bytes != how.element_bytes:
-        raise ValueError(f"tensor {name}: coding {how.coding} has no elements of {how.element_bytes} bytes")
-    if (how.leave_raw or how.fallback) and not engine.raw_fallback:
-        raise ValueError(f"tensor {name} may go raw, but {engine.name} has no raw fallback")
+        if coding_of(how.coding) not in NARROWED_CODINGS[how.narrow] or entry.raw_bytes % WIDE_BYTES:
+            raise ValueError(f"tensor {name}: what is rounded is float32; bfloat16 is coded as zvc16 or bfloat16, "
+                             f"float16 as zvc16, not as {how.coding}")
     if how.leave_raw and not how.fallback:
         raise ValueError(f"tensor {name}: leave_raw needs fallback")
     return entry
 
 
 def _coding(content: Mapping[str, Any]) -> str:
-    """The name of a coding; empty in plans that have none, whose blocks are lines."""
-    value = content.get("coding", "")
+    """The name of a coding."""
+    value = content.get("coding")
     if not isinstance(value, str):
         raise ValueError(f"coding must be a name, not {value!r}")
-    if value:
-        coding_of(value)
+    coding_of(value)
     return value
 
 

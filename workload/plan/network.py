@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from workload.networks.tensors import Tensors
-from workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never_of
-from workload.plan.codings import BUILT
+from workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never
 from workload.plan.cycles import Timing
 from workload.plan.options import Option, Tensor
 from workload.timeline.compute import Compute
@@ -22,7 +21,7 @@ __all__ = ["plan_network"]
 
 def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[str], densities: Mapping[str, float],
                  timing: Timing, clock_mhz: float, bandwidth: float, *, lossy: Sequence[str] = (),
-                 max_error: float | None = None, codings: Sequence[str] = BUILT,
+                 max_error: float | None = None, codings: Sequence[str] = ("zvc",),
                  progress: Callable[[str, int, int], None] | None = None) -> Plan:
     """Choose treatments for all swapped tensors of a network.
 
@@ -78,10 +77,10 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
         picked[tensor.name] = _gentlest(tensor, picked, shortest, line)
     timeline = line(picked)
     exposed = _shares(timeline, picked, second)
-    raw = never_of(tensors)
     return Plan(tuple(Choice(tensor, picked[tensor.name], exposed[tensor.name]) for tensor in tensors),
                 totals([picked[tensor.name] for tensor in tensors]),
-                totals([always(tensor.options) for tensor in tensors]), totals(raw) if raw else None)
+                totals([always(tensor.options) for tensor in tensors]),
+                totals([never(tensor.options) for tensor in tensors]))
 
 
 def _gentlest(tensor: Tensor, picked: Mapping[str, Option], shortest: float,

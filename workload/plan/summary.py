@@ -57,7 +57,7 @@ class TotalSummary:
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """All tensors, and the totals by rule: ``plan``, ``always``, and ``never`` where the engine leaves blocks raw."""
+    """All tensors, and the totals by rule: ``plan``, ``always`` and ``never``."""
 
     tensors: tuple[TensorSummary, ...]
     raw_bytes: int
@@ -75,7 +75,7 @@ def summary(plan: Plan, clock_mhz: float) -> PlanSummary:
         Clock of the engine.
     """
     raw = sum(choice.tensor.raw_bytes for choice in plan.choices)
-    totals = {"plan": plan.planned, "always": plan.always} | ({"never": plan.never} if plan.never else {})
+    totals = {"plan": plan.planned, "always": plan.always, "never": plan.never}
     return PlanSummary(tuple(_tensor(choice, clock_mhz) for choice in plan.choices), raw,
                        {rule: _total(each, raw) for rule, each in totals.items()})
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec import blocks
+from golden.codec import blocks, tags_first
 from golden.codec import lines as zvc
 from golden.codec.buffers import Bytes
 from golden.codec.coding import WORD_BYTES, Coding, choose
 from golden.codec.headers import HEADER_BYTES, Frame, scan
-from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
+from golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow
 from hdl.config.engine import EngineConfig
-from workload.plan.codings import BUILT, EXPONENTS, coding_of, exponents, lines, zero_value
+from workload.plan.codings import allowed, coding_of, exponents, zero_value
 from workload.plan.cycles import Blocks
 
 __all__ = ["LOSSY", "Treatment", "check_narrowing", "expected", "packed", "treatments"]
@@ -29,27 +29,25 @@ class Treatment:
 
     Parameters
     ----------
-    element_bytes
-        1, 2 or 4.
+    coding
+        Name of the coding of blocks that are not raw.
     fallback
         Blocks that coding would not shrink stay raw.
     leave_raw
         All blocks stay raw.
     narrow
         Format that float32 is rounded to before coding; 0 does not round.
-    coding
-        Name of the coding of blocks that are not raw; that of lines if it is empty.
     """
 
-    element_bytes: int
+    coding: str
     fallback: bool = True
     leave_raw: bool = False
     narrow: int = 0
-    coding: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.coding:
-            object.__setattr__(self, "coding", lines(self.element_bytes))
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of the coding's element."""
+        return coding_of(self.coding).element_bytes
 
     @property
     def name(self) -> str:
@@ -57,7 +55,8 @@ class Treatment:
         form = next((name for name, number in LOSSY.items() if number == self.narrow), "")
         if self.leave_raw:
             return form or "raw"
-        coded = f"{'exp' if self.coding in EXPONENTS else 'zvc'}{8 * self.element_bytes}"
+        coding = coding_of(self.coding)
+        coded = f"{'exp' if coding.exponents else 'zvc'}{8 * coding.element_bytes}"
         return f"{form}+{coded}" if form else coded
 
     @property
@@ -72,7 +71,7 @@ class Treatment:
 
 
 def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, *, float32: bool = False,
-               lossy: Sequence[str] = (), codings: Sequence[str] = BUILT, suiting: Coding = Coding.RAW
+               lossy: Sequence[str] = (), codings: Sequence[str] | None = None, suiting: Coding = Coding.RAW
                ) -> list[Treatment]:
     """All treatments that an engine has for a tensor, those that change it least first: raw, zero-value coding in
     elements of its own size, then of other sizes, exponents, rounded, rounded and coded.
@@ -80,7 +79,7 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
     Parameters
     ----------
     config
-        The engine; without the raw fallback it has no raw treatment.
+        The engine.
     name, raw_bytes, own_bytes
         Of the tensor, for messages; its bytes, and those of one of its values.
     float32
@@ -88,40 +87,39 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
     lossy
         Formats that are allowed, of :data:`LOSSY`.
     codings
-        Families of codings that are allowed, of :data:`workload.plan.codings.CODINGS`.
+        Families of codings that are allowed, of :data:`workload.plan.codings.CODINGS`; all that the engine builds when
+        not given.
     suiting
         The coding that suits the type of its values, see :func:`golden.codec.coding.coding_for`.
 
     Raises
     ------
     ValueError
-        If the engine has no element size that divides the tensor, or no stage that rounds; or no coding that is allowed
-        suits the tensor.
+        If the engine has no element size that divides the tensor, no stage that rounds, or no exponents that are asked
+        for; or no coding that is allowed suits the tensor.
     """
+    families = allowed(config, codings)
     sizes = [size for size in config.element_bytes if raw_bytes % size == 0]
     sizes.sort(key=lambda size: (size != own_bytes, -size))
     if not sizes:
-        built = ", ".join(str(bits) for bits in config.element_bits)
+        built = ", ".join(str(8 * size) for size in config.element_bytes)
         raise ValueError(f"{name} has {raw_bytes} bytes, no whole number of the {built}-bit elements that "
-                         f"{config.name} codes: choose another engine, or set its element_bits")
-    fallback = config.raw_fallback
-    found = [Treatment(sizes[0], leave_raw=True)] if fallback else []
-    coded = [Treatment(size, fallback, coding=coding) for size in sizes if (coding := zero_value(codings, size))]
-    if suiting.element_bytes in sizes and (coding := exponents(codings, suiting)):
-        coded.append(Treatment(suiting.element_bytes, fallback, coding=coding))
+                         f"{config.name} codes: choose another engine, or set its codings")
+    coded = [Treatment(zero_value(size)) for size in sizes] if "zvc" in families else []
+    if suiting.element_bytes in sizes and (coding := exponents(config, families, suiting)):
+        coded.append(Treatment(coding))
     if not coded:
-        raise ValueError(f"{name} has no values with exponents in elements that {config.name} codes: add lines or zvc "
-                         "to --codings")
-    found += coded
+        raise ValueError(f"{name} has no values with exponents that {config.name} codes: add zvc to --codings")
+    found = [Treatment(zero_value(sizes[0]), leave_raw=True), *coded]
     if lossy:
         check_narrowing(config)
         forms = [LOSSY[form] for form in lossy] if float32 else []
-        if fallback:
-            found += [Treatment(NARROWED_BYTES, leave_raw=True, narrow=form) for form in forms]
+        found += [Treatment(zero_value(NARROWED_BYTES), leave_raw=True, narrow=form) for form in forms]
         for form in forms:
-            rounded = Coding.BFLOAT16 if form is Narrowing.BFLOAT16 else Coding.RAW
-            found += [Treatment(NARROWED_BYTES, fallback, narrow=form, coding=coding)
-                      for coding in (zero_value(codings, NARROWED_BYTES), exponents(codings, rounded)) if coding]
+            if "zvc" in families:
+                found.append(Treatment(zero_value(NARROWED_BYTES), narrow=form))
+            if Coding.BFLOAT16 in NARROWED_CODINGS[form] and (coding := exponents(config, families, Coding.BFLOAT16)):
+                found.append(Treatment(coding, narrow=form))
     return found
 
 
@@ -145,14 +143,13 @@ def packed(raw: Bytes, how: Treatment, block_bytes: int) -> Blocks:
     coded = narrow(raw, how.narrow).view(np.uint8) if how.narrow else raw
     size = block_bytes // how.part
     nonzero = int(np.count_nonzero(coded.view(f"<u{how.element_bytes}")))
-    if coding_of(how.coding).sized:
+    if coding_of(how.coding).exponents:
         return _compressed(raw.size, coded, nonzero, size, how)
     full = coded.size // size * size
-    lines = zvc.line_packed_bytes(coded[:full], how.element_bytes)
-    lengths = lines.reshape(full // size, size // zvc.LINE_BYTES).sum(axis=1)
+    lengths = tags_first.packed_bytes(coded[:full].reshape(-1, size), how.element_bytes)
     rest = coded[full:]
     if rest.size:
-        lengths = np.append(lengths, zvc.packed_bytes(rest, how.element_bytes))
+        lengths = np.append(lengths, WORD_BYTES + zvc.packed_bytes(rest, how.element_bytes))
     return _framed(raw.size, lengths, nonzero, coded.size, size, how)
 
 
@@ -164,13 +161,13 @@ def expected(raw_bytes: int, density: float, how: Treatment, block_bytes: int) -
     ValueError
         If the treatment codes exponents, of which a density says nothing.
     """
-    if how.coding in EXPONENTS:
+    if coding_of(how.coding).exponents:
         raise ValueError(f"{how.name} needs values, not a density: plan a dump, or leave exponents out of --codings")
     size, coded = block_bytes // how.part, raw_bytes // how.part
     count = -(-coded // size)
-    lengths = np.full(count, _line_bytes(size, density, how))
+    lengths = np.full(count, _coded_bytes(size, density, how))
     last = coded - (count - 1) * size
-    lengths[-1] = _line_bytes(last, density, how) + WORD_BYTES * (coding_of(how.coding).sized and last < size)
+    lengths[-1] = _coded_bytes(last, density, how) + WORD_BYTES * (last < size)
     return _framed(raw_bytes, lengths, round(density * coded / how.element_bytes), coded, size, how)
 
 
@@ -178,21 +175,23 @@ def _compressed(raw_bytes: int, coded: Bytes, nonzero: int, size: int, how: Trea
     """The blocks of the stream that the golden model writes."""
     stream = blocks.compress(coded, coding_of(how.coding), size, how.fallback, how.leave_raw)
     found = scan(stream, Frame(size))
-    return Blocks(raw_bytes, HEADER_BYTES + (found.payload + 3 & ~3), found.coding == Coding.RAW, nonzero, how.part)
+    return Blocks(raw_bytes, HEADER_BYTES + (found.payload + 3 & ~3), found.coding == Coding.RAW, nonzero, how.part,
+                  coding_of(how.coding).exponents)
 
 
-def _line_bytes(size: int, density: float, how: Treatment) -> int:
-    """Bytes of the line stream of ``size`` raw bytes."""
+def _coded_bytes(size: int, density: float, how: Treatment) -> int:
+    """Bytes of tags and elements of ``size`` raw bytes."""
     tags = zvc.packed_bytes(np.zeros(size, np.uint8), how.element_bytes)
     return tags + round(density * size / how.element_bytes) * how.element_bytes
 
 
 def _framed(raw_bytes: int, lengths: np.ndarray, nonzero: int, coded: int, size: int, how: Treatment) -> Blocks:
-    """Blocks, from the lengths that their payloads would have as line streams."""
+    """Blocks, from the lengths that their payloads would have if all were coded."""
     whole = np.full(lengths.size, size)
     whole[-1] = coded - (lengths.size - 1) * size
-    raw = np.concatenate([choose(lengths[:-1], size, how.element_bytes, how.fallback, how.leave_raw),
-                          choose(lengths[-1:], int(whole[-1]), how.element_bytes, how.fallback,
+    raw = np.concatenate([choose(lengths[:-1], size, coding_of(how.coding), how.fallback, how.leave_raw),
+                          choose(lengths[-1:], int(whole[-1]), coding_of(how.coding), how.fallback,
                                  how.leave_raw)]) == Coding.RAW
     payload = np.where(raw, whole, lengths)
-    return Blocks(raw_bytes, HEADER_BYTES + (payload + 3 & ~3), raw, nonzero, how.part)
+    return Blocks(raw_bytes, HEADER_BYTES + (payload + 3 & ~3), raw, nonzero, how.part,
+                  coding_of(how.coding).exponents)

@@ -132,7 +132,7 @@ class Controller:
         self._factors = 1.0, 1.0
         # The cycles of raw transfers do not depend on the values.
         self._left_raw = {number: _exact(how, raw_bytes, timing) for number, how in enumerate(options) if how.leave_raw}
-        self._enough = self.settings.gain * sum(_exact(Treatment(1, leave_raw=True), raw_bytes, timing))
+        self._enough = self.settings.gain * sum(_exact(Treatment("zvc8", leave_raw=True), raw_bytes, timing))
 
     def next(self) -> Treatment:
         """How to move the tensor in the next iteration."""

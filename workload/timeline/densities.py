@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from golden.codec import blocks
+from golden.codec.coding import Coding
 from golden.results import INLINED
 from workload.characterise import deflate, rle
 from workload.dumps import entries, load, own_element_bytes
@@ -32,7 +33,7 @@ _TABLE = Path(__file__).parents[1] / "networks/densities.json"
 _SAMPLE = 16 * 4096 // 4  # float32 values of a sample: 16 of the windows that zlib and blocks have
 
 ALGORITHMS: dict[str, Callable[[np.ndarray, int], int]] = {
-    "zvc": lambda array, element: blocks.compress(array, element).size,
+    "zvc": lambda array, element: blocks.compress(array, Coding(0x10 | element)).size,
     "rle": rle.packed_bytes,
     "zlib": lambda array, element: deflate.packed_bytes(array),
 }

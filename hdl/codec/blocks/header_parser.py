@@ -8,12 +8,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.blocks.header import header_layout
-from hdl.codec.coding import WORD_BYTES
+from hdl.codec.coding import SHORT, WORD_BYTES
 from hdl.common.beat import beat_stream
 
 __all__ = ["HeaderParser"]
 
 _BITS = 8 * WORD_BYTES
+_SHORT_BIT = 16 + exact_log2(SHORT)     # of a header, in its coding
 
 
 class HeaderParser(wiring.Component):
@@ -32,6 +33,22 @@ class HeaderParser(wiring.Component):
     The place of a header and the length in it give the place of the next header in the same cycle. When the next
     header is in the same beat, the beat is held for another cycle. This must be known early in the cycle, so it is
     computed for every word, as if each were a header, when the beat arrives.
+
+    A short block that is coded begins with a length field between header and payload. Such a header is reported two
+    cycles later, together with the word of the field and as if it were there: its payload bytes are 4 less. Only the
+    last block of a transfer can be short, so no other block waits.
+
+    ::
+
+        cycle       0            1                2
+        pick_at     the header   the field        nothing
+        where       the header   the field        the field
+        moves       1            0                0
+        field       0            1, with `length` 0
+        head        0            0                1, with the registered header
+
+    If the header is the last word of its beat, cycle 1 is that of the next beat. If the stream ends there, the header
+    is reported in the last beat.
 
     Parameters
     ----------
@@ -66,7 +83,13 @@ class HeaderParser(wiring.Component):
     head_ends : Out(1)
         The block of that header also ends in this beat.
     header : Out(header_layout())
-        The header.
+        The header. The payload bytes are those of the payload without a length field.
+    moves : Out(1)
+        The block of the next header has a length field: its payload begins one word later than without.
+    field : Out(1)
+        The word ``length`` is that length field; undefined if the stream ends in front of it.
+    length : Out(32)
+        The word at the place where a header or a length field is.
     place : Out(range(words))
         Word of its beat in which the following header will be.
     over : Out(1)
@@ -85,6 +108,7 @@ class HeaderParser(wiring.Component):
             "i": In(beat_stream(WORD_BYTES * words)), "run": In(1), "drop": In(1), "go": In(1), "final": In(1),
             "carried": In(words), "beat": Out(_BITS * words), "tail": Out(1), "tail_ends": Out(1),
             "tail_spills": Out(1), "head": Out(1), "head_ends": Out(1), "header": Out(header_layout()),
+            "moves": Out(1), "field": Out(1), "length": Out(_BITS),
             "place": Out(exact_log2(words)), "over": Out(1), "whole": Out(1), "torn": Out(1), "more": Out(1),
         })
 
@@ -94,13 +118,16 @@ class HeaderParser(wiring.Component):
         rank = exact_log2(words)
 
         # The current beat and what was computed when it arrived: which words are valid (`counts`) and, taking each
-        # word as a header, whether its block ends in this beat (`fits`) and the next header is in it too (`short`).
+        # word as a header, whether its block ends in this beat (`fits`) and the next header is in it too (`short`), and
+        # whether it has no length field (`plain`) or has one (`flagged`).
         beat = Signal(_BITS * words, reset_less=True)
         valid = Signal()
         last = Signal(reset_less=True)
         counts = Signal(words, reset_less=True)
         short = Signal(words, reset_less=True)
         fits = Signal(words, reset_less=True)
+        plain = Signal(words, reset_less=True)
+        flagged = Signal(words, reset_less=True)
         hold = Signal()
         take = Signal()
         m.d.comb += [
@@ -116,6 +143,7 @@ class HeaderParser(wiring.Component):
             incoming = self.i.payload
             keep = Cat(incoming.keep[WORD_BYTES * word] for word in range(words))
             payloads = [incoming.data.word_select(word, _BITS)[:16] for word in range(words)]
+            marked = Cat(incoming.data[_BITS * word + _SHORT_BIT] for word in range(words))
             there = Signal(words)
             m.d.comb += there.eq(keep | ~incoming.last.replicate(words))
             m.d.sync += [
@@ -124,24 +152,41 @@ class HeaderParser(wiring.Component):
                             for word in range(words))),
                 last.eq(incoming.last),
                 counts.eq(there),
+                plain.eq(there & ~marked),
+                flagged.eq(there & marked),
                 fits.eq(Cat(self._at_most(payloads[word], words - 1 - word) for word in range(words))),
                 short.eq(Cat(self._at_most(payloads[word], words - 2 - word) for word in range(words))),
             ]
 
-        # Where the next header is: its word, one-hot, and the number of beats until it arrives.
+        # Where the next header is: its word, one-hot, and the number of beats until it arrives. `pick_at` is the same,
+        # except while a header is reported that is `moved`: then no word is picked.
         where = Signal(words, init=1)
+        pick_at = Signal(words, init=1)
         away = Signal(16 - rank)
         open_ = Signal()            # a block has begun and has not ended
         here = Signal()
         live = Signal()
+        looks = Signal(init=1)      # the next word picked is a header
+        reads = Signal()            # the next word picked is a length field
+        shows = Signal()            # the header `moved` is to be reported
+        moved = Signal(header_layout())
+        moved_ends = Signal(reset_less=True)
+        moved_short = Signal(reset_less=True)
+        leaves = Signal()           # the length field is in the next beat
+        crossed = Signal(reset_less=True)
         header = Value.cast(self.header)
         m.d.comb += [
             here.eq(away == 0),
             live.eq(valid & ~self.drop),
-            self.head.eq(live & here & ~self.over & (where & counts).any()),
-            hold.eq(self.head & (where & short).any()),
-            header.eq(self._pick(where)),
-            self.head_ends.eq((where & fits).any()),
+            self.moves.eq(live & here & looks & (pick_at & flagged).any()),
+            self.field.eq(live & reads),
+            self.head.eq(live & here & ((looks & (pick_at & plain).any()) | shows)),
+            leaves.eq(where[-1] & ~last),
+            hold.eq((self.head & ((pick_at & short).any() | (shows & moved_short))) | (self.moves & ~leaves)
+                    | self.field),
+            self.length.eq(self._pick(pick_at)),
+            header.eq(self.length | Value.cast(moved)),
+            self.head_ends.eq((pick_at & fits).any() | (shows & moved_ends)),
         ]
         # Words to the next header, counted from the start of the next beat: the header's word and the payload's
         # words, less one beat. The lowest bit of both operands makes the carry that rounds up.
@@ -166,14 +211,36 @@ class HeaderParser(wiring.Component):
             with m.If(self.head):
                 m.d.sync += [
                     where.eq(Cat(self.place == word for word in range(words))),
+                    pick_at.eq(Cat(self.place == word for word in range(words))),
                     away.eq(Mux(hold, 0, reach[rank:])),
                     self.over.eq(self.final),
+                    looks.eq(~self.final),
+                    shows.eq(0),
                     open_.eq(~self.head_ends),
                 ]
             with m.Else():
                 m.d.sync += [away.eq(away - 1), open_.eq(open_ & ~self.tail_ends)]
                 with m.If(here):
                     m.d.sync += away.eq(0)
+                with m.If(self.moves):
+                    m.d.sync += [
+                        looks.eq(0),
+                        reads.eq(1),
+                        where.eq(where.rotate_left(1)),
+                        pick_at.eq(pick_at.rotate_left(1)),
+                        moved.eq(self.length),
+                        moved.payload_bytes.eq(self.length[:16] - WORD_BYTES),
+                        moved_ends.eq((pick_at & fits).any()),
+                        moved_short.eq((pick_at & short).any()),
+                        crossed.eq(leaves),
+                    ]
+                with m.If(self.field):
+                    m.d.sync += [reads.eq(0), shows.eq(1), pick_at.eq(0)]
+                    with m.If(crossed):
+                        m.d.sync += [
+                            moved_ends.eq(self._at_most(moved.payload_bytes, words - 1)),
+                            moved_short.eq(self._at_most(moved.payload_bytes, words - 2)),
+                        ]
 
         # The end of the stream, and words after the last block.
         exactly = Signal()      # the next header would be the first word after the stream

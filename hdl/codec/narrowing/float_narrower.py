@@ -36,6 +36,8 @@ class FloatNarrower(wiring.Component):
         Packets of whole values.
     o : Out(beat_stream(beat_bytes))
         The same packets with half the bytes; ``keep`` is valid on every beat.
+    idle : Out(1)
+        No beat is held.
 
     Source: IEEE 754-2019, 4.3.1 (roundTiesToEven).
     """
@@ -46,7 +48,7 @@ class FloatNarrower(wiring.Component):
     def __init__(self, beat_bytes: int):
         self._beat_bytes = beat_bytes
         super().__init__({"narrow": In(Narrowing), "i": In(beat_stream(beat_bytes)),
-                          "o": Out(beat_stream(beat_bytes))})
+                          "o": Out(beat_stream(beat_bytes)), "idle": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -68,6 +70,7 @@ class FloatNarrower(wiring.Component):
             self.i.ready.eq(moves),
             self.o.valid.eq(valid),
             self.o.payload.eq(out),
+            self.idle.eq(~there.any() & ~valid & ~upper),
         ]
         codes = Cat(up(shifted[k]) for k in range(values))
         keep = Cat(bit.replicate(_VALUE_BYTES // 2) for bit in keeps[1])

@@ -46,15 +46,20 @@ _MORE_TAGS = 4
 """Rows of tags beside those of two blocks: the open one, and those of beats that come until the input is stopped."""
 
 
-def raw_packet_layout(beat_bytes: int) -> data.StructLayout:
+_LANE_FIELDS = {"leave_raw": 1, "halved": 1}
+"""Fields of a packet for a lane alone."""
+
+
+def raw_packet_layout(beat_bytes: int, for_lane: bool = False) -> data.StructLayout:
     """A raw beat of a packet.
 
     ``keep`` is read on the last beat. What follows is read on the first: ``element``, the bytes of an element;
     ``exponents``, whether they are coded with exponents; ``fallback``, whether blocks stay raw that would not get
-    shorter.
+    shorter. For a lane there are two more: ``leave_raw``, whether blocks stay raw in any case; ``halved``, whether a
+    whole block has half of ``block_bytes``, so that only one with fewer raw bytes is a short block.
     """
     return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1, "element": 3, "exponents": 1,
-                              "fallback": 1})
+                              "fallback": 1, **(_LANE_FIELDS if for_lane else {})})
 
 
 class BlockCompressor(wiring.Component):
@@ -109,17 +114,30 @@ class BlockCompressor(wiring.Component):
     exponents : tuple of int
         Element sizes that can be coded with exponents as well: 2 for bfloat16, 4 for float32; each also in
         ``element_bytes``.
+    for_lane : bool
+        For a lane of the engine: packets say whether they stay raw and whether blocks are halved, and elements are
+        counted beside their payload. A packet is then one block: not more than ``block_bytes``, and not more than half
+        of them if it is ``halved``.
+    store_beats : int, optional
+        Raw beats that the store holds, with exponents of 32 bytes at least: those of a block at least. Those of a block
+        and 16 when not given, with exponents and 28: with fewer, the input waits while the lengths of a block are
+        found.
 
     Members
     -------
-    i : In(stream.Signature(raw_packet_layout(beat_bytes)))
+    i : In(stream.Signature(raw_packet_layout(beat_bytes, for_lane)))
         Raw beats. An element size that is not built counts as the largest one built; elements that are not built with
         exponents are coded without. A packet longer than a block is several blocks.
     o : Out(beat_stream(beat_bytes))
         Payloads, each a packet. A block without a whole element is a packet of no bytes.
-    block : Out(packed_block_layout(beat_bytes, element_bytes, block_bytes, exponents))
+    block : Out(packed_block_layout(beat_bytes, element_bytes, block_bytes, exponents, for_lane))
         Beside every beat of ``o``: facts of the block; with exponents and beats of 16 bytes, the layout is that for 32.
         ``cut``: its packet ended within an element, whose bytes were dropped.
+
+    Raises
+    ------
+    ValueError
+        If the store would hold less than a block.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """
@@ -128,7 +146,7 @@ class BlockCompressor(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, pipeline: str = "small",
-                 exponents: tuple[int, ...] = ()):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, store_beats: int | None = None):
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
         self._sizes = tuple(sorted(element_bytes))
@@ -137,9 +155,15 @@ class BlockCompressor(wiring.Component):
         # Bytes of a beat of the core itself.
         self._core_bytes = max(beat_bytes, GROUP_BYTES) if exponents else beat_bytes
         self._shape = self._core_bytes, self._sizes, block_bytes, self._exponents
+        self._for_lane = for_lane
+        least = block_bytes // self._core_bytes
+        self._store_beats = least + _DECISION + (_FACTS if exponents else 0) if store_beats is None else store_beats
+        if self._store_beats < least:
+            raise ValueError(
+                f"store_beats must be at least {least} for blocks of {block_bytes} bytes, not {store_beats}")
         super().__init__({
-            "i": In(stream.Signature(raw_packet_layout(beat_bytes))), "o": Out(beat_stream(beat_bytes)),
-            "block": Out(packed_block_layout(*self._shape)),
+            "i": In(stream.Signature(raw_packet_layout(beat_bytes, for_lane))), "o": Out(beat_stream(beat_bytes)),
+            "block": Out(packed_block_layout(*self._shape, for_lane)),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -153,8 +177,10 @@ class BlockCompressor(wiring.Component):
     def _in_pairs(self, m: Module) -> None:
         """A core of twice the width, for pairs of beats."""
         m.submodules.core = core = BlockCompressor(
-            self._core_bytes, self._sizes, self._block_bytes, self._pipeline, self._exponents)
-        m.submodules.upsizer = upsizer = BeatUpsizer(self._beat_bytes, {"element": 3, "exponents": 1, "fallback": 1})
+            self._core_bytes, self._sizes, self._block_bytes, self._pipeline, self._exponents, self._for_lane,
+            self._store_beats)
+        m.submodules.upsizer = upsizer = BeatUpsizer(self._beat_bytes, {
+            "element": 3, "exponents": 1, "fallback": 1, **(_LANE_FIELDS if self._for_lane else {})})
         m.submodules.downsizer = downsizer = BeatDownsizer(self._beat_bytes, {"block": self.block.shape()})
         wiring.connect(m, wiring.flipped(self.i), upsizer.i)
         wiring.connect(m, upsizer.o, core.i)
@@ -169,18 +195,17 @@ class BlockCompressor(wiring.Component):
     def _core(self, m: Module) -> None:
         n, sizes, block_bytes, exponents = self._shape
         tag_rows = most_tag_rows(n, sizes, block_bytes)
-        beats = block_bytes // n + _DECISION + (_FACTS if exponents else 0)
         # Rows of data that wait while the metadata leave. Those of blocks with facts are joined in quarters of a row.
         joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) - _LEAD if exponents else 0
         waiting = max(tag_rows, joining) + _MORE_ROWS
-        m.submodules.store = store = StreamFifo(stored_beat_layout(n, sizes, exponents), beats)
-        m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape))
+        m.submodules.store = store = StreamFifo(stored_beat_layout(n, sizes, exponents), self._store_beats)
+        m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape, self._for_lane))
         m.submodules.writer = writer = TagWriter(n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents)
-        m.submodules.lengths = lengths = BlockLengths(*self._shape)
+        m.submodules.lengths = lengths = BlockLengths(*self._shape, self._for_lane)
         m.submodules.reader = reader = BlockReader(*self._shape)
         m.submodules.packer = packer = RowPacker(n, sizes, self._pipeline, exponents)
         m.submodules.rows = rows = StreamFifo(packed_row_layout(n), waiting)
-        m.submodules.merger = merger = Merger(*self._shape)
+        m.submodules.merger = merger = Merger(*self._shape, self._for_lane)
         row_room = Signal()
         m.d.sync += row_room.eq(rows.level <= waiting - 2)
         m.d.comb += [rows.i.valid.eq(packer.o.valid & row_room), rows.i.payload.eq(packer.o.payload),
@@ -202,7 +227,7 @@ class BlockCompressor(wiring.Component):
         facts = None
         if exponents:
             m.submodules.facts = facts = FactsWriter(
-                *self._shape, beats * n // LINE_BYTES, self._pipeline)
+                *self._shape, self._store_beats * n // LINE_BYTES, self._pipeline)
             wiring.connect(m, facts.lengths, lengths.facts)
             wiring.connect(m, facts.records, reader.lines)
             # Metadata are joined before it is known whether they are sent: a block leaves when both have taken it.
@@ -261,12 +286,18 @@ class BlockCompressor(wiring.Component):
                          index.eq(Mux(beat.last, 0, index + 1))]
 
         # What is known of the block goes with the last beat through the stages of the tag writer.
-        block: Any = Signal(scanned_layout(*self._shape))
+        block: Any = Signal(scanned_layout(*self._shape, self._for_lane))
         begun = [beat.keep[grain * unit] for unit in range(n // grain)]
         m.d.comb += [
             block.beats.eq(index), block.element.eq(element), block.fallback.eq(fallback),
             block.tail.eq(length(present)), block.cut.eq(beat.last & (Cat(begun) & ~present).any()),
         ]
+        if self._for_lane:
+            for name in _LANE_FIELDS:
+                held_field = Signal(name=f"held_{name}", reset_less=True)
+                m.d.comb += block[name].eq(Mux(between, beat[name], held_field))
+                with m.If(takes):
+                    m.d.sync += held_field.eq(block[name])
         if facts is not None:
             recorded, held_recorded = Signal(), Signal(reset_less=True)
             built = Cat(element[f"b{size}"] for size in self._exponents).any()

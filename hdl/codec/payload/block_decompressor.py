@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -37,9 +39,13 @@ class BlockDecompressor(wiring.Component):
 
         i --> upsizer --> block decompressor, 32 bytes --> downsizer --> o, error
 
+    For a lane of the engine, raw blocks (coding 0) take the same way: their slices of tags are all ones. And payloads
+    may come in rows of 2 or 4 beats, from a link that is wider than the lane: the store takes a row per cycle.
+
     Latency from the first beat of a payload to the first raw beat: 11 cycles, and one more for each beat of tags but
     the first. In builds with exponents and beats of 32 bytes, 13 in place of 11, and 22 for a block with exponents,
-    with one more for every 4 lines but the first 4. With beats of 16 bytes 15 and 23, with 64 bytes 13 and 23.
+    with one more for every 4 lines but the first 4. With beats of 16 bytes 15 and 23, with 64 bytes 13 and 23. A raw
+    block takes 8, in builds with exponents 10, or 11 if beats and rows have 16 bytes.
 
     Throughput: 1 raw beat per cycle, unless the packed side is empty. Blocks follow each other without a gap while the
     next payload comes in time.
@@ -58,20 +64,31 @@ class BlockDecompressor(wiring.Component):
     block_bytes : int
         Raw bytes of the largest block: 512 to 32768, a multiple of 128.
     rows : int, optional
-        Rows of the memory, each of a beat, with exponents of 32 bytes at least: those of the longest payload, and one,
-        at least. A quarter more than that when not given.
+        Rows of the memory, each of ``row_bytes``, with exponents of 32 bytes at least: those of the longest payload,
+        and one, at least. A quarter more than that when not given.
     exponents : tuple of int, optional
         Those of the element sizes that are built with exponent coding too: 2 for bfloat16, 4 for float32.
+    for_lane : bool, optional
+        Whether blocks may be raw: ``coding`` 0, whose payload is its raw bytes, in whole units: of the smallest element
+        size, with exponents of a byte. A payload that is too short gives ``TRUNCATED_DATA``, one that is too long
+        ``TRAILING_BYTES``.
+    row_bytes : int, optional
+        Bytes that come in a cycle: ``beat_bytes``, as when not given, or 2 or 4 times that.
 
     Members
     -------
-    i : In(stream.Signature(payload_beat_layout(beat_bytes)))
-        Payloads, without the length field of a short block. ``ready`` is a function of registers; with beats of 16
-        bytes and exponents, also of ``last``.
+    i : In(stream.Signature(payload_beat_layout(row_bytes)))
+        Payloads by rows, without the length field of a short block. ``ready`` is a function of registers; with rows of
+        16 bytes and exponents, also of ``last``.
     o : Out(beat_stream(beat_bytes))
         Raw beats. ``o.ready`` reaches no other port within a cycle.
     error : Out(payload_error_layout(block_bytes))
         Valid with the last beat of a block: its result.
+
+    Raises
+    ------
+    ValueError
+        If ``row_bytes`` is none of the three, or there are too few rows.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """
@@ -80,30 +97,37 @@ class BlockDecompressor(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, rows: int | None = None,
-                 exponents: tuple[int, ...] = ()):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None):
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
         self._exponents = tuple(sorted(exponents))
         self._block_bytes = block_bytes
-        # Bytes of a row; the beats of the data path are as wide.
-        self._row_bytes = max(beat_bytes, GROUP_BYTES) if exponents else beat_bytes
+        self._for_lane = for_lane
+        # Bytes of a row on the port; of a beat of the data path; and of a row of the memories.
+        self._port_bytes = beat_bytes if row_bytes is None else row_bytes
+        if self._port_bytes not in (beat_bytes, 2 * beat_bytes, 4 * beat_bytes):
+            raise ValueError(f"row_bytes must be {beat_bytes}, {2 * beat_bytes} or {4 * beat_bytes} for beats of "
+                             f"{beat_bytes} bytes, not {row_bytes}")
+        self._core_bytes = max(beat_bytes, GROUP_BYTES) if exponents else beat_bytes
+        self._row_bytes = max(self._port_bytes, self._core_bytes)
         longest = -(-largest_payload(block_bytes, self._sizes, self._exponents) // self._row_bytes)
         self._rows = longest + longest // 4 + 1 if rows is None else rows
         super().__init__({
-            "i": In(stream.Signature(payload_beat_layout(beat_bytes))),
+            "i": In(stream.Signature(payload_beat_layout(self._port_bytes))),
             "o": Out(beat_stream(beat_bytes)),
             "error": Out(payload_error_layout(block_bytes)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        if self._row_bytes > self._beat_bytes:
+        if self._core_bytes > self._beat_bytes:
             self._in_pairs(m)
             return m
         m.submodules.store = store = PayloadStore(
-            self._beat_bytes, self._sizes, self._block_bytes, self._rows, self._exponents)
+            self._beat_bytes, self._sizes, self._block_bytes, self._rows, self._exponents, self._for_lane,
+            self._row_bytes // self._beat_bytes)
         m.submodules.unpacker = unpacker = RowUnpacker(
-            self._beat_bytes, self._sizes, self._block_bytes, self._exponents)
+            self._beat_bytes, self._sizes, self._block_bytes, self._exponents, self._for_lane)
         wiring.connect(m, wiring.flipped(self.i), store.i)
         wiring.connect(m, store.order, unpacker.order)
         wiring.connect(m, store.words, unpacker.words)
@@ -116,13 +140,17 @@ class BlockDecompressor(wiring.Component):
 
     def _in_pairs(self, m: Module) -> None:
         """A core of twice the width, for pairs of beats."""
-        m.submodules.upsizer = upsizer = BeatUpsizer(self._beat_bytes, {"coding": 8, "raw_bytes": 16})
+        rows_in: Any = wiring.flipped(self.i)
+        if self._row_bytes > self._port_bytes:
+            m.submodules.upsizer = upsizer = BeatUpsizer(self._port_bytes, {"coding": 8, "raw_bytes": 16})
+            wiring.connect(m, rows_in, upsizer.i)
+            rows_in = upsizer.o
         m.submodules.core = core = BlockDecompressor(
-            self._row_bytes, self._sizes, self._block_bytes, self._rows, self._exponents)
+            self._core_bytes, self._sizes, self._block_bytes, self._rows, self._exponents, self._for_lane,
+            self._row_bytes)
         m.submodules.downsizer = downsizer = BeatDownsizer(
             self._beat_bytes, {"error": payload_error_layout(self._block_bytes)})
-        wiring.connect(m, wiring.flipped(self.i), upsizer.i)
-        wiring.connect(m, upsizer.o, core.i)
+        wiring.connect(m, rows_in, core.i)
         wide, beat = downsizer.i.payload, downsizer.o.payload
         m.d.comb += [
             downsizer.i.valid.eq(core.o.valid), core.o.ready.eq(downsizer.i.ready),

@@ -30,15 +30,18 @@ from hdl.codec.payload.merger import packed_block_layout
 __all__ = ["BlockLengths", "scanned_layout"]
 
 
-def scanned_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int,
-                   exponents: tuple[int, ...] = ()) -> data.StructLayout:
+def scanned_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                   for_lane: bool = False) -> data.StructLayout:
     """A block in the store.
 
     ``beats``: its raw beats less one; ``tail``: units of the last one, of the smallest element size; ``element``,
     ``fallback`` as in its packet; ``cut``: the packet ended within an element; ``elements``: those that are not zero.
-    With exponents, ``recorded``: it is to be coded with exponents; ``lines``: lines that have a tag in the rows.
+    With exponents, ``recorded``: it is to be coded with exponents; ``lines``: lines that have a tag in the rows. For a
+    lane, ``leave_raw`` and ``halved`` as in its packet.
     """
     more = {"recorded": 1, "lines": range(block_bytes // LINE_BYTES + 1)} if exponents else {}
+    if for_lane:
+        more |= {"leave_raw": 1, "halved": 1}
     return data.StructLayout({
         "beats": range(block_bytes // beat_bytes), "tail": range(beat_bytes // min(sizes) + 1),
         "element": element_layout(sizes), "fallback": 1, "cut": 1,
@@ -66,14 +69,16 @@ class BlockLengths(wiring.Component):
         Element sizes in bytes that can be chosen.
     exponents : tuple of int
         Those that can be coded with exponents.
+    for_lane : bool
+        Whether a block says that it is left raw, and that whole blocks have half of ``block_bytes``.
 
     Members
     -------
-    i : In(stream.Signature(scanned_layout(beat_bytes, sizes, block_bytes, exponents)))
+    i : In(stream.Signature(scanned_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         Blocks in the store.
     facts : In(stream.Signature(fact_lengths_layout(block_bytes)))
         What facts and rests take, for each block that is ``recorded``. Only with ``exponents``.
-    o : Out(stream.Signature(packed_block_layout(beat_bytes, sizes, block_bytes, exponents)))
+    o : Out(stream.Signature(packed_block_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         The block for the merger. Both outputs transfer in the same cycle: each one's ``valid`` follows from the other
         one's ``ready``.
     packing : Out(stream.Signature(packing_layout(beat_bytes, sizes, block_bytes, exponents)))
@@ -87,15 +92,17 @@ class BlockLengths(wiring.Component):
     o: stream.Interface
     packing: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                 for_lane: bool = False):
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
         self._exponents = exponents
+        self._for_lane = for_lane
         shape = beat_bytes, sizes, block_bytes, exponents
         members = {
-            "i": In(stream.Signature(scanned_layout(*shape))),
-            "o": Out(stream.Signature(packed_block_layout(*shape))),
+            "i": In(stream.Signature(scanned_layout(*shape, for_lane))),
+            "o": Out(stream.Signature(packed_block_layout(*shape, for_lane))),
             "packing": Out(stream.Signature(packing_layout(*shape))),
         }
         if exponents:
@@ -116,7 +123,13 @@ class BlockLengths(wiring.Component):
         raw, before = Signal(reset_less=True), Signal.like(self.packing.payload.before, name="before", reset_less=True)
         longer = Signal(range(largest_payload(self._block_bytes, sizes, self._exponents) + WORD_BYTES + 1),
                         reset_less=True)
-        short = raw_bytes != self._block_bytes
+        # Bytes of a whole block, and whether the block stays raw.
+        whole = Mux(block.halved, self._block_bytes // 2, self._block_bytes) if self._for_lane else self._block_bytes
+        short = raw_bytes != whole
+        stays = block.fallback & (longer >= raw_bytes)
+        if self._for_lane:
+            stays = stays | block.leave_raw
+            m.d.sync += found.elements.eq(block.elements)
         m.d.comb += [
             takes.eq(~held | sends),
             there.eq(self.facts.valid | ~self.i.payload.recorded if self._exponents else 1),
@@ -132,7 +145,7 @@ class BlockLengths(wiring.Component):
             coded_bytes.eq(data_bytes + metadata * WORD_BYTES),
             # The word that says how long a short block is counts as well.
             longer.eq(data_bytes + (metadata + short) * WORD_BYTES),
-            raw.eq(block.fallback & (longer >= raw_bytes) & (raw_bytes != 0)),
+            raw.eq(stays & (raw_bytes != 0)),
             found.coding.eq(Mux(raw, RAW_CODING, coding | Mux(short, SHORT, 0))),
             found.payload_bytes.eq(Mux(raw, raw_bytes, coded_bytes)),
             found.cut.eq(block.cut),

@@ -15,20 +15,22 @@ from hdl.common.bits import thermometer
 __all__ = ["Merger", "packed_block_layout"]
 
 
-def packed_block_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int,
-                        exponents: tuple[int, ...] = ()) -> data.StructLayout:
+def packed_block_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                        for_lane: bool = False) -> data.StructLayout:
     """A block that is packed.
 
     ``coding``, ``raw_bytes`` and ``payload_bytes`` as in its header; ``cut``: its packet ended within an element, whose
     bytes were dropped. ``metadata_words``: words of 4 bytes of facts and tags in the payload. ``metadata_rows``: rows
     of them that were written for it, whether they are in the payload or not. The word with the length of a short block
-    is not counted: it belongs to the header here.
+    is not counted: it belongs to the header here. For a lane, ``elements``: those that are not zero, of raw blocks too.
     """
+    counted = {"elements": range(block_bytes // min(sizes) + 1)} if for_lane else {}
     largest = largest_payload(block_bytes, sizes, exponents)
     metadata = most_metadata(block_bytes, sizes, exponents)
     return data.StructLayout({
         "coding": 8, "raw_bytes": range(block_bytes + 1), "payload_bytes": range(largest + 1), "cut": 1,
-        "metadata_words": range(metadata // WORD_BYTES + 1), "metadata_rows": range(-(-metadata // beat_bytes) + 1)})
+        "metadata_words": range(metadata // WORD_BYTES + 1), "metadata_rows": range(-(-metadata // beat_bytes) + 1),
+        **counted})
 
 
 class Merger(wiring.Component):
@@ -60,10 +62,12 @@ class Merger(wiring.Component):
         Element sizes in bytes that can be chosen.
     exponents : tuple of int
         Those that can be coded with exponents.
+    for_lane : bool
+        Whether elements are counted beside a block.
 
     Members
     -------
-    i : In(stream.Signature(packed_block_layout(beat_bytes, sizes, block_bytes, exponents)))
+    i : In(stream.Signature(packed_block_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         The blocks, in order.
     i_metadata : In(stream.Signature(8 * beat_bytes))
         Rows of metadata, as many as ``metadata_rows`` says.
@@ -71,7 +75,7 @@ class Merger(wiring.Component):
         Rows of data; the first one has its data behind the metadata, if these end within a row.
     o : Out(beat_stream(beat_bytes))
         Payloads, each a packet.
-    block : Out(packed_block_layout(beat_bytes, sizes, block_bytes, exponents))
+    block : Out(packed_block_layout(beat_bytes, sizes, block_bytes, exponents, for_lane))
         Beside every beat of ``o``: its block.
     """
 
@@ -80,9 +84,10 @@ class Merger(wiring.Component):
     rows: stream.Interface
     o: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                 for_lane: bool = False):
         self._beat_bytes = beat_bytes
-        layout = packed_block_layout(beat_bytes, tuple(sorted(sizes)), block_bytes, exponents)
+        layout = packed_block_layout(beat_bytes, tuple(sorted(sizes)), block_bytes, exponents, for_lane)
         super().__init__({
             "i": In(stream.Signature(layout)), "i_metadata": In(stream.Signature(8 * beat_bytes)),
             "rows": In(stream.Signature(packed_row_layout(beat_bytes))), "o": Out(beat_stream(beat_bytes)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -11,11 +11,13 @@ from amaranth.utils import ceil_log2
 __all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
 
 WORDS = 8
-"""Words of a row. A word of metadata is what is read in a cycle; it is not the 4-byte word of the block stream."""
+"""Words of a beat. A word of metadata is what is read in a cycle; it is not the 4-byte word of the block stream."""
 
 
 def word_place_layout(rows: int) -> data.StructLayout:
-    """A word of the memory: its number in its block, and the half of the memory, ``slot``, that the block is in."""
+    """A word of a memory with room for so many beats of a block: its number in its block, and the half of the memory,
+    ``slot``, that the block is in.
+    """
     return data.StructLayout({"word": ceil_log2(WORDS) + ceil_log2(rows), "slot": 1})
 
 
@@ -33,7 +35,8 @@ class MetadataMemory(wiring.Component):
                                  ^
         reads --> first one -----+
 
-    A row is 8 words, so a word has one bit for each byte of a row. Cycles, in which two readers want words::
+    A beat is 8 words, so a word has one bit for each byte of a beat. Rows of 2 or 4 beats are written as a whole, as
+    they come over a link that is wider. Cycles, in which two readers want words::
 
         cycle            0     1     2     3
         reads[0].want    x     x
@@ -45,36 +48,44 @@ class MetadataMemory(wiring.Component):
     Parameters
     ----------
     beat_bytes : int
-        Bytes of a row.
+        Bytes of a beat.
     rows : int
         Rows of a slot.
     readers : int
         Ports to read with.
+    beats : int, optional
+        Beats of a row: 1, 2 or 4.
 
     Members
     -------
-    write : In(1), row : In(range(rows)), slot : In(1), data : In(8 * beat_bytes)
+    write : In(1), slot : In(1), data : In(8 * beats * beat_bytes)
         A row is written.
-    reads : array of In(word_read_signature(rows))
+    row : In(range(rows))
+        Its number. Only if a slot has more than one.
+    reads : array of In(word_read_signature(beats * rows))
         What is to be read. ``given`` of a reader depends on ``want`` of those before it; the place does not depend on
         ``want`` of the last one, which may come late.
     word : Out(beat_bytes)
         The word that was given in the cycle before.
     """
 
-    def __init__(self, beat_bytes: int, rows: int, readers: int):
+    def __init__(self, beat_bytes: int, rows: int, readers: int, beats: int = 1):
         self._beat_bytes = beat_bytes
         self._rows = rows
+        self._beats = beats
         super().__init__({
-            "write": In(1), "row": In(range(rows)), "slot": In(1), "data": In(8 * beat_bytes),
-            "reads": In(word_read_signature(rows)).array(readers), "word": Out(beat_bytes),
+            "write": In(1), **({"row": In(range(rows))} if rows > 1 else {}), "slot": In(1),
+            "data": In(8 * beats * beat_bytes), "reads": In(word_read_signature(beats * rows)).array(readers),
+            "word": Out(beat_bytes),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        row_bits, word_bits = ceil_log2(self._rows), ceil_log2(WORDS)
-        m.submodules.memory = memory = Memory(shape=8 * self._beat_bytes, depth=(1 << row_bits) + self._rows, init=[])
+        row_bits, word_bits = ceil_log2(self._rows), ceil_log2(WORDS * self._beats)
+        m.submodules.memory = memory = Memory(
+            shape=8 * self._beats * self._beat_bytes, depth=(1 << row_bits) + self._rows, init=[])
         into, out = memory.write_port(), memory.read_port()
+        row = Cat(self.row, self.slot) if self._rows > 1 else self.slot
         earlier: Value = Const(0)
         places: Value = Const(0)
         for number, read in enumerate(self.reads):
@@ -82,11 +93,11 @@ class MetadataMemory(wiring.Component):
             m.d.comb += read.given.eq(read.want & ~earlier)
             places = places | Mux(~earlier if last else read.given, Value.cast(read.at), 0)
             earlier = earlier | read.want
-        place = Signal(word_place_layout(self._rows))
+        place = Signal(word_place_layout(self._beats * self._rows))
         which = Signal(word_bits, reset_less=True)
         m.d.comb += [
             Value.cast(place).eq(places),
-            into.en.eq(self.write), into.addr.eq(self.row | self.slot << row_bits), into.data.eq(self.data),
+            into.en.eq(self.write), into.addr.eq(row), into.data.eq(self.data),
             out.en.eq(earlier), out.addr.eq(Value.cast(place)[word_bits:]),
             self.word.eq(out.data.word_select(which, self._beat_bytes)),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.codec.coding import (
     EXPONENTS,
     LINE_BYTES,
+    RAW_CODING,
     TAGS_FIRST,
     element_layout,
     most_metadata,
@@ -34,28 +35,32 @@ class PayloadFacts(wiring.Component):
         Raw bytes of the largest block.
     exponents : tuple of int, optional
         Those of the sizes that are built with exponent coding too.
+    for_lane : bool
+        Whether blocks may be raw.
 
     Members
     -------
     coding : In(8), raw_bytes : In(16)
         Of the block. Bit 7 of the coding does not count.
-    order : Out(order_layout(beat_bytes, sizes, block_bytes, exponents))
+    order : Out(order_layout(beat_bytes, sizes, block_bytes, exponents, for_lane))
         Its order but for ``start``, ``half`` and ``bare``, which are 0; with an error if the coding is not built, or
         the raw length is not possible. Then the rest of it is that of a block with an error.
     lines : Out(range(block_bytes // LINE_BYTES + 1))
         Its lines.
     opening : Out(range(most_metadata(block_bytes, sizes, exponents) + 1))
-        Bytes of all its tags, or of its line headers if it has exponents.
+        Bytes of all its tags, or of its line headers if it has exponents; 0 if it is raw.
     """
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                 for_lane: bool = False):
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
         self._exponents = exponents
+        self._for_lane = for_lane
         super().__init__({
             "coding": In(8), "raw_bytes": In(16),
-            "order": Out(order_layout(beat_bytes, sizes, block_bytes, exponents)),
+            "order": Out(order_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)),
             "lines": Out(range(block_bytes // LINE_BYTES + 1)),
             "opening": Out(range(most_metadata(block_bytes, sizes, exponents) + 1)),
         })
@@ -71,12 +76,17 @@ class PayloadFacts(wiring.Component):
         for size in sizes:
             m.d.comb += element[f"b{size}"].eq((self.coding[:7] == TAGS_FIRST[size])
                                                | (coded[f"b{size}"] if size in self._exponents else 0))
+        known = element.as_value().any()
+        if self._for_lane:
+            known = known | self.order.raw
+            m.d.comb += self.order.raw.eq(self.coding[:7] == RAW_CODING)
         m.d.comb += [
             *(coded[f"b{size}"].eq(self.coding[:7] == EXPONENTS[size]) for size in self._exponents),
-            built.eq(element.as_value().any()),
+            built.eq(known),
             self.lines.eq((raw + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES)),
-            tags.eq(select(element, {size: self.lines << exact_log2(tag_bytes(size)) for size in sizes})),
-            split.eq(select(element, {size: raw[:exact_log2(size)].any() if size > 1 else 0 for size in sizes})),
+            tags.eq(self._coded(select(element, {size: self.lines << exact_log2(tag_bytes(size)) for size in sizes}))),
+            split.eq(self._coded(select(element, {
+                size: raw[:exact_log2(size)].any() if size > 1 else 0 for size in sizes}))),
             self.order.element.eq(element),
             self.opening.eq(tags),
         ]
@@ -92,3 +102,7 @@ class PayloadFacts(wiring.Component):
         with m.Else():
             m.d.comb += [self.order.beats.eq((raw - 1) >> exact_log2(n)), self.order.tail.eq(raw[unit:exact_log2(n)])]
         return m
+
+    def _coded(self, value: Value) -> Value:
+        """The value, or 0 for a raw block."""
+        return Mux(self.order.raw, 0, value) if self._for_lane else value

@@ -1,17 +1,20 @@
-"""The memory of payloads: a ring of rows, of which those with data are read."""
+"""The memory of payloads: a ring of rows, of which those with data are read beat by beat."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 __all__ = ["PayloadRing"]
 
 
 class PayloadRing(wiring.Component):
-    """Takes rows of blocks, and sends those of each block from a given one up to its last one.
+    """Takes rows of blocks, and sends the beats of each block from a given one up to its last one.
 
     ::
 
@@ -28,47 +31,64 @@ class PayloadRing(wiring.Component):
         row read                         x     x
         data.valid                             x     x
 
+    A row is one beat, or 2 or 4 that come over a wider link at once: then the row stays at the output of the memory
+    until its last beat has been sent, and only the last row of a block may have fewer beats. A row of four beats, and
+    one of which two are used::
+
+        cycle          0     1     2     3     4     5     6     7     8     9
+        write          a     b
+        start                x
+        row read                         a                       b
+        data.valid                             a.0   a.1   a.2   a.3   b.0   b.1
+
     Parameters
     ----------
     shape : data.StructLayout
-        Shape of a row; ``last`` marks the last one of a block.
+        Shape of a beat: ``data``; ``last``, which marks the last one of a block; and what is said of that one.
     rows : int
         Rows of the memory.
     most : int
-        Rows at the beginning of a block that are not sent, at most.
+        Beats at the beginning of a block that are not sent, at most.
+    beats : int, optional
+        Beats of a row: 1, 2 or 4.
 
     Members
     -------
-    write : In(1), row : In(shape), begins : In(1)
+    write : In(1), row : In(shape, with the data of all beats), begins : In(1)
         A row comes, there is ``room`` for it, and it is the first one of its block.
+    tail : In(range(beats))
+        With a block's last row: the number of its last beat. Only if rows have more than one.
     drop : In(1)
         The rows of the newest block are thrown away; it has not started, and no row comes in this cycle.
     room : Out(1)
         There is room for a row: a function of registers.
     start : In(1), skip : In(range(most + 1)), bare : In(1)
-        The newest block is to be read, without its first ``skip`` rows, which have all come. If ``bare``, none of its
-        rows is sent. The first row to be sent may come later. Only while ``free`` is high.
+        The newest block is to be read, without its first ``skip`` beats, which have all come. If ``bare``, none of its
+        beats is sent; a row of which only a part is skipped is free when the next block begins to be read. The first
+        beat to be sent may come later. Only while ``free`` is high.
     free : Out(1)
         A block may start.
     data : Out(stream.Signature(shape))
-        The rows; what waits stays.
+        The beats; what waits stays.
     """
 
     data: stream.Interface
 
-    def __init__(self, shape: data.StructLayout, rows: int, most: int):
+    def __init__(self, shape: data.StructLayout, rows: int, most: int, beats: int = 1):
         self._shape = shape
+        self._row = data.StructLayout({**shape.members, "data": beats * Shape.cast(shape.members["data"]).width})
         self._rows = rows
+        self._beats = beats
         self._place = data.StructLayout({"row": range(rows), "round": 1})
         super().__init__({
-            "write": In(1), "row": In(shape), "begins": In(1), "drop": In(1), "room": Out(1),
+            "write": In(1), "row": In(self._row), "begins": In(1), "drop": In(1), "room": Out(1),
             "start": In(1), "skip": In(range(most + 1)), "bare": In(1), "free": Out(1),
-            "data": Out(stream.Signature(shape)),
+            "data": Out(stream.Signature(shape)), **({"tail": In(range(beats))} if beats > 1 else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=self._shape, depth=self._rows, init=[])
+        m.submodules.memory = memory = Memory(shape=self._row, depth=self._rows, init=[])
         into, out = memory.write_port(), memory.read_port()
         write, base, at = Signal(self._place), Signal(self._place, reset_less=True), Signal(self._place)
         # The newest block is whole. It has not started.
@@ -90,26 +110,63 @@ class PayloadRing(wiring.Component):
         pending, bare, active = Signal(), Signal(reset_less=True), Signal()
         shown, last, reads, loads, final = Signal(), Signal(reset_less=True), Signal(), Signal(), Signal()
         ahead, end = Signal(self._place), Signal(self._place)
+        if self._beats > 1:
+            in_tail, leaves, unread = self._parts(m, out, pending, begun, reads, loads, final, skip)
+            ends, following, fetches = (ahead == end) & in_tail, Mux(leaves, ahead, at), reads & unread
+        else:
+            ends, following, fetches = ahead == end, ahead, reads
+            m.d.comb += self.data.payload.eq(out.data)
         m.d.comb += [
-            self.free.eq(~pending), self.data.valid.eq(shown), self.data.payload.eq(out.data),
-            self.data.payload.last.eq(last),
+            self.free.eq(~pending), self.data.valid.eq(shown), self.data.payload.last.eq(last),
             # The place and the end of the block come from registers alone: memories show their rows late in a cycle.
             ahead.eq(self._after(at)), end.eq(Mux(pending, later, Mux(begun, base, write))),
-            final.eq((pending | begun | whole) & (ahead == end)),
+            final.eq((pending | begun | whole) & ends),
             reads.eq(active & ~(same_row & same_round) & (self.data.ready | ~shown)),
             loads.eq(pending & (~active | (reads & final))),
-            out.en.eq(reads), out.addr.eq(at.row),
+            out.en.eq(fetches), out.addr.eq(at.row),
         ]
         m.d.sync += shown.eq(reads | (shown & ~self.data.ready))
         with m.If(reads):
-            m.d.sync += [at.eq(ahead), last.eq(final), active.eq(~final)]
+            m.d.sync += [at.eq(following), last.eq(final), active.eq(~final)]
         with m.If(loads):
-            m.d.sync += [at.eq(self._on(later, skip)), active.eq(~bare)]
+            m.d.sync += [at.eq(self._on(later, skip[exact_log2(self._beats):])), active.eq(~bare)]
         with m.If(self.start):
             m.d.sync += [pending.eq(1), later.eq(base), skip.eq(self.skip), bare.eq(self.bare), begun.eq(0)]
         with m.Elif(loads):
             m.d.sync += pending.eq(0)
         return m
+
+    def _parts(self, m: Module, out: Any, pending: Value, begun: Value, reads: Value, loads: Value, final: Value,
+               skip: Value) -> tuple[Value, Value, Value]:
+        """The beats of a row, one by one: whether the beat is the last one of its row, if that is the block's last row;
+        whether no more is read of the row; and whether the memory does not show it yet."""
+        bits = exact_log2(self._beats)
+        # The beat that is read, and that which is shown.
+        in_tail, leaves = Signal(), Signal()
+        part, which, unread = Signal(bits), Signal(bits, reset_less=True), Signal(init=1)
+        # The last beat of the newest block, of the one before it, and of the one before that which is pending.
+        tail, tail_before, tail_later = (Signal(bits, name=name, reset_less=True)
+                                         for name in ("tail_newest", "tail_before", "tail_later"))
+        m.d.comb += [
+            in_tail.eq(part == Mux(pending, tail_later, Mux(begun, tail_before, tail))),
+            leaves.eq(final | part.all()),
+            *(self.data.payload[name].eq(out.data[name]) for name in self._shape.members if name != "data"),
+            self.data.payload.data.eq(out.data.data.word_select(which, len(self.data.payload.data))),
+        ]
+        with m.If(self.drop):
+            m.d.sync += tail.eq(tail_before)
+        with m.Elif(self.write):
+            with m.If(self.row.last):
+                m.d.sync += tail.eq(self.tail)
+            with m.If(self.begins):
+                m.d.sync += tail_before.eq(tail)
+        with m.If(self.start):
+            m.d.sync += tail_later.eq(tail_before)
+        with m.If(reads):
+            m.d.sync += [which.eq(part), part.eq(Mux(leaves, 0, part + 1)), unread.eq(leaves)]
+        with m.If(loads):
+            m.d.sync += [part.eq(skip[:bits]), unread.eq(1)]
+        return in_tail, leaves, unread
 
     def _after(self, place: data.View) -> Value:
         """The place behind this one in the ring."""

@@ -76,10 +76,22 @@ class PayloadStore(wiring.Component):
 
     A block with a fault that is known before its data are read gives an order with this error, and nothing else.
 
+    For a lane, blocks may also be raw. Such a block has no words; all its rows are data.
+
+    Rows of 2 or 4 beats come over a link that is wider than the lane. Both memories are written by whole rows and read
+    by beats and words: a block is here in half or a quarter of the cycles, and is read as above. Cycles of a block of
+    five beats, the first one of tags, in rows of four::
+
+        cycle              0     1     2     3     4     5     6     7     8
+        i, taken           x     x
+        order.valid                          x
+        words.valid                                            x     x     x
+        data.valid                                             x     x     x
+
     Parameters
     ----------
     beat_bytes : int
-        Bytes of a beat and of a row: 16, 32 or 64; with exponents 32 or 64.
+        Bytes of a beat: 16, 32 or 64; with exponents 32 or 64.
     sizes : tuple of int
         Element sizes in bytes that are built, in ascending order.
     block_bytes : int
@@ -88,19 +100,23 @@ class PayloadStore(wiring.Component):
         Rows of the memory; at least those of the longest payload, and one more.
     exponents : tuple of int, optional
         Those of the sizes that are built with exponent coding too.
+    for_lane : bool, optional
+        Whether blocks may be raw.
+    beats : int, optional
+        Beats of a row: 1, 2 or 4.
 
     Members
     -------
-    i : In(stream.Signature(payload_beat_layout(beat_bytes)))
-        Payloads; ``ready`` is a function of registers.
-    order : Out(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents)))
+    i : In(stream.Signature(payload_beat_layout(beats * beat_bytes)))
+        Payloads, by rows; ``ready`` is a function of registers.
+    order : Out(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         The blocks.
     words : Out(stream.Signature(beat_bytes))
         The words of each block that hold tags, each once. A word has one bit per byte of a beat.
     lines : Out(stream.Signature(line_layout()))
         With exponents only: the lines of each block that has them.
     data : Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents)))
-        Rows of data, the first one of a block that in which its data begin.
+        Beats of data, the first one of a block that in which its data begin.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """
@@ -112,20 +128,24 @@ class PayloadStore(wiring.Component):
     data: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
-                 exponents: tuple[int, ...] = ()):
-        least = -(-largest_payload(block_bytes, sizes, exponents) // beat_bytes) + 1
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, beats: int = 1):
+        row_bytes = beats * beat_bytes
+        least = -(-largest_payload(block_bytes, sizes, exponents) // row_bytes) + 1
         if rows < least:
             raise ValueError(f"rows must be at least {least} for blocks of {block_bytes} bytes, not {rows}")
         self._beat_bytes = beat_bytes
+        self._row_bytes = row_bytes
+        self._beats = beats
         self._sizes = sizes
         self._block_bytes = block_bytes
         self._rows = rows
         self._exponents = exponents
+        self._for_lane = for_lane
         self._most = most_metadata(block_bytes, sizes, exponents)
-        self._most_rows = -(-self._most // beat_bytes)
-        self._order = order_layout(beat_bytes, sizes, block_bytes, exponents)
+        self._most_rows = -(-self._most // row_bytes)
+        self._order = order_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)
         super().__init__({
-            "i": In(stream.Signature(payload_beat_layout(beat_bytes))),
+            "i": In(stream.Signature(payload_beat_layout(row_bytes))),
             "order": Out(stream.Signature(self._order)),
             "words": Out(stream.Signature(beat_bytes)),
             **({"lines": Out(stream.Signature(line_layout()))} if exponents else {}),
@@ -134,11 +154,13 @@ class PayloadStore(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n, unit, most = self._beat_bytes, unit_bytes(self._sizes, self._exponents), self._most_rows
-        m.submodules.facts = facts = PayloadFacts(n, self._sizes, self._block_bytes, self._exponents)
-        m.submodules.ring = ring = PayloadRing(self.data.payload.shape(), self._rows, most)
-        m.submodules.metadata = metadata = MetadataMemory(n, most, 5 if self._exponents else 1)
-        counter = HeaderCounter(n, self._block_bytes, most) if self._exponents else None
+        n, unit, most = self._row_bytes, unit_bytes(self._sizes, self._exponents), self._most_rows
+        beat, beats = self._beat_bytes, self._beats
+        m.submodules.facts = facts = PayloadFacts(
+            beat, self._sizes, self._block_bytes, self._exponents, self._for_lane)
+        m.submodules.ring = ring = PayloadRing(self.data.payload.shape(), self._rows, beats * most, beats)
+        m.submodules.metadata = metadata = MetadataMemory(beat, most, 5 if self._exponents else 1, beats)
+        counter = HeaderCounter(beat, self._block_bytes, beats * most) if self._exponents else None
         row = self.i.payload
         order = Signal(self._order, reset_less=True)
         coding, raw_bytes = Signal(8, reset_less=True), Signal(16, reset_less=True)
@@ -153,23 +175,24 @@ class PayloadStore(wiring.Component):
         # The bytes that must have come for the next step.
         need, step = Signal(range(self._most + 1), reset_less=True), Signal(_Step, reset_less=True)
         need_rows, need_units = need[exact_log2(n):], need[exact_log2(unit):exact_log2(n)]
+        start = need[exact_log2(unit):exact_log2(beat)]     # of the data in their first beat
         wiring.connect(m, ring.data, wiring.flipped(self.data))
         starts = self._readers(m, counter, metadata, facts, ring, order, need, slot, waits)
         m.d.comb += [
-            end.eq(length(Cat(row.keep[(k + 1) * unit - 1] for k in range(n // unit)))),
             facts.coding.eq(coding), facts.raw_bytes.eq(raw_bytes),
             taken.eq(self.i.valid & self.i.ready), self.i.ready.eq(~(held & whole) & (fails | ring.room)),
             self.order.valid.eq(offered), self.order.payload.eq(order),
-            self.order.payload.start.eq(Mux(order.bare, 0, need_units)),
+            self.order.payload.start.eq(Mux(order.bare, 0, start)),
             released.eq(known & (~waits | starts)),
             fails.eq(held & computed & (order.error != PayloadError.OK)),
             ring.write.eq(taken & ~fails), ring.begins.eq(~held),
-            ring.row.data.eq(row.data), ring.row.last.eq(row.last), ring.row.end.eq(end),
-            ring.row.ragged.eq(Cat(row.keep[k * unit] & ~row.keep[(k + 1) * unit - 1] for k in range(n // unit)).any()),
-            ring.skip.eq(need_rows), ring.bare.eq(order.bare),
+            ring.row.data.eq(row.data), ring.row.last.eq(row.last),
+            ring.skip.eq(need[exact_log2(beat):]), ring.bare.eq(order.bare),
             metadata.write.eq(taken & (~held | (~fails & ~known & (rows < most)))),
-            metadata.row.eq(Mux(held, rows, 0)), metadata.slot.eq(slot), metadata.data.eq(row.data),
+            metadata.slot.eq(slot), metadata.data.eq(row.data),
         ]
+        if most > 1:
+            m.d.comb += metadata.row.eq(Mux(held, rows, 0))
         with m.If(taken):
             m.d.sync += [whole.eq(row.last), last_end.eq(end)]
             with m.If(~held):
@@ -195,6 +218,11 @@ class PayloadStore(wiring.Component):
             short.eq(whole & Mux(beyond, (rows == need_rows + 1) & (last_end < need_units), ~exact)),
             waiting.eq(held & computed & ~known), there.eq(waiting & ~fails & ~short & (beyond | exact)),
         ]
+        # Nothing follows the bytes: they end with the last row, or with a beat of it.
+        bare: Value = exact
+        even = self._row_end(m, ring, row.keep, end, taken)
+        if self._beats > 1:
+            bare = exact | (even & whole & (start == 0) & (rows == need_rows + 1) & (last_end == need_units))
         if counter is None:
             ready = there
             m.d.comb += step.eq(_Step.TAGS)
@@ -208,12 +236,32 @@ class PayloadStore(wiring.Component):
             with m.If(step != _Step.TAGS):
                 m.d.sync += order.error.eq(PayloadError.TRUNCATED_FACTS)
         with m.Elif(ready):
-            m.d.sync += [known.eq(1), offered.eq(1), waits.eq(1), order.bare.eq(exact)]
+            m.d.sync += [known.eq(1), offered.eq(1), waits.eq(1), order.bare.eq(bare)]
         with m.If(offered & self.order.ready):
             m.d.sync += offered.eq(0)
         with m.If(starts):
             m.d.sync += [waits.eq(0), slot.eq(~slot)]
         return m
+
+    def _row_end(self, m: Module, ring: PayloadRing, keep: Value, end: Signal, taken: Value) -> Value:
+        """The ``end`` of a block's last row in units, and what the ring keeps of it; whether the row that was taken
+        last ends with a whole unit, if a payload can end with a full beat inside a row."""
+        unit, each, beats = unit_bytes(self._sizes, self._exponents), self._beat_bytes, self._beats
+        tail = Signal(range(beats))
+        kept = keep.word_select(tail, each) if beats > 1 else keep
+        units = length(Cat(kept[(k + 1) * unit - 1] for k in range(each // unit)))
+        ragged = Cat(kept[k * unit] & ~kept[(k + 1) * unit - 1] for k in range(each // unit)).any()
+        m.d.comb += ring.row.ragged.eq(ragged)
+        if beats == 1:
+            m.d.comb += [end.eq(units), ring.row.end.eq(end)]
+            return Const(0)
+        even = Signal(reset_less=True)
+        begun = Cat(*(keep[k * each] for k in range(1, beats)), Const(0, 1))
+        m.d.comb += [tail.eq(length(begun)), ring.tail.eq(tail), ring.row.end.eq(units),
+                     end.eq(units + (tail << exact_log2(each // unit)))]
+        with m.If(taken):
+            m.d.sync += even.eq(~ragged)
+        return even
 
     def _count(self, m: Module, counter: HeaderCounter, metadata: MetadataMemory, facts: PayloadFacts, slot: Value,
                order: data.View, need: Signal, step: enum.EnumView[_Step], there: Value, waiting: Value) -> Value:
@@ -241,13 +289,14 @@ class PayloadStore(wiring.Component):
     def _readers(self, m: Module, counter: HeaderCounter | None, metadata: MetadataMemory, facts: PayloadFacts,
                  ring: PayloadRing, order: data.View, need: Value, slot: Value, waits: Value) -> Signal:
         """The words of tags, and the lines; whether the block that ``waits`` starts to be read."""
-        most, shift = self._most_rows, exact_log2(self._beat_bytes // WORDS)
+        most, shift = self._beats * self._most_rows, exact_log2(self._beat_bytes // WORDS)
         # Of one element size alone, words are taken so simply that a third place is not worth its gates.
         m.submodules.tags = tags = TagWords(self._beat_bytes, most, 2 if len(self._sizes) == 1 else 3)
         starts, tags_start, tags_began = Signal(), Signal(), Signal()
         m.d.comb += [
             tags_start.eq(waits & ~tags_began & ring.free & tags.ends), ring.start.eq(tags_start),
-            tags.load.eq(tags_start), tags.some.eq(1), tags.word.eq(metadata.word), tags.place.slot.eq(slot),
+            tags.load.eq(tags_start), tags.some.eq(~order.raw if self._for_lane else 1),
+            tags.word.eq(metadata.word), tags.place.slot.eq(slot),
             tags.end.eq((need + ((1 << shift) - 1)) >> shift),
         ]
         wiring.connect(m, tags.words, wiring.flipped(self.words))
@@ -258,9 +307,12 @@ class PayloadStore(wiring.Component):
             # Tags and lines go on to the next block each on its own.
             m.submodules.lines = lines = LineReader(self._beat_bytes, self._block_bytes, most)
             lines_start, lines_began, turn = Signal(), Signal(), Signal(2)
+            some = ~order.exponents | counter.tags.any()
+            if self._for_lane:
+                some = some & ~order.raw
             m.d.sync += turn.eq(turn + 1)
             m.d.comb += [
-                tags.some.eq(~order.exponents | counter.tags.any()),
+                tags.some.eq(some),
                 tags.place.word.eq(Mux(order.exponents, _tags_at(counter) >> shift, 0)),
                 lines_start.eq(waits & ~lines_began & lines.ends), lines.load.eq(lines_start & order.exponents),
                 lines.count.eq(facts.lines), lines.slot.eq(slot), lines.widths_at.eq(counter.widths_at),

@@ -16,10 +16,16 @@ from hdl.codec.payload.group_decoder import GroupDecoder
 from hdl.codec.payload.group_mask import GroupMask, rest_bits
 from hdl.codec.payload.row_ring import RowRing
 from hdl.codec.payload.tag_slicer import TagSlicer, slice_layout
-from hdl.codec.payload.unpacking import data_row_layout, line_layout, order_layout, payload_error_layout, unit_bytes
+from hdl.codec.payload.unpacking import (
+    data_row_layout,
+    line_layout,
+    order_layout,
+    payload_error_layout,
+    present_units,
+    unit_bytes,
+)
 from hdl.codec.routing import Ranks, Scatter, Steer, block_counts
 from hdl.common.beat import beat_stream
-from hdl.common.bits import thermometer
 from hdl.common.skid import Spare
 
 __all__ = ["RowUnpacker"]
@@ -77,10 +83,12 @@ class RowUnpacker(wiring.Component):
         Raw bytes of the largest block.
     exponents : tuple of int, optional
         Those of the sizes that may have exponent coding: 2 for bfloat16, 4 for float32.
+    for_lane : bool
+        Whether blocks may be raw.
 
     Members
     -------
-    order : In(stream.Signature(order_layout(beat_bytes, element_bytes, block_bytes, exponents)))
+    order : In(stream.Signature(order_layout(beat_bytes, element_bytes, block_bytes, exponents, for_lane)))
         The blocks.
     words : In(stream.Signature(beat_bytes))
         The words that hold their tags: see :class:`~hdl.codec.payload.tag_slicer.TagSlicer`. What follows the tags in
@@ -110,18 +118,20 @@ class RowUnpacker(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int,
-                 exponents: tuple[int, ...] = ()):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False):
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
         self._exponents = tuple(sorted(exponents))
         self._block_bytes = block_bytes
+        self._for_lane = for_lane
         if self._exponents and beat_bytes % GROUP_BYTES:
             raise ValueError(f"beat_bytes must be {GROUP_BYTES} or {2 * GROUP_BYTES} with exponents, not {beat_bytes}")
         if not set(self._exponents) <= set(self._sizes) & {2, 4}:
             raise ValueError(f"exponents must be among the element sizes {self._sizes}, and 2 or 4, not {exponents}")
         self._layout = slice_layout(beat_bytes, self._sizes, self._exponents)
         super().__init__({
-            "order": In(stream.Signature(order_layout(beat_bytes, self._sizes, block_bytes, self._exponents))),
+            "order": In(stream.Signature(order_layout(beat_bytes, self._sizes, block_bytes, self._exponents,
+                                                      for_lane))),
             "words": In(stream.Signature(beat_bytes)),
             **({"lines": In(stream.Signature(line_layout()))} if self._exponents else {}),
             "data": In(stream.Signature(data_row_layout(beat_bytes, self._sizes, self._exponents))),
@@ -134,7 +144,8 @@ class RowUnpacker(wiring.Component):
         n, grain = self._beat_bytes, unit_bytes(self._sizes, self._exponents)
         units = n // grain
         position = exact_log2(units)
-        m.submodules.slicer = slicer = TagSlicer(n, self._sizes, self._block_bytes, self._exponents)
+        m.submodules.slicer = slicer = TagSlicer(
+            n, self._sizes, self._block_bytes, self._exponents, self._for_lane)
         m.submodules.ranks = ranks = Ranks(n, grain)
         m.submodules.steer = steer = Steer(n, grain)
         m.submodules.rows = rows = RowRing(n, self._sizes, self._exponents)
@@ -206,7 +217,7 @@ class RowUnpacker(wiring.Component):
             spare.i.valid.eq(held), spare.i.payload.eq(beat),
             self.o.valid.eq(spare.o.valid), spare.o.ready.eq(self.o.ready),
             self.o.payload.data.eq(out.data), self.o.payload.last.eq(out.last),
-            self.o.payload.keep.eq(Cat(bit.replicate(grain) for bit in _present(out.tail, units))),
+            self.o.payload.keep.eq(Cat(bit.replicate(grain) for bit in present_units(out.tail, units))),
             self.error.eq(out.error),
         ]
         return m
@@ -217,7 +228,7 @@ class RowUnpacker(wiring.Component):
         held, sliced = Signal(name="sliced_valid"), Signal(self._layout, name="sliced", reset_less=True)
         with m.If(move):
             m.d.sync += [held.eq(slicer.valid), sliced.eq(slicer.slice)]
-        wrong = sliced.beyond | (sliced.mask & ~_present(sliced.tail, len(sliced.mask))).any()
+        wrong = sliced.beyond | (sliced.mask & ~present_units(sliced.tail, len(sliced.mask))).any()
         if not self._exponents:
             return held, sliced, wrong
         counted_valid, counted = Signal(), Signal(self._layout, name="counted", reset_less=True)
@@ -260,8 +271,3 @@ class RowUnpacker(wiring.Component):
             ]
             groups.append(decoder.o)
         return held, Cat(groups), passed
-
-
-def _present(tail: Value, units: int) -> Value:
-    """The units of a last beat, as a mask."""
-    return Cat(thermometer(tail, units)) | (tail == 0).replicate(units)

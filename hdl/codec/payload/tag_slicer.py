@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout, select
 from hdl.codec.line_record import GROUP_BYTES, GROUPS, group_layout
-from hdl.codec.payload.unpacking import PayloadError, line_layout, order_layout, unit_bytes
+from hdl.codec.payload.unpacking import PayloadError, line_layout, order_layout, present_units, unit_bytes
 from hdl.common.bits import pick
 
 __all__ = ["TagSlicer", "slice_layout"]
@@ -42,6 +42,8 @@ class TagSlicer(wiring.Component):
         order --> [order] --> [beat]          |
         lines --> [line] ---------------------+--> groups
 
+    A raw block has no tags: its slices are all ones, up to its last unit, and no word is taken for them.
+
     With exponents, a line of zeros and a dense line have no tag: their slices are all zeros and all ones, and no word
     is taken for them. ``lines`` is there in builds with exponents only.
 
@@ -67,10 +69,12 @@ class TagSlicer(wiring.Component):
         Raw bytes of the largest block.
     exponents : tuple of int, optional
         Those of the sizes that may have exponent coding, in ascending order.
+    for_lane : bool
+        Whether blocks may be raw.
 
     Members
     -------
-    order : In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents)))
+    order : In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents, for_lane)))
         The blocks.
     words : In(stream.Signature(beat_bytes))
         The words of ``beat_bytes`` bits that hold tags of the block, each once. The tags of a block begin with a new
@@ -92,14 +96,16 @@ class TagSlicer(wiring.Component):
     words: stream.Interface
     lines: stream.Interface
 
-    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()):
+    def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                 for_lane: bool = False):
         self._beat_bytes = beat_bytes
         self._sizes = sizes
         self._block_bytes = block_bytes
         self._exponents = exponents
+        self._for_lane = for_lane
         self._beats = LINE_BYTES // beat_bytes
         super().__init__({
-            "order": In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents))),
+            "order": In(stream.Signature(order_layout(beat_bytes, sizes, block_bytes, exponents, for_lane))),
             "words": In(stream.Signature(beat_bytes)),
             **({"lines": In(stream.Signature(line_layout()))} if exponents else {}),
             "move": In(1),
@@ -123,7 +129,17 @@ class TagSlicer(wiring.Component):
         # A line without a tag; a line with one, and its word is here; words behind the last beat are still to come;
         # nothing of the word is left; the word goes at the block's end though the last line has no tag.
         untagged, tagged, waits, used_up, drops = Signal(), Signal(), Signal(), Signal(), Signal()
-        known, dense = self._line(m, order, has_order & ~faulty, final, beat, goes, untagged)
+        known, tagless, dense = self._line(m, order, has_order & ~faulty, final, beat, goes)
+        every = dense.replicate(len(self.slice.mask))
+        if self._for_lane:
+            # Of a raw block, all units that there are.
+            raw = Signal()
+            m.d.comb += raw.eq(has_order & ~faulty & order.raw)
+            tagless = tagless | raw
+            every = every | (raw.replicate(len(every)) & (present_units(order.tail, len(every)) | (~final).replicate(
+                len(every))))
+        if self._exponents or self._for_lane:
+            m.d.comb += untagged.eq(tagless)
         element, ends = Signal(element_layout(sizes)), Signal()
         m.d.comb += [
             tagged.eq(has_order & ~faulty & known & ~untagged & has_word),
@@ -148,7 +164,7 @@ class TagSlicer(wiring.Component):
             self._parts(m, part, goes, tagged, used_up, untagged & final, drops)
 
         m.d.comb += [
-            self.slice.mask.eq(self._mask(word, part, element) | dense.replicate(len(self.slice.mask))),
+            self.slice.mask.eq(self._mask(word, part, element) | every),
             self.slice.beyond.eq(self._behind(word, part, beat, element) | (dense & ~beat.all())
                                  | self._later(m, order.element, part, beat, tagged & final, waits)),
             self.slice.first.eq(first), self.slice.last.eq(final), self.slice.tail.eq(order.tail),
@@ -156,17 +172,16 @@ class TagSlicer(wiring.Component):
         ]
         return m
 
-    def _line(self, m: Module, order: data.View, has_block: Value, final: Value, beat: Value, goes: Value,
-              untagged: Signal) -> tuple[Value, Value]:
-        """Holds the line's record, if the block has exponents: whether what the slice needs of it is known, and whether
-        the slice is one of a dense line."""
+    def _line(self, m: Module, order: data.View, has_block: Value, final: Value, beat: Value, goes: Value
+              ) -> tuple[Value, Value, Value]:
+        """Holds the line's record, if the block has exponents: whether what the slice needs of it is known; whether the
+        line has no tag; and whether it is dense."""
         if not self._exponents:
-            return Const(1), Const(0)
+            return Const(1), Const(0), Const(0)
         line, has_line, here = Signal(line_layout(), reset_less=True), Signal(), Signal()
         record, dense = line.record, Signal()
         m.d.comb += [
             here.eq(has_block & order.exponents & has_line),
-            untagged.eq(here & (record.zero | record.dense)),
             dense.eq(here & record.dense & ~record.zero),
             self.lines.ready.eq(~has_line | (goes & here & (final | beat.all()))),
             Value.cast(self.slice.coded).eq(Mux(
@@ -181,7 +196,7 @@ class TagSlicer(wiring.Component):
             group = self.slice.groups[number]
             m.d.comb += [group.signs.eq(record.signs), group.escape.eq(record.escape), group.base.eq(record.base),
                          group.width.eq(record.width - less.word_select(number, 2))]
-        return ~order.exponents | has_line, dense
+        return ~order.exponents | has_line, here & (record.zero | record.dense), dense
 
     def _parts(self, m: Module, part: Signal, goes: Value, tagged: Value, used_up: Value, leaves: Value, drops: Signal
                ) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from amaranth.hdl import Cat, Value
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, element_layout
 from hdl.codec.line_record import line_record_layout
+from hdl.common.bits import thermometer
 
 __all__ = ["PayloadError", "data_row_layout", "line_layout", "order_layout", "payload_beat_layout",
-           "payload_error_layout", "unit_bytes"]
+           "payload_error_layout", "present_units", "unit_bytes"]
 
 
 class PayloadError(enum.Enum, shape=4):
@@ -35,6 +37,11 @@ class PayloadError(enum.Enum, shape=4):
     """The payload ends before the line headers, bases and widths do."""
 
 
+def present_units(tail: Value, units: int) -> Value:
+    """The units of a last beat as a mask: the first ``tail`` ones, or all if it is 0."""
+    return Cat(thermometer(tail, units)) | (tail == 0).replicate(units)
+
+
 def unit_bytes(sizes: tuple[int, ...], exponents: tuple[int, ...] = ()) -> int:
     """Bytes of a unit: a byte with exponents, or else the smallest element size that is built."""
     return 1 if exponents else min(sizes)
@@ -49,20 +56,23 @@ def payload_beat_layout(beat_bytes: int) -> data.StructLayout:
     return data.StructLayout({"data": 8 * beat_bytes, "keep": beat_bytes, "last": 1, "coding": 8, "raw_bytes": 16})
 
 
-def order_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = ()
-                 ) -> data.StructLayout:
+def order_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (),
+                 for_lane: bool = False) -> data.StructLayout:
     """A block to unpack. Units are those of :func:`unit_bytes`.
 
     ``element`` is the element size, one-hot; ``beats`` the raw beats but one; ``tail`` the units of the last beat, 0
     for all; ``start`` the unit of the first row of data at which the data begin; ``bare`` is set if there is no row of
     data, and ``start`` is 0 then. Builds with exponents have two more: ``exponents`` is set if this block has them; and
-    with beats of 64 bytes, ``half`` if its tags begin in the upper half of their first word.
+    with beats of 64 bytes, ``half`` if its tags begin in the upper half of their first word. For a lane, ``raw`` is set
+    if the block is raw: it has no words of tags and no lines, no ``element`` is set, and its data are all its units.
 
     With an ``error`` other than OK the block has no words of tags, no lines and no rows of data: ``bare`` is set,
     ``start`` is 0, and the last beat is the first one of the line at fault: ``beats`` is 0 if no line is.
     """
     position = exact_log2(beat_bytes // unit_bytes(sizes, exponents))
     coding = {"exponents": 1, **({"half": 1} if beat_bytes == 64 else {})} if exponents else {}
+    if for_lane:
+        coding["raw"] = 1
     return data.StructLayout({
         "element": element_layout(sizes), "beats": range(block_bytes // beat_bytes), "tail": position,
         "start": position, "bare": 1, "error": PayloadError, **coding})

@@ -47,8 +47,9 @@ class BurstSplitter(wiring.Component):
 
         i --> [page, offset, beats left] --> [length: to the end of the request, or of the page] --> o
 
-    A request of one burst takes three cycles, every further burst two. A full-length burst occupies the bus for 64
-    cycles or more, so the sums are registered.
+    A request is registered as it comes: no path leads from it through an adder. A request of one burst takes three
+    cycles, every further burst two. A full-length burst occupies the bus for 64 cycles or more, so the sums are
+    registered.
 
     Parameters
     ----------
@@ -84,22 +85,30 @@ class BurstSplitter(wiring.Component):
         m = Module()
         shift = exact_log2(self._beat_bytes)
         request = self.i.payload
-        # Beats left, less one, in beats and in pages' worth of beats.
+        # What is left of the request, from `offset` on: whole pages' worth of beats, `beats`, and one if `partial`. The
+        # request's bytes are not decremented by one first, because they arrive late and are wide.
         beats = Signal(exact_log2(burst_beats(self._beat_bytes)), reset_less=True)
         pages = Signal(max(0, len(request.bytes) - _PAGE_BITS), reset_less=True)
+        partial = Signal(reset_less=True)
         page = Signal(len(request.address) - _PAGE_BITS, reset_less=True)
         offset = Signal.like(beats, reset_less=True)
         length_less_one = Signal.like(beats, reset_less=True)
         last = Signal(reset_less=True)
         tail = Signal(shift, reset_less=True)
-        crossing = Signal(len(beats) + 1)
-        # A page's number is wide, so the carry into its upper half is computed one cycle before the increment.
-        half = len(page) // 2
-        carry = Signal(reset_less=True)
+        # Beats from the page's beginning to the request's end, less the whole pages' worth.
+        reach = Signal(len(beats) + 1)
+        crossing = Signal()
         ends = Signal()
+        # The page's number and the number of pages are wide: the carry into the upper half of one and the borrow from
+        # that of the other are computed one cycle before they change.
+        half, pages_half = len(page) // 2, len(pages) // 2
+        carry = Signal(reset_less=True)
+        counts = Signal(reset_less=True)
+        borrow = Signal(reset_less=True)
         m.d.comb += [
-            crossing.eq(beats + offset),
-            ends.eq((pages == 0) & ~crossing[-1]),
+            reach.eq(beats + offset + partial),
+            crossing.eq(reach[-1]),
+            ends.eq(((pages == 0) & ~(crossing & reach[:-1].any())) | ((pages == 1) & (reach == 0))),
             self.o.payload.address.eq(Cat(Const(0, shift), offset, page)),
             self.o.payload.len.eq(length_less_one),
             self.o.payload.last.eq(last),
@@ -110,29 +119,35 @@ class BurstSplitter(wiring.Component):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += [
                     Cat(offset, page).eq(request.address[shift:]),
-                    Cat(beats, pages).eq((request.bytes - 1)[shift:len(request.bytes)]),
+                    Cat(beats, pages).eq(request.bytes[shift:]),
+                    partial.eq(request.bytes[:shift].any()),
                     tail.eq(request.bytes[:shift]),
                 ]
                 with m.If(self.i.valid):
                     m.next = "cut"
             with m.State("cut"):
                 m.d.sync += [
-                    length_less_one.eq(Mux(ends, beats, ~offset)),
+                    length_less_one.eq(Mux(ends, Mux(partial, beats, beats - 1), ~offset)),
                     last.eq(ends),
                     carry.eq(page[:half].all()),
+                    counts.eq(~crossing),
+                    borrow.eq(~crossing & ~pages[:pages_half].any()),
                 ]
                 with m.If(self.drop):
                     m.next = "take"
                 with m.Elif(self.begin):
-                    m.d.sync += [
-                        beats.eq(crossing[:-1]),
-                        pages.eq(Mux(crossing[-1], pages, pages - 1)),
-                    ]
+                    m.d.sync += [beats.eq(reach[:-1]), partial.eq(0)]
                     m.next = "give"
             with m.State("give"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
-                    m.d.sync += [page[:half].eq(page[:half] + 1), page[half:].eq(page[half:] + carry), offset.eq(0)]
+                    m.d.sync += [
+                        page[:half].eq(page[:half] + 1),
+                        page[half:].eq(page[half:] + carry),
+                        pages[:pages_half].eq(pages[:pages_half] - counts),
+                        pages[pages_half:].eq(pages[pages_half:] - borrow),
+                        offset.eq(0),
+                    ]
                     with m.If(last):
                         m.next = "take"
                     with m.Else():

@@ -29,8 +29,8 @@ class AxiLite(wiring.Component):
 
     ::
 
-        aw --> [register] --+
-        w  --> [register] --+--> [turns, one at a time] --> port
+        aw --> [register] --+                             +--> [register] --> port.address
+        w  --> [register] --+--> [turns, one at a time] --+--> port
         ar --> [register] --+              |
         b  <-------- [register] <----------+
         r  <-------- [register] <----------+
@@ -76,10 +76,11 @@ class AxiLite(wiring.Component):
         writes = Signal()
         may_write = Signal()
         may_read = Signal()
+        address = Signal.like(port.address, reset_less=True)
         m.d.comb += [
             may_write.eq(places["aw"][0] & places["w"][0] & ~bus.bvalid),
             may_read.eq(places["ar"][0] & ~bus.rvalid),
-            port.address.eq(Mux(writes, places["aw"][1], places["ar"][1])),
+            port.address.eq(address),
             Cat(port.write_data, port.write_strobe).eq(places["w"][1]),
         ]
         write_error = Signal(reset_less=True)
@@ -96,6 +97,8 @@ class AxiLite(wiring.Component):
             m.d.sync += bus.rvalid.eq(0)
         with m.FSM():
             with m.State("wait"):
+                # All registers decode the address, so it is registered behind the choice.
+                m.d.sync += address.eq(Mux(may_write, places["aw"][1], places["ar"][1]))
                 with m.If(may_write | may_read):
                     m.d.sync += writes.eq(may_write)
                     m.next = "go"

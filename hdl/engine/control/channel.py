@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.common.counters import counter
+from hdl.common.kept import Kept
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.checker import Checker
 from hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout
 from hdl.engine.control.records import RecordQueue, record_port
 from hdl.engine.control.store import account_layout
-from hdl.engine.transfer.records import Status, request_layout, result_layout
+from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout, result_layout
 
 __all__ = ["Channel", "causes_layout"]
 
 _CYCLE_BITS = 48
+_PART_BITS = 16
 
 
 def causes_layout() -> data.StructLayout:
@@ -26,16 +28,22 @@ def causes_layout() -> data.StructLayout:
 
 
 class Channel(wiring.Component):
-    """Runs descriptors in order. Each gives one completion; none starts while the completion queue is full.
+    """Runs descriptors, several at a time. Each gives one completion, in order; none starts unless the completion queue
+    has a place for it.
 
     ::
 
-        record --> [queue] --> checker --> request --> (data path) --> result --> [queue] --> completion
-                                  |                                     ^
-                                  +--- bad descriptor, unread entry ----+
+        record --> [queue] --> checker --+--> request --> (data path) --> result --+--> [queue] --> completion
+                                  |      |                                         |
+                                  |      +--> [tickets: tag, lengths, start] ------+
+                                  +----------- bad descriptor, unread entry -------+
+
+    A descriptor is checked while the transfers before it run, and waits as ``request`` until the data path takes it.
+    What its completion needs waits as a ticket. A descriptor that is refused stays in the checker until all before it
+    are completed. With one transfer in flight there are no tickets: the checker keeps the descriptor.
 
     Latency: ``request`` is valid 21 cycles after a descriptor was taken, the completion 17 cycles after ``result``.
-    Both add to the time of every transfer.
+    Both add to the time of a transfer that runs alone.
 
     Parameters
     ----------
@@ -61,15 +69,15 @@ class Channel(wiring.Component):
     completions : Out(range(queue_depth + 1))
         Completions in the queue.
     request : Out(stream.Signature(request_layout(config)))
-        Transfers to run.
+        Transfers to run, ``transfers_in_flight`` at a time.
     result : In(stream.Signature(result_layout(config)))
-        Their results. The payload must not change while ``ready`` is low.
+        Their results, in order. The payload must not change while ``ready`` is low.
     abort : In(1)
-        Aborts the running transfer; has no effect when none runs.
+        Aborts the oldest descriptor that has no result yet; has no effect when there is none.
     aborting : Out(1)
-        A level: high until the transfer's result arrives.
+        A level: high until the result arrives.
     hold : In(1)
-        Start no more descriptors, and abort the running one.
+        Start no more descriptors, and abort all that have no result yet.
     busy : Out(1)
         A descriptor is being processed.
     blocked : Out(1)
@@ -105,7 +113,6 @@ class Channel(wiring.Component):
         m.submodules.checker = checker = Checker(config, self._operation)
         m.submodules.done = done = RecordQueue(config.queue_depth)
         wiring.connect(m, wiring.flipped(self.record), queue.i)
-        result = self.result.payload
         full = done.level[-1]
         m.d.comb += [
             self.level.eq(queue.level),
@@ -126,50 +133,103 @@ class Channel(wiring.Component):
         with m.If(self.record.push & self.unread):
             m.d.sync += [marked.eq(1), mark.eq(queue.tail)]
 
-        cycles = Signal(_CYCLE_BITS, reset_less=True)
-        bad = Signal()              # the descriptor was rejected: no transfer was run
+        # Completions that are in the queue, or will be when what is being processed has ended.
+        promised = Signal(range(config.queue_depth + 1))
+        flying = Signal(range(config.transfers_in_flight + 2))      # tickets
+        now = Signal(_CYCLE_BITS)
+        stamp = Signal(_CYCLE_BITS, reset_less=True)
+        offload = self._operation is Operation.OFFLOAD
+        many = config.transfers_in_flight > 1
+        layout = {"tag": 32, "interrupt": 1, "raw_bytes": LENGTH_BITS, "stamp": _CYCLE_BITS}
+        layout |= {} if offload else {"packed_bytes": LENGTH_BITS}
+        m.submodules.tickets = tickets = Kept(
+            data.StructLayout(layout), config.transfers_in_flight + 1 if many else 1)
+        ticket = tickets.o.payload
+        starts, flies, lands, refused, checks, waits = (
+            Signal(name=name) for name in ("starts", "flies", "lands", "refused", "checks", "waits"))
+        m.d.comb += [
+            tickets.i.payload.tag.eq(checker.tag), tickets.i.payload.interrupt.eq(checker.interrupt),
+            tickets.i.payload.stamp.eq(stamp),
+            *(tickets.i.payload[name].eq(checker.request[name]) for name in layout if name.endswith("bytes")),
+            tickets.i.valid.eq(flies), tickets.o.ready.eq(lands),
+        ]
+        counter(m, now, 1)
+        m.d.sync += [
+            flying.eq(flying + flies - lands),
+            promised.eq(promised + starts - (self.pop & (done.level != 0))),
+        ]
+
+        ends = self._end(m, done, checker, ticket, refused, flying, unread, marked, lands, waits, now, stamp)
+        with m.FSM():
+            with m.State("wait"):
+                with m.If((queue.level != 0) & ~promised[-1] & ~self.hold):
+                    m.d.comb += [checker.start.eq(1), starts.eq(1)]
+                    m.d.sync += [unread.eq(marked & (mark == queue.head)), stamp.eq(now)]
+                    m.next = "check"
+            with m.State("check"):
+                m.d.comb += checks.eq(1)
+                with m.If(checker.done):
+                    m.d.comb += queue.pop.eq(1)
+                    with m.If(unread | (checker.status != Status.OK)):
+                        m.next = "refused"
+                    with m.Else():
+                        m.next = "request"
+            with m.State("request"):
+                m.d.comb += [checks.eq(1), self.request.valid.eq(1), flies.eq(self.request.ready)]
+                with m.If(flies):
+                    m.next = "wait" if many else "run"
+            if not many:
+                with m.State("run"), m.If(lands):
+                    m.next = "wait"
+            with m.State("refused"):
+                m.d.comb += refused.eq(1)
+                with m.If(ends & (flying == 0)):
+                    m.next = "wait"
+
+        # An abort is that of the oldest descriptor without a result.
         abort = Signal()
+        pending = Signal()
+        arrives = waits & self.result.valid
+        m.d.comb += [
+            pending.eq(checks | Mux(waits, flying != 0, flying > 1)),
+            self.aborting.eq(pending & (abort | self.hold)),
+            self.busy.eq(promised != done.level),
+        ]
+        m.d.sync += abort.eq(pending & ~arrives & (abort | self.abort))
+        return m
+
+    def _end(self, m: Module, done: RecordQueue, checker: Checker, ticket: data.View, refused: Value, flying: Value,
+             unread: Value, marked: Signal, lands: Signal, waits: Signal, now: Value, stamp: Value) -> Value:
+        """Writes completions, of results and of refused descriptors; returns whether one is pushed."""
+        offload = self._operation is Operation.OFFLOAD
+        result = self.result.payload
+        bad = Signal()              # the descriptor was rejected: no transfer was run
         word = Signal(exact_log2(RECORD_WORDS))
         uncounted = Signal()
         status = Signal(Status)
         unread_status = Signal(Status)
+        cycles = Signal(_CYCLE_BITS, reset_less=True)
         account = self.account
-        offload = self._operation is Operation.OFFLOAD
-        shown = self._completion(m, word, checker, Value.cast(status), unread, bad, cycles)
         m.d.comb += [
             # For an entry that could not be read, the CRC field holds the AXI response; 0 means no response.
             unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
-            status.eq(Mux(unread, unread_status, Mux(bad, checker.status, result.status))),
-            account.raw_bytes.eq(checker.request.raw_bytes),
-            account.packed_bytes.eq(result.bytes if offload else checker.request.packed_bytes),
+            status.eq(Mux(bad, Mux(unread, unread_status, checker.status), result.status)),
+            account.raw_bytes.eq(ticket.raw_bytes),
+            account.packed_bytes.eq(result.bytes if offload else ticket.packed_bytes),
             done.i.word.eq(word),
-            done.i.data.eq(shown),
+            done.i.data.eq(self._completion(m, word, checker, ticket, Value.cast(status), unread, bad, cycles)),
         ]
+        self._elapsed(m, cycles, Mux(bad, stamp, ticket.stamp), word)
         with m.If(self.accounted):
             m.d.sync += uncounted.eq(0)
         with m.FSM() as fsm:
-            m.d.comb += self.busy.eq(~fsm.ongoing("wait"))
             with m.State("wait"):
-                m.d.sync += [word.eq(0), bad.eq(0)]
-                with m.If((queue.level != 0) & ~full & ~self.hold):
-                    m.d.comb += checker.start.eq(1)
-                    m.d.sync += unread.eq(marked & (mark == queue.head))
-                    m.next = "check"
-            with m.State("check"):
-                with m.If(checker.done):
-                    m.d.comb += queue.pop.eq(1)
-                    with m.If(unread | (checker.status != Status.OK)):
-                        m.d.sync += bad.eq(1)
-                        m.next = "complete"
-                    with m.Else():
-                        m.next = "request"
-            with m.State("request"):
-                m.d.comb += self.request.valid.eq(1)
-                with m.If(self.request.ready):
-                    m.next = "run"
-            with m.State("run"):
-                m.d.sync += uncounted.eq(result.status == Status.OK)
+                m.d.comb += waits.eq(1)
+                m.d.sync += [word.eq(0), cycles.eq(now), bad.eq(refused & (flying == 0))]
                 with m.If(self.result.valid):
+                    m.d.sync += uncounted.eq(result.status == Status.OK)
+                    m.next = "complete"
+                with m.Elif(refused & (flying == 0)):
                     m.next = "complete"
             with m.State("complete"):
                 m.d.comb += done.i.write.eq(1)
@@ -181,31 +241,38 @@ class Channel(wiring.Component):
                     m.d.comb += [
                         done.i.push.eq(1),
                         self.result.ready.eq(~bad),
-                        self.causes.completion.eq(checker.interrupt),
+                        lands.eq(~bad),
+                        self.causes.completion.eq(Mux(bad, checker.interrupt, ticket.interrupt)),
                         self.causes.error.eq(status != Status.OK),
                     ]
-                    with m.If(unread):
+                    with m.If(bad & unread):
                         m.d.sync += marked.eq(0)
                     m.next = "wait"
-            m.d.comb += account.valid.eq(uncounted & (fsm.ongoing("complete") | fsm.ongoing("account")))
-            works = fsm.ongoing("check") | fsm.ongoing("request") | fsm.ongoing("run")
-        counter(m, cycles, works, clear=~self.busy)
-        m.d.comb += self.aborting.eq(works & (abort | self.hold))
-        m.d.sync += abort.eq(works & (abort | self.abort))
-        return m
+            m.d.comb += account.valid.eq(uncounted & ~fsm.ongoing("wait"))
+        return done.i.push
 
-    def _completion(self, m: Module, word: Signal, checker: Checker, status: Value, unread: Signal, bad: Signal,
-                    cycles: Signal) -> Value:
+    def _elapsed(self, m: Module, cycles: Signal, start: Value, word: Value) -> None:
+        """Subtracts the start from the time of the end, part by part, while the first words are written."""
+        borrow = Signal()
+        for number, low in enumerate(range(0, _CYCLE_BITS, _PART_BITS)):
+            part = slice(low, low + _PART_BITS)
+            with m.If(word == number + 1):
+                m.d.sync += Cat(cycles[part], borrow).eq(
+                    Cat(cycles[part], Const(0, 1)) - start[part] - (borrow if low else 0))
+
+    def _completion(self, m: Module, word: Signal, checker: Checker, ticket: data.View, status: Value, unread: Value,
+                    bad: Signal, cycles: Signal) -> Value:
         """A word of the completion."""
         result = self.result.payload
         shown = Signal(result_layout(self._config))
-        with m.If(unread):
+        with m.If(bad & unread):
             m.d.comb += [shown.place.eq(checker.request.source), shown.resp.eq(checker.request.crc)]
         with m.Elif(~bad):
             m.d.comb += shown.eq(result)
         record = Signal(completion_layout())
         m.d.comb += [
-            record.tag.eq(checker.tag), record.status.eq(status), record.operation.eq(checker.operation),
+            record.tag.eq(Mux(bad, checker.tag, ticket.tag)), record.status.eq(status),
+            record.operation.eq(Mux(bad, checker.operation, self._operation)),
             record.cycles.eq(cycles),
         ]
         m.d.comb += [record[name].eq(shown[name])

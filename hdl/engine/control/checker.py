@@ -9,7 +9,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hdl.codec.coding import EXPONENTS, TAGS_FIRST
 from hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
+from hdl.common.counters import wide_sum
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import Operation, descriptor_layout, flags_layout
 from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
@@ -20,7 +22,7 @@ _HIGH_BITS = LENGTH_BITS - 32
 _ORDER = (0, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12, 1)
 """Order in which the words are read. Lengths come before the addresses they are added to. Words that are not added come
 last, because sums are known two steps late."""
-_STATUS = (Status.BAD_OPERATION, Status.BAD_ELEMENT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
+_STATUS = (Status.BAD_OPERATION, Status.CODING_NOT_BUILT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
            Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
 
 
@@ -200,7 +202,7 @@ class Checker(wiring.Component):
             addends[0].eq(word ^ subtracts.replicate(32)),
             addends[1].eq(added),
             seconds.eq(second),
-            total.eq(addends[0] + addends[1] + (total[32] & seconds)),
+            total.eq(wide_sum(addends[0], addends[1], total[32] & seconds)),
             inexact.eq(total[:32].any()),
         ]
         with m.If(valid), m.Switch(step):
@@ -216,18 +218,22 @@ class Checker(wiring.Component):
 
     def _head(self, m: Module, word: Signal, request: data.View, fails: data.View, operation: Signal,
               interrupt: Signal) -> None:
-        """The first word: operation, element size and flags."""
+        """The first word: operation, coding and flags."""
         config = self._config
         offload = self._operation is Operation.OFFLOAD
+        coding = word[8:16]
         flags = data.View(flags_layout(), word[16:])
         if offload:
-            misplaced = flags.check_crc | (flags.leave_raw & (flags.no_fallback if config.raw_fallback else 1))
+            misplaced = flags.check_crc | (flags.leave_raw & flags.no_fallback)
         else:
             misplaced = flags.no_fallback | flags.leave_raw | (0 if config.crc else flags.check_crc)
         narrows = flags.narrow != Narrowing.NONE
         if config.narrowing:
-            misplaced |= narrows & ((Value.cast(flags.narrow) > max(each.value for each in Narrowing))
-                                    | (word[8:16] != NARROWED_BYTES))
+            # To bfloat16 with either coding of 16-bit values, to float16 with zero-value coding.
+            form = Value.cast(flags.narrow)
+            misplaced |= narrows & ~(
+                ((coding == TAGS_FIRST[NARROWED_BYTES]) & (form <= max(each.value for each in Narrowing)))
+                | ((coding == EXPONENTS[NARROWED_BYTES]) & (form == Narrowing.BFLOAT16.value)))
             m.d.sync += request.narrow.eq(flags.narrow)
         else:
             misplaced |= narrows
@@ -236,11 +242,12 @@ class Checker(wiring.Component):
         m.d.sync += [
             operation.eq(word[:8]),
             interrupt.eq(flags.interrupt),
-            request.element.eq(word[8:]),
-            request.fallback.eq(~flags.no_fallback if config.raw_fallback else 0),
+            request.element.eq(coding[:3]),
+            request.exponents.eq(coding[5] if config.exponents else 0),
+            request.fallback.eq(~flags.no_fallback),
             request.leave_raw.eq(flags.leave_raw),
             request.check_crc.eq(flags.check_crc),
             fails.BAD_OPERATION.eq(word[:8] != self._operation.value),
-            fails.BAD_ELEMENT.eq(~Cat(word[8:16] == size for size in config.element_bytes).any()),
+            fails.CODING_NOT_BUILT.eq(~Cat(coding == number for number in config.numbers).any()),
             fails.BAD_FLAGS.eq(flags.undefined.any() | misplaced),
         ]

@@ -48,11 +48,11 @@ class Control(wiring.Component):
     fetch : Out(axi_read(address_bits, link_beat_bytes))
         Link memory, for the descriptor rings; aligned reads of 64 bytes.
     offload_request, prefetch_request : Out(stream.Signature(request_layout(config)))
-        Checked transfers, one at a time in each direction.
+        Checked transfers, ``transfers_in_flight`` at a time in each direction.
     offload_result, prefetch_result : In(stream.Signature(result_layout(config)))
         Their results. The payload must not change while ``ready`` is low.
     offload_abort, prefetch_abort : Out(1)
-        A level: high until the result of the transfer arrives.
+        A level: high until the result of the oldest transfer arrives.
     silent : In(1)
         The link has not answered reads for the time limit (:mod:`hdl.engine.axi.watch`).
     isolated : In(PORTS)

@@ -44,13 +44,14 @@ def flags_layout() -> data.StructLayout:
 def descriptor_layout() -> data.StructLayout:
     """A descriptor.
 
-    ``element`` is the element size in bytes (1, 2 or 4); ``tag`` is any number, returned in the completion. ``source``
-    and ``destination`` are byte addresses, ``raw_bytes`` is the raw length. ``capacity`` is the size of the
-    destination in bytes. ``packed_bytes`` is the length of the stream (prefetch; zero for offload). ``crc`` is read
-    only with the flag ``check_crc``. ``reserved`` must be zero.
+    ``coding`` is a coding number of docs/formats.md that was built, with bit 7 clear; its lower four bits are the bytes
+    of an element. ``tag`` is any number, returned in the completion. ``source`` and ``destination`` are byte addresses,
+    ``raw_bytes`` is the raw length. ``capacity`` is the size of the destination in bytes. ``packed_bytes`` is the
+    length of the stream (prefetch; zero for offload). ``crc`` is read only with the flag ``check_crc``. ``reserved``
+    must be zero.
     """
     return data.StructLayout({
-        "operation": 8, "element": 8, "flags": flags_layout(), "tag": 32, "source": 64, "destination": 64,
+        "operation": 8, "coding": 8, "flags": flags_layout(), "tag": 32, "source": 64, "destination": 64,
         "raw_bytes": 64, "capacity": 64, "packed_bytes": 64, "crc": 32, "reserved": 96,
     })
 
@@ -70,7 +71,7 @@ def completion_layout() -> data.StructLayout:
 
 DESCRIPTOR_FIELDS = {
     "operation": "1 offload, 2 prefetch; must be that of the channel",
-    "element": "Element size in bytes: 1, 2 or 4",
+    "coding": "Coding of the blocks: 0x11 zvc8, 0x12 zvc16, 0x14 zvc32, 0x22 bfloat16, 0x24 float32",
     "interrupt": "Flag: set the direction's COMPLETION bit of IRQ_STATUS when the descriptor is completed",
     "check_crc": "Flag (prefetch): compare the CRC-32C of the block stream with CRC",
     "no_fallback": "Flag (offload): code every block, even where that does not shrink it",

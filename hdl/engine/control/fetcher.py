@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hdl.common.counters import wide_sum
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.signature import axi_read
@@ -119,7 +120,7 @@ class Fetcher(wiring.Component):
                                  for name, register in (("base", base), ("head", head))]
                     m.next = "low"
             with m.State("low"):
-                m.d.sync += low.eq(base[:_LOW_BITS] + head)
+                m.d.sync += low.eq(wide_sum(base[:_LOW_BITS], Cat(head, Const(0, _LOW_BITS - len(head)))))
                 m.next = "high"
             with m.State("high"):
                 m.d.sync += high.eq(base[_LOW_BITS:] + low[_LOW_BITS])

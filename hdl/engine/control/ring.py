@@ -36,7 +36,7 @@ class Ring(wiring.Component):
     Members
     -------
     write : In
-        One bit for each register that is written in this cycle with ``data``.
+        One bit for each register that is written in this cycle with ``data``; in every third cycle at most.
     data : In(32)
         The value written.
     refuse : Out(1)
@@ -83,12 +83,12 @@ class Ring(wiring.Component):
         ]
 
         # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
-        # base from the size's bit on are ones and a lower one is set. It is known one cycle after base or size was
-        # written, as the mask is: before the bus can write again.
+        # base from the size's bit on are ones and a lower one is set. The mask is known one cycle after the size was
+        # written, and this one cycle later: before the bus can write again.
         m.d.sync += [
             mask.eq(below),
-            beyond.eq((base[:RING_INDEX_BITS] | below).all() & base[RING_INDEX_BITS:].all()
-                      & (base[:RING_INDEX_BITS] & below).any()),
+            beyond.eq((base[:RING_INDEX_BITS] | mask).all() & base[RING_INDEX_BITS:].all()
+                      & (base[:RING_INDEX_BITS] & mask).any()),
         ]
         given = self.data[1:RING_INDEX_BITS + 1]
         one_bit = Signal()

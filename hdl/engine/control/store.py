@@ -10,6 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hdl.common.counters import wide_sum
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import RECORD_WORDS
 from hdl.engine.control.records import record_port
@@ -156,7 +157,7 @@ class Store(wiring.Component):
         m.submodules.memory = memory = Memory(shape=32, depth=RECORD_WORDS * 2 << _AREA_BITS, init=[])
         write, read = memory.write_port(), memory.read_port()
         s = _State(write, read)
-        small = self._events(m, s.direction, s.counter, s.taken)
+        small = self._events(m, s)
         m.d.comb += [
             self.command.read_data.eq(s.held),
             self.direction.eq(s.direction),
@@ -265,13 +266,13 @@ class Store(wiring.Component):
         command = self.command
         with m.State("read"):
             m.d.comb += [s.read.en.eq(1), s.read.addr.eq(s.at(_Area.LIVE))]
+            m.d.sync += s.taken.eq(~s.half & ~s.summed & (s.counter >= _SUMS))
             m.next = "hold"
         with m.State("hold"):
-            m.d.comb += s.taken.eq(~s.half & ~s.summed & (s.counter >= _SUMS))
-            m.d.sync += [s.held.eq(s.read.data), s.addend.eq(s.total_in)]
+            m.d.sync += [s.held.eq(s.read.data), s.addend.eq(s.total_in), s.taken.eq(0)]
             m.next = "add"
         with m.State("add"):
-            m.d.sync += s.total.eq(s.held + s.addend + (s.half & s.total[32]))
+            m.d.sync += s.total.eq(wide_sum(s.held, s.addend, s.half & s.total[32]))
             m.next = "write"
         with m.State("write"):
             m.d.comb += [
@@ -299,14 +300,17 @@ class Store(wiring.Component):
                     m.d.comb += self.accounted.eq(Cat(s.summed & ~s.direction, s.summed & s.direction))
                     m.next = "wait"
 
-    def _events(self, m: Module, direction: Value, counter: Value, taken: Value) -> Value:
-        """Counts events in registers until ``taken``; returns the count for the given direction and counter."""
+    def _events(self, m: Module, s: _State) -> Value:
+        """Counts events in registers until ``taken``; returns the count of the current direction and counter."""
         counted = []
         for number, (busy, events) in enumerate(zip(self.busy, self.events)):
             for kind, event in enumerate((busy, events.link_busy, events.memory_stalls, events.buffer_stalls)):
                 count = Signal(exact_log2(_LONGEST_ROUND) + len(event) - 1, name=f"count_{number}_{kind}")
-                asked = (direction == number) & (counter == kind + _SUMS)
-                m.d.sync += count.eq(Mux(taken & asked, 0, count) + event)
+                asked = Signal(name=f"asked_{number}_{kind}", reset_less=True)
+                m.d.sync += [
+                    asked.eq((s.direction == number) & (s.counter == kind + _SUMS)),
+                    count.eq(Mux(s.taken & asked, 0, count) + event),
+                ]
                 counted.append(Mux(asked, count, 0))
         return Cat(*(Cat(each[bit] for each in counted if bit < len(each)).any()
                      for bit in range(max(map(len, counted)))))

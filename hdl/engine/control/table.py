@@ -8,6 +8,7 @@ from enum import Enum
 
 from amaranth.lib import data
 
+from hdl.codec.coding import CODINGS
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.watch import LIMIT_BITS
 from hdl.engine.control.descriptor import (
@@ -34,7 +35,7 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (1, 2)
+VERSION = (2, 0)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 RING_INDEX_BITS = 16
@@ -181,9 +182,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
     yield _whole("BUFFER", 0x10, ro, "Packed bytes that a lane's buffer holds, in each direction.", config.buffer_bytes)
     yield _register(
         "FEATURES", 0x14, ro, "What was built.",
-        *(Field(f"ELEMENT_{8 * size}", k, 1, ro, size in config.element_bytes, f"Elements of {8 * size} bits.")
-          for k, size in enumerate((1, 2, 4))),
-        Field("RAW_FALLBACK", 8, 1, ro, config.raw_fallback, "Blocks that coding would not shrink are left raw."),
+        *(Field(name.upper(), k, 1, ro, name in config.codings, f"The coding {name}, {number:#04x}.")
+          for k, (name, number) in enumerate(CODINGS.items())),
         Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
         Field("NARROWING", 10, 1, ro, config.narrowing, "float32 can be rounded to 16 bits."),
         home=Home.CONSTANT)
@@ -242,7 +242,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         "COMPLETION_POP", 0x8C, wo, "Removes the oldest completion. Refused while there is none.",
         Field("POP", 0, 1, wo, 0, "1: remove."))
     yield _register(
-        "ABORT", 0x90, Access.W1S, "Ends the running transfer; does nothing while none runs.",
+        "ABORT", 0x90, Access.W1S, "Ends the oldest transfer that runs; does nothing while none runs.",
         Field("ABORT", 0, 1, Access.W1S, 0,
               "1: abort. The completion has the status ABORTED, unless the transfer was already done. Descriptors that "
               "wait in the queue are not affected."))

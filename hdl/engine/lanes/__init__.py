@@ -1,1 +1,1 @@
-"""Lanes, one per memory controller: the offload and prefetch lane, framer, width converter and block merger."""
+"""Lanes, one per memory controller: the offload and the prefetch lane, and the framer."""

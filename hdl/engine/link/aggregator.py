@@ -18,10 +18,13 @@ from hdl.engine.transfer.streams import framed_stream, words_stream
 
 __all__ = ["Aggregator", "start_layout"]
 
+_NEAR_BITS = 6
+
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
-    """A transfer to gather: lane of its first block, number of blocks, and capacity of the destination in bytes."""
-    return data.StructLayout({"first_lane": lane_bits(config), "blocks": BLOCK_BITS, "capacity": LENGTH_BITS})
+    """A transfer to gather: lane of its first block, number of its last one, and capacity of the destination in
+    bytes."""
+    return data.StructLayout({"first_lane": lane_bits(config), "last_block": BLOCK_BITS, "capacity": LENGTH_BITS})
 
 
 class Aggregator(wiring.Component):
@@ -44,7 +47,8 @@ class Aggregator(wiring.Component):
 
     Latency: 2 cycles from a beat to its row. Throughput: 1 beat of ``o`` per cycle while the lanes have data and
     blocks are longer than a beat. With a single lane, a block boundary inside a row costs a cycle. The end of a
-    transfer costs a cycle more if the words of its last beat do not fit into the row.
+    transfer costs a cycle more if the words of its last beat do not fit into the row. Three cycles are lost
+    between two transfers.
 
     Parameters
     ----------
@@ -54,7 +58,8 @@ class Aggregator(wiring.Component):
     Members
     -------
     start : In(stream.Signature(start_layout(config)))
-        Transfers of at least one block; taken when the previous transfer is done.
+        Transfers of at least one block; taken when the last beat of the previous one was. Blocks of several transfers
+        may wait in the lanes.
     lanes : In(framed_stream(config)).array(config.lanes)
         Blocks of exactly ``block_words`` words. The first block of a transfer is in lane ``first_lane``; the following
         blocks are in the following lanes, in turn. The ``ready`` of a lane depends on its own ``valid`` and payload and
@@ -64,9 +69,10 @@ class Aggregator(wiring.Component):
     overflow : Out({valid, block})
         A block did not fit into the capacity; neither it nor any later block is sent, until reset.
     bytes, nonzero, raw_blocks : Out
-        Totals of the transfer, valid with ``done``: bytes of the stream, non-zero elements, blocks that were left raw.
+        Totals of the transfer, valid from ``done`` until the next start: bytes of the stream, non-zero elements, blocks
+        that were left raw.
     done : Out(1)
-        High from the cycle after the last beat of ``o`` was taken until the next start.
+        High for one cycle: that after the last beat of ``o`` was taken.
 
     Source: the block stream of docs/formats.md.
     """
@@ -98,9 +104,16 @@ class Aggregator(wiring.Component):
         joins = Signal()                            # the last beat of this block will not fill a row
         place = Signal(exact_log2(words), reset_less=True)  # word of its row in which the next block begins
         here = Signal.like(place, reset_less=True)  # word of its row in which the current block began
-        unbegun = Signal(BLOCK_BITS, reset_less=True)       # blocks that have not begun
-        some = Signal(reset_less=True)              # `unbegun` is not 0
-        one = Signal(reset_less=True)               # `unbegun` is 1
+        # Blocks behind the next one to begin. `near` is refilled from `reserve` when less than half of it is left, so
+        # it is 0 or 1 only when that is the number of blocks: few bits decide, and the long count has many cycles.
+        near = Signal(_NEAR_BITS + 1, reset_less=True)
+        reserve = Signal(BLOCK_BITS - _NEAR_BITS, reset_less=True)
+        reserved = Signal(reset_less=True)          # `reserve` is not 0, known a cycle late
+        refills = Signal()
+        left = Signal.like(near)
+        draws = Signal()                            # `reserve` counts down
+        some = Signal(reset_less=True)              # a block has not begun
+        one = Signal(reset_less=True)               # just one block has not begun
         advance, take, last, pair, begins, ends = (
             Signal(name=name) for name in ("advance", "take", "last", "pair", "begins", "ends"))
         valid = Cat(lane.valid for lane in self.lanes)
@@ -122,6 +135,7 @@ class Aggregator(wiring.Component):
             behind.eq(place + shown.block_words[:len(place)]),
             short.eq((shown.block_words[:len(place)] != 0) & ~behind[-1]),
         ]
+        m.d.comb += [refills.eq(reserved & ~near[-2:].any()), left.eq(Cat(near[:-1], near[-1] | refills))]
         with m.If(take):
             m.d.sync += opening.eq(last & ~pair)
             with m.If(last):
@@ -132,22 +146,24 @@ class Aggregator(wiring.Component):
                 joins.eq(short),
                 place.eq(behind),
                 here.eq(place),
-                some.eq(unbegun != 1),
-                one.eq(unbegun == 2),
+                some.eq(left != 0),
+                one.eq(left == 1),
             ]
-            count_down(m, unbegun)
+        m.d.sync += [near.eq(left - begins), reserved.eq(reserve.any()), draws.eq(refills)]
+        with m.If(draws):
+            count_down(m, reserve)
         with m.If(take & last & ~pair):
             m.d.sync += joins.eq(0)
 
         # Cycle 1: the beats that were taken.
-        beat, paired, left, final, began, flush = (
-            Signal(name=name) for name in ("beat", "paired", "left", "final", "began", "flush"))
+        beat, paired, alone, final, began, flush = (
+            Signal(name=name) for name in ("beat", "paired", "alone", "final", "began", "flush"))
         facts = Signal(shown.shape(), reset_less=True)
         on_odd = Signal()
         odd = Signal(reset_less=True)
         first_place = Signal.like(place)
         m.d.comb += [first_place.eq(Mux(opening, place, here)), shifter.side.eq(odd), shifter.advance.eq(advance)]
-        m.d.comb += [shifter.beat.eq(beat), shifter.pair.eq(paired), shifter.short.eq(left)]
+        m.d.comb += [shifter.beat.eq(beat), shifter.pair.eq(paired), shifter.short.eq(alone)]
         sides = self._sides(current, head)
         m.d.comb += on_odd.eq(Cat(chosen & current[k] for k, chosen in sides[1].items()).any() if lanes > 1 else 0)
         for number, chosen in enumerate(sides):
@@ -162,13 +178,13 @@ class Aggregator(wiring.Component):
             m.d.sync += [
                 beat.eq(take),
                 paired.eq(pair),
-                left.eq(last & ~pair & Mux(opening, short, joins)),
+                alone.eq(last & ~pair & Mux(opening, short, joins)),
                 final.eq(ends),
                 began.eq(begins),
                 odd.eq(on_odd),
                 facts.eq(shown),
                 # Words that did not fit into the last row leave in a row of their own; `place` is their number.
-                flush.eq(beat & final & ~left & (place != 0)),
+                flush.eq(beat & final & ~alone & (place != 0)),
             ]
         m.submodules.ledger = ledger = Ledger(config)
         m.d.comb += [
@@ -180,14 +196,15 @@ class Aggregator(wiring.Component):
             self.nonzero.eq(ledger.nonzero),
             self.raw_blocks.eq(ledger.raw_blocks),
         ]
-        self._give(m, shifter.row, advance, place, beat & (~left | final), final & left, final, flush, ledger.fits)
+        self._give(m, shifter.row, advance, place, beat & (~alone | final), final & alone, final, flush, ledger.fits)
 
         with m.If(self.start.valid & self.start.ready):
             request = self.start.payload
             lane = Signal(lanes)
             m.d.comb += lane.eq(Cat(request.first_lane == k for k in range(lanes)) if lanes > 1 else 1)
-            m.d.sync += [current.eq(lane), head.eq(lane), opening.eq(1), place.eq(0), unbegun.eq(request.blocks),
-                         some.eq(1), one.eq(request.blocks == 1)]
+            m.d.sync += [current.eq(lane), head.eq(lane), opening.eq(1), place.eq(0), some.eq(1),
+                         one.eq(request.last_block == 0), Cat(near[:-1], reserve).eq(request.last_block),
+                         near[-1].eq(0), reserved.eq(request.last_block[_NEAR_BITS:].any()), draws.eq(0)]
         return m
 
     def _give(self, m: Module, row: Value, advance: Value, place: Value, given: Value, short: Value, final: Value,
@@ -222,10 +239,11 @@ class Aggregator(wiring.Component):
             ]
             with m.If(given & ~partial):
                 count_up(m, full_beats)
+        m.d.sync += self.done.eq(self.o.valid & self.o.ready & self.o.payload.last)
         with m.If(self.o.valid & self.o.ready & self.o.payload.last):
-            m.d.sync += [self.done.eq(1), idle.eq(1)]
+            m.d.sync += idle.eq(1)
         with m.If(self.start.valid & idle):
-            m.d.sync += [self.done.eq(0), idle.eq(0), full_beats.eq(0)]
+            m.d.sync += [idle.eq(0), full_beats.eq(0)]
 
     def _sides(self, current: Value, head: Value) -> list[dict[int, Value]]:
         """For each multiplexer, its lanes and the select signal of each."""

@@ -39,20 +39,20 @@ class Crc32c(wiring.Component):
 
     ::
 
-                        +------+            +-------+
-        i --> zeros --->| data |--> sum --->| state |--+--> value
-              behind    +------+            +-------+  |
-              the last                        ^  ^     |
-                                 x^(32 words) |  | x^32, once per word of the last beat
-                                              +--+-----+
+                        +------+            +-------+       +---------+
+        i --> zeros --->| data |--> sum --->| state |------>| closing |--+--> value
+              behind    +------+            +-------+       +---------+  |
+              the last                        ^   |            ^         |
+                                 x^(32 words) +---+            +---------+ x^32, once per word of the last beat
 
     After a beat of ``W`` words the remainder of a CRC is ``(r + w0) x^(32 W) + w1 x^(32 (W - 1)) + ... ``. Here the
     state ``v`` leaves out the factor ``x^(32 W)`` of the last beat: ``v' = v x^(32 W) + w0 + w1 x^-32 + ...``. At the
     end, ``v`` is multiplied by ``x^32`` once for each word of the last beat. Words after the end are zero, so the last
     beat may have any number of words and needs neither a shifter nor more matrices.
 
-    Only the 32 bits of the state are a feedback loop. ``done`` rises ``words + 2`` cycles after the last beat, for a
-    last beat of ``words`` words.
+    Only the 32 bits of the state are a feedback loop. The end of a message is computed in registers of its own, so the
+    next message may begin in the next cycle. ``done`` comes ``words + 2`` cycles after the last beat, for a last beat
+    of ``words`` words.
 
     Parameters
     ----------
@@ -63,11 +63,13 @@ class Crc32c(wiring.Component):
     -------
     i : In(valid, payload of a words stream)
         Beats, one in each cycle with ``valid``: ``data``, ``words`` and ``last``. All but the last beat are full; data
-        after ``words`` words is ignored. After a last beat, the next beat must not come before ``done``.
+        after ``words`` words is ignored. No last beat may come while ``busy``.
     value : Out(32)
-        The CRC, valid with ``done``.
+        The CRC of a message, valid with ``done``.
     done : Out(1)
-        High from the end of the computation until the first beat of the next message.
+        High for one cycle.
+    busy : Out(1)
+        High from the cycle after a last beat until ``done``.
 
     Source: the block stream of docs/formats.md; RFC 3720, 12.1 (polynomial, initial value, final exclusive-or).
     """
@@ -77,7 +79,7 @@ class Crc32c(wiring.Component):
         payload = data.StructLayout({"data": 8 * beat_bytes, "words": range(words + 1), "last": 1})
         super().__init__({
             "i": In(wiring.Signature({"valid": Out(1), "payload": Out(payload)})),
-            "value": Out(32), "done": Out(1),
+            "value": Out(32), "done": Out(1), "busy": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -100,22 +102,27 @@ class Crc32c(wiring.Component):
         count = Signal.like(beat.words, reset_less=True)
         m.d.sync += arrived.eq(self.i.valid)
         with m.If(self.i.valid):
-            m.d.sync += [addend.eq(total.o), ends.eq(beat.last), count.eq(beat.words), self.done.eq(0)]
+            m.d.sync += [addend.eq(total.o), ends.eq(beat.last), count.eq(beat.words)]
 
         state = Signal(32, reset_less=True)
+        closing = Signal(32, reset_less=True)
+        following = Signal(32)
         fresh = Signal(init=1)
         finishing = Signal()
         left = Signal.like(beat.words, reset_less=True)
-        m.d.comb += [step.i.eq(state), finish.i.eq(state), self.value.eq(~state)]
+        m.d.comb += [
+            step.i.eq(state), finish.i.eq(closing), self.value.eq(~closing),
+            following.eq(Mux(fresh, Const(_ALL_ONES, 32), step.o) ^ addend),
+        ]
+        m.d.sync += self.done.eq(finishing & (left == 1))
         with m.If(arrived):
-            m.d.sync += [
-                state.eq(Mux(fresh, Const(_ALL_ONES, 32), step.o) ^ addend),
-                fresh.eq(ends),
-                finishing.eq(ends),
-                left.eq(count),
-            ]
+            m.d.sync += [state.eq(following), fresh.eq(ends)]
+        with m.If(arrived & ends):
+            m.d.sync += [closing.eq(following), finishing.eq(1), left.eq(count)]
         with m.Elif(finishing):
-            m.d.sync += [state.eq(finish.o), left.eq(left - 1)]
-            with m.If(left == 1):
-                m.d.sync += [finishing.eq(0), self.done.eq(1)]
+            m.d.sync += [closing.eq(finish.o), left.eq(left - 1), finishing.eq(left != 1)]
+        with m.If(self.i.valid & beat.last):
+            m.d.sync += self.busy.eq(1)
+        with m.Elif(finishing & (left == 1)):
+            m.d.sync += self.busy.eq(0)
         return m

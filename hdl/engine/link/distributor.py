@@ -13,6 +13,7 @@ from hdl.codec.blocks.header import header_layout
 from hdl.codec.blocks.header_check import HeaderCheck
 from hdl.codec.blocks.header_parser import HeaderParser
 from hdl.codec.coding import RAW_CODING, WORD_BYTES
+from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_stream
 from hdl.common.counters import counter, increased
 from hdl.config.engine import EngineConfig
@@ -26,10 +27,10 @@ __all__ = ["Distributor", "start_layout"]
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
     """A transfer to distribute: lane of its first block, address in device memory, raw length, element size in bytes
-    of its coded blocks, and whether its values were narrowed (``halved``: blocks have half their bytes in the
-    stream)."""
+    of its coded blocks, whether these have exponent coding, and the format to which its values were narrowed (blocks
+    then have half their bytes in the stream)."""
     return data.StructLayout({"first_lane": lane_bits(config), "address": config.address_bits,
-                              "raw_bytes": LENGTH_BITS, "element": 3, "halved": 1})
+                              "raw_bytes": LENGTH_BITS, "element": 3, "exponents": 1, "narrow": Narrowing})
 
 
 class _State:
@@ -37,14 +38,14 @@ class _State:
 
     ``go``: all cycles advance. ``begins``: a transfer begins. ``lane`` and ``turn`` are the lane and the realigner of
     the next block, ``unread`` is its number. ``made``, ``first``, ``last``, ``shown`` and ``live`` have one bit for the
-    row of each realigner.
+    row of each realigner. ``misstated``: the length field of the last block is not its raw bytes.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         words, lanes = config.link_words, config.lanes
         self.block_bits = exact_log2(config.block_bytes)
         self.parser = HeaderParser(words)
-        self.check = HeaderCheck(config.element_bytes, config.block_bytes)
+        self.check = HeaderCheck(config.element_bytes, config.block_bytes, config.exponents)
         self.realigners = [Realigner(words), Realigner(words)]
 
         def register(shape: Any, name: str) -> Any:
@@ -53,7 +54,7 @@ class _State:
         self.go, self.begins, self.halved = (Signal(name=name) for name in ("go", "begins", "halved"))
         self.last_byte = register(LENGTH_BITS, "last_byte")
         self.tail_bytes = register(range(config.block_bytes + 1), "tail_bytes")
-        self.element = register(3, "element")
+        self.element, self.exponents = register(3, "element"), register(1, "exponents")
         self.lane = register(lanes, "lane")
         self.turn = register(1, "turn")
         self.unread = Signal(BLOCK_BITS, name="unread")
@@ -70,8 +71,8 @@ class _State:
         self.younger = Cat(~self.turn_2, self.turn_2)
         self.targets = [register(lanes, f"target_{k}") for k in range(2)]
         self.ends = [register(exact_log2(config.link_beat_bytes), f"end_{k}") for k in range(2)]
-        self.bad, self.barred, self.behind, self.complete = (
-            Signal(name=name) for name in ("bad", "barred", "behind", "complete"))
+        self.bad, self.barred, self.behind, self.complete, self.misstated = (
+            Signal(name=name) for name in ("bad", "barred", "behind", "complete", "misstated"))
         self.status = register(Status, "status")
 
 
@@ -94,11 +95,13 @@ class Distributor(wiring.Component):
     single lane gets one row per cycle.
 
     The first fault in the order of the stream is reported. Each block is checked for coding, sequence, length,
-    truncation, then padding; after the last block, the stream is checked for more words. No row is sent of a block with
-    a bad header or of any later block. Rows of a truncated or badly padded block may have been sent.
+    truncation, padding, then for its length field; after the last block, the stream is checked for more words. No row
+    is sent of a block with a bad header or of any later block. Rows of a block with another fault may have been sent.
+
+    The length field of a short block is compared and left out: the rows begin with the payload behind it.
 
     Latency: a row leaves 2 cycles after the beat with its last word was taken, the last row of a block at most 3.
-    Throughput: 1 beat per cycle; a beat with several headers takes a cycle for each.
+    Throughput: 1 beat per cycle; a beat with several headers takes a cycle for each, and a length field two more.
 
     Parameters
     ----------
@@ -160,8 +163,10 @@ class Distributor(wiring.Component):
             s.begins.eq(self.start.valid & self.start.ready),
             s.check.start.eq(steps[1] & ~steps[2]),
             s.check.element.eq(s.element),
+            s.check.exponents.eq(s.exponents),
             s.check.tail_bytes.eq(s.tail_bytes),
             s.check.halved.eq(s.halved),
+            s.halved.eq(Value.cast(s.block.narrow).any()),
             s.parser.run.eq(steps[2]),
             s.parser.go.eq(s.go),
         ]
@@ -169,8 +174,10 @@ class Distributor(wiring.Component):
         m.d.sync += [steps.eq(Cat(steps[0] | s.begins, steps[:2])), s.tail_bytes.eq(Mux(s.halved, tail >> 1, tail))]
         with m.If(s.begins):
             m.d.sync += [s.last_byte.eq(self.start.payload.raw_bytes - 1), s.element.eq(self.start.payload.element)]
-            if config.narrowing:
-                m.d.sync += s.halved.eq(self.start.payload.halved)
+            if config.exponents:
+                m.d.sync += s.exponents.eq(self.start.payload.exponents)
+            # A register that is never assigned has no value in the Verilog.
+            m.d.sync += s.block.narrow.eq(self.start.payload.narrow if config.narrowing else Narrowing.NONE)
 
     def _realign(self, m: Module, s: _State) -> None:
         """Cycle 0: the current beat goes to the realigners. ``turn`` selects the realigner of the next block."""
@@ -199,6 +206,8 @@ class Distributor(wiring.Component):
                 m.d.sync += realigner.place.eq(0)
             with m.Elif(s.go & s.parser.head & (s.turn != k)):
                 m.d.sync += realigner.place.eq(s.parser.place)
+            with m.Elif(s.go & s.parser.moves & (s.turn == k)):
+                m.d.sync += realigner.place.eq(realigner.place + 1)
             with m.If(s.go):
                 m.d.sync += [
                     # A truncated block has no last row.
@@ -218,7 +227,9 @@ class Distributor(wiring.Component):
             m.d.sync += [s.turn.eq(~s.turn), s.lane.eq(s.lane.rotate_left(1)), s.unread.eq(increased(s.unread))]
 
     def _header(self, m: Module, s: _State) -> None:
-        """Cycle 1: registers the header and passes it to the check."""
+        """Cycle 1: registers the header and passes it to the check. Before that, compares the length field."""
+        with m.If(s.go & s.parser.field):
+            m.d.sync += s.misstated.eq(s.parser.length != s.tail_bytes)
         with m.If(s.go):
             m.d.sync += [s.head_1.eq(s.parser.head), s.whole_1.eq(s.parser.whole), s.torn_1.eq(s.parser.torn),
                          s.more_1.eq(s.parser.more)]
@@ -243,7 +254,7 @@ class Distributor(wiring.Component):
                     s.block.number.eq(increased(s.block.number, begun)),
                     Value.cast(s.block.address)[s.block_bits:].eq(increased(s.block.address[s.block_bits:], begun)),
                     s.block.payload_bytes.eq(s.header_1.payload_bytes),
-                    s.block.raw.eq(s.header_1.coding == RAW_CODING),
+                    s.block.coding.eq(Mux(s.header_1.coding == RAW_CODING, RAW_CODING, s.check.coding)),
                     s.block.raw_bytes.eq(Mux(s.final_1, s.tail_bytes, Mux(s.halved, config.block_bytes // 2,
                                                                     config.block_bytes))),
                     s.turn_2.eq(s.turn_1),
@@ -253,10 +264,12 @@ class Distributor(wiring.Component):
                         m.d.sync += [s.targets[k].eq(s.lane_1), s.ends[k].eq(s.header_1.payload_bytes - 1)]
             m.d.sync += [
                 s.barred.eq(s.head_1 & s.check.bad),
-                s.bad.eq((s.head_1 & s.check.bad) | s.torn_1 | s.more_1 | (s.whole_1 & ~s.parser.over)),
-                s.behind.eq(~(s.head_1 & s.check.bad) & ~s.torn_1),
-                s.status.eq(Mux(s.head_1 & s.check.bad, _status(s.check),
-                                Mux(s.more_1, Status.TRAILING, Status.TRUNCATED))),
+                s.bad.eq((s.head_1 & s.check.bad) | s.torn_1 | s.more_1
+                         | (s.whole_1 & (~s.parser.over | s.misstated))),
+                s.behind.eq(~(s.head_1 & s.check.bad) & ~s.torn_1 & ~s.misstated),
+                s.status.eq(Mux(s.head_1 & s.check.bad, _status(s.check), Mux(
+                    s.torn_1, Status.TRUNCATED, Mux(
+                        s.misstated, Status.BAD_LENGTH, Mux(s.more_1, Status.TRAILING, Status.TRUNCATED))))),
                 s.complete.eq(s.whole_1 & s.parser.over),
             ]
 
@@ -274,7 +287,8 @@ class Distributor(wiring.Component):
         else:
             m.d.comb += [taken.eq(s.live & ready), s.go.eq((~s.live | ready).all())]
         with m.If(s.go):
-            m.d.sync += s.shown.eq(s.made)
+            # After a fault, only rows of headers behind it can still be made.
+            m.d.sync += s.shown.eq(s.made & ~s.bad.replicate(2))
         with m.Else():
             m.d.sync += s.shown.eq(s.live & ~taken)
         for k, port in enumerate(self.lanes):
@@ -324,6 +338,6 @@ class Distributor(wiring.Component):
 
 
 def _status(check: HeaderCheck) -> Value:
-    """The status of a malformed header: the first failed check in the order coding, sequence, length."""
-    return Mux(check.bad_coding, Status.BAD_CODING,
-               Mux(check.bad_sequence, Status.BAD_SEQUENCE, Status.BAD_LENGTH))
+    """The status of a malformed header: the first check that failed."""
+    return Mux(check.bad_coding, Status.BAD_CODING, Mux(check.bad_sequence, Status.BAD_SEQUENCE,
+                                                        Mux(check.bad_short, Status.BAD_CODING, Status.BAD_LENGTH)))

@@ -23,19 +23,22 @@ _PAGE_BYTES = 4096
 
 
 class LinkWriter(wiring.Component):
-    """Writes a transfer's words to consecutive addresses, in bursts of the greatest length allowed.
+    """Writes the words of transfers, one after the other, in bursts of the greatest length allowed.
 
     ::
 
               +-------------------+        +-----------+
         i --->| FIFO: two bursts  |------->| AxiWriter |--> axi
           |   +-------------------+        +-----------+
-          +-> [beats up to the page's end, or the last] --^
-                         requests
+          +-> [beats up to the page's end, or the last] --+-^
+                         requests                         |
+                                        [FIFO: last?] <---+
+                                              +--> with the response of a burst: written
 
     A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst. While
     it is written, the beats of the next one collect in the FIFO. Bursts end at 4 KiB boundaries; a full page is one
-    burst.
+    burst. A transfer may begin when the last beat of the one before it was taken: responses come in order, so the
+    bursts of several may be outstanding.
 
     Latency: a burst's ``awvalid`` rises 4 cycles after its last beat was taken, if the port is free. Throughput: one
     beat per cycle.
@@ -48,7 +51,7 @@ class LinkWriter(wiring.Component):
     Members
     -------
     start : In(stream of {address})
-        Address of the next transfer, a multiple of the beat. Taken when the previous transfer is done.
+        Address of the next transfer, a multiple of the beat. Taken when the last beat of the previous one was.
     i : In(words_stream(config))
         Words of the transfer, up to ``last``. Ready from the start on, unless the FIFO is full; ``i.ready`` does not
         depend on ``i.valid`` or ``i.payload``. With ``stop``, or after a fault, all beats are taken and discarded.
@@ -60,8 +63,8 @@ class LinkWriter(wiring.Component):
         No burst is outstanding.
     fault : Out(axi_fault_layout(config))
         The first error response; after it the unit behaves as if stopped, until reset.
-    done : Out(1)
-        High from the last response of a transfer until the next start; stays low after a fault.
+    written : Out(1)
+        High for one cycle after the last response of each transfer; never after a fault or with ``stop``.
     """
 
     start: stream.Interface
@@ -73,7 +76,7 @@ class LinkWriter(wiring.Component):
             "start": In(stream.Signature(data.StructLayout({"address": config.address_bits}))),
             "i": In(words_stream(config)),
             "axi": Out(axi_write(config.address_bits, config.link_beat_bytes)),
-            "stop": In(1), "idle": Out(1), "fault": Out(axi_fault_layout(config)), "done": Out(1),
+            "stop": In(1), "idle": Out(1), "fault": Out(axi_fault_layout(config)), "written": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -82,13 +85,17 @@ class LinkWriter(wiring.Component):
         beat_bytes = config.link_beat_bytes
         shift = exact_log2(beat_bytes)
         length_bits = exact_log2(_PAGE_BYTES) + 1
-        m.submodules.fifo = fifo = StreamFifo(8 * beat_bytes, 2 * burst_beats(beat_bytes))
+        depth = 2 * burst_beats(beat_bytes)
+        m.submodules.fifo = fifo = StreamFifo(8 * beat_bytes, depth)
         m.submodules.writer = writer = AxiWriter(config.address_bits, beat_bytes, length_bits, config.outstanding_reads)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
 
+        # For each burst at the writer, whether it is the last of its transfer. One more may be in the splitter.
+        m.submodules.finals = finals = StreamFifo(1, config.outstanding_reads)
+
         halted = Signal()
         active = Signal()       # a transfer runs, and its last beat has not arrived
-        ended = Signal()        # the last beat of a transfer has arrived
+        final = Signal(reset_less=True)     # the request that waits is the last of its transfer
         asks = Signal()         # a request waits for the writer
         request = Signal(span_layout(config.address_bits, length_bits), reset_less=True)
         # Place of the next beat; a transfer's first burst may begin inside a page.
@@ -97,9 +104,13 @@ class LinkWriter(wiring.Component):
         first = Signal.like(place, reset_less=True)
         takes = Signal()
         cuts = Signal()
+        # All lanes wait for `ready`, so whether the FIFO has a place is registered. Of its `depth` + 1 places, a beat
+        # may take one in the cycle before.
+        room = Signal(init=1)
+        m.d.sync += room.eq(fifo.level < depth)
         m.d.comb += [
             halted.eq(self.stop | writer.fault.valid),
-            self.i.ready.eq(halted | (active & fifo.i.ready & (~asks | writer.i.ready))),
+            self.i.ready.eq(halted | (active & room & (~asks | writer.i.ready))),
             takes.eq(self.i.valid & self.i.ready & ~halted),
             cuts.eq(takes & (self.i.payload.last | place.all())),
             fifo.i.payload.eq(self.i.payload.data),
@@ -112,9 +123,12 @@ class LinkWriter(wiring.Component):
             writer.stop.eq(self.stop),
             self.idle.eq(writer.idle),
             self.fault.eq(writer.fault),
-            self.done.eq(ended & ~asks & writer.idle & ~halted),
-            self.start.ready.eq(~active & (self.done | ~ended)),
+            self.start.ready.eq(~active),
+            finals.i.valid.eq(asks & writer.i.ready),
+            finals.i.payload.eq(final),
+            finals.o.ready.eq(self.axi.bvalid & self.axi.bready),
         ]
+        m.d.sync += self.written.eq(finals.o.ready & finals.o.payload & ~self.axi.bresp[1] & ~halted)
         m.d.sync += asks.eq(cuts | (asks & ~writer.i.ready))
         with m.If(cuts):
             words = Mux(self.i.payload.last, self.i.payload.words, config.link_words)
@@ -122,14 +136,15 @@ class LinkWriter(wiring.Component):
                 request.address.eq(Cat(Const(0, shift), first, page)),
                 request.bytes.eq(Cat(Const(0, exact_log2(WORD_BYTES)), (place - first) * config.link_words + words)),
                 first.eq(0),
+                final.eq(self.i.payload.last),
             ]
         with m.If(takes):
             m.d.sync += place.eq(place + 1)
             with m.If(place.all()):
                 count_up(m, page)
             with m.If(self.i.payload.last):
-                m.d.sync += [active.eq(0), ended.eq(1)]
+                m.d.sync += active.eq(0)
         with m.If(self.start.valid & self.start.ready):
             address = self.start.payload.address
-            m.d.sync += [Cat(place, page).eq(address[shift:]), first.eq(address[shift:]), active.eq(1), ended.eq(0)]
+            m.d.sync += [Cat(place, page).eq(address[shift:]), first.eq(address[shift:]), active.eq(1)]
         return m

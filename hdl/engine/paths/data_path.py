@@ -29,9 +29,9 @@ class DataPath(wiring.Component):
     Members
     -------
     request, result : stream
-        Transfers to run, one at a time, and their results: :mod:`hdl.engine.transfer.records`.
+        Transfers to run, and their results in the same order: :mod:`hdl.engine.transfer.records`.
     abort : In(1)
-        Aborts the running transfer.
+        Aborts the oldest transfer.
     lanes : Out(lane).array(lanes)
         To each memory controller.
     link : Out(link)

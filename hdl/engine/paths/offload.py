@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, ValueLike
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, ValueLike
+from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
+from hdl.common.counters import increased
+from hdl.common.kept import Kept
 from hdl.common.modules import shared
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.signature import axi_read, axi_write
@@ -15,9 +17,9 @@ from hdl.engine.link.crc32c import Crc32c
 from hdl.engine.link.writer import LinkWriter
 from hdl.engine.paths.data_path import DataPath
 from hdl.engine.paths.faults import first_fault, timeouts
-from hdl.engine.paths.supervisor import Supervisor
+from hdl.engine.paths.supervisor import Supervisor, totals_layout
 from hdl.engine.transfer.interleave import BlockWalker, lane_bits
-from hdl.engine.transfer.records import BLOCK_BITS, Status
+from hdl.engine.transfer.records import BLOCK_BITS, Status, request_layout
 
 __all__ = ["OffloadPath"]
 
@@ -52,7 +54,6 @@ class OffloadPath(DataPath):
         m = Module()
         config = self._config
         supervisor = self._supervised(m, "source")
-        transfer = supervisor.transfer
         clear = ResetInserter(supervisor.clear)
         unit_clear = self._unit_clears(m, supervisor)
         lanes = [OffloadLane(config) for _ in range(config.lanes)]
@@ -64,27 +65,21 @@ class OffloadPath(DataPath):
             wiring.connect(m, walker.o, lane.i)
             wiring.connect(m, lane.o, aggregator.lanes[number])
             wiring.connect(m, lane.axi, wiring.flipped(self.lanes[number]))
-            m.d.comb += [
-                walker.element.eq(transfer.element),
-                walker.fallback.eq(transfer.fallback),
-                walker.leave_raw.eq(transfer.leave_raw),
-                walker.tail_bytes.eq(supervisor.tail_bytes),
-                lane.narrow.eq(transfer.narrow),
-                lane.stop.eq(supervisor.unit_stop[number]),
-            ]
+            m.d.comb += lane.stop.eq(supervisor.unit_stop[number])
         m.submodules.aggregator = clear(aggregator)
         m.submodules.writer = ResetInserter(unit_clear[config.lanes])(writer)
-        wiring.connect(m, aggregator.o, writer.i)
         wiring.connect(m, writer.axi, wiring.flipped(self.link))
 
         self._begin(m, supervisor, walkers)
+        follow = supervisor.follow
         m.d.comb += [
-            aggregator.start.valid.eq(supervisor.begin),
-            aggregator.start.payload.first_lane.eq(supervisor.first_lane),
-            aggregator.start.payload.blocks.eq(supervisor.last_block + 1),
-            aggregator.start.payload.capacity.eq(transfer.capacity),
-            writer.start.valid.eq(supervisor.begin),
-            writer.start.payload.address.eq(transfer.destination),
+            follow.ready.eq(aggregator.start.ready & writer.start.ready),
+            aggregator.start.valid.eq(follow.valid & writer.start.ready),
+            aggregator.start.payload.first_lane.eq(follow.payload.first_lane),
+            aggregator.start.payload.last_block.eq(follow.payload.last_block),
+            aggregator.start.payload.capacity.eq(follow.payload.transfer.capacity),
+            writer.start.valid.eq(follow.valid & aggregator.start.ready),
+            writer.start.payload.address.eq(follow.payload.transfer.destination),
             writer.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
         faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT)
@@ -96,59 +91,98 @@ class OffloadPath(DataPath):
             {"valid": aggregator.overflow.valid, "status": Status.DESTINATION_TOO_SMALL,
              "place": aggregator.overflow.block},
         ]
-        done = Signal()
-        crc_done = Signal(init=not config.crc)
-        if config.crc:
-            crc = Crc32c(config.link_beat_bytes)
-            m.submodules.crc = clear(crc)
-            m.d.comb += [
-                crc.i.valid.eq(aggregator.o.valid & aggregator.o.ready),
-                crc.i.payload.eq(aggregator.o.payload),
-                crc_done.eq(crc.done),
-                supervisor.totals.crc.eq(crc.value),
-            ]
-        m.d.sync += done.eq(aggregator.done & writer.done & crc_done & ~supervisor.begin)
-        m.d.comb += [
-            supervisor.fault.eq(first_fault(m, config, faults, "fault")),
-            supervisor.finished.eq(done),
-            supervisor.totals.bytes.eq(aggregator.bytes),
-            supervisor.totals.nonzero.eq(aggregator.nonzero),
-            supervisor.totals.raw_blocks.eq(aggregator.raw_blocks),
-        ]
+        m.d.comb += supervisor.fault.eq(first_fault(m, config, faults, "fault"))
+        self._totals(m, supervisor, aggregator, writer)
         m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), writer.idle))
         self._count(m, self.link.wvalid & self.link.wready, [lane.waits for lane in lanes])
         return m
 
     def _begin(self, m: Module, supervisor: Supervisor, walkers: list[BlockWalker]) -> None:
-        """Gives each lane its first block, one lane per cycle, beginning with the transfer's first lane."""
+        """Gives each lane its first block, one lane per cycle, beginning with the transfer's first lane.
+
+        A lane that still has blocks of the transfer before is waited for.
+        """
         config = self._config
+        start = supervisor.launch.payload
         lane = Signal(lane_bits(config), reset_less=True)
         page = Signal.like(walkers[0].page, reset_less=True)
-        behind = Signal(BLOCK_BITS + 1, reset_less=True)
+        to_end = Signal(BLOCK_BITS + 1, reset_less=True)
         sequence = Signal(8, reset_less=True)
+        tail_bytes = Signal.like(start.tail_bytes, reset_less=True)
+        how = [(name, Signal(request_layout(config)[name].shape, name=name, reset_less=True))
+               for name in ("element", "exponents", "narrow", "fallback", "leave_raw")]
         left = Signal(range(config.lanes + 1))
-        with m.If(supervisor.begin):
+        goes = Signal()
+        m.d.comb += supervisor.launch.ready.eq(left == 0)
+        with m.If(supervisor.launch.valid & supervisor.launch.ready):
             m.d.sync += [
-                lane.eq(supervisor.first_lane),
-                page.eq(supervisor.transfer.source[exact_log2(config.block_bytes):]),
-                behind.eq(supervisor.last_block),
+                lane.eq(start.first_lane),
+                page.eq(start.transfer.source[exact_log2(config.block_bytes):]),
+                to_end.eq(Cat(~start.last_block, Const(1))),        # minus the number of blocks
                 sequence.eq(0),
+                tail_bytes.eq(start.tail_bytes),
+                *(held.eq(start.transfer[name]) for name, held in how),
                 left.eq(config.lanes),
             ]
-        with m.Elif(left != 0):
+        with m.Elif(goes):
             m.d.sync += [
                 lane.eq(Mux(lane == config.lanes - 1, 0, lane + 1)),
-                page.eq(page + 1),
-                behind.eq(behind - 1),
+                page.eq(increased(page)),
+                to_end.eq(increased(to_end)),
                 sequence.eq(sequence + 1),
                 left.eq(left - 1),
             ]
         with m.If(supervisor.stop):
             m.d.sync += left.eq(0)
+        loads = Cat(walker.load for walker in walkers)
+        m.d.comb += goes.eq(loads.any())
         for number, walker in enumerate(walkers):
             m.d.comb += [
-                walker.load.eq((left != 0) & (lane == number)),
+                walker.load.eq((left != 0) & (lane == number) & walker.free),
                 walker.page.eq(page),
-                walker.behind.eq(behind),
+                walker.to_end.eq(to_end),
                 walker.sequence.eq(sequence),
+                walker.tail_bytes.eq(tail_bytes),
+                *(getattr(walker, name).eq(held) for name, held in how),
             ]
+
+    def _totals(self, m: Module, supervisor: Supervisor, aggregator: Aggregator, writer: LinkWriter) -> None:
+        """Connects aggregator and writer, and keeps the totals of each transfer until all its bursts are answered."""
+        config = self._config
+        most = config.transfers_in_flight
+        names = ("bytes", "nonzero", "raw_blocks")
+        counts = Kept(data.StructLayout({name: totals_layout()[name].shape for name in names}), most)
+        written = Signal(range(most + 1))
+        holds = Signal()
+        totals = supervisor.totals
+        ends = totals.valid & totals.ready
+        m.submodules.counts = ResetInserter(supervisor.clear)(counts)
+        m.d.comb += [
+            counts.i.valid.eq(aggregator.done),
+            *(counts.i.payload[name].eq(getattr(aggregator, name)) for name in names),
+            *(totals.payload[name].eq(counts.o.payload[name]) for name in names),
+            counts.o.ready.eq(ends),
+            writer.i.valid.eq(aggregator.o.valid & ~holds), aggregator.o.ready.eq(writer.i.ready & ~holds),
+            writer.i.payload.eq(aggregator.o.payload),
+        ]
+        known: Value = counts.o.valid
+        if config.crc:
+            # A last beat waits until the CRC of the message before is closed, for transfers of a few beats.
+            crc = Crc32c(config.link_beat_bytes)
+            values = Kept(data.StructLayout({"crc": 32}), most)
+            m.submodules.crc = ResetInserter(supervisor.clear)(crc)
+            m.submodules.crcs = ResetInserter(supervisor.clear)(values)
+            m.d.comb += [
+                crc.i.valid.eq(aggregator.o.valid & aggregator.o.ready),
+                crc.i.payload.eq(aggregator.o.payload),
+                holds.eq(aggregator.o.payload.last & crc.busy),
+                values.i.valid.eq(crc.done),
+                values.i.payload.crc.eq(crc.value),
+                totals.payload.crc.eq(values.o.payload.crc),
+                values.o.ready.eq(ends),
+            ]
+            known = known & values.o.valid
+        m.d.comb += totals.valid.eq(known & (written != 0))
+        m.d.sync += written.eq(written + writer.written - ends)
+        with m.If(supervisor.clear):
+            m.d.sync += written.eq(0)

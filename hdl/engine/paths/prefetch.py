@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, ValueLike
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLike
+from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_layout
+from hdl.common.kept import Kept
 from hdl.common.modules import shared
 from hdl.common.skid import Spare
 from hdl.config.engine import EngineConfig
@@ -17,8 +18,10 @@ from hdl.engine.lanes.prefetch import PrefetchLane
 from hdl.engine.link.crc32c import Crc32c
 from hdl.engine.link.distributor import Distributor
 from hdl.engine.link.verdict import Verdict
+from hdl.engine.paths.answers import PAGE_BYTES, Answers, bursts_of_block
 from hdl.engine.paths.data_path import DataPath
 from hdl.engine.paths.faults import first_fault, timeouts
+from hdl.engine.paths.supervisor import Supervisor, totals_layout
 from hdl.engine.transfer.records import LENGTH_BITS, Status
 
 __all__ = ["PrefetchPath"]
@@ -34,8 +37,8 @@ class PrefetchPath(DataPath):
         link -->| reader |--+->| spare |-->| distributor |---| lane |--> lanes[1]
                 +--------+  |  +-------+   +-------------+ \\-| lane |     ...
                             +--> CRC                         +------+
-        request --> supervisor --> result                        | faults
-                        ^-------- verdict <----------------------+
+        request --> supervisor --> result                        | faults, responses
+                        ^-------- verdict, answers <-------------+
 
     Parameters
     ----------
@@ -55,84 +58,160 @@ class PrefetchPath(DataPath):
         m = Module()
         config = self._config
         supervisor = self._supervised(m, "destination")
-        transfer = supervisor.transfer
         clear = ResetInserter(supervisor.clear)
         unit_clear = self._unit_clears(m, supervisor)
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
-        spare = Spare(beat_layout(config.link_beat_bytes))
-        distributor = Distributor(config)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
         m.submodules.reader = ResetInserter(unit_clear[config.lanes])(reader)
-        m.submodules.spare = clear(spare)
-        m.submodules.distributor = clear(distributor)
         wiring.connect(m, reader.axi, wiring.flipped(self.link))
-        wiring.connect(m, reader.o, spare.i)
-        wiring.connect(m, spare.o, distributor.i)
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = shared(platform, "prefetch.lane", lane, unit_clear[number])
-            wiring.connect(m, distributor.lanes[number], lane.i)
             wiring.connect(m, lane.axi, wiring.flipped(self.lanes[number]))
             m.d.comb += [
-                lane.element.eq(transfer.element),
-                lane.narrow.eq(transfer.narrow),
                 lane.stop.eq(supervisor.unit_stop[number]),
                 verdict.lanes[number].eq(lane.fault),
                 verdict.settled[number].eq(lane.settled),
             ]
+        launch = supervisor.launch
         m.d.comb += [
-            reader.i.valid.eq(supervisor.begin),
-            reader.i.payload.address.eq(transfer.source),
-            reader.i.payload.bytes.eq(transfer.packed_bytes),
+            launch.ready.eq(reader.i.ready),
+            reader.i.valid.eq(launch.valid),
+            reader.i.payload.address.eq(launch.payload.transfer.source),
+            reader.i.payload.bytes.eq(launch.payload.transfer.packed_bytes),
             reader.stop.eq(supervisor.unit_stop[config.lanes]),
-            distributor.start.valid.eq(supervisor.begin),
-            distributor.start.payload.first_lane.eq(supervisor.first_lane),
-            distributor.start.payload.address.eq(transfer.destination),
-            distributor.start.payload.raw_bytes.eq(transfer.raw_bytes),
-            distributor.start.payload.element.eq(transfer.element),
-            distributor.start.payload.halved.eq(transfer.narrow != Narrowing.NONE),
-            distributor.stop.eq(verdict.stop | supervisor.stop),
-            verdict.distributor.eq(distributor.fault),
         ]
-
-        mismatch = Signal()
-        crc_done = Signal(init=not config.crc)
-        if config.crc:
-            m.submodules.crc = crc = clear(Crc32c(config.link_beat_bytes))
-            # Words of the last beat, from the packed length, because its keep bits settle too late in the cycle.
-            tail = transfer.packed_bytes[2:exact_log2(config.link_beat_bytes)]
-            m.d.comb += [
-                crc.i.valid.eq(reader.o.valid & reader.o.ready),
-                crc.i.payload.data.eq(reader.o.payload.data),
-                crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
-                crc.i.payload.last.eq(reader.o.payload.last),
-                crc_done.eq(crc.done),
-                supervisor.totals.crc.eq(crc.value),
-            ]
-            m.d.sync += mismatch.eq(transfer.check_crc & (crc.value != transfer.crc))
-        done = Signal()
-        settled = Signal()
-        m.d.sync += [
-            done.eq(distributor.done & crc_done & Cat(lane.idle for lane in lanes).all() & ~supervisor.begin),
-            # One cycle later, because `mismatch` is registered.
-            settled.eq(done),
-        ]
+        self._streams(m, supervisor, reader, lanes, verdict)
         faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
         faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
                     "place": reader.fault.address}]
         faults += [{"valid": lane.axi_fault.valid, "status": Status.LANE_WRITE_ERROR, "lane": number,
                     "resp": lane.axi_fault.resp, "place": lane.axi_fault.address}
                    for number, lane in enumerate(lanes)]
-        faults += [
-            {"valid": verdict.fault.valid, "status": verdict.fault.status, "place": verdict.fault.block},
-            {"valid": settled & mismatch, "status": Status.CRC_MISMATCH},
-        ]
-        m.d.comb += [
-            supervisor.fault.eq(first_fault(m, config, faults, "fault")),
-            supervisor.finished.eq(settled & ~mismatch),
-            supervisor.totals.bytes.eq(transfer.raw_bytes),
-            supervisor.totals.raw_blocks.eq(distributor.raw_blocks),
-        ]
+        faults += [{"valid": verdict.fault.valid, "status": verdict.fault.status, "place": verdict.fault.block}]
+        m.d.comb += supervisor.fault.eq(first_fault(m, config, faults, "fault"))
         m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), reader.idle))
         self._count(m, self.link.rvalid & self.link.rready, [lane.waits for lane in lanes])
         return m
+
+    def _streams(self, m: Module, supervisor: Supervisor, reader: AxiReader, lanes: list[PrefetchLane],
+                 verdict: Verdict) -> None:
+        """Gives the streams to the distributor, one after the other.
+
+        The distributor is made for one stream, so it is reset between two; the next stream waits at the reader:
+
+        =====  ==========================================================================
+        cycle  when stream A ends
+        =====  ==========================================================================
+        0      its last row has been taken: ``distributor.done``; ``follow`` moves on
+        1      the distributor is reset
+        2      ``distributor.start`` of stream B, if ``follow`` shows it
+        3      the first beat of B may pass the reader
+        5      the distributor takes it
+        =====  ==========================================================================
+        """
+        config = self._config
+        most = config.transfers_in_flight
+        follow, totals = supervisor.follow, supervisor.totals
+        transfer = follow.payload.transfer
+        runs, flows, over, starts, finish, leaves, renews, holds, passes, ends = (Signal(name=name) for name in (
+            "runs", "flows", "over", "starts", "finish", "leaves", "renews", "holds", "passes", "ends"))
+        clear = ResetInserter(supervisor.clear)
+        spare = Spare(beat_layout(config.link_beat_bytes))
+        distributor = Distributor(config)
+        m.submodules.spare = clear(spare)
+        m.submodules.distributor = ResetInserter(supervisor.clear | renews)(distributor)
+        wiring.connect(m, spare.o, distributor.i)
+        m.d.comb += [
+            spare.i.payload.eq(reader.o.payload),
+            spare.i.valid.eq(reader.o.valid & flows & ~holds),
+            reader.o.ready.eq(spare.i.ready & flows & ~holds),
+            passes.eq(reader.o.valid & reader.o.ready),
+            distributor.start.valid.eq(follow.valid & ~runs & ~renews),
+            distributor.start.payload.first_lane.eq(follow.payload.first_lane),
+            distributor.start.payload.address.eq(transfer.destination),
+            distributor.start.payload.raw_bytes.eq(transfer.raw_bytes),
+            *(distributor.start.payload[name].eq(transfer[name]) for name in ("element", "exponents", "narrow")),
+            distributor.stop.eq(verdict.stop | supervisor.stop),
+            verdict.distributor.eq(distributor.fault),
+            starts.eq(distributor.start.valid & distributor.start.ready),
+            finish.eq(distributor.done & runs & ~over),
+            ends.eq(totals.valid & totals.ready),
+            # A single transfer stays until it has ended, because nothing of it is stored.
+            leaves.eq(finish if most > 1 else ends),
+            follow.ready.eq(leaves),
+        ]
+        m.d.sync += [
+            runs.eq((runs | starts) & ~leaves), flows.eq((flows | starts) & ~(passes & reader.o.payload.last)),
+            renews.eq(leaves), over.eq((over | finish) & ~leaves),
+        ]
+        with m.If(supervisor.clear):
+            m.d.sync += [each.eq(0) for each in (runs, flows, renews, over)]
+
+        # What is known of transfers that are not complete.
+        counts = Kept(data.StructLayout({name: totals_layout()[name].shape for name in ("bytes", "raw_blocks")}), most)
+        m.submodules.counts = clear(counts)
+        m.d.comb += [
+            counts.i.valid.eq(finish),
+            counts.i.payload.bytes.eq(transfer.raw_bytes), counts.i.payload.raw_blocks.eq(distributor.raw_blocks),
+            *(totals.payload[name].eq(counts.o.payload[name]) for name in ("bytes", "raw_blocks")),
+            counts.o.ready.eq(ends),
+        ]
+        known = [counts.o.valid, self._crc(m, supervisor, reader, passes, holds)] if config.crc else [counts.o.valid]
+        for number, lane in enumerate(lanes):
+            row = distributor.lanes[number]
+            wiring.connect(m, row, lane.i)
+            m.submodules[f"answers{number}"] = answers = clear(Answers(config))
+            port = self.lanes[number]
+            known.append(answers.done)
+            m.d.comb += [
+                answers.enters.eq(Mux(row.valid & row.ready & row.payload.first, self._bursts(row.payload.block), 0)),
+                answers.answered.eq(port.bvalid & port.bready & ~port.bresp[1]),
+                answers.ends.eq(finish), answers.take.eq(ends),
+            ]
+        # A fault is seen here before the last response to the transfer that it belongs to.
+        suspect = Signal()
+        m.d.sync += suspect.eq(
+            distributor.fault.valid | Cat(each.valid for lane in lanes for each in (lane.fault, lane.axi_fault)).any())
+        m.d.comb += totals.valid.eq(Cat(known).all() & ~suspect)
+
+    def _crc(self, m: Module, supervisor: Supervisor, reader: AxiReader, passes: Value, holds: Signal) -> Value:
+        """Compares the CRC of each stream; returns whether that of the oldest transfer is known.
+
+        A last beat is held until the CRC of the stream before is closed, for streams of a few beats.
+        """
+        config = self._config
+        follow, totals = supervisor.follow, supervisor.totals
+        transfer = follow.payload.transfer
+        m.submodules.crc = crc = ResetInserter(supervisor.clear)(Crc32c(config.link_beat_bytes))
+        layout = data.StructLayout({"crc": 32, "mismatch": 1})
+        m.submodules.crcs = kept = ResetInserter(supervisor.clear)(Kept(layout, config.transfers_in_flight))
+        # Words of the last beat, from the packed length, because its keep bits settle too late in the cycle.
+        tail = transfer.packed_bytes[2:exact_log2(config.link_beat_bytes)]
+        checks, expected = Signal(reset_less=True), Signal(32, reset_less=True)
+        found = Signal(layout, reset_less=True)
+        compared = Signal()
+        m.d.comb += [
+            crc.i.valid.eq(passes),
+            crc.i.payload.data.eq(reader.o.payload.data),
+            crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
+            crc.i.payload.last.eq(reader.o.payload.last),
+            holds.eq(reader.o.payload.last & crc.busy),
+            kept.i.valid.eq(compared), kept.i.payload.eq(found),
+            *(totals.payload[name].eq(kept.o.payload[name]) for name in ("crc", "mismatch")),
+            kept.o.ready.eq(totals.valid & totals.ready),
+        ]
+        with m.If(passes & reader.o.payload.last):
+            m.d.sync += [checks.eq(transfer.check_crc), expected.eq(transfer.crc)]
+        m.d.sync += compared.eq(crc.done & ~supervisor.clear)
+        with m.If(crc.done):
+            m.d.sync += [found.crc.eq(crc.value), found.mismatch.eq(checks & (crc.value != expected))]
+        return kept.o.valid
+
+    def _bursts(self, block: data.View) -> ValueLike:
+        """Bursts to write a block."""
+        config = self._config
+        if bursts_of_block(config) == 1:
+            return 1
+        wide = Mux(block.narrow == Narrowing.NONE, block.raw_bytes, block.raw_bytes << 1)
+        return (wide + (PAGE_BYTES - 1)) >> exact_log2(PAGE_BYTES)

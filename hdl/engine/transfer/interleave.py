@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
+from hdl.codec.narrowing.rounding import Narrowing
+from hdl.common.counters import stepped
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.records import BLOCK_BITS
 
@@ -19,9 +21,13 @@ def lane_bits(config: EngineConfig) -> int:
 
 
 def lane_block_layout(config: EngineConfig) -> data.StructLayout:
-    """A block for a lane to offload: address, raw length, how to code it, and its number modulo 256."""
+    """A block for a lane to offload: address, raw length, how to code it, and its number modulo 256.
+
+    ``bytes`` counts bytes of device memory, also where values are narrowed. ``element``, ``exponents``, ``narrow``,
+    ``fallback`` and ``leave_raw`` are those of :func:`hdl.engine.transfer.records.request_layout`.
+    """
     return data.StructLayout({"address": config.address_bits, "bytes": range(config.block_bytes + 1), "element": 3,
-                              "fallback": 1, "leave_raw": 1, "sequence": 8})
+                              "exponents": 1, "narrow": Narrowing, "fallback": 1, "leave_raw": 1, "sequence": 8})
 
 
 class LaneFinder(wiring.Component):
@@ -85,16 +91,20 @@ class BlockWalker(wiring.Component):
     Members
     -------
     load : In(1)
-        Begin at the lane's first block; ``page``, ``behind`` and ``sequence`` are read.
+        Begin a transfer at the lane's first block, while ``free``; all inputs are read in this cycle only.
+    free : Out(1)
+        All blocks of the transfer before are taken.
     page : In(address_bits - log2(block_bytes))
         Address of that block divided by ``block_bytes``.
-    behind : In(signed(BLOCK_BITS + 1))
-        Number of blocks of the transfer after that one; negative when the transfer has no block for this lane.
+    to_end : In(signed(BLOCK_BITS + 1))
+        Number of that block, less the number of blocks of the transfer; not negative when the transfer has no block for
+        this lane.
     sequence : In(8)
         Number of that block, modulo 256.
-    element, fallback, leave_raw, tail_bytes : In
-        Element size, whether blocks may stay raw, whether all do, and raw bytes of the transfer's last block; must not
-        change during a transfer.
+    element, exponents, narrow, fallback, leave_raw : In
+        How the blocks are to be coded, as in the request.
+    tail_bytes : In(range(block_bytes + 1))
+        Raw bytes of the transfer's last block.
     o : Out(stream.Signature(lane_block_layout(config)))
         The blocks.
     """
@@ -105,8 +115,9 @@ class BlockWalker(wiring.Component):
         self._config = config
         pages = config.address_bits - exact_log2(config.block_bytes)
         super().__init__({
-            "load": In(1), "page": In(pages), "behind": In(BLOCK_BITS + 1), "sequence": In(8),
-            "element": In(3), "fallback": In(1), "leave_raw": In(1), "tail_bytes": In(range(config.block_bytes + 1)),
+            "load": In(1), "free": Out(1), "page": In(pages), "to_end": In(BLOCK_BITS + 1), "sequence": In(8),
+            "element": In(3), "exponents": In(1), "narrow": In(Narrowing), "fallback": In(1), "leave_raw": In(1),
+            "tail_bytes": In(range(config.block_bytes + 1)),
             "o": Out(stream.Signature(lane_block_layout(config))),
         })
 
@@ -115,23 +126,27 @@ class BlockWalker(wiring.Component):
         config = self._config
         page = Signal.like(self.page, reset_less=True)
         sequence = Signal.like(self.sequence, reset_less=True)
-        # In two's complement: the highest bit is set when no block is left.
-        behind = Signal(BLOCK_BITS + 1, init=-1)
+        to_end = Signal(BLOCK_BITS + 1)
+        tail_bytes = Signal.like(self.tail_bytes, reset_less=True)
+        how = []        # register, input, output
+        for name in ("element", "exponents", "narrow", "fallback", "leave_raw"):
+            value = Value.cast(getattr(self, name))
+            how.append((Signal.like(value, name=name, reset_less=True), value, Value.cast(self.o.payload[name])))
         m.d.comb += [
-            self.o.valid.eq(~behind[-1]),
+            self.free.eq(~to_end[-1]),
+            self.o.valid.eq(to_end[-1]),
             self.o.payload.address.eq(page << exact_log2(config.block_bytes)),
-            self.o.payload.bytes.eq(Mux(behind == 0, self.tail_bytes, config.block_bytes)),
-            self.o.payload.element.eq(self.element),
-            self.o.payload.fallback.eq(self.fallback),
-            self.o.payload.leave_raw.eq(self.leave_raw),
+            self.o.payload.bytes.eq(Mux(to_end.all(), tail_bytes, config.block_bytes)),
             self.o.payload.sequence.eq(sequence),
+            *(shown.eq(held) for held, _, shown in how),
         ]
         with m.If(self.load):
-            m.d.sync += [page.eq(self.page), behind.eq(self.behind), sequence.eq(self.sequence)]
+            m.d.sync += [page.eq(self.page), to_end.eq(self.to_end), sequence.eq(self.sequence),
+                         tail_bytes.eq(self.tail_bytes), *(held.eq(value) for held, value, _ in how)]
         with m.Elif(self.o.valid & self.o.ready):
             m.d.sync += [
-                page.eq(page + config.lanes),
-                behind.eq(behind - config.lanes),
+                page.eq(stepped(page, config.lanes)),
+                to_end.eq(stepped(to_end, config.lanes)),
                 sequence.eq(sequence + config.lanes),
             ]
         return m

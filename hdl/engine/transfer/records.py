@@ -23,8 +23,8 @@ class Status(enum.Enum, shape=8):
     """Done."""
     BAD_OPERATION = 0x01
     """Bad descriptor: the operation is not the one of this queue."""
-    BAD_ELEMENT = 0x02
-    """Bad descriptor: not an element size that was built."""
+    CODING_NOT_BUILT = 0x02
+    """Bad descriptor: its coding is none that was built."""
     BAD_FLAGS = 0x03
     """Bad descriptor: a flag that is not defined, contradicts another field, or whose hardware was not built."""
     BAD_SOURCE = 0x04
@@ -32,7 +32,8 @@ class Status(enum.Enum, shape=8):
     BAD_DESTINATION = 0x05
     """Bad descriptor: the destination is not aligned, or ends beyond the addresses that were built."""
     BAD_RAW_BYTES = 0x06
-    """Bad descriptor: raw length zero, too large, or not a multiple of the element size (of 4 with narrowing)."""
+    """Bad descriptor: raw length zero, too large, or not a multiple of the coding's element (of 4 with
+    narrowing)."""
     BAD_PACKED_BYTES = 0x07
     """Bad descriptor: packed length zero, too large or not a multiple of 4 (prefetch), or not zero (offload)."""
     BAD_RESERVED = 0x08
@@ -60,11 +61,12 @@ class Status(enum.Enum, shape=8):
     DESCRIPTOR_READ_TIMEOUT = 0x2C
     """The link did not answer reads within the time limit, so that a descriptor could not be read."""
     BAD_CODING = 0x30
-    """Malformed stream: a block's coding is neither raw nor the descriptor's element size."""
+    """Malformed stream: a block's coding is neither raw nor the descriptor's, or marks the wrong blocks as short."""
     BAD_SEQUENCE = 0x31
     """Malformed stream: a block's sequence number is not the next one."""
     BAD_LENGTH = 0x32
-    """Malformed stream: a block's payload length is impossible for its coding and raw length."""
+    """Malformed stream: a block's payload length is impossible for its coding and raw length, or the length field of
+    its short block is not its raw length."""
     TRUNCATED = 0x33
     """Malformed stream: it ends before its last block does."""
     TRAILING = 0x34
@@ -72,7 +74,7 @@ class Status(enum.Enum, shape=8):
     BAD_PADDING = 0x35
     """Malformed stream: the bytes that pad a block are not zero."""
     BAD_PAYLOAD = 0x36
-    """Malformed stream: the lines of a block do not expand to its raw length."""
+    """Malformed stream: the payload of a block is none of its coding, or does not expand to its raw length."""
     CRC_MISMATCH = 0x40
     """The CRC-32C of the stream is not the expected one."""
     ABORTED = 0x50
@@ -83,15 +85,16 @@ def request_layout(config: EngineConfig) -> data.StructLayout:
     """A checked transfer, offload or prefetch.
 
     ``source`` and ``destination`` are byte addresses. The address in device memory is a multiple of ``block_bytes``,
-    the address at the link a multiple of ``link_beat_bytes``. ``element`` is the element size in bytes (1, 2 or 4).
-    ``fallback``: blocks may stay raw; ``leave_raw``: all stay raw (offload). ``narrow``: the format to which float32
-    values are rounded in the stream; the elements of the stream then have 2 bytes. ``raw_bytes`` is the raw length.
-    ``capacity`` is the size of the destination in bytes. ``packed_bytes`` is the length of the stream (prefetch).
-    ``check_crc``: compare the stream's CRC with ``crc`` (prefetch).
+    the address at the link a multiple of ``link_beat_bytes``. ``element`` is the element size of the coding in bytes
+    (1, 2 or 4); ``exponents``: it is exponent coding, otherwise zero-value coding. ``fallback``: blocks may stay raw;
+    ``leave_raw``: all stay raw (offload). ``narrow``: the format to which float32 values are rounded in the stream; the
+    elements of the stream then have 2 bytes. ``raw_bytes`` is the raw length. ``capacity`` is the size of the
+    destination in bytes. ``packed_bytes`` is the length of the stream (prefetch). ``check_crc``: compare the stream's
+    CRC with ``crc`` (prefetch).
     """
     return data.StructLayout({
-        "source": config.address_bits, "destination": config.address_bits, "element": 3, "fallback": 1, "leave_raw": 1,
-        "narrow": Narrowing,
+        "source": config.address_bits, "destination": config.address_bits, "element": 3, "exponents": 1,
+        "fallback": 1, "leave_raw": 1, "narrow": Narrowing,
         "raw_bytes": LENGTH_BITS, "capacity": LENGTH_BITS, "packed_bytes": LENGTH_BITS, "check_crc": 1, "crc": 32,
     })
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from amaranth.lib import data, stream
 
 from hdl.codec.coding import WORD_BYTES
+from hdl.codec.narrowing.rounding import Narrowing
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.records import BLOCK_BITS, Status
 
@@ -37,13 +38,16 @@ def words_stream(config: EngineConfig) -> stream.Signature:
 
 
 def block_layout(config: EngineConfig) -> data.StructLayout:
-    """Facts that a lane needs to expand a block: lengths in bytes, address, and its number in the transfer.
+    """Facts that a lane needs to expand a block: lengths in bytes, coding, address, its number in the transfer, and the
+    format to which its values were narrowed.
 
-    Where values were narrowed, ``raw_bytes`` counts the narrowed values.
+    ``payload_bytes`` does not count the length field of a short block. ``coding`` is that of a whole block: 0, or the
+    coding of the transfer. Where values were narrowed, ``raw_bytes`` counts the narrowed values.
     """
     return data.StructLayout({
-        "payload_bytes": range(config.largest_payload + 1), "raw": 1,
+        "payload_bytes": range(config.largest_payload + 1), "coding": 8,
         "raw_bytes": range(config.block_bytes + 1), "address": config.address_bits, "number": BLOCK_BITS,
+        "narrow": Narrowing,
     })
 
 
@@ -51,7 +55,8 @@ def payload_stream(config: EngineConfig) -> stream.Signature:
     """Payloads from the distributor to a lane, realigned: every block starts at byte 0 of a beat.
 
     ``first`` and ``last`` mark the first and last beat of a block. All beats but the last are full; bytes after the
-    payload in the last beat are undefined. ``block`` is valid on the first beat only.
+    payload in the last beat are undefined. The length field of a short block is left out. ``block`` is valid on the
+    first beat only.
     """
     return stream.Signature(data.StructLayout({
         "data": 8 * config.link_beat_bytes, "first": 1, "last": 1, "block": block_layout(config),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
+from hdl.codec.coding import CODINGS
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import RECORD_BYTES, Operation
 from hdl.engine.control.table import MAGIC, VERSION, Field, Register, pages
@@ -36,6 +39,8 @@ def c_header(config: EngineConfig) -> str:
         "",
         *(_define(f"CDMA_OPERATION_{each.name}", f"{each.value}u") for each in Operation),
         "",
+        "/* Codings. Descriptors may have ZVC8, ZVC16, ZVC32, BFLOAT16 and FLOAT32, as far as they were built. */",
+        _codings(), "",
         *(_define(f"CDMA_STATUS_{status.name}", f"0x{status.value:02x}u") for status in MEANINGS),
         "",
         "/* X(name, code, text) for every status. */",
@@ -58,8 +63,18 @@ def _built(config: EngineConfig, own: str) -> Iterator[str]:
     for name in ("lanes", "beat_bytes", "link_beat_bytes", "block_bytes", "buffer_bytes", "address_bits",
                  "queue_depth"):
         yield _define(f"{own}_{name.upper()}", f"{getattr(config, name)}u")
-    for name in ("raw_fallback", "crc"):
+    for name in ("crc", "narrowing"):
         yield _define(f"{own}_{name.upper()}", f"{int(getattr(config, name))}u")
+    for name in CODINGS:
+        yield _define(f"{own}_{name.upper()}", f"{int(name in config.codings)}u")
+
+
+def _codings() -> str:
+    """The numbers of codings as the header of the C library has them; both may be included, in any order."""
+    library = (Path(__file__).parent / "cdma_codec.h").read_text(encoding="utf-8")
+    guarded = re.search(r"^#ifndef CDMA_CODINGS\n.*?^#endif$", library, re.MULTILINE | re.DOTALL)
+    assert guarded is not None
+    return guarded[0]
 
 
 def _register(prefix: str, register: Register) -> Iterator[str]:

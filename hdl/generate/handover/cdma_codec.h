@@ -27,7 +27,9 @@
 extern "C" {
 #endif
 
-/* How the payload of a block is coded. The lower four bits are the bytes of an element. */
+/* How the payload of a block is coded. The lower four bits are the bytes of an element. NAME_regs.h has the same. */
+#ifndef CDMA_CODINGS
+#define CDMA_CODINGS
 enum cdma_coding {
     CDMA_CODING_RAW = 0x00,
     CDMA_CODING_LINES8 = 0x01, /* the line stream: each line is a tag and its elements that are not zero */
@@ -40,6 +42,7 @@ enum cdma_coding {
     CDMA_CODING_FLOAT32 = 0x24,
     CDMA_CODING_ANY = -1 /* of a stream that is read: its blocks may have any coding */
 };
+#endif
 
 /* Why a call failed. The first group is a mistake of the caller, the second a malformed stream. */
 enum cdma_codec_status {

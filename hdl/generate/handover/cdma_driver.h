@@ -77,7 +77,7 @@ enum {
 
 /*
  * Flags of a descriptor. With CDMA_NARROW_... float32 values are rounded to 16 bits by an offload and converted back by
- * a prefetch; both need the same flag, and 2 as element size.
+ * a prefetch; both need the same flag and CDMA_CODING_ZVC16, or CDMA_CODING_BFLOAT16 with CDMA_NARROW_BFLOAT16.
  */
 enum {
     CDMA_INTERRUPT = 1,
@@ -104,7 +104,7 @@ struct cdma {
     unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
     /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
-    int raw_fallback, crc, narrowing;
+    int crc, narrowing;
     /* By direction, 0 for offload and 1 for prefetch. */
     uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
     uint32_t late[2];    /* blocking calls without a completion yet; their buffers are in use, even after a timeout */
@@ -113,7 +113,7 @@ struct cdma {
 
 struct cdma_descriptor {
     unsigned operation;     /* CDMA_OPERATION_OFFLOAD or CDMA_OPERATION_PREFETCH */
-    unsigned element_bytes; /* 1, 2 or 4; 2 with CDMA_NARROW_... */
+    unsigned coding;        /* CDMA_CODING_ZVC8, ..._ZVC16, ..._ZVC32, ..._BFLOAT16 or ..._FLOAT32 */
     unsigned flags;
     uint32_t tag;           /* your own, below CDMA_OWN_TAGS; the completion has the same */
     uint64_t source;        /* offload: device address; prefetch: link address */
@@ -266,6 +266,7 @@ static inline int cdma_reset(struct cdma *engine)
 static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write, cdma_read_fn read)
 {
     uint32_t version, geometry, sizes, features;
+    uint32_t least = CDMA_VERSION_MINOR; /* a variable, because compilers warn of "less than the constant 0" */
     int error;
 
     engine->bus = bus;
@@ -277,7 +278,7 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
         return CDMA_E_NO_ENGINE;
     version = read(bus, CDMA_REG_VERSION);
     if (CDMA_FIELD(version, CDMA_REG_VERSION_MAJOR) != CDMA_VERSION_MAJOR
-        || CDMA_FIELD(version, CDMA_REG_VERSION_MINOR) < CDMA_VERSION_MINOR)
+        || CDMA_FIELD(version, CDMA_REG_VERSION_MINOR) < least)
         return CDMA_E_VERSION;
     error = cdma_reset(engine);
     if (error)
@@ -291,24 +292,24 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     engine->address_bits = CDMA_FIELD(geometry, CDMA_REG_GEOMETRY_ADDRESS_BITS);
     engine->block_bytes = CDMA_FIELD(sizes, CDMA_REG_SIZES_BLOCK_BYTES);
     engine->queue_depth = CDMA_FIELD(sizes, CDMA_REG_SIZES_QUEUE_DEPTH);
-    engine->raw_fallback = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_RAW_FALLBACK);
     engine->crc = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_CRC);
     engine->narrowing = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_NARROWING);
     return 0;
 }
 
-/* A capacity that holds the block stream of a tensor of this length, whatever its values. */
-static inline uint64_t cdma_capacity(const struct cdma *engine, uint64_t raw_bytes, unsigned element_bytes)
+/*
+ * A capacity that holds the block stream of a tensor of this length, whatever its values and its coding are, unless
+ * CDMA_NO_FALLBACK is set.
+ */
+static inline uint64_t cdma_capacity(const struct cdma *engine, uint64_t raw_bytes)
 {
-    uint64_t blocks = raw_bytes, tags = 0;
+    uint64_t blocks = raw_bytes;
     uint32_t size;
 
     /* Blocks have a power of two of bytes; some processors have no division of 64 bits. */
     for (size = engine->block_bytes; size > 1; size >>= 1)
         blocks = (blocks + 1) >> 1;
-    if (!engine->raw_fallback)
-        tags = (raw_bytes + 127) / 128 * (element_bytes == 4 ? 4 : element_bytes == 2 ? 8 : 16);
-    return (raw_bytes + tags + 3) / 4 * 4 + 4 * blocks;
+    return (raw_bytes + 3) / 4 * 4 + 4 * blocks;
 }
 
 /* The 16 words of a descriptor. */
@@ -319,7 +320,7 @@ static inline void cdma_pack(const struct cdma_descriptor *given, uint32_t words
     for (word = 0; word < 16; word++)
         words[word] = 0;
     words[0] = (uint32_t)given->operation << CDMA_CHANNEL_DESCRIPTOR_0_OPERATION_SHIFT
-             | (uint32_t)given->element_bytes << CDMA_CHANNEL_DESCRIPTOR_0_ELEMENT_SHIFT
+             | (uint32_t)given->coding << CDMA_CHANNEL_DESCRIPTOR_0_CODING_SHIFT
              | (uint32_t)given->flags << CDMA_CHANNEL_DESCRIPTOR_0_INTERRUPT_SHIFT;
     words[1] = given->tag;
     words[2] = (uint32_t)given->source;
@@ -472,11 +473,11 @@ static inline int cdma_run(struct cdma *engine, struct cdma_descriptor *given, s
  * buffers are still in use: call cdma_drain before they are used for anything else.
  */
 static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t raw_bytes,
-                               uint64_t capacity, unsigned element_bytes, struct cdma_result *result)
+                               uint64_t capacity, unsigned coding, struct cdma_result *result)
 {
     struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
-    given.element_bytes = element_bytes;
+    given.coding = coding;
     given.source = source;
     given.destination = destination;
     given.raw_bytes = raw_bytes;
@@ -489,11 +490,11 @@ static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t de
  * for cdma_offload.
  */
 static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t packed_bytes,
-                                uint64_t raw_bytes, unsigned element_bytes, uint32_t crc, struct cdma_result *result)
+                                uint64_t raw_bytes, unsigned coding, uint32_t crc, struct cdma_result *result)
 {
     struct cdma_descriptor given = {CDMA_OPERATION_PREFETCH, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
-    given.element_bytes = element_bytes;
+    given.coding = coding;
     if (engine->crc)
         given.flags = CDMA_CHECK_CRC;
     given.source = source;
@@ -505,7 +506,7 @@ static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t d
     return cdma_run(engine, &given, result);
 }
 
-/* End the running transfer of a direction; its completion has the status CDMA_STATUS_ABORTED unless it was done. */
+/* End the oldest running transfer of a direction; its completion has the status CDMA_STATUS_ABORTED unless it was done. */
 static inline void cdma_abort(struct cdma *engine, unsigned operation)
 {
     cdma_write_channel(engine, operation, CDMA_CHANNEL_ABORT, CDMA_CHANNEL_ABORT_ABORT_MASK);

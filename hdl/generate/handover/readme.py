@@ -13,7 +13,7 @@ _FILES = """\
 | `{name}.v` | the engine: Verilog-2005 without initial values, tried in Verilator and Icarus Verilog |{sram}
 | `{name}.json` | resolved configuration, ports, register map, tool versions |
 | `{name}.vlt` | lint waivers, each with its reason |
-| `{name}_regs.h` | offsets, masks and status codes for C |
+| `{name}_regs.h` | offsets, masks, codings and status codes for C |
 | `cdma_driver.h` | reference driver in C, header only; include `{name}_regs.h` before it |
 | `cdma_codec.h`, `cdma_codec.c` | C library that compresses and expands block streams on the host |
 | `{name}.rdl` | register map as SystemRDL |
@@ -44,11 +44,12 @@ struct cdma_result packed, raw;
 uint64_t capacity = 0;
 int error = cdma_init(&engine, (void *)BASE, write_register, read_register);
 if (!error) {{
-    capacity = cdma_capacity(&engine, raw_bytes, 4);   /* suffices whatever the values are */
-    error = cdma_offload(&engine, device_address, link_address, raw_bytes, capacity, 4, &packed);
+    capacity = cdma_capacity(&engine, raw_bytes);   /* suffices whatever the values are */
+    error = cdma_offload(&engine, device_address, link_address, raw_bytes, capacity, {coding}, &packed);
 }}
 if (!error)
-    error = cdma_prefetch(&engine, link_address, device_address, packed.bytes, raw_bytes, 4, packed.crc, &raw);
+    error = cdma_prefetch(&engine, link_address, device_address, packed.bytes, raw_bytes, {coding}, packed.crc,
+                          &raw);
 if (error)
     puts(cdma_error_text(error));
 ```"""
@@ -58,7 +59,7 @@ By hand: write the descriptor to `DESCRIPTOR_0` up to `DESCRIPTOR_15` of the cha
 `COMPLETIONS` is not 0, or for the interrupt; read `COMPLETION_0` up to `COMPLETION_11`; write 1 to `COMPLETION_POP`.
 
 Addresses in device memory are multiples of {block}, addresses at the link multiples of {link}, lengths multiples of the
-element size. Block k of a transfer goes through lane (device address / {block} + k) modulo {lanes}."""
+coding's element. Block k of a transfer goes through lane (device address / {block} + k) modulo {lanes}."""
 
 
 def readme(design: Verilog) -> str:
@@ -76,7 +77,7 @@ def readme(design: Verilog) -> str:
         f"## Files\n\n{_FILES.format(name=name, sram=sram)}",
         f"## Configuration\n\n| parameter | value | what it sets |\n|---|---|---|\n{parameters}",
         f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
-        f"## Programming\n\n{_PROGRAM.format(name=name)}",
+        f"## Programming\n\n{_PROGRAM.format(name=name, coding=f'CDMA_CODING_{config.codings[-1].upper()}')}",
         _RULES.format(block=config.block_bytes, link=config.link_beat_bytes, lanes=config.lanes),
     ]) + "\n"
 

@@ -94,7 +94,7 @@ def test_the_page_of_all_figures_has_every_section() -> None:
     assert "<pre>cdma_engine: 4 lanes" in html and "Area and throughput of compressor" in html
     page = page.markdown()
     # Timing needs a cell library of the user's own, so a run without one leaves it out.
-    for title in ("The engine: a network there and back", "The engine: switching activity",
+    for title in ("The engine: a network there and back", "The engine: dense values", "The engine: switching activity",
                   "The engine: effective bandwidth",
                   "The engine: how lanes scale",
                   "The engine: area", "The cores: a real dump", "The cores: beats per cycle", "The cores: latency",

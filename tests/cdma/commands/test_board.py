@@ -13,7 +13,7 @@ from synth.boards.catalog import BOARDS
 from workload.data import shipped
 from workload.dumps import load
 
-_SMALL = ["--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
+_SMALL = ["--test", "cores", "--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
 _BUILT = Built(
     board="ulx3s-85f", part="LFE5U-85F-6BG381", clock_mhz=25.0, clock="the board's oscillator, 25 MHz",
     used=Use(1234, 567, 8.5), available=Use(83640, 83640, 208), yosys="Yosys 0.70", nextpnr="0.11", fmax_mhz=61.5,
@@ -25,8 +25,11 @@ def test_list_has_every_board_and_parameter(cdma) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     listed = cdma("board", "--list", "--json").json
     assert set(listed["boards"]) == set(BOARDS) >= {"ulx3s-12f", "ulx3s-45f", "ulx3s-85f", "versa-ecp5", "arty-a7-35"}
-    for word in (*BOARDS, *listed["parameters"]):
+    assert set(listed["parameters"]) == {"engine", "cores"}
+    for word in (*BOARDS, *listed["parameters"]["engine"], *listed["parameters"]["cores"]):
         assert word in outcome.out
+    assert listed["boards"]["ulx3s-12f"]["codings"] == ["zvc32"]
+    assert listed["boards"]["ulx3s-85f"]["codings"] == ["zvc8", "zvc16", "zvc32", "bfloat16", "float32"]
     assert listed["boards"]["versa-ecp5"]["clock"] == "a PLL, from the oscillator's 100 MHz"
     assert listed["boards"]["arty-a7-35"]["bitstream_by"] == "Vivado"
 
@@ -41,9 +44,18 @@ def test_files_are_written_into_a_folder_named_after_the_board(cdma) -> None:
     assert outcome.out.endswith("ulx3s-12f/README.md says how to build and load it\n")
 
 
+def test_an_engine_is_tested_unless_said_otherwise(cdma) -> None:
+    made = cdma("board", "ulx3s-12f", "--set", "block_bytes=512", "--set", "raw_bytes=1024", "--json").json
+    assert (made["test"], made["dump_bytes"]) == ("engine", 1024)
+    assert made["configuration"]["codings"] == ["zvc32"]
+    page = Path("ulx3s-12f/README.md").read_text(encoding="utf-8")
+    assert "# Self-test of a cDMA engine on the ulx3s-12f" in page
+    assert "| 3 | fill: the data to their source; their inverse to the destinations |" in page
+
+
 def test_json_has_files_and_configuration(cdma, tmp_path: Path) -> None:
     made = cdma("board", "arty-a7-100", *_SMALL, "--set", "name=probe", "-o", tmp_path / "arty", "--json").json
-    assert made["board"] == "arty-a7-100" and made["clock_mhz"] == 50
+    assert (made["board"], made["test"]) == ("arty-a7-100", "cores") and made["clock_mhz"] == 50
     assert made["configuration"]["element_bits"] == [32] and made["dump_bytes"] == 128
     assert {Path(each["file"]).name for each in made["files"]} == {
         "README.md", "probe.v", "probe.xdc", "probe.tcl", "probe.ys"}
@@ -92,7 +104,10 @@ def test_a_dump_of_the_readers_own(tmp_path: Path) -> None:
     ([], "give a board: 'cdma board --list' shows those that are known"),
     (["de10"], "no board 'de10': there are ulx3s-12f,"),
     (["ulx3s-85f", "--set", "beat_bytes=8"], "beat_bytes must be one of 16, 32, 64, not 8"),
-    (["ulx3s-85f", "--set", "lanes=2"], "unknown parameter 'lanes'"),
+    (["ulx3s-85f", "--set", "element_bits=8"], "unknown parameter 'element_bits'"),
+    (["ulx3s-85f", "--test", "cores", "--set", "lanes=2"], "unknown parameter 'lanes'"),
+    (["ulx3s-85f", "--test", "dma"], "--test: invalid choice: 'dma'"),
+    (["ulx3s-85f", "--lines", "57"], "the dump's lines must be at most raw_bytes 7168, not 7296 bytes"),
     (["ulx3s-85f", "--lines", "0"], "--lines must be 1 to 1024, not 0"),
     (["ulx3s-85f", "--dump", "missing.npz"], "missing.npz"),
     (["ulx3s-85f", "--array", "conv99"], "conv99"),

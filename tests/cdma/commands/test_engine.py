@@ -11,6 +11,7 @@ import pytest
 
 import verif.engine.simulate
 from golden.codec import blocks
+from golden.codec.coding import Coding
 from hdl.config.engine import load_engine
 
 
@@ -31,7 +32,8 @@ def test_there_and_back(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> N
     assert (result["engine"], result["latency"], result["stalls"]) == (config.name, 40, 0.1)
     assert [row["name"] for row in result["arrays"]] == list(dump)
     for row in result["arrays"]:
-        stream = blocks.compress(dump[row["name"]], 4, config.block_bytes)
+        assert row["coding"] == "float32"
+        stream = blocks.compress(dump[row["name"]], Coding.FLOAT32, config.block_bytes)
         assert (row["raw_bytes"], row["packed_bytes"]) == (dump[row["name"]].nbytes, stream.size)
         assert row["offload_cycles"] > 40 and row["prefetch_cycles"] > 40
         assert row["plain_bytes_per_cycle"] == 16
@@ -77,7 +79,7 @@ def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray
 @pytest.mark.parametrize(("arguments", "words"), [
     (["simulate", "--engine", "huge", "dump.npz"], "no preset 'huge'"),
     (["simulate", "--engine", "compressor", "dump.npz"], "compressor is a core"),
-    (["simulate", "--engine", "tiny", "dump.npz", "--element", "16"], "16-bit"),
+    (["simulate", "--engine", "paper", "dump.npz", "--element", "16"], "builds the codings zvc32, not zvc16"),
     (["simulate", "--engine", "tiny", "dump.npz", "--beat-bytes", "16"], "--beat-bytes"),
     (["simulate", "--engine", "tiny", "dump.npz", "--simulator", "icarus"], "icarus"),
     (["simulate", "dump.npz", "--latency", "3"], "--engine"),

@@ -47,7 +47,7 @@ def test_settings_and_files(cdma, tmp_path: Path) -> None:
 
 
 def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text("lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\nelement_bits = [32]\n")
+    (tmp_path / "mine.toml").write_text('lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\ncodings = ["zvc32"]\n')
     config = load_design("mine.toml").replace(name="mine", block_bytes=512, buffer_bytes=1024)
     outcome = cdma("generate", "mine.toml", "--set", "name=mine", "--set", "block_bytes=512", "--set",
                    "buffer_bytes=1024", "-o", "rtl")
@@ -59,7 +59,7 @@ def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
 
 
 def test_engines_in_one_folder_keep_their_files_apart(cdma, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text("lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\nelement_bits = [32]\n"
+    (tmp_path / "mine.toml").write_text('lanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\ncodings = ["zvc32"]\n'
                                         "block_bytes = 512\nbuffer_bytes = 1024\n")
     written = [cdma("generate", "mine.toml", "--set", f"name={name}", "--json", "-o", "rtl").json
                for name in ("first", "second")]

@@ -142,7 +142,9 @@ def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, 
     (["tiny_engine"], "tiny_engine is a preset, and simulate takes dumps: --engine names an engine"),
     (["paper_compressor"], "without options it simulates the cores"),
     (["odd.npy", "--coding", "zvc32"], "odd: 6 bytes are no multiple of the 4 bytes of an element of zvc32"),
-    (["dump.npz", "--coding", "zvc8", "--engine", "tiny"], "--coding is for block cores alone"),
+    (["dump.npz", "--blocks", "--engine", "tiny"], "--blocks is for block cores alone"),
+    (["dump.npz", "--block-bytes", "512", "--engine", "tiny"], "or give an engine --set block_bytes=N"),
+    (["dump.npz", "--coding", "zvc16", "--engine", "paper"], "builds the codings zvc32, not zvc16: choose another"),
 ])
 def test_mistakes(fails, dump: dict[str, np.ndarray], arguments: list[str], words: str) -> None:
     Path("other").mkdir()

@@ -46,7 +46,7 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole(design, lanes)
-        return [(unit, root) for unit, root in parts if root in ("prefetch.lane0.buffer", "offload.walker0")], cut
+        return [(unit, root) for unit, root in parts if root in ("offload.lane0.rows", "offload.walker0")], cut
 
     monkeypatch.setattr(synth.timing.engines, "division", division)
     call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
@@ -55,7 +55,7 @@ def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
         *given, **named | {"whole": False}))
     (report,) = cdma(*call, "--json").json
     assert (report["lanes"], report["macros"]["setup_ps"], report["macros"]["output_ps"]) == (1, 75.0, 310.0)
-    assert [part["unit"] for part in report["units"]] == ["buffers, prefetch", "lane control"]
+    assert [part["unit"] for part in report["units"]] == ["buffers, offload", "lane control"]
     out = cells_text([from_json(EngineTiming, report)])
     assert "75 ps of set-up, and 310 ps from the clock" in out
     for part in report["units"]:

@@ -98,7 +98,9 @@ def test_every_figure_of_the_project_has_a_name_of_its_own() -> None:
     comparison = compare(figures, figures)
     names = [(change.section, change.figure) for change in comparison.figures]
     assert len(names) == len(set(names)) > 1000
-    assert not any("#" in figure for _, figure in names)
+    # Rows that no name tells apart are numbered; arrays of the dense dump have such numbers of their own.
+    own = [row["name"] for entry in figures["engine_dense"] for row in entry["arrays"] if "#" in row["name"]]
+    assert not any("#" in figure and not any(name in figure for name in own) for _, figure in names)
     assert comparison.appeared == comparison.vanished == ()
     assert comparison_text(comparison) == f"{len(names)} figures in both: 0 changed, {len(names)} are the same."
 

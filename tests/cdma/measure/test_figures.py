@@ -18,7 +18,8 @@ from verif.engine.throughput import EngineThroughput
 
 
 @pytest.mark.parametrize(("section", "kind"), [
-    ("shipped", CoresOutcome), ("engine_shipped", tuple[EngineOutcome, ...]), ("toggles", tuple[DumpToggles, ...]),
+    ("shipped", CoresOutcome), ("engine_shipped", tuple[EngineOutcome, ...]),
+    ("engine_dense", tuple[EngineOutcome, ...]), ("toggles", tuple[DumpToggles, ...]),
     ("engine", tuple[EngineThroughput, ...]), ("engine_scaling", tuple[EngineThroughput, ...]),
     ("engine_area", tuple[EngineArea, ...]), ("throughput", tuple[Throughput, ...]), ("latency", tuple[Latency, ...]),
     ("area", tuple[PresetArea, ...]), ("timing", tuple[PresetTiming, ...]), ("timing_plain", tuple[PresetTiming, ...]),

@@ -10,28 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.codec import blocks
+from golden.codec.coding import Coding
 from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
 from golden.reference import blocks as reference
 from golden.reference.lines import elements_of
 from golden.reference.narrowing import narrowed, widened
-from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
+from tests.golden.engines import BUILT, CODINGS, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
 from workload.data import shipped
 from workload.dumps import load
 
 
 @pytest.mark.parametrize("fallback", [True, False])
-@given(elements=st.integers(1, 1500), size=st.sampled_from([1, 2, 4]), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]),
+@given(elements=st.integers(1, 1500), coding=st.sampled_from(CODINGS), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]),
        seed=st.integers(0, 1000))
 @settings(max_examples=40)
-def test_there_and_back(fallback: bool, elements: int, size: int, density: float, seed: int) -> None:
+def test_there_and_back(fallback: bool, elements: int, coding: int, density: float, seed: int) -> None:
     """The stream is the format's, and not a byte beside either destination changes."""
     model = engine(seed=seed)
+    size = coding & 15
     raw = tensor(elements, size, density, seed)
     model.device.write(OFFLOAD.source, raw)
-    stream = np.frombuffer(reference.compress_blocks(raw.tobytes(), size, 512, fallback), np.uint8)
+    stream = np.frombuffer(reference.compress_blocks(raw.tobytes(), coding, 512, fallback), np.uint8)
     wanted = model.link.image.copy()
     device = model.device.image.copy()
-    offload = replace(OFFLOAD, element_bytes=size, raw_bytes=raw.size, capacity=stream.size, fallback=fallback)
+    offload = replace(OFFLOAD, coding=coding, raw_bytes=raw.size, capacity=stream.size, fallback=fallback)
     done = model.run(offload)
     assert done == Completion(
         tag=7, status=Status.OK, operation=1, crc=reference.crc(stream.tobytes()), bytes_written=stream.size,
@@ -41,7 +43,7 @@ def test_there_and_back(fallback: bool, elements: int, size: int, density: float
     assert np.array_equal(model.link.image, wanted)
     assert np.array_equal(model.device.image, device)
 
-    back = Descriptor(operation=2, element_bytes=size, source=offload.destination, destination=DEVICE + 0x8000,
+    back = Descriptor(operation=2, coding=coding, source=offload.destination, destination=DEVICE + 0x8000,
                       raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size, check_crc=True, crc=done.crc)
     for wrong in (1, 1 << 31):
         assert model.outcomes(replace(back, crc=done.crc ^ wrong)) == [
@@ -54,20 +56,21 @@ def test_there_and_back(fallback: bool, elements: int, size: int, density: float
     assert np.array_equal(model.link.image, wanted)
 
 
-@pytest.mark.parametrize("form", [1, 2])
+@pytest.mark.parametrize(("form", "coding"), [(1, 0x12), (2, 0x12), (1, 0x22)])
 @given(elements=st.integers(1, 700), density=st.sampled_from([0, 0.1, 0.5, 0.97, 1]), leave_raw=st.booleans(),
        seed=st.integers(0, 1000))
 @settings(max_examples=25)
-def test_narrowed_there_and_back(form: int, elements: int, density: float, leave_raw: bool, seed: int) -> None:
+def test_narrowed_there_and_back(form: int, coding: int, elements: int, density: float, leave_raw: bool,
+                                 seed: int) -> None:
     """The stream is that of the rounded values in blocks of half the length; what comes back is rounded, no more."""
     model = engine(NARROWING, seed=seed)
     raw = tensor(elements, 4, density, seed)
     model.device.write(OFFLOAD.source + 512, raw)
     codes = [narrowed(int(bits), form) for bits in raw.view("<u4")]
     coded = np.array(codes, "<u2").tobytes()
-    stream = np.frombuffer(reference.compress_blocks(coded, 2, 512, True, leave_raw), np.uint8)
+    stream = np.frombuffer(reference.compress_blocks(coded, coding, 512, True, leave_raw), np.uint8)
     wanted = model.link.image.copy()
-    done = model.run(replace(OFFLOAD, source=OFFLOAD.source + 512, element_bytes=2, narrow=form, raw_bytes=raw.size,
+    done = model.run(replace(OFFLOAD, source=OFFLOAD.source + 512, coding=coding, narrow=form, raw_bytes=raw.size,
                              capacity=stream.size, leave_raw=leave_raw))
     raw_blocks = sum(block.coding == 0 for block in blocks.headers(stream, 512))
     assert not leave_raw or raw_blocks == -(-raw.size // 1024)
@@ -78,7 +81,7 @@ def test_narrowed_there_and_back(form: int, elements: int, density: float, leave
     assert np.array_equal(model.link.image, wanted)
 
     device = model.device.image.copy()
-    back = Descriptor(operation=2, element_bytes=2, narrow=form, source=OFFLOAD.destination,
+    back = Descriptor(operation=2, coding=coding, narrow=form, source=OFFLOAD.destination,
                       destination=DEVICE + 0x8000, raw_bytes=raw.size, capacity=raw.size, packed_bytes=stream.size,
                       check_crc=True, crc=done.crc)
     assert model.run(back) == Completion(tag=0, status=Status.OK, operation=2, bytes_written=raw.size, crc=done.crc,
@@ -87,19 +90,19 @@ def test_narrowed_there_and_back(form: int, elements: int, density: float, leave
     assert np.array_equal(model.device.image, device)
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
-def test_the_shipped_dump_there_and_back(size: int) -> None:
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_shipped_dump_there_and_back(coding: int) -> None:
     built = replace(BUILT, block_bytes=4096)
     for name, array in load(shipped()).items():
         raw = array.reshape(-1).view(np.uint8)
         room = raw.size + 4 * (raw.size // 4096 + 1)
         model = Engine(built, Memory(0, raw.copy()), Memory(0, np.zeros(room, np.uint8)))
-        done = model.run(Descriptor(operation=1, element_bytes=size, source=0, destination=0, raw_bytes=raw.size,
+        done = model.run(Descriptor(operation=1, coding=coding, source=0, destination=0, raw_bytes=raw.size,
                                     capacity=room))
-        assert done.nonzero == np.count_nonzero(raw.view(f"<u{size}")), name
-        assert done.bytes_written == blocks.compress(array, size).size, name
+        assert done.nonzero == np.count_nonzero(raw.view(f"<u{coding & 15}")), name
+        assert done.bytes_written == blocks.compress(array, coding).size, name
         model.device.image[:] = 0
-        back = model.run(Descriptor(operation=2, element_bytes=size, source=0, destination=0, raw_bytes=raw.size,
+        back = model.run(Descriptor(operation=2, coding=coding, source=0, destination=0, raw_bytes=raw.size,
                                     capacity=raw.size, packed_bytes=done.bytes_written, check_crc=True, crc=done.crc))
         assert back == Completion(tag=0, status=Status.OK, operation=2, crc=done.crc, bytes_written=raw.size,
                                   raw_blocks=done.raw_blocks), name
@@ -124,16 +127,16 @@ def test_layers_offloaded_in_order_come_back_in_reverse() -> None:
         assert np.array_equal(model.device.read(place, layer.size), layer)
 
 
-def test_an_engine_without_crc_or_fallback() -> None:
-    plain = engine(replace(BUILT, crc=False, raw_fallback=False, element_bytes=(4,)))
+def test_an_engine_without_crc() -> None:
+    plain = engine(replace(BUILT, crc=False, codings=(Coding.ZVC32,)))
     raw = tensor(1000, 4, 1.0)
     plain.device.write(OFFLOAD.source, raw)
-    stream = blocks.compress(raw, 4, 512, False)
     for fallback in (True, False):
+        stream = blocks.compress(raw, Coding.ZVC32, 512, fallback)
         done = plain.run(replace(OFFLOAD, fallback=fallback))
-        assert done == Completion(tag=7, status=Status.OK, operation=1, bytes_written=stream.size, nonzero=1000)
-    # What comes back may have raw blocks all the same.
-    other = blocks.compress(raw, 4, 512)
+        assert done == Completion(tag=7, status=Status.OK, operation=1, bytes_written=stream.size, nonzero=1000,
+                                  raw_blocks=8 * fallback)
+    other = blocks.compress(raw, Coding.ZVC32, 512)
     plain.link.write(PREFETCH.source, other)
     back = plain.run(replace(PREFETCH, packed_bytes=other.size))
     assert back == Completion(tag=8, status=Status.OK, operation=2, bytes_written=4000, raw_blocks=8)
@@ -145,10 +148,10 @@ def test_tensors_of_many_blocks() -> None:
     rng = np.random.default_rng(3)
     raw = rng.integers(0, 256, 5 << 20, dtype=np.uint8) * (rng.random(5 << 20) < 0.5)
     model = Engine(BUILT, Memory(0, raw.copy()), Memory(0, np.zeros(8 << 20, np.uint8)))
-    done = model.run(replace(OFFLOAD, element_bytes=1, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20))
+    done = model.run(replace(OFFLOAD, coding=0x11, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20))
     assert (done.status, done.nonzero) == (Status.OK, np.count_nonzero(raw))
     model.device.image[:] = 0
-    back = model.run(replace(PREFETCH, element_bytes=1, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20,
+    back = model.run(replace(PREFETCH, coding=0x11, source=0, destination=0, raw_bytes=raw.size, capacity=8 << 20,
                              packed_bytes=done.bytes_written))
     assert back.status == Status.OK
     assert np.array_equal(model.device.image, raw)

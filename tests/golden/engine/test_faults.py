@@ -13,6 +13,7 @@ from golden.codec import blocks
 from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Response, Silence, Status
 from tests.golden.engines import (
     BUILT,
+    CODINGS,
     DEVICE,
     LINK,
     OFFLOAD,
@@ -25,8 +26,8 @@ from tests.golden.engines import (
 )
 from tests.golden.samples import damaged
 
-_DENSE = blocks.compress(tensor(1000, 4, 1.0), 4, 512)
-_STREAM = blocks.compress(tensor(1000, 4, 0.4), 4, 512)
+_DENSE = blocks.compress(tensor(1000, 4, 1.0), 0x14, 512)
+_STREAM = blocks.compress(tensor(1000, 4, 0.4), 0x14, 512)
 _BLOCKS = list(blocks.headers(_STREAM, 512))
 
 
@@ -55,9 +56,14 @@ def _flipped(*places: tuple[int, int]) -> np.ndarray:
     (_flipped((_BLOCKS[0].offset + 2, 255)), Status.BAD_CODING, 0),
     (_flipped((_BLOCKS[4].offset + 3, 128)), Status.BAD_SEQUENCE, 4),
     (_flipped((_BLOCKS[5].offset + 1, 128)), Status.BAD_LENGTH, 5),
-    (_flipped((_BLOCKS[2].offset + 2, 4)), Status.BAD_LENGTH, 2),
+    (_flipped((_BLOCKS[2].offset + 2, 0x14)), Status.BAD_LENGTH, 2),
     (_flipped((_BLOCKS[6].payload_offset, 255)), Status.BAD_PAYLOAD, 6),
-    (_flipped((_BLOCKS[7].payload_offset, 255)), Status.BAD_PAYLOAD, 7),
+    # The last block is short: bit 7 of its coding is set, and its payload begins with its raw length.
+    (_flipped((_BLOCKS[6].offset + 2, 0x80)), Status.BAD_CODING, 6),
+    (_flipped((_BLOCKS[7].offset + 2, 0x80)), Status.BAD_CODING, 7),
+    *((_flipped((_BLOCKS[7].payload_offset + byte, 1)), Status.BAD_LENGTH, 7) for byte in range(4)),
+    (_flipped((_BLOCKS[7].payload_offset, 4)), Status.BAD_LENGTH, 7),
+    (_flipped((_BLOCKS[7].payload_offset + 4, 255)), Status.BAD_PAYLOAD, 7),
     (_STREAM[:-4], Status.TRUNCATED, 7),
     (_STREAM[:_BLOCKS[7].payload_offset], Status.TRUNCATED, 7),
     (_STREAM[:_BLOCKS[7].offset], Status.TRUNCATED, 7),
@@ -67,19 +73,24 @@ def _flipped(*places: tuple[int, int]) -> np.ndarray:
     # Of one block the header comes first, then its end; of several blocks, the first.
     (_flipped((_BLOCKS[3].offset + 2, 1), (_BLOCKS[3].offset + 3, 1)), Status.BAD_CODING, 3),
     (_flipped((_BLOCKS[3].offset + 1, 128), (_BLOCKS[3].offset + 3, 1)), Status.BAD_SEQUENCE, 3),
+    (_flipped((_BLOCKS[7].offset + 2, 0x80), (_BLOCKS[7].offset + 3, 1)), Status.BAD_SEQUENCE, 7),
+    (_flipped((_BLOCKS[7].offset + 2, 0x80), (_BLOCKS[7].offset + 1, 128)), Status.BAD_CODING, 7),
     (_flipped((_BLOCKS[7].payload_offset, 255))[:-4], Status.TRUNCATED, 7),
+    (_flipped((_BLOCKS[7].payload_offset + 4, 255))[:-4], Status.TRUNCATED, 7),
+    (_flipped((_BLOCKS[7].payload_offset, 255), (_BLOCKS[7].payload_offset + 4, 255)), Status.BAD_LENGTH, 7),
+    (np.append(_flipped((_BLOCKS[7].payload_offset, 255)), np.zeros(4, np.uint8)), Status.BAD_LENGTH, 7),
     (_flipped((_BLOCKS[1].payload_offset, 255), (_BLOCKS[2].payload_offset, 255), (_BLOCKS[5].offset + 3, 1)),
      Status.BAD_PAYLOAD, 1),
-    (np.append(_flipped((_BLOCKS[7].payload_offset, 255)), np.zeros(4, np.uint8)), Status.BAD_PAYLOAD, 7),
+    (np.append(_flipped((_BLOCKS[7].payload_offset + 4, 255)), np.zeros(4, np.uint8)), Status.BAD_PAYLOAD, 7),
 ])
 def test_malformed_streams(stream: np.ndarray, status: Status, place: int) -> None:
     assert _prefetch(stream) == [(status, 0, 0, place)]
 
 
 def test_padding() -> None:
-    stream = blocks.compress(np.full(1, 5, np.uint8), 1, 512)
+    stream = blocks.compress(np.full(1, 5, np.uint8), 0x11, 512)
     model = Engine(BUILT, Memory(0, np.zeros(512, np.uint8)), Memory(0, stream))
-    asked = Descriptor(operation=2, element_bytes=1, source=0, destination=0, raw_bytes=1, capacity=1, packed_bytes=8)
+    asked = Descriptor(operation=2, coding=0x11, source=0, destination=0, raw_bytes=1, capacity=1, packed_bytes=8)
     assert model.run(asked).status == Status.OK
     stream[-1] = 1
     assert model.run(asked) == Completion(tag=0, status=Status.BAD_PADDING, operation=2)
@@ -87,15 +98,34 @@ def test_padding() -> None:
 
 def test_a_badly_padded_block_may_have_gone_to_its_lane() -> None:
     raw = tensor(4000, 1, 0.5)
-    stream = blocks.compress(raw, 1, 512)
+    stream = blocks.compress(raw, 0x11, 512)
     number, block = next((number, each) for number, each in enumerate(blocks.headers(stream, 512))
                          if number > 0 and each.payload_bytes % 4)
     stream[block.end - 1] = 1
     at = DEVICE + 512 * number
     model = Engine(BUILT, Memory(DEVICE, np.zeros(4096, np.uint8), [Fault(at, DEVICE + 4096)]), Memory(LINK, stream))
-    asked = replace(PREFETCH, element_bytes=1, source=LINK, destination=DEVICE, packed_bytes=stream.size)
+    asked = replace(PREFETCH, coding=0x11, source=LINK, destination=DEVICE, packed_bytes=stream.size)
     assert set(summary(model.outcomes(asked))) == {(Status.BAD_PADDING, 0, 0, number),
                                                    (Status.LANE_WRITE_ERROR, at // 512 % 3, 2, at)}
+
+
+def test_a_block_with_a_wrong_length_field_may_have_gone_to_its_lane() -> None:
+    wrong = _flipped((_BLOCKS[7].payload_offset, 4))
+    at = DEVICE + 512 * 7
+    assert set(_prefetch(wrong, Fault(at, DEVICE + 4096))) == {(Status.BAD_LENGTH, 0, 0, 7),
+                                                               (Status.LANE_WRITE_ERROR, at // 512 % 3, 2, at)}
+
+
+@pytest.mark.parametrize("coding", [0x22, 0x24])
+@pytest.mark.parametrize("header", [0x80, 0x40, 0x07, 0xEF, 0x10])
+def test_faults_of_exponents_that_are_in_no_line(coding: int, header: int) -> None:
+    """A block of zeros is line headers alone: a header that claims facts, a tag or data makes it too short."""
+    stream = blocks.compress(np.zeros(1024, np.uint8), coding, 512)
+    stream[12] = header
+    model = Engine(BUILT, Memory(0, np.zeros(1024, np.uint8)), Memory(0, stream))
+    asked = Descriptor(operation=2, coding=coding, source=0, destination=0, raw_bytes=1024, capacity=1024,
+                       packed_bytes=16)
+    assert summary(model.outcomes(asked)) == [(Status.BAD_PAYLOAD, 0, 0, 1)]
 
 
 def test_every_other_fault_comes_before_the_crc() -> None:
@@ -111,7 +141,7 @@ def test_every_other_fault_comes_before_the_crc() -> None:
 def test_lengths_that_a_short_stream_does_not_have() -> None:
     """Work and memory follow from what is there, not from what a descriptor claims."""
     model = Engine(BUILT, Memory(0, np.zeros(512, np.uint8), [Fault(0, 1 << 40)]), Memory(0, _STREAM.copy()))
-    asked = Descriptor(operation=2, element_bytes=4, source=0, destination=0, raw_bytes=(1 << 40) - 4,
+    asked = Descriptor(operation=2, coding=0x14, source=0, destination=0, raw_bytes=(1 << 40) - 4,
                        capacity=1 << 40, packed_bytes=512)
     cut = sum(block.end <= 512 for block in _BLOCKS)
     assert set(summary(model.outcomes(asked))) == {
@@ -220,11 +250,11 @@ def test_bursts_as_the_slow_model_has_them(faults: list[Fault], beats: int, beat
 _SHAPES = st.builds(
     Parameters, lanes=st.integers(1, 5), block_bytes=st.sampled_from([512, 1024]),
     beat_bytes=st.sampled_from([16, 32, 64]), link_beat_bytes=st.sampled_from([16, 32, 64]), address_bits=st.just(32),
-    element_bytes=st.just((1, 2, 4)), raw_fallback=st.booleans())
+    codings=st.just(BUILT.codings))
 
 
-_CODES = st.sampled_from([(1, 0), (2, 0), (4, 0), (2, 1), (2, 2)])
-"""Element size and narrowing."""
+_CODES = st.sampled_from([*((coding, 0) for coding in CODINGS), (0x12, 1), (0x22, 1), (0x12, 2)])
+"""Coding and narrowing."""
 
 
 def _shape(data: st.DataObject, form: int) -> Parameters:
@@ -251,7 +281,8 @@ def _compared(model: Engine, asked: Descriptor) -> None:
 @settings(max_examples=150)
 def test_offloads_as_the_slow_model_has_them(data: st.DataObject, code: tuple[int, int], seed: int, density: float,
                                              raw_blocks: str) -> None:
-    size, form = code
+    coding, form = code
+    size = coding & 15
     built = _shape(data, form)
     model = engine(built)
     raw = tensor(data.draw(st.integers(1, 8000 // size)), 4 if form else size, density, seed)
@@ -260,23 +291,24 @@ def test_offloads_as_the_slow_model_has_them(data: st.DataObject, code: tuple[in
     model.device.write(source, raw)
     model.device.faults = data.draw(_faults(source, raw.size))
     model.link.faults = data.draw(_faults(destination, 9000))
-    _compared(model, Descriptor(operation=1, element_bytes=size, source=source, destination=destination,
+    _compared(model, Descriptor(operation=1, coding=coding, source=source, destination=destination,
                                 raw_bytes=raw.size, fallback=raw_blocks != "none", narrow=form,
-                                leave_raw=raw_blocks == "all" and built.raw_fallback,
+                                leave_raw=raw_blocks == "all",
                                 capacity=data.draw(st.sampled_from([20000]) | st.integers(0, 9000))))
 
 
 @given(data=st.data(), code=_CODES, seed=st.integers(0, 1000), density=st.sampled_from([0, 0.3, 0.6, 1]),
-       broken=st.booleans())
+       broken=st.booleans(), fallback=st.booleans())
 @settings(max_examples=250)
 def test_prefetches_as_the_slow_model_has_them(data: st.DataObject, code: tuple[int, int], seed: int, density: float,
-                                               broken: bool) -> None:
-    size, form = code
+                                               broken: bool, fallback: bool) -> None:
+    coding, form = code
+    size = coding & 15
     built = _shape(data, form)
     model = engine(built)
     coded = tensor(data.draw(st.integers(1, 8000 // size)), size, density, seed)
     raw_bytes = coded.size * (2 if form else 1)
-    stream = blocks.compress(coded, size, built.block_bytes // (2 if form else 1), built.raw_fallback).tobytes()
+    stream = blocks.compress(coded, coding, built.block_bytes // (2 if form else 1), fallback).tobytes()
     if broken:
         stream = data.draw(damaged(stream))
         stream = stream[:len(stream) // 4 * 4] or bytes(4)
@@ -285,7 +317,7 @@ def test_prefetches_as_the_slow_model_has_them(data: st.DataObject, code: tuple[
     model.link.write(source, np.frombuffer(stream, np.uint8))
     model.link.faults = data.draw(_faults(source, len(stream)))
     model.device.faults = data.draw(_faults(destination, raw_bytes))
-    _compared(model, Descriptor(operation=2, element_bytes=size, source=source, destination=destination, narrow=form,
+    _compared(model, Descriptor(operation=2, coding=coding, source=source, destination=destination, narrow=form,
                                 raw_bytes=raw_bytes, capacity=raw_bytes, packed_bytes=len(stream)))
 
 

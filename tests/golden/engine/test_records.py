@@ -16,8 +16,8 @@ from hdl.engine.control.descriptor import completion_layout, descriptor_layout, 
 from hdl.engine.transfer.records import Status as HardwareStatus
 from tests.golden.engines import BUILT, LINK, PREFETCH, engine
 
-_BLANK = Descriptor(operation=0, element_bytes=0, source=0, destination=0, raw_bytes=0, capacity=0)
-_NAMES = {"element": "element_bytes", "resp": "response", "bytes": "bytes_written"}
+_BLANK = Descriptor(operation=0, coding=0, source=0, destination=0, raw_bytes=0, capacity=0)
+_NAMES = {"resp": "response", "bytes": "bytes_written"}
 
 
 def test_codes_are_those_of_the_hardware() -> None:

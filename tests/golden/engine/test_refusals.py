@@ -10,28 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from golden.codec.coding import Coding
 from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
-from tests.golden.engines import BUILT, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine
+from tests.golden.engines import BUILT, CODINGS, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine
 
 _TOP = 1 << 40
 _MOST = (1 << 64) - 1
 
 REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
     *((base, {"operation": value}, Status.BAD_OPERATION) for base in (OFFLOAD, PREFETCH) for value in (0, 3, 4, 255)),
-    *((base, {"element_bytes": value}, Status.BAD_ELEMENT) for base in (OFFLOAD, PREFETCH)
-      for value in (0, 3, 5, 8, 255)),
+    *((base, {"coding": value}, Status.CODING_NOT_BUILT) for base in (OFFLOAD, PREFETCH)
+      for value in (0, 1, 2, 4, 0x10, 0x13, 0x18, 0x21, 0x44, 0x94, 0xA2, 255)),
     *((base, {"other_flags": 1 << bit}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH) for bit in range(6, 16)),
     (OFFLOAD, {"check_crc": True}, Status.BAD_FLAGS),
     (PREFETCH, {"fallback": False}, Status.BAD_FLAGS),
     (PREFETCH, {"leave_raw": True}, Status.BAD_FLAGS),
     (OFFLOAD, {"leave_raw": True, "fallback": False}, Status.BAD_FLAGS),
-    *((base, {"element_bytes": size, "narrow": form}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH)
-      for size in (1, 2, 4) for form in (1, 2, 3)),
+    *((base, {"coding": coding, "narrow": form}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH)
+      for coding in CODINGS for form in (1, 2, 3)),
     *((base, {"reserved": reserved}, Status.BAD_RESERVED) for base in (OFFLOAD, PREFETCH)
       for reserved in ((1, 0, 0), (0, 1 << 31, 0), (0, 0, 0xFFFF_FFFF))),
     *((base, {"raw_bytes": value}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)
       for value in (0, 1, 2, 3, 3998, _TOP, _TOP + 4000, _MOST - 3)),
-    *((base, {"element_bytes": 2, "raw_bytes": 3999}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)),
+    *((base, {"coding": coding, "raw_bytes": 3999}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)
+      for coding in (0x12, 0x22, 0x24)),
+    *((base, {"coding": 0x24, "raw_bytes": 3998}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)),
     *((OFFLOAD, {"packed_bytes": value}, Status.BAD_PACKED_BYTES) for value in (1, 4, _TOP, _MOST)),
     *((PREFETCH, {"packed_bytes": value}, Status.BAD_PACKED_BYTES)
       for value in (0, 1, 2, 3, 802, _TOP, _TOP + 800, _MOST - 3)),
@@ -49,7 +52,7 @@ REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
 
 _DAMAGED: list[tuple[Status, dict[str, Any]]] = [
     (Status.BAD_OPERATION, {"operation": 9}),
-    (Status.BAD_ELEMENT, {"element_bytes": 3}),
+    (Status.CODING_NOT_BUILT, {"coding": 4}),
     (Status.BAD_FLAGS, {"other_flags": 64}),
     (Status.BAD_RESERVED, {"reserved": (1, 1, 1)}),
     (Status.BAD_RAW_BYTES, {"raw_bytes": 0}),
@@ -81,7 +84,8 @@ def test_refused(base: Descriptor, changes: dict[str, Any], status: Status) -> N
     (PREFETCH, {"interrupt": True, "check_crc": True}),
     (OFFLOAD, {"leave_raw": True}),
     (OFFLOAD, {"raw_bytes": 4}), (PREFETCH, {"raw_bytes": 4}),
-    (OFFLOAD, {"element_bytes": 1, "raw_bytes": 3}), (OFFLOAD, {"element_bytes": 2, "raw_bytes": 6}),
+    (OFFLOAD, {"coding": 0x11, "raw_bytes": 3}), (OFFLOAD, {"coding": 0x12, "raw_bytes": 6}),
+    (PREFETCH, {"coding": 0x22, "raw_bytes": 6}), (OFFLOAD, {"coding": 0x24, "raw_bytes": 12}),
     (OFFLOAD, {"source": 0, "raw_bytes": _TOP - 4}), (OFFLOAD, {"source": _TOP - 512, "raw_bytes": 512}),
     (OFFLOAD, {"source": _TOP - 4096}),
     (PREFETCH, {"packed_bytes": 4}), (PREFETCH, {"source": 0, "packed_bytes": _TOP - 4}),
@@ -102,11 +106,10 @@ def test_the_first_check_that_fails_is_named(damaged: set[int]) -> None:
 
 
 def test_what_is_not_built_is_refused() -> None:
-    plain = engine(replace(BUILT, crc=False, element_bytes=(4,)))
+    plain = engine(replace(BUILT, crc=False, codings=(Coding.ZVC32,)))
     assert plain.run(replace(PREFETCH, check_crc=True)).status == Status.BAD_FLAGS
-    for size in (1, 2):
-        assert plain.run(replace(OFFLOAD, element_bytes=size)).status == Status.BAD_ELEMENT
-    assert engine(replace(BUILT, raw_fallback=False)).run(replace(OFFLOAD, leave_raw=True)).status == Status.BAD_FLAGS
+    for coding in (0x11, 0x12, 0x22, 0x24):
+        assert plain.run(replace(OFFLOAD, coding=coding)).status == Status.CODING_NOT_BUILT
     narrow = engine(replace(BUILT, address_bits=32))
     assert narrow.run(replace(OFFLOAD, source=1 << 32)).status == Status.BAD_SOURCE
     assert narrow.run(replace(OFFLOAD, capacity=(1 << 32) - OFFLOAD.destination)).status == Status.OK
@@ -115,17 +118,18 @@ def test_what_is_not_built_is_refused() -> None:
 
 @pytest.mark.parametrize("base", [OFFLOAD, PREFETCH])
 def test_narrowing(base: Descriptor) -> None:
-    """float32 values only, as 16-bit elements, where it was built."""
+    """To bfloat16 with either coding of 16-bit values, to float16 with zero-value coding, where it was built."""
     model = engine(NARROWING)
-    for form in (1, 2):
+    for form, coding in ((1, 0x12), (1, 0x22), (2, 0x12)):
         for raw_bytes in (4, 4000):
-            asked = replace(base, element_bytes=2, narrow=form, raw_bytes=raw_bytes, source=LINK, destination=DEVICE)
+            asked = replace(base, coding=coding, narrow=form, raw_bytes=raw_bytes, source=LINK, destination=DEVICE)
             asked = replace(asked, source=DEVICE, destination=LINK) if base is OFFLOAD else asked
             assert model.refusal(asked) is None
         for raw_bytes in (2, 3998, 4001):
             assert model.run(replace(asked, raw_bytes=raw_bytes)).status == Status.BAD_RAW_BYTES
-        for size in (1, 4):
-            assert model.run(replace(asked, element_bytes=size)).status == Status.BAD_FLAGS
+        for other in (0x11, 0x14, 0x24):
+            assert model.run(replace(asked, coding=other)).status == Status.BAD_FLAGS
+    assert model.run(replace(asked, coding=0x22)).status == Status.BAD_FLAGS
     assert model.run(replace(asked, narrow=3)).status == Status.BAD_FLAGS
     with pytest.raises(ValueError, match="not 256"):
         replace(NARROWING, block_bytes=512)
@@ -148,7 +152,8 @@ def test_addresses_of_64_bits() -> None:
     ({"beat_bytes": 8}, "beat_bytes must be 16, 32 or 64, not 8"),
     ({"link_beat_bytes": 128}, "link_beat_bytes must be 16, 32 or 64, not 128"),
     ({"address_bits": 65}, "address_bits must be 32 to 64, not 65"),
-    ({"element_bytes": (4, 8)}, "element_bytes must be 1, 2 or 4, not 8"),
+    ({"codings": (0x14, 4)}, "codings must be among zvc8, zvc16, zvc32, bfloat16, float32, not lines32"),
+    ({"codings": (8,)}, "coding must be one of 0x01 .*, not 0x08"),
 ])
 def test_engines_that_cannot_be(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -58,6 +58,7 @@ def test_settings_of_the_command_line() -> None:
 @pytest.mark.parametrize(("text", "kind"), [
     ('core = "block_decompressor"\n', BlockCoreConfig), ('codings = ["zvc32"]\n', BlockCoreConfig),
     ('core = "decompressor"\n', CoreConfig), ("beat_bytes = 32\n", CoreConfig), ("block_bytes = 512\n", EngineConfig),
+    ('lanes = 2\ncodings = ["zvc32"]\n', EngineConfig), ("crc = false\n", EngineConfig),
 ])
 def test_a_file_says_what_it_configures(tmp_path: Path, text: str, kind: type) -> None:
     file = tmp_path / "mine.toml"

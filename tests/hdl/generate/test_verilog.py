@@ -45,9 +45,9 @@ def core(request: pytest.FixtureRequest) -> Verilog:
 
 _ENGINES = [load_engine(name) for name in engine_preset_names()] + [
     EngineConfig(name="cdma_bare", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024,
-                 address_bits=32, element_bits=(8,), crc=False, raw_fallback=False),
+                 address_bits=32, codings=("zvc8",), crc=False),
     EngineConfig(name="cdma_rounding", lanes=1, beat_bytes=16, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048,
-                 element_bits=(16,), narrowing=True, crc=False, raw_fallback=False, pipeline="fast"),
+                 codings=("zvc16", "bfloat16"), narrowing=True, crc=False, pipeline="fast"),
 ]
 """The presets, which other tests generate as well, and small engines where other parts are built or left out."""
 

@@ -12,7 +12,7 @@ LINE = re.compile(r"(?P<bits>8|16|32) bit (?:density (?P<density>\d)/8|dump) raw
 """A line of a test."""
 
 
-def generated(beat_bytes: int, element_bytes: int, eighths: int, raw_bytes: int) -> bytes:
+def generated(beat_bytes: int, element_bytes: int, eighths: int, raw_bytes: int, *, floats: bool = False) -> bytes:
     """The packet of generated data with a density."""
     words = [(0x9E3779B9 * (2 * k + 1)) % 2**32 for k in range((11 * beat_bytes + 31) // 32)]
     packet = bytearray()
@@ -22,6 +22,9 @@ def generated(beat_bytes: int, element_bytes: int, eighths: int, raw_bytes: int)
         for element in range(0, beat_bytes, element_bytes):
             if (noise >> (8 * beat_bytes + 3 * element)) % 8 < eighths:
                 values[element] |= 1
+                if floats and element_bytes > 1:
+                    last = element + element_bytes - 1
+                    values[last] = values[last] & 0b1000_0011 | 0b0011_1100
             else:
                 values[element:element + element_bytes] = bytes(element_bytes)
         packet += values
@@ -52,6 +55,39 @@ class Line:
         return cls(int(found["bits"]), None if found["density"] is None else int(found["density"]), int(found["raw"]),
                    int(found["packed"]), int(found["ratio"].replace(".", "")), int(found["rate"].replace(".", "")),
                    found["verdict"] == "PASS")
+
+
+ENGINE_LINE = re.compile(
+    r"(?P<coding>zvc8|zvc16|zvc32|bfloat16|float32) (?:(?:density (?P<density>\d)/8|dump) raw (?P<raw>\d+) packed "
+    r"(?P<packed>\d+) ratio (?P<ratio>\d+\.\d{3}) offload (?P<offload>\d+) prefetch (?P<prefetch>\d+) cycles"
+    r"|flipped byte (?P<place>\d+) status (?P<status>\d+)) "
+    r"(?P<verdict>PASS|FAIL in step (?P<step>\d+): \d+ instead of \d+)\Z")
+"""A line of a test of an engine."""
+
+
+@dataclass(frozen=True)
+class EngineLine:
+    """A line of a test of an engine, taken apart; the ratio in thousandths, None for what is not in it."""
+
+    coding: str
+    density: int | None
+    raw: int | None
+    packed: int | None
+    ratio: int | None
+    offload: int | None
+    prefetch: int | None
+    place: int | None
+    status: int | None
+    step: int | None
+
+    @classmethod
+    def of(cls, text: str) -> EngineLine:
+        """From its text."""
+        found = ENGINE_LINE.match(text)
+        assert found, text
+        numbers = (None if found[name] is None else int(found[name].replace(".", "")) for name in (
+            "density", "raw", "packed", "ratio", "offload", "prefetch", "place", "status", "step"))
+        return cls(found["coding"], *numbers)
 
 
 def sparse(rng: np.random.Generator, size: int) -> bytes:

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig, EngineTestConfig
+from hdl.selftest.engine_trial import EngineTrial
 from hdl.selftest.selftest import Selftest
 from hdl.selftest.source import Source
 
 
 def test_settings_reach_both_cores() -> None:
-    config = SelftestConfig().with_settings(["beat_bytes=32", "element_bits=32,8", "pipeline=small"])
+    config = CoresTestConfig().with_settings(["beat_bytes=32", "element_bits=32,8", "pipeline=small"])
     assert config.element_bytes == (1, 4)
     for name in ("compressor", "decompressor"):
         core = config.core(name)
@@ -32,11 +33,37 @@ def test_settings_reach_both_cores() -> None:
 ])
 def test_mistakes_are_said(setting: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        SelftestConfig().with_settings([setting])
+        CoresTestConfig().with_settings([setting])
+
+
+def test_settings_reach_the_engine() -> None:
+    config = EngineTestConfig().with_settings(
+        ["beat_bytes=32", "lanes=2", "codings=zvc32", "block_bytes=512", "raw_bytes=2048", "pipeline=small"])
+    engine = config.engine()
+    assert (engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.block_bytes) == (2, 32, 32, 512)
+    assert (engine.codings, engine.pipeline, config.capacity) == (("zvc32",), "small", 2048 + 16)
+
+
+@pytest.mark.parametrize(("setting", "words"), [
+    ("beat_bytes=8", "beat_bytes must be one of 16, 32, 64, not 8"),
+    ("codings=zvc64", "codings must be one or more of zvc8, .*, not 'zvc64'"),
+    ("codings=float32", "codings with float32 must have zvc32 too, not float32"),
+    ("lanes=3", "lanes must be one of 1, 2, 4, not 3"),
+    ("block_bytes=500", "block_bytes must be one of 512, .*, not 500"),
+    ("raw_bytes=1024", "raw_bytes must be a multiple of block_bytes, two blocks or more, not 1024 beside block_bytes"),
+    ("raw_bytes=65537", "raw_bytes must be 1024 to 65536, not 65537"),
+    ("latency=3", "latency must be 4 to 255, not 3"),
+    ("element_bits=8", "unknown parameter 'element_bits'"),
+])
+def test_mistakes_of_an_engine_are_said(setting: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        EngineTestConfig().with_settings([setting])
 
 
 @pytest.mark.parametrize(("part", "arguments", "words"), [
-    (Selftest, (SelftestConfig(), bytes(128), 200_000), "at least twice the UART's 115200 bits per second, not 200000"),
+    (EngineTrial, (EngineTestConfig(), bytes(7296)), "lines must be at most raw_bytes 7168, not 7296 bytes"),
+    (Selftest, (CoresTestConfig(), bytes(128), 200_000),
+     "at least twice the UART's 115200 bits per second, not 200000"),
     (Source, (16, (4,), 1024, b""), "one or more of 128 bytes, not 0 bytes"),
     (Source, (16, (4,), 1024, bytes(100)), "one or more of 128 bytes, not 100 bytes"),
 ])

@@ -15,7 +15,7 @@ from golden.codec import lines as zvc
 from hdl.codec.packets import coded_beat_stream
 from hdl.common.beat import beat_stream
 from hdl.selftest import trial as trials
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig
 from hdl.selftest.source import DUMP, Source
 from hdl.selftest.trial import Trial
 from tests.hdl.bench import clocked
@@ -28,12 +28,13 @@ _LINES = sparse(np.random.default_rng(5), 384)
 def test_source_makes_the_packets(beat_bytes: int, sizes: tuple[int, ...]) -> None:
     source = Source(beat_bytes, sizes, 1024, _LINES)
     rng = random.Random(beat_bytes)
-    packets = [(size, item) for size in sizes for item in (0, 1, 5, 8, DUMP)]
+    packets = [(size, item, floats) for size in sizes for item in (0, 1, 5, 8, DUMP) for floats in (False, True)]
 
     async def process(ctx: Any) -> None:
-        for size, item in packets:
+        for size, item, floats in packets:
             ctx.set(source.element, size)
             ctx.set(source.item, item)
+            ctx.set(source.floats, floats)
             ctx.set(source.start, 1)
             await ctx.tick()
             ctx.set(source.start, 0)
@@ -51,7 +52,8 @@ def test_source_makes_the_packets(beat_bytes: int, sizes: tuple[int, ...]) -> No
             for _ in range(5):
                 assert not ctx.get(source.o.valid)
                 await ctx.tick()
-            assert packet == (_LINES if item == DUMP else generated(beat_bytes, size, item, 1024)), (size, item)
+            wanted = _LINES if item == DUMP else generated(beat_bytes, size, item, 1024, floats=floats)
+            assert packet == wanted, (size, item, floats)
 
     clocked(source, process)
 
@@ -64,7 +66,15 @@ def test_generated_density_is_what_it_is_called(eighths: int) -> None:
     assert eighths not in (0, 8) or np.count_nonzero(elements) == elements.size * eighths // 8
 
 
-_CONFIG = SelftestConfig(raw_bytes=1024, element_bits=(8, 32))
+@pytest.mark.parametrize(("kind", "size", "first"), [(np.uint16, 2, 7), (np.uint32, 4, 23)])
+def test_exponents_of_generated_floats_are_close(kind: type, size: int, first: int) -> None:
+    values = np.frombuffer(generated(16, size, 5, 65536, floats=True), kind)
+    exponents = values[values != 0] >> first & 255
+    assert set(exponents.tolist()) == set(range(120, 128))
+    assert set((values[values != 0] >> first + 8).tolist()) == {0, 1}
+
+
+_CONFIG = CoresTestConfig(raw_bytes=1024, element_bits=(8, 32))
 
 
 async def _run(ctx: Any, trial: Trial, item: int, element: int, fault: int = 0) -> bool:
@@ -97,7 +107,7 @@ def test_trials_pass_and_count_as_golden_does() -> None:
 
 @pytest.mark.parametrize(("beat_bytes", "pipeline"), [(32, "small"), (64, "fast")])
 def test_wide_beats_pass_and_a_wrong_bit_fails(beat_bytes: int, pipeline: str) -> None:
-    config = SelftestConfig(raw_bytes=1024, beat_bytes=beat_bytes, pipeline=pipeline, element_bits=(16,))
+    config = CoresTestConfig(raw_bytes=1024, beat_bytes=beat_bytes, pipeline=pipeline, element_bits=(16,))
     trial = Trial(config, _LINES)
 
     async def process(ctx: Any) -> None:

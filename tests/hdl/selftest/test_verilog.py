@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig
 from hdl.selftest.verilog import selftest_verilog
 from tests.lint import lint
 
 
 def _text(bits: tuple[int, ...]) -> str:
-    return selftest_verilog(SelftestConfig(element_bits=bits, raw_bytes=1024), bytes(range(128)), 25_000_000)
+    return selftest_verilog(CoresTestConfig(element_bits=bits, raw_bytes=1024), bytes(range(128)), 25_000_000)
 
 
 @pytest.mark.parametrize("bits", [(32,), (8, 16, 32)])

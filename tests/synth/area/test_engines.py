@@ -15,7 +15,7 @@ from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
 _CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=1024,
-                       buffer_bytes=2048, element_bits=(16,), crc=False, narrowing=True)
+                       buffer_bytes=2048, codings=("zvc16",), crc=False, narrowing=True)
 
 
 @pytest.fixture(scope="module", params=[None, TINY], ids=["generic", "library"])
@@ -38,11 +38,13 @@ def test_every_unit_that_was_built_is_there(measured: EngineArea) -> None:
 def test_memory_bits_are_those_of_the_configuration(measured: EngineArea) -> None:
     bits = {unit.unit: unit.memory_bits for unit in measured.units if unit.memory_bits}
     lane = 8 * _CONFIG.buffer_bytes
-    store = 8 * 2 * _CONFIG.block_bytes
+    # A block and 16 beats; rows from the link say whether they are a block's last, and where it ends.
+    store = 8 * _CONFIG.block_bytes + 16 * 8 * _CONFIG.beat_bytes
+    ends = _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes * (1 + 4 + 1)
     control = 4 * _CONFIG.queue_depth * 512 + 128 * 32
     link = 8 * 2 * 4096
-    assert bits == {"buffers, offload": 2 * (lane + store), "buffers, prefetch": 2 * lane, "AXI of the link": link,
-                    "control": control}
+    assert bits == {"buffers, offload": 2 * (lane + store), "buffers, prefetch": 2 * (lane + ends),
+                    "AXI of the link": link, "control": control}
     assert sum(bits.values()) == sum(
         number * int(size.split(" x ")[0]) * int(size.split(" x ")[1]) for size, number in measured.macros.items())
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig
 from synth.boards import build as builds
 from synth.boards import image as images
 from synth.boards.build import build
@@ -19,7 +19,7 @@ from synth.boards.image import Image
 from synth.boards.project import project
 from tests.hdl.bench import clocked
 
-_SMALL = SelftestConfig(element_bits=(32,), pipeline="small", raw_bytes=1024)
+_SMALL = CoresTestConfig(element_bits=(32,), pipeline="small", raw_bytes=1024)
 _NAMES = ("ulx3s-12f", "versa-ecp5", "arty-a7-35")
 
 

@@ -113,13 +113,13 @@ def test_a_memory_that_is_read_without_a_clock_is_refused(tiny: Library) -> None
 
 
 _CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=1024,
-                       buffer_bytes=2048, element_bits=(16,), crc=False)
+                       buffer_bytes=2048, codings=("zvc16",), crc=False)
 
 
 @needs_opensta
 def test_units_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     whole_division = synth.timing.engines.division
-    few = {"prefetch.lane0.buffer", "offload.walker0", "offload.lane0.rows"}
+    few = {"prefetch.lane0.decompressor.store", "offload.walker0", "offload.lane0.rows"}
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole_division(design, lanes)
@@ -129,9 +129,11 @@ def test_units_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, int, int]] = []
     report = engine_timing(_CONFIG, engine_text(_CONFIG, _ROOT / "build/sim"), liberty=TINY, whole=False,
                            progress=lambda *step: seen.append(step))
+    # A row of the ring has six bits beside its data.
+    rows = _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes
     assert {part.part: (part.unit, part.instances, part.memory_bits) for part in report.parts} == {
         "offload.lane0.rows": ("buffers, offload", 2, 8 * _CONFIG.buffer_bytes),
-        "prefetch.lane0.buffer": ("buffers, prefetch", 2, 8 * _CONFIG.buffer_bytes),
+        "prefetch.lane0.decompressor.store": ("buffers, prefetch", 2, 8 * _CONFIG.buffer_bytes + 6 * rows),
         "offload.walker0": ("lane control", 2, 0)}
     assert report.mhz == min(part.worst.mhz for part in report.parts if part.worst)
     assert [part.unit for part in report.units] == ["buffers, offload", "buffers, prefetch", "lane control"]

@@ -41,8 +41,8 @@ int init(cdma_write_fn write, cdma_read_fn read)
 uint32_t built(int which)
 {
     const uint32_t all[] = {engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.address_bits,
-                            engine.block_bytes, engine.queue_depth, (uint32_t)engine.raw_fallback,
-                            (uint32_t)engine.crc, (uint32_t)engine.narrowing};
+                            engine.block_bytes, engine.queue_depth, (uint32_t)engine.crc,
+                            (uint32_t)engine.narrowing};
     return all[which];
 }
 
@@ -62,26 +62,26 @@ const char *error_text(int error)
     return cdma_error_text(error);
 }
 
-uint64_t capacity(uint64_t raw_bytes, unsigned element_bytes)
+uint64_t capacity(uint64_t raw_bytes)
 {
-    return cdma_capacity(&engine, raw_bytes, element_bytes);
+    return cdma_capacity(&engine, raw_bytes);
 }
 
-int offload(uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room, uint64_t element_bytes,
+int offload(uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room, uint64_t coding,
             uint64_t *out)
 {
     struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    int status = cdma_offload(&engine, source, destination, raw_bytes, room, (unsigned)element_bytes, &found);
+    int status = cdma_offload(&engine, source, destination, raw_bytes, room, (unsigned)coding, &found);
 
     copy(&found, out);
     return status;
 }
 
-int prefetch(uint64_t source, uint64_t destination, uint64_t packed_bytes, uint64_t raw_bytes, uint64_t element_bytes,
+int prefetch(uint64_t source, uint64_t destination, uint64_t packed_bytes, uint64_t raw_bytes, uint64_t coding,
              uint64_t crc, uint64_t *out)
 {
     struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    int status = cdma_prefetch(&engine, source, destination, packed_bytes, raw_bytes, (unsigned)element_bytes,
+    int status = cdma_prefetch(&engine, source, destination, packed_bytes, raw_bytes, (unsigned)coding,
                                (uint32_t)crc, &found);
 
     copy(&found, out);
@@ -122,12 +122,12 @@ uint32_t late(unsigned operation)
 }
 
 int submit(unsigned operation, uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
-           uint64_t packed_bytes, unsigned element_bytes)
+           uint64_t packed_bytes, unsigned coding)
 {
     struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
     given.operation = operation;
-    given.element_bytes = element_bytes;
+    given.coding = coding;
     given.tag = tag;
     given.source = source;
     given.destination = destination;
@@ -164,14 +164,14 @@ int ring_disable(void)
 
 /* The bench copies the memory between the descriptor and the tail: the tail is held back for it. */
 int ring_fill(uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
-              unsigned element_bytes)
+              unsigned coding)
 {
     struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     cdma_write_fn write = engine.write;
     int error;
 
     given.operation = ring.operation;
-    given.element_bytes = element_bytes;
+    given.coding = coding;
     given.tag = tag;
     given.source = source;
     given.destination = destination;

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from golden.codec import blocks
+from golden.codec.coding import SHORT, Coding
+from golden.codec.headers import Frame, scan
 from golden.engine import Completion, Descriptor, Operation, Status
 from hdl.config.engine import EngineConfig, load_engine
 from verif.engine.layout import Arena, OutOfSpaceError
 from verif.engine.memory import COUNTS, KNOBS, RULES, Behaviour
 from verif.engine.scoreboard import Scoreboard
-from verif.engine.stimulus import DAMAGES, damage, edges, random_tensor
+from verif.engine.stimulus import DAMAGES, NARROWINGS, damage, edges, random_tensor
 
 _CONFIG = load_engine("default")
+_NARROWING = _CONFIG.replace(narrowing=True)
 _SIZE = 1 << 18
 
 
@@ -27,9 +30,9 @@ class _Bench:
         self.device = Arena(1 << 20, _SIZE, config.block_bytes, self.rng)
         self.link = Arena(0, _SIZE, config.link_beat_bytes, self.rng)
         self.board = Scoreboard(config, self.device, self.link)
-        tensor = random_tensor(self.rng, config, 3 * config.block_bytes, 4)
-        self.stream = blocks.compress(tensor.raw, 4, config.block_bytes)
-        self.offload = Descriptor(operation=Operation.OFFLOAD, element_bytes=4, source=self.device.put(tensor.raw),
+        tensor = random_tensor(self.rng, config, 3 * config.block_bytes, Coding.ZVC32)
+        self.stream = blocks.compress(tensor.raw, Coding.ZVC32, config.block_bytes)
+        self.offload = Descriptor(operation=Operation.OFFLOAD, coding=Coding.ZVC32, source=self.device.put(tensor.raw),
                                   destination=self.link.take(self.stream.size), raw_bytes=tensor.raw.size,
                                   capacity=self.stream.size, tag=7)
         self.raw = tensor.raw
@@ -153,15 +156,50 @@ def test_edges_hold_one_element_and_both_sides_of_a_block() -> None:
     assert all(length % 4 == 0 for length in lengths)
 
 
-def test_damage_reaches_every_status_of_a_stream() -> None:
+def test_tensors_have_blocks_of_every_coding_raw_ones_and_short_ones() -> None:
+    rng, found = np.random.default_rng(3), set()
+    for _ in range(300):
+        tensor = random_tensor(rng, _NARROWING, most_blocks=3)
+        assert tensor.raw.size % tensor.element_bytes == 0
+        assert not tensor.narrow or tensor.narrow in NARROWINGS[tensor.coding]
+        size = tensor.coded_bytes(_NARROWING.block_bytes)
+        headers = scan(tensor.stream(_NARROWING.block_bytes, True), Frame(size, tensor.coded_bytes(tensor.raw.size)))
+        assert headers.error is None
+        found |= {(int(tensor.coding), tensor.narrow, field) for field in headers.coding.tolist()}
+        last = list(blocks.headers(tensor.stream(_NARROWING.block_bytes, True)))[-1]
+        found.add((int(tensor.coding), tensor.narrow, last.field))
+    wanted = {(coding, 0) for coding in map(int, Coding) if Coding(coding).sized}
+    wanted |= {(int(coding), int(form)) for coding, forms in NARROWINGS.items() for form in forms}
+    missing = {(coding, form, field) for coding, form in wanted for field in (0, coding, coding | SHORT)} - found
+    assert not missing
+
+
+def test_numbers_are_worth_coding_with_exponents() -> None:
+    rng = np.random.default_rng(4)
+    shorter = 0
+    for _ in range(40):
+        tensor = random_tensor(rng, _CONFIG, 4 * _CONFIG.block_bytes, Coding.BFLOAT16)
+        plain = blocks.compress(tensor.raw, Coding.ZVC16, _CONFIG.block_bytes)
+        shorter += tensor.stream(_CONFIG.block_bytes, True).size < 0.95 * plain.size
+    assert shorter > 10
+
+
+@pytest.mark.parametrize("coding", [coding for coding in Coding if coding.sized])
+def test_damage_reaches_every_status_of_a_stream(coding: Coding) -> None:
     bench = _Bench()
     found: set[Status] = set()
-    tensors = [random_tensor(bench.rng, _CONFIG, element_bytes=2, most_blocks=6) for _ in range(20 * len(DAMAGES))]
-    streams = [(blocks.compress(each.raw, 2), 2) for each in tensors]
-    for _, number, stream in damage(bench.rng, streams):
+    kinds: dict[str, set[Status]] = {}
+    tensors = [random_tensor(bench.rng, _CONFIG, coding=coding, most_blocks=6) for _ in range(12 * len(DAMAGES))]
+    streams = [(each.stream(_CONFIG.block_bytes, True), _CONFIG.block_bytes) for each in tensors]
+    for kind, number, stream in damage(bench.rng, streams):
         bench.link.clear()
         source = bench.link.put(stream)
-        found |= {each.status for each in bench.board.expected(Descriptor(
-            operation=Operation.PREFETCH, element_bytes=2, source=source, destination=bench.device.base,
+        reached = {each.status for each in bench.board.expected(Descriptor(
+            operation=Operation.PREFETCH, coding=coding, source=source, destination=bench.device.base,
             raw_bytes=tensors[number].raw.size, capacity=tensors[number].raw.size, packed_bytes=stream.size))}
+        kinds.setdefault(kind, set()).update(reached)
+        found |= reached
     assert found >= {status for status in Status if 0x30 <= status.value < 0x40} | {Status.OK}
+    assert Status.BAD_CODING in kinds["short flag wrong"]
+    assert Status.BAD_LENGTH in kinds["another length field"]
+    assert Status.BAD_PAYLOAD in kinds["payload: cut in front"] | kinds["payload: flip in front"]

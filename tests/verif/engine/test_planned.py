@@ -12,6 +12,7 @@ from verif.engine.simulate import simulate
 from workload.data import shipped
 from workload.dumps import load
 from workload.plan.choice import dump_tensor
+from workload.plan.codings import coding_of
 from workload.plan.cycles import Timing
 
 SHARES = (0.05, 0.25, 0.5, 0.66, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
@@ -28,7 +29,7 @@ def test_planned_and_simulated_cycles_agree(share: float, build_dir: Path) -> No
     timing = Timing(config, link=share * config.link_beat_bytes)
     planned = {name: next(option for option in dump_tensor(name, array, timing).options if option.how.name == "zvc32")
                for name, array in arrays.items()}
-    handling = {name: Handling(option.how.element_bytes, option.how.fallback) for name, option in planned.items()}
+    handling = {name: Handling(coding_of(option.how.coding), option.how.fallback) for name, option in planned.items()}
     results = simulate(arrays, handling, config, link_share=share, build_dir=build_dir)
     assert [result.name for result in results] == list(NAMES)
     for result in results:

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from hdl.codec.coding import most_metadata, most_tag_rows
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.common.sram import LEAST_BITS, sram_name
 from hdl.config.engine import load_engine
 from tests.lint import lint
 from verif.engine.build import engine_text
 
 _CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped")
-_SIZE = re.compile(r"\.DEPTH\(32'd(\d+)\),\s*\.WIDTH\(32'd(\d+)\)")
+_SIZE = re.compile(r"\.DEPTH\(32'd(\d+)\),\s*(?:\.PARTS\(32'd\d+\),\s*)?\.WIDTH\(32'd(\d+)\)")
 
 
 def _macros() -> str:
@@ -30,11 +32,22 @@ def test_every_large_memory_is_wrapped(build_dir: Path) -> None:
     assert left and max(left) < LEAST_BITS
     sizes = sorted((int(depth), int(width)) for depth, width in _SIZE.findall(text))
     config = _CONFIG
-    link, beat = 8 * config.link_beat_bytes, 8 * config.beat_bytes
+    link, row = 8 * config.link_beat_bytes, 8 * GROUP_BYTES     # with exponents, the codec works on rows of groups
+    block = config.block_bytes // GROUP_BYTES
+    tags = most_tag_rows(GROUP_BYTES, config.element_bytes, config.block_bytes)
+    facts = -(-most_metadata(config.block_bytes, (4,), config.exponents) // GROUP_BYTES)    # and the tags of exponents
     queue = 16 * config.queue_depth, 32
-    buffer = config.buffer_bytes // config.link_beat_bytes, link
-    assert sizes == sorted([queue, queue, queue, queue, (128, 32), buffer, buffer,
-                            (2 * config.block_bytes // config.beat_bytes, beat), (2 * 256, link)])
+    assert sizes == sorted([
+        queue, queue, queue, queue, (128, 32), (2 * 256, link),
+        (config.buffer_bytes // config.link_beat_bytes, link),      # blocks for the link
+        (config.buffer_bytes // GROUP_BYTES, row + 8),              # payloads from the link
+        (2 * max(tags, facts), row),                                # what stands in front of their data, of two blocks
+        (block + 28, row + GROUP_BYTES),                            # raw beats, with a bit for each byte
+        (128, 24),                                                  # facts of lines: as few rows as make a memory
+        (2 * tags + 4, row),                                        # tags of two blocks
+        (facts + 5, row),                                           # facts and tags of exponents of a block
+        (4 * facts - 6, row + 1),                                   # data that wait until these have left
+    ])
 
 
 def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:

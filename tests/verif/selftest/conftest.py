@@ -17,11 +17,11 @@ def listen(build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Compiles Verilog, listens to its UART for some runs, and returns the lines of each with the lights behind it."""
     monkeypatch.syspath_prepend(Path(__file__).parent)
 
-    def run(verilog: str, top: str, beat_bytes: int, **job: object) -> Runs:
+    def run(verilog: str, top: str, heading: str, **job: object) -> Runs:
         built = runner.build(verilog, top, simulator="verilator", build_dir=build_dir)
         report = runner.run(built, "uart_bench", folder=tmp_path, job=job)
-        heading, *texts = report["text"].split(f"\r\ncdma self-test, beats of {beat_bytes} bytes\r\n")
-        assert heading == "" and len(texts) == job["runs"]
+        before, *texts = report["text"].split(f"\r\ncdma self-test, {heading}\r\n")
+        assert before == "" and len(texts) == job["runs"]
         return [(text.removesuffix("\r\n").split("\r\n"), lights)
                 for text, lights in zip(texts, report["lights"], strict=True)]
 

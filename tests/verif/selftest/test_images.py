@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from golden.codec import lines as zvc
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig
 from synth.boards.catalog import board
 from synth.boards.project import project
 from tests.hdl.selftest.reference import Line, generated, sparse
 
-_CONFIG = SelftestConfig(element_bits=(32,), pipeline="small", raw_bytes=1024, baud=2_500_000, pause_ms=1)
+_CONFIG = CoresTestConfig(element_bits=(32,), pipeline="small", raw_bytes=1024, baud=2_500_000, pause_ms=1)
 _LINES = sparse(np.random.default_rng(7), 256)
 _PRIMITIVES = Path(__file__).with_name("primitives.v").read_text(encoding="utf-8")
 
@@ -35,8 +35,8 @@ def test_an_image_tells_goldens_figures_and_a_pressed_button(
             "running": "led_0__io", "passed": "led_1__io", "failed": "led_2__io"}
     # Switches of the Versa are read against where they stood.
     switches = {f"switch_{k}__io": int(of.relative) for k in range(4)}
-    runs = listen(project(of, _CONFIG, _LINES)["cdma_selftest.v"] + _PRIMITIVES, _CONFIG.name, _CONFIG.beat_bytes,
-                  runs=3, pressed=(1,), pins=pins, rest=switches | rest,
+    runs = listen(project(of, _CONFIG, _LINES)["cdma_selftest.v"] + _PRIMITIVES, _CONFIG.name,
+                  f"beats of {_CONFIG.beat_bytes} bytes", runs=3, pressed=(1,), pins=pins, rest=switches | rest,
                   high=[f"{resource}_0__{pin}__io" for resource, pin in of.high], dark=dark,
                   period_ps=10**12 // of.oscillator_hz, bit_ps=10**12 // _CONFIG.baud, patience_ms=20)
     for number, (texts, lights) in enumerate(runs, 1):

@@ -10,13 +10,13 @@ import pytest
 
 from cdma.measure.arrays import dump_lines
 from golden.codec import lines as zvc
-from hdl.selftest.config import SelftestConfig
+from hdl.selftest.config import CoresTestConfig
 from hdl.selftest.verilog import selftest_verilog
 from tests.hdl.selftest.reference import Line, generated
 
 _DIVISOR = 4
 _PERIOD_PS = 10_000
-_CONFIG = SelftestConfig(pause_ms=1)
+_CONFIG = CoresTestConfig(pause_ms=1)
 _LINES = dump_lines(None, None, 128)
 _PAGE = Path(__file__).resolve().parents[3] / "docs/boards.md"
 _LATENCY = 60
@@ -35,8 +35,9 @@ def play(listen: Callable[..., Runs], verilog: str) -> Callable[..., Runs]:
     def run(runs: int, switches: int = 0, pressed: tuple[int, ...] = ()) -> Runs:
         pins = {"clock": "clk", "reset": "rst", "button": "button", "tx": "tx", "running": "running",
                 "passed": "passed", "failed": "failed"}
-        return listen(verilog, _CONFIG.name, _CONFIG.beat_bytes, runs=runs, pressed=pressed, pins=pins,
-                      rest={"rst": 0, "button": 0, "switches": switches}, high=[], dark=0, period_ps=_PERIOD_PS,
+        return listen(verilog, _CONFIG.name, f"beats of {_CONFIG.beat_bytes} bytes", runs=runs, pressed=pressed,
+                      pins=pins, rest={"rst": 0, "button": 0, "switches": switches}, high=[], dark=0,
+                      period_ps=_PERIOD_PS,
                       bit_ps=_DIVISOR * _PERIOD_PS, patience_ms=100)
 
     return run

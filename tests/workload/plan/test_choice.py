@@ -28,7 +28,7 @@ def option(how: Treatment, cycles: float, error: float = 0.0) -> Option:
     return Option(how, 100, 0, 50, cycles, cycles, error)
 
 
-RAW, ZVC, LOSSY = Treatment(4, leave_raw=True), Treatment(4), Treatment(2, narrow=1)
+RAW, ZVC, LOSSY = Treatment("zvc32", leave_raw=True), Treatment("zvc32"), Treatment("zvc16", narrow=1)
 THREE = Tensor("t", 4096, 0.5, (option(RAW, 100), option(ZVC, 60), option(LOSSY, 30, 0.001)))
 
 
@@ -41,7 +41,7 @@ def test_what_is_hidden_is_changed_least(hidden: int, chosen: Treatment, exposed
     assert plan.choices[0].exposed * 1e6 == pytest.approx(exposed)
     assert plan.planned.exposed * 1e6 == pytest.approx(exposed)
     assert plan.always.exposed * 1e6 == pytest.approx(2 * max(0, 60 - hidden))
-    assert plan.never is not None and plan.never.exposed * 1e6 == pytest.approx(2 * max(0, 100 - hidden))
+    assert plan.never.exposed * 1e6 == pytest.approx(2 * max(0, 100 - hidden))
 
 
 def test_equal_times_change_least() -> None:
@@ -81,8 +81,8 @@ def test_steps_of_training_are_planned_as_one_layer(tmp_path: Path) -> None:
 def test_elements_of_other_sizes_are_lossless_too() -> None:
     # The lower halves of these float32 values are zero: 16-bit elements find more zeros.
     array = (np.arange(1, 20_001).astype("<u4") << 16).view(np.float32)
-    tensor = dump_tensor("t", array, Timing(EngineConfig()))
-    assert plan_dump([tensor], lambda name: 0.0, 1000.0).choices[0].chosen.how == Treatment(2)
+    tensor = dump_tensor("t", array, Timing(EngineConfig()), codings=["zvc"])
+    assert plan_dump([tensor], lambda name: 0.0, 1000.0).choices[0].chosen.how == Treatment("zvc16")
 
 
 def test_errors_are_kept() -> None:
@@ -90,7 +90,8 @@ def test_errors_are_kept() -> None:
     timing = Timing(NARROWING)
 
     def names(given: np.ndarray, **more: Any) -> list[str]:
-        return [each.how.name for each in dump_tensor("t", given, timing, ("bfloat16", "float16"), **more).options]
+        return [each.how.name for each in dump_tensor("t", given, timing, ("bfloat16", "float16"), codings=["zvc"],
+                                                      **more).options]
 
     # The smaller error first, raw before coded.
     assert names(array)[4:] == ["float16", "float16+zvc16", "bfloat16", "bfloat16+zvc16"]
@@ -104,10 +105,15 @@ def test_errors_are_kept() -> None:
         names(array[:0])
 
 
-def test_without_the_fallback_nothing_is_raw() -> None:
-    tensor = dump_tensor("t", values(1, 5000, 1.0), Timing(EngineConfig(raw_fallback=False)))
-    plan = plan_dump([tensor], lambda name: 1.0, 1000.0)
-    assert plan.never is None and plan.choices[0].chosen.how == Treatment(4, False)
+def test_exponents_are_chosen_where_they_are_built() -> None:
+    def chosen(config: EngineConfig, **more: Any) -> Treatment:
+        tensor = dump_tensor("t", values(1, 5000, 1.0), Timing(config), **more)
+        return plan_dump([tensor], lambda name: 0.0, 1000.0).choices[0].chosen.how
+
+    assert chosen(EngineConfig()) == Treatment("float32")
+    # Dense values do not get shorter with zero-value coding: raw is as fast, and changes nothing.
+    assert chosen(EngineConfig(), codings=["zvc"]) == Treatment("zvc32", leave_raw=True)
+    assert chosen(EngineConfig(codings=("zvc32",))) == Treatment("zvc32", leave_raw=True)
 
 
 def network(work: list[Compute], densities: float = 0.4, **more: Any) -> Plan:
@@ -133,7 +139,7 @@ def test_a_network_by_hand() -> None:
     plan = network([Compute(5e-3, 1, 0, 0)] * 3)
     assert [choice.chosen.how.name for choice in plan.choices] == ["raw", "zvc32"]
     assert plan.planned.exposed == 0
-    assert plan.never is not None and plan.never.exposed == pytest.approx(80e6 * (1 + 4 / 4096) / 12.8e9 - 5e-3,
+    assert plan.never.exposed == pytest.approx(80e6 * (1 + 4 / 4096) / 12.8e9 - 5e-3,
                                                                           rel=0.001)
     # 2 ms: both are exposed, and what is allowed to be lossy is rounded.
     plan = network([Compute(2e-3, 1, 0, 0)] * 3)
@@ -152,6 +158,5 @@ def test_a_network_by_hand() -> None:
 @given(st.lists(st.floats(1e-4, 1e-2), min_size=6, max_size=6), st.floats(0, 1))
 def test_a_plan_is_never_worse_than_one_rule(times: list[float], density: float) -> None:
     plan = network([Compute(times[number], times[3 + number], 0, 0) for number in range(3)], density)
-    assert plan.never is not None
     assert plan.planned.exposed <= min(plan.always.exposed, plan.never.exposed) + 1e-12
     assert sum(choice.exposed for choice in plan.choices) == pytest.approx(plan.planned.exposed, abs=1e-12)

@@ -6,27 +6,38 @@ import pytest
 
 from golden.codec.coding import Coding, coding_name
 from hdl.config.engine import EngineConfig, load_engine
-from workload.plan.codings import BUILT, CODINGS, check_built, coding_of, exponents, zero_value
+from workload.plan.codings import CODINGS, allowed, check_built, coding_of, exponents, zero_value
+
+_PLAIN = EngineConfig(codings=("zvc8", "zvc16", "bfloat16"))
 
 
 def test_names() -> None:
-    assert [zero_value(("lines", "exponents"), size) for size in (1, 2, 4)] == ["lines8", "lines16", "lines32"]
-    assert [zero_value(("zvc",), size) for size in (1, 2, 4)] == ["zvc8", "zvc16", "zvc32"]
-    assert zero_value(("exponents",), 4) is None
-    assert exponents(CODINGS, Coding.BFLOAT16) == "bfloat16"
-    assert exponents(CODINGS, Coding.ZVC16) is exponents(("lines", "zvc"), Coding.FLOAT32) is None
+    assert [zero_value(size) for size in (1, 2, 4)] == ["zvc8", "zvc16", "zvc32"]
+    assert exponents(EngineConfig(), CODINGS, Coding.FLOAT32) == "float32"
+    assert exponents(_PLAIN, CODINGS, Coding.BFLOAT16) == "bfloat16"
+    assert exponents(_PLAIN, CODINGS, Coding.FLOAT32) is None
+    assert exponents(EngineConfig(), CODINGS, Coding.ZVC16) is None
+    assert exponents(EngineConfig(), ("zvc",), Coding.FLOAT32) is None
 
 
-def test_every_coding_has_its_name() -> None:
-    for coding in set(Coding) - {Coding.RAW}:
-        assert coding_of(coding_name(coding)) is coding
-    with pytest.raises(ValueError, match=r"coding must be one of lines8, lines16, .*, not 'raw'"):
-        coding_of("raw")
+def test_every_coding_that_engines_know_has_its_name() -> None:
+    for coding in Coding:
+        if coding.sized:
+            assert coding_of(coding_name(coding)) is coding
+    for name in ("raw", "lines32"):
+        with pytest.raises(ValueError, match=rf"coding must be one of zvc8, zvc16, .*, not '{name}'"):
+            coding_of(name)
 
 
-def test_engines_build_lines_of_their_elements() -> None:
-    assert BUILT == ("lines",)
-    for size in EngineConfig().element_bytes:
-        check_built(EngineConfig(), "t", "zvc", f"lines{8 * size}")
-    with pytest.raises(ValueError, match=r"t as zvc16 in blocks of lines16, which .* \(it builds lines32\)"):
-        check_built(load_engine("paper"), "t", "zvc16", "lines16")
+def test_what_is_allowed_is_built() -> None:
+    assert allowed(EngineConfig()) == allowed(_PLAIN) == ("zvc", "exponents")
+    assert allowed(EngineConfig(), ["zvc"]) == allowed(load_engine("paper")) == ("zvc",)
+    with pytest.raises(ValueError, match="builds the codings zvc32, none with exponents: leave exponents out"):
+        allowed(load_engine("paper"), ["zvc", "exponents"])
+
+
+def test_engines_build_their_codings() -> None:
+    for name in EngineConfig().codings:
+        check_built(EngineConfig(), "t", "zvc", name)
+    with pytest.raises(ValueError, match=r"t as zvc16 in blocks of zvc16, which .* \(it builds zvc32\)"):
+        check_built(load_engine("paper"), "t", "zvc16", "zvc16")

@@ -7,37 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from golden.codec.coding import SHORT, Coding
-from golden.codec.layout import TAG_BYTES
 from hdl.codec.coding import LINE_BYTES
 from hdl.config.block_core import BlockCoreConfig
+from verif.common.payloads import DAMAGES, damaged_payload
 from verif.common.stream import Bytes, Packet
-from verif.common.tensors import corners, random_raw
+from verif.common.tensors import corners, random_raw, random_values
 from verif.core.blocks.packets import Payload, RawPacket, payloads
 
-__all__ = ["corner_packets", "damaged", "fractions", "random_packets", "refused", "values"]
-
-
-def values(rng: np.random.Generator, coding: int, elements: int, density: float) -> Bytes:
-    """Random elements, of which about ``density`` are non-zero.
-
-    Of exponents half are bits of any kind, and the others numbers as tensors hold them, line by line: of one sign or
-    both, close to each other or over many powers of two, with subnormal numbers, -0.0, infinities and NaNs now and
-    then.
-    """
-    size = coding & 0x0F
-    if not Coding(coding & ~SHORT).exponents or rng.random() < 0.5:
-        return random_raw(rng, elements, size, density)
-    per_line = LINE_BYTES // size
-    lines = -(-elements // per_line)
-    spread = np.repeat(rng.choice([0.0, 0.3, 1.0, 4.0, 30.0], lines), per_line)[:elements]
-    numbers = np.exp2(rng.standard_normal(elements) * spread + np.repeat(rng.normal(0, 20, lines), per_line)[:elements])
-    signs = np.where(rng.random(elements) < np.repeat(rng.choice([0.0, 0.5], lines), per_line)[:elements], -1, 1)
-    bits = (numbers * signs).astype(np.float32).view(np.uint32)
-    special = np.array([0x8000_0000, 1, 0x807F_FFFF, 0x7F80_0000, 0xFF80_0001, 0x7FC0_0001], np.uint32)
-    chosen = rng.random(elements) < np.repeat(rng.choice([0.0, 0.1], lines), per_line)[:elements]
-    bits = np.where(chosen, rng.choice(special, elements), bits)
-    bits[rng.random(elements) >= density] = 0
-    return (bits if size == 4 else (bits >> 16).astype(np.uint16)).view(np.uint8)
+__all__ = ["corner_packets", "damaged", "fractions", "random_packets", "refused"]
 
 
 def _lines(packet: Packet, coding: int, fallback: bool) -> RawPacket:
@@ -58,7 +35,7 @@ def corner_packets(config: BlockCoreConfig, seed: int) -> Iterator[RawPacket]:
         for beats in (-1, 0, 1):
             length = config.block_bytes + beats * config.beat_bytes
             for density in (0.0, 0.5, 1.0):
-                raw = values(rng, coding, length // size, density)
+                raw = random_values(rng, coding, length // size, density)
                 yield RawPacket.of(raw, coding, density < 1, f"a block and {beats} beats")
 
 
@@ -82,7 +59,7 @@ def random_packets(rng: np.random.Generator, config: BlockCoreConfig, count: int
         coding = int(rng.choice(config.numbers))
         size = coding & 0x0F
         elements = _length(rng, config, size, most_blocks)
-        raw = values(rng, coding, elements, float(rng.choice([0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1])))
+        raw = random_values(rng, coding, elements, float(rng.choice([0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1])))
         if rng.random() < 0.3:
             blank = np.repeat(rng.random(raw.size // LINE_BYTES + 1) < 0.5, LINE_BYTES)[:raw.size]
             raw[blank] = 0
@@ -110,46 +87,18 @@ def _payload(rng: np.random.Generator, config: BlockCoreConfig, data: Bytes, lik
 
 
 def damaged(rng: np.random.Generator, config: BlockCoreConfig, count: int) -> list[Payload]:
-    """Payloads with a fault each, and right ones in between; some faults leave another payload that is right.
-
-    Cut anywhere, cut within the metadata or just behind it, bits flipped, bytes put in, taken out or left over, and
-    plain random bytes.
-    """
+    """Payloads with a fault each of :data:`verif.common.payloads.DAMAGES`, and right ones in between; some faults leave
+    another payload that is right."""
     made: list[Payload] = []
-    kinds = ("cut", "cut in front", "flip", "flip in front", "insert", "remove", "surplus", "random")
     for number in range(count):
         (raw,) = random_packets(rng, config, 1, 1)
         whole = payloads(RawPacket.of(raw.data[:config.block_bytes], raw.coding, False), config.block_bytes)[0]
-        kind = kinds[number % len(kinds)]
-        made.append(_payload(rng, config, _damage(rng, whole, kind), whole, kind))
+        kind = DAMAGES[number % len(DAMAGES)]
+        spoiled = damaged_payload(rng, whole.data, Coding(whole.coding & ~SHORT), whole.raw_bytes, kind)
+        made.append(_payload(rng, config, spoiled, whole, kind))
         if number % 3 == 0:
             made.append(_payload(rng, config, whole.data, whole, "right"))
     return made
-
-
-def _damage(rng: np.random.Generator, whole: Payload, kind: str) -> Bytes:
-    data = whole.data
-    coding = Coding(whole.coding & ~SHORT)
-    lines = -(-whole.raw_bytes // LINE_BYTES)
-    # Of exponents, line headers and some of the facts behind them.
-    front = min(data.size, lines * (2 if coding.exponents else TAG_BYTES[coding.element_bytes]))
-    if kind == "cut in front":
-        return data[:int(rng.integers(1, front + 1))]
-    if kind in ("flip", "flip in front"):
-        flipped = data.copy()
-        flipped[int(rng.integers(front if kind == "flip in front" else data.size))] ^= 1 << int(rng.integers(8))
-        return flipped
-    at = int(rng.integers(1, data.size + 1))
-    if kind == "insert":
-        return np.insert(data, at, rng.integers(0, 256, int(rng.integers(1, 40)), dtype=np.uint8))
-    if kind == "remove":
-        left = np.delete(data, slice(at, at + int(rng.integers(1, 40))))
-        return left if left.size else data[:1]
-    if kind == "surplus":
-        return np.concatenate([data, rng.integers(0, 256, int(rng.integers(1, 300)), dtype=np.uint8)])
-    if kind == "random":
-        return rng.integers(0, 256, int(rng.integers(1, 2 * data.size + 40)), dtype=np.uint8)
-    return data[:at]
 
 
 def refused(rng: np.random.Generator, config: BlockCoreConfig, count: int) -> list[Payload]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from golden.codec.coding import Coding, coding_name
 from verif.common import runner
-from verif.common.tensors import random_raw
+from verif.common.tensors import network_values
 from verif.core.blocks.simulate import BlockArray, BlockArrayResult, simulate_blocks
 from verif.core.runs import Progress
 
@@ -72,7 +72,8 @@ def block_throughput(beat_bytes: int, *, codings: Sequence[Coding] = CODINGS, de
     """
     rng = np.random.default_rng(seed)
     points = [(coding, density) for coding in codings for density in (densities[0], *densities)]
-    arrays = [BlockArray(f"{coding_name(coding)} at {density:.1f}", _values(rng, coding, density), coding)
+    arrays = [BlockArray(f"{coding_name(coding)} at {density:.1f}",
+                         network_values(rng, coding, TENSOR_BYTES // coding.element_bytes, density), coding)
               for coding, density in points]
     results = simulate_blocks(arrays, beat_bytes, simulator=simulator, build_dir=build_dir, progress=progress)
     for result in results:
@@ -80,15 +81,6 @@ def block_throughput(beat_bytes: int, *, codings: Sequence[Coding] = CODINGS, de
             raise runner.BenchError(f"block cores, {result.name}: {result.difference}")
     rows = [_row(result, density, beat_bytes) for result, (_, density) in zip(results, points, strict=True)]
     return [row for number, row in enumerate(rows) if number % (len(densities) + 1)]
-
-
-def _values(rng: np.random.Generator, coding: Coding, density: float) -> np.ndarray:
-    """Random elements; of exponents, numbers of both signs as a network has them."""
-    elements = TENSOR_BYTES // coding.element_bytes
-    if not coding.exponents:
-        return random_raw(rng, elements, coding.element_bytes, density)
-    bits = np.where(rng.random(elements) < density, rng.standard_normal(elements), 0).astype(np.float32).view(np.uint32)
-    return bits if coding is Coding.FLOAT32 else (bits >> 16).astype(np.uint16)
 
 
 def _row(result: BlockArrayResult, density: float, beat_bytes: int) -> BlockThroughput:

@@ -13,11 +13,11 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.codec.narrowing import NARROWED_BYTES
+from golden.codec.coding import Coding
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
 from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import damage, random_behaviour, random_tensor
+from verif.engine.stimulus import NARROWINGS, damage, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _RESPONSES = (2, 3)
@@ -32,19 +32,19 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
     grains = {"source": block if offload else beat, "destination": beat if offload else block}
     changes: list[Mapping[str, object]] = [
         *({"operation": value} for value in (0, 3, 255, 3 - right.operation)),
-        *({"element_bytes": value} for value in (0, 3, 5, 255)),
-        *({"element_bytes": value} for value in {1, 2, 4} - set(config.element_bytes)),
+        *({"coding": value} for value in (0x03, 0x10, 0x15, 0x21, 0x34, 0x91, 0xA4, 0xFF)),
+        *({"coding": value} for value in sorted(set(Coding) - set(config.numbers))),
         *({"other_flags": 1 << bit} for bit in (6, 9, 15)),
         {"check_crc": True} if offload else {"fallback": False},
         {"leave_raw": True, "fallback": not offload},
-        *({"narrow": form, "element_bytes": size} for form in (1, 2, 3) for size in config.element_bytes
-          if form == 3 or size != NARROWED_BYTES or not config.narrowing),
-        *([{"narrow": 1, "element_bytes": NARROWED_BYTES, "raw_bytes": right.raw_bytes // 4 * 4 + 2}]
-          if config.narrowing else []),
+        *({"narrow": form, "coding": coding} for form in (1, 2, 3) for coding in config.numbers
+          if not config.narrowing or form not in NARROWINGS.get(Coding(coding), ())),
+        *({"narrow": form, "coding": coding, "raw_bytes": right.raw_bytes // 4 * 4 + 2}
+          for coding, forms in NARROWINGS.items() for form in forms if config.narrowing and coding in config.numbers),
         *({"reserved": tuple(1 << int(bench.rng.integers(32)) if word == at else 0 for word in range(3))}
           for at in range(3)),
         *({"raw_bytes": value} for value in (0, 1 << 40, (1 << 40) + right.raw_bytes, 1 << 63)),
-        *([{"raw_bytes": right.raw_bytes + 1}] if right.element_bytes > 1 else []),
+        *([{"raw_bytes": right.raw_bytes + 1}] if Coding(right.coding).element_bytes > 1 else []),
         *({"packed_bytes": value} for value in ((1, 4, 1 << 63) if offload else
                                                 (0, right.packed_bytes + 1, right.packed_bytes + 2, 1 << 40, 1 << 63))),
         *({field: getattr(right, field) + 1} for field in grains),
@@ -54,8 +54,8 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         *([{field: getattr(right, field) | places} for field in grains] if config.address_bits < 64 else []),
         {"capacity": right.raw_bytes - 1} if not offload else {"capacity": min(places, (1 << 64) - 1)},
         {"capacity": (1 << 64) - 1} if offload else {"capacity": 0},
-        {"operation": 9, "element_bytes": 9, "other_flags": 64, "reserved": (1, 1, 1)},
-        {"element_bytes": 9, "other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0},
+        {"operation": 9, "coding": 9, "other_flags": 64, "reserved": (1, 1, 1)},
+        {"coding": 9, "other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0},
         {"other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0, "source": 1},
         {"reserved": (1, 1, 1), "raw_bytes": 0, "packed_bytes": 3, "source": 1},
         {"raw_bytes": 0, "packed_bytes": 3, "source": 1, "destination": 1},
@@ -118,6 +118,33 @@ async def errors_of_memory(dut: Any) -> None:
 
 
 @cocotb.test()
+async def errors_among_transfers_that_overlap(dut: Any) -> None:
+    """Small transfers without a pause, both directions at once, and one error in each memory: every transfer ends as if
+    it were alone."""
+    bench = await ready(dut)
+    for _ in range(share(12)):
+        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+        bench.clear()
+        descriptors = [each for _ in range(7) for each in right_pair(bench, 2)]
+        await bench.load()
+        both = [[each for each in descriptors if each.operation == operation] for operation in Operation]
+        for memory, of_offload in (("device", bool(bench.rng.integers(2))), ("link", bool(bench.rng.integers(2)))):
+            each = both[0 if of_offload else 1][int(bench.rng.integers(1, 6))]
+            reads = of_offload == (memory == "device")
+            first, size = (each.source, each.raw_bytes if of_offload else each.packed_bytes) if reads else (
+                each.destination, each.capacity if of_offload else each.raw_bytes)
+            at, resp = first + int(bench.rng.integers(size)), int(bench.rng.choice(_RESPONSES))
+            await getattr(bench, memory).fail(at, at, resp, reads=reads, writes=not reads)
+            bench.scoreboard.fail(memory, at, at, resp, reads=reads, writes=not reads)
+        await bench.run(descriptors)
+        await bench.device.heal()
+        await bench.link.heal()
+        bench.scoreboard.heal()
+        await bench.counters()
+        await goes_on(bench)
+
+
+@cocotb.test()
 async def small_destinations(dut: Any) -> None:
     """Capacities that end in any block of the stream: nothing is written beyond, and the block is named."""
     bench = await ready(dut)
@@ -142,7 +169,7 @@ async def damaged_streams(dut: Any) -> None:
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
         tensors = [random_tensor(bench.rng, bench.config) for _ in range(24)]
-        streams = [(bench.stream(each), each.element_bytes) for each in tensors]
+        streams = [(bench.stream(each), each.coded_bytes(bench.config.block_bytes)) for each in tensors]
         descriptors = []
         for _, number, stream in damage(bench.rng, streams):
             descriptors += [bench.prefetch(stream, tensors[number], check_crc=False),

@@ -11,6 +11,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from golden.codec.coding import Coding
 from golden.engine import Completion, Descriptor, Operation, Status
 from golden.results import from_json
 from verif.common import job
@@ -28,15 +29,16 @@ async def network(dut: Any) -> None:
     bench = await ready(dut)
     link_bandwidth = asked.behaviour.bandwidth * asked.link_share
     await bench.behave(asked.behaviour, replace(asked.behaviour, bandwidth=link_bandwidth))
-    tensors = [RawTensor(np.load(move.file), move.how.element_bytes, move.how.narrow) for move in asked.moves]
+    tensors = [RawTensor(np.load(move.file), Coding(move.how.coding), move.how.narrow) for move in asked.moves]
     flags = [{"fallback": move.how.fallback, "leave_raw": move.how.leave_raw} for move in asked.moves]
     rows = [ArrayReport() for _ in tensors]
     offloads = [bench.offload(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
     await bench.load()
     streams = [bench.stream(tensor, **how) for tensor, how in zip(tensors, flags, strict=True)]
+    busy = dict.fromkeys(Operation, 0)
     try:
         await bench.link.clear()
-        for row, completion in zip(rows, await _move(bench, offloads, rows, 0), strict=True):
+        for row, completion in zip(rows, await _move(bench, offloads, rows, 0, asked.row), strict=True):
             row.offload_cycles, row.raw_blocks = completion.cycles, completion.raw_blocks
         written = await bench.link.traffic()
         await _compare(bench, offloads, rows)
@@ -46,7 +48,7 @@ async def network(dut: Any) -> None:
         prefetches = [bench.prefetch(stream, tensor, source=offload.destination, destination=offload.source)
                       for tensor, stream, offload in zip(tensors, streams, offloads, strict=True)]
         await bench.link.clear()
-        completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows))
+        completions = await _move(bench, prefetches[::-1], rows[::-1], len(rows), asked.row)
         for row, completion in zip(rows[::-1], completions, strict=True):
             row.prefetch_cycles = completion.cycles
         read = await bench.link.traffic()
@@ -56,22 +58,29 @@ async def network(dut: Any) -> None:
         _beats(bench, "read", (read.read_beats, read.read_toggles), [
             bench.link_arena.view(offload.destination, -(-stream.size // width) * width)
             for offload, stream in zip(offloads[::-1], streams[::-1], strict=True)])
+        for operation, channel in bench.control.channels.items():
+            busy[operation] = (await channel.counters())["BUSY_CYCLES"]
         await bench.counters()
     except AssertionError as error:
         bench.scoreboard.fault(str(error))
     if bench.scoreboard.differences and not any(row.difference for row in rows):
         rows[0].note(bench.scoreboard.differences[0])
-    job.report(NetworkReport(tuple(rows)))
+    job.report(NetworkReport(tuple(rows), busy[Operation.OFFLOAD], busy[Operation.PREFETCH]))
 
 
-async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[ArrayReport],
-                done: int) -> list[Completion]:
-    """Queue all descriptors, and note the difference of each completion."""
+async def _move(bench: EngineTestbench, descriptors: list[Descriptor], rows: list[ArrayReport], done: int,
+                queued: bool) -> list[Completion]:
+    """Run descriptors, and note the difference of each completion.
+
+    Unless they are queued, each has the engine for itself, so that its cycles are those that a plan predicts.
+    """
     channel = bench.control.channels[Operation(descriptors[0].operation)]
-    feeder = cocotb.start_soon(channel.feed(descriptors))
+    feeder = cocotb.start_soon(channel.feed(descriptors if queued else []))
     found = []
     for descriptor, row in zip(descriptors, rows, strict=True):
         job.progress(done + len(found))
+        if not queued:
+            await channel.push(descriptor)
         found.append(await channel.completion(bench.patience(descriptor)))
         row.note(bench.scoreboard.judge(descriptor, found[-1]))
         if found[-1].status is not Status.OK:

@@ -7,10 +7,11 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
+from golden.codec.coding import Coding
 from golden.engine import Completion
 from verif.common import job
-from verif.common.tensors import random_raw
-from verif.engine.stimulus import RawTensor
+from verif.common.tensors import network_values
+from verif.engine.stimulus import RawTensor, codings
 from verif.engine.testbench import EngineTestbench, of_job
 
 _HANDSHAKES = ("irq", "s_axil_awready", "s_axil_wready", "s_axil_arready", "s_axil_bvalid", "s_axil_rvalid")
@@ -20,7 +21,8 @@ _DENSITIES = (0.4, 0.0, 1.0)
 
 @cocotb.test()
 async def there_and_back(dut: Any) -> None:
-    """Offload and prefetch a few tensors, coded and raw; report what every completion says.
+    """Offload and prefetch a few tensors of the first and of the last coding, coded and raw; report what every
+    completion says.
 
     The memories watch the engine's AXI4 ports for unknown values, this bench watches its registers' port and its
     interrupt.
@@ -29,13 +31,19 @@ async def there_and_back(dut: Any) -> None:
     # A simulator may run the first edge of the clock before the reset has arrived: the engine sees one cycle of it.
     await bench.reset(cycles=2)
     watcher = cocotb.start_soon(_watch(bench))
-    size = bench.config.element_bytes[0]
-    lengths = (bench.config.block_bytes + 2 * bench.config.beat_bytes + size, size, bench.config.block_bytes)
-    tensors = [RawTensor(random_raw(bench.rng, length // size, size, density), size)
-               for length, density in zip(lengths, _DENSITIES, strict=True)]
+    tensors = [tensor for coding in dict.fromkeys(codings(bench.config)[::len(bench.config.codings) - 1 or 1])
+               for tensor in _tensors(bench, coding)]
     found = await _move(bench, tensors)
     watcher.cancel()
     job.report({"completions": found})
+
+
+def _tensors(bench: EngineTestbench, coding: Coding) -> list[RawTensor]:
+    """A tensor of a block and a short one, one of an element, and a dense one of a block."""
+    size, block = coding.element_bytes, bench.config.block_bytes
+    lengths = (block + 2 * bench.config.beat_bytes + size, size, block)
+    return [RawTensor(network_values(bench.rng, coding, length // size, density), coding)
+            for length, density in zip(lengths, _DENSITIES, strict=True)]
 
 
 async def _move(bench: EngineTestbench, tensors: list[RawTensor]) -> list[Completion]:

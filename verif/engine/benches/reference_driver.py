@@ -22,9 +22,9 @@ async def finds_the_engine(dut: Any) -> None:
     driver = CDriver(bench)
     assert await driver.init() == 0
     config = bench.config
-    built = [await driver.call("built", number) for number in range(9)]
+    built = [await driver.call("built", number) for number in range(8)]
     assert built == [config.lanes, config.beat_bytes, config.link_beat_bytes, config.address_bits, config.block_bytes,
-                     config.queue_depth, config.raw_fallback, config.crc, config.narrowing]
+                     config.queue_depth, config.crc, config.narrowing]
     assert await CDriver(bench, shift=4).init() == Code.NO_ENGINE
 
 
@@ -37,13 +37,13 @@ async def there_and_back(dut: Any) -> None:
     assert await driver.init() == 0
     for _ in range(4):
         bench.clear()
-        tensor = random_tensor(bench.rng, bench.config)
-        room = await driver.call("capacity", LONG(tensor.raw.size), tensor.element_bytes)
+        tensor = random_tensor(bench.rng, bench.config, narrows=False)
+        room = await driver.call("capacity", LONG(tensor.raw.size))
         assert room >= bench.stream(tensor).size
         offload = bench.offload(tensor, capacity=room)
         await bench.load()
         status = await driver.move("offload", offload.source, offload.destination, tensor.raw.size, room,
-                                   tensor.element_bytes)
+                                   tensor.coding)
         assert status == Status.OK, driver.text(status)
         packed = driver.found()
         right = bench.scoreboard.expected(offload)[0]
@@ -52,7 +52,7 @@ async def there_and_back(dut: Any) -> None:
         await bench.compare()
         destination = bench.device_arena.take(tensor.raw.size)
         status = await driver.move("prefetch", offload.destination, destination, packed["bytes"], tensor.raw.size,
-                                   tensor.element_bytes, packed["crc"])
+                                   tensor.coding, packed["crc"])
         assert status == Status.OK, driver.text(status)
         assert driver.found()["bytes"] == tensor.raw.size
         bench.device_arena.view(destination, tensor.raw.size)[:] = tensor.raw
@@ -65,14 +65,14 @@ async def errors(dut: Any) -> None:
     bench = await ready(dut)
     driver = CDriver(bench)
     assert await driver.init() == 0
-    tensor = random_tensor(bench.rng, bench.config)
+    tensor = random_tensor(bench.rng, bench.config, narrows=False)
     offload = bench.offload(tensor)
     await bench.load()
-    status = await driver.move("offload", offload.source, offload.destination, tensor.raw.size, 0, tensor.element_bytes)
+    status = await driver.move("offload", offload.source, offload.destination, tensor.raw.size, 0, tensor.coding)
     assert status == Status.DESTINATION_TOO_SMALL
     assert "capacity" in driver.text(status)
     status = await driver.move("offload", offload.source + 1, offload.destination, tensor.raw.size, 1 << 20,
-                               tensor.element_bytes)
+                               tensor.coding)
     assert status == Status.BAD_SOURCE
     assert await driver.call("poll", int(Operation.OFFLOAD), driver.result) == Code.PENDING
     texts = {driver.text(code) for code in [*(each.value for each in Status), *Code]}
@@ -80,7 +80,7 @@ async def errors(dut: Any) -> None:
     assert driver.text(0x99) == driver.text(min(Code) - 1) == "unknown error"
     assert await driver.submit(offload, OWN_TAGS) == Code.TAG
     # Completions that are not taken stop the channel, so the queue fills.
-    bad = replace(offload, element_bytes=7)
+    bad = replace(offload, coding=7)
     submitted = 0
     while await driver.submit(bad, submitted) == 0:
         submitted += 1
@@ -89,7 +89,7 @@ async def errors(dut: Any) -> None:
     assert await driver.submit(bad, submitted) == Code.FULL
     assert await driver.transfer(offload) == Code.BUSY
     for number in range(submitted):
-        assert await driver.wait(Operation.OFFLOAD) == (Status.BAD_ELEMENT, number)
+        assert await driver.wait(Operation.OFFLOAD) == (Status.CODING_NOT_BUILT, number)
     assert await driver.transfer(offload) == Status.OK
 
 
@@ -127,9 +127,9 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
             assert await driver.transfer(second) == Code.TIMEOUT
         await driver.call("set_polls", POLLS)
         for tag in (78, 79):
-            assert await driver.submit(replace(second, element_bytes=7), tag) == 0
+            assert await driver.submit(replace(second, coding=7), tag) == 0
         for tag in (78, 79):
-            assert await driver.wait(operation) == (Status.BAD_ELEMENT, tag)
+            assert await driver.wait(operation) == (Status.CODING_NOT_BUILT, tag)
         assert await driver.transfer(second) == Status.OK
         await bench.compare()
 

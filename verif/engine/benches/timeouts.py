@@ -14,7 +14,7 @@ import numpy as np
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Silence, Status
 from verif.engine.memory import CHANNELS, Behaviour
 from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import RawTensor, random_behaviour
+from verif.engine.stimulus import RawTensor, codings, random_behaviour
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _LIMIT = 11
@@ -34,10 +34,11 @@ def _status(memory: str, channel: str) -> Status:
 def _tensor(bench: EngineTestbench) -> RawTensor:
     """A tensor that uses every lane more than once, half of it zero."""
     config = bench.config
-    size = max(config.element_bytes)
+    coding = codings(config)[-1]
+    size = coding.element_bytes
     raw = bench.rng.integers(1, 256, (3 * config.lanes + 1) * config.block_bytes, dtype=np.uint8)
     raw.reshape(-1, size)[bench.rng.random(raw.size // size) < 0.5] = 0
-    return RawTensor(raw, size)
+    return RawTensor(raw, coding)
 
 
 def _transfer(bench: EngineTestbench, operation: Operation) -> Descriptor:

@@ -8,11 +8,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from golden.codec.coding import Coding
 from golden.engine import Operation
-from verif.common.tensors import corners, random_raw
+from verif.common.tensors import corners, random_values
 from verif.engine.lite import RegisterError
 from verif.engine.memory import Behaviour
-from verif.engine.stimulus import BEHAVIOURS, RawTensor, edges, random_behaviour, random_tensor
+from verif.engine.stimulus import BEHAVIOURS, RawTensor, codings, edges, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
 SLVERR = 2
@@ -22,19 +23,19 @@ SLVERR = 2
 async def lengths_around_edges(dut: Any) -> None:
     """One element, and everything around where beats, lines, pages, blocks and rounds of lanes end."""
     bench = await ready(dut)
-    for size in bench.config.element_bytes:
-        lengths = edges(bench.config, size)
+    for coding in codings(bench.config):
+        lengths = edges(bench.config, coding.element_bytes)
         picked = bench.rng.choice(lengths, share(len(lengths)), replace=False).tolist()
         await bench.behave(random_behaviour(bench.rng))
-        await bench.there_and_back([random_tensor(bench.rng, bench.config, length, size)
-                                    for length in {size, *picked}])
+        await bench.there_and_back([random_tensor(bench.rng, bench.config, length, coding)
+                                    for length in {coding.element_bytes, *picked}])
     await bench.counters()
     bench.scoreboard.check()
 
 
 @cocotb.test()
 async def random_tensors(dut: Any) -> None:
-    """Lengths, densities and element sizes at random, with every behaviour of the memories."""
+    """Lengths, densities and codings at random, with every behaviour of the memories."""
     bench = await ready(dut)
     for device in BEHAVIOURS[:share(len(BEHAVIOURS))]:
         await bench.behave(device, random_behaviour(bench.rng))
@@ -46,9 +47,9 @@ async def long_tensors(dut: Any) -> None:
     """Tensors of up to 1 MiB with enough blocks for their sequence numbers to wrap around."""
     bench = await ready(dut)
     for length in {min(share(1 << 20), longest) for longest in (260 * bench.config.block_bytes, 1 << 20)}:
-        size = int(bench.rng.choice(bench.config.element_bytes))
-        length -= length % 4 + size * int(bench.rng.integers(3))
-        await bench.there_and_back([random_tensor(bench.rng, bench.config, length, size)])
+        coding = Coding(int(bench.rng.choice(bench.config.numbers)))
+        length -= length % 4 + coding.element_bytes * int(bench.rng.integers(3))
+        await bench.there_and_back([random_tensor(bench.rng, bench.config, length, coding)])
 
 
 @cocotb.test()
@@ -78,9 +79,9 @@ async def _both(bench: EngineTestbench, count: int, **how: Any) -> None:
     for _ in range(count):
         tensor = random_tensor(bench.rng, bench.config)
         fallback = bool(bench.rng.random() < 0.7)
-        leave_raw = bool(fallback and bench.config.raw_fallback and bench.rng.random() < 0.2)
+        leave_raw = bool(fallback and bench.rng.random() < 0.2)
         descriptors.append(bench.offload(tensor, fallback=fallback, leave_raw=leave_raw))
-        descriptors.append(bench.prefetch(bench.stream(tensor, fallback), tensor))
+        descriptors.append(bench.prefetch(bench.stream(tensor, fallback, leave_raw), tensor))
     bench.rng.shuffle(descriptors)
     await bench.load()
     await bench.run(descriptors, **how)
@@ -155,8 +156,8 @@ async def interrupts(dut: Any) -> None:
         for asked in (False, True):
             for enabled in (False, True):
                 bench.clear()
-                tensor = RawTensor(random_raw(bench.rng, 64, bench.config.element_bytes[0], 0.5),
-                                   bench.config.element_bytes[0])
+                coding = codings(bench.config)[0]
+                tensor = RawTensor(random_values(bench.rng, coding, 64, 0.5), coding)
                 descriptor = bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(
                     bench.stream(tensor), tensor)
                 await bench.load()
@@ -176,8 +177,8 @@ async def interrupts(dut: Any) -> None:
 async def corners_of_values(dut: Any) -> None:
     """Minus zero, NaNs, the smallest numbers, a last word of zero, all zero and all dense."""
     bench = await ready(dut)
-    for size in bench.config.element_bytes:
-        packets = [packet for packet in corners(size, bench.config.beat_bytes, int(bench.rng.integers(1 << 30)))
-                   if packet.data.size]
+    for coding in codings(bench.config):
+        made = corners(coding.element_bytes, bench.config.beat_bytes, int(bench.rng.integers(1 << 30)))
+        packets = [packet for packet in made if packet.data.size]
         bench.rng.shuffle(packets)
-        await bench.there_and_back([RawTensor(np.asarray(packet.data), size) for packet in packets[:share(40)]])
+        await bench.there_and_back([RawTensor(np.asarray(packet.data), coding) for packet in packets[:share(40)]])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pytest
 
 from hdl.codec.blocks.header_parser import HeaderParser
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Bench, clocked
 
 
 @dataclass
@@ -22,18 +23,25 @@ class Step:
     carried: int                        # of the block that is open
     heads: int                          # headers before
     leaves: bool                        # the beat is done
+    moves: bool = False                 # the next header has a length field
+    field: int | None = None            # that length field; -1 where the stream ends in front of it
     end: str = ""                       # whole, torn or more
 
 
-def _stream(rng: random.Random, words: int, blocks: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """The words of a stream, and of every header its place and the words of its payload."""
+def _stream(rng: random.Random, words: int, blocks: int, short: bool = False
+            ) -> tuple[list[int], list[tuple[int, int]]]:
+    """The words of a stream, and of every header its place and the words of its payload; with ``short``, the last block
+    has a length field."""
     content: list[int] = []
     heads = []
     for number in range(blocks):
         length = rng.choice([1, 4, 4 * rng.randrange(1, 2 * words), rng.randrange(1, 20 * words)])
+        coding = rng.choice([0, 0x11, 0x12, 0x14, 0x22, 0x24])
+        if short and number == blocks - 1:
+            length, coding = length + 4, coding | 0x80
         size = -(-length // 4)
         heads.append((len(content), size))
-        content.append(length | rng.choice([0, 1, 2, 4]) << 16 | number % 256 << 24)
+        content.append(length | coding << 16 | number % 256 << 24)
         content += [rng.getrandbits(32) for _ in range(size)]
     return content, heads
 
@@ -41,6 +49,14 @@ def _stream(rng: random.Random, words: int, blocks: int) -> tuple[list[int], lis
 def _steps(content: list[int], heads: list[tuple[int, int]], words: int, end: str) -> list[Step]:
     found = []
     ends = {place: place + size for place, size in heads}
+    # A header with a length field is reported with the field, unless the stream ends in front of it.
+    flagged = heads[-1][0] if content[heads[-1][0]] >> 16 & 0x80 else None
+    field = None
+    if flagged is not None:
+        crosses = flagged % words == words - 1
+        field = flagged if crosses and flagged + 1 == len(content) else flagged + 1
+        ends[field] = ends[flagged]
+        heads = [*heads[:-1], (field, heads[-1][1])]
     for at in range(0, len(content), words):
         part = content[at:at + words]
         beat = sum(word << 32 * k for k, word in enumerate(part))
@@ -52,14 +68,28 @@ def _steps(content: list[int], heads: list[tuple[int, int]], words: int, end: st
             carried = (1 << words - 1 - place % words) - 1
             rows = at // words - place // words
             tail = int(stop < at + words), int(-(-(stop - place) // words) > rows)
-        for number, head in enumerate(inside or [None]):
+        steps = inside or [None]
+        if flagged is not None and field not in inside and at <= flagged < at + words:
+            steps = [*inside, None]
+        for number, head in enumerate(steps):
             said = None
+            if flagged is not None and at <= flagged < at + words and head in (None, field):
+                found.append(Step(beat, tail if number == 0 else None, None, carried, len(before) + number,
+                                  head is None, moves=True))
+                tail = None
+                if head is None:
+                    continue
             if head is not None:
-                word = content[head]
+                if flagged is not None and head == field:
+                    read = content[head] if flagged < head < len(content) else -1
+                    found.append(Step(beat, None, None, carried, len(before) + number, False, field=read))
+                    word = content[flagged] - 4
+                else:
+                    word = content[head]
                 stop = ends[head]
                 said = (word & 0xFFFF, word >> 16 & 0xFF, word >> 24, int(stop < at + words), (stop + 1) % words)
             found.append(Step(beat, tail if number == 0 else None, said, carried,
-                              len(before) + number, number >= len(inside) - 1))
+                              len(before) + number, number >= len(steps) - 1))
         if inside and at + words >= len(content) and ends[inside[-1]] + 1 < at + words:
             # The stream ends inside its last beat, where a header may still come: that takes a step of its own.
             found[-1].leaves = False
@@ -74,7 +104,7 @@ def test_streams(words: int, busy: float, going: float) -> None:
     rng = random.Random(f"{words} {busy} {going}")
     for _ in range(6):
         blocks = rng.randrange(1, 30)
-        content, heads = _stream(rng, words, blocks)
+        content, heads = _stream(rng, words, blocks, rng.random() < 0.6)
         # A stream that is cut ends inside its last block; one that goes on has words behind it.
         end = rng.choice(["whole", "whole", "torn"])
         if end == "torn":
@@ -82,11 +112,28 @@ def test_streams(words: int, busy: float, going: float) -> None:
         _play(rng, words, content, _steps(content, heads, words, end), blocks, busy, going)
 
 
+@pytest.mark.parametrize("words", [4, 8, 16])
+def test_a_length_field_at_every_place_of_a_beat(words: int) -> None:
+    rng = random.Random(f"field {words}")
+    for place in range(words):
+        for length in (1, 4 * rng.randrange(1, words), 4 * (words - 1), 4 * words, 9 * words):
+            # A block fills the beat up to the header.
+            before = 4 * ((place - 2) % words + 1)
+            content = [before | 0x12 << 16, *(rng.getrandbits(32) for _ in range(before // 4))]
+            heads = [(0, before // 4), (len(content), -(-length // 4) + 1)]
+            assert heads[1][0] % words == place
+            content += [length + 4 | 0x92 << 16 | 1 << 24, *(rng.getrandbits(32) for _ in range(heads[1][1]))]
+            _play(rng, words, content, _steps(content, heads, words, "whole"), 2, 1.0, 1.0)
+            content = content[:heads[1][0] + rng.choice([1, 2, rng.randrange(1, heads[1][1] + 1)])]
+            if len(content) < sum(heads[1]) + 1:
+                _play(rng, words, content, _steps(content, heads, words, "torn"), 2, 1.0, 0.7)
+
+
 @pytest.mark.parametrize("words", [4, 8])
 def test_what_comes_behind_the_last_block_is_told(words: int) -> None:
     rng = random.Random(words)
     for _ in range(10):
-        content, _ = _stream(rng, words, 3)
+        content, _ = _stream(rng, words, 3, rng.random() < 0.5)
         assert any(_told_more(words, content + [7] * rng.randrange(1, 2 * words)))
         assert not any(_told_more(words, content))
 
@@ -94,7 +141,7 @@ def test_what_comes_behind_the_last_block_is_told(words: int) -> None:
 @pytest.mark.parametrize("words", [4, 16])
 def test_no_beat_is_taken_before_run_and_none_counts_after_drop(words: int) -> None:
     rng = random.Random(words)
-    told = ("tail", "head", "whole", "torn", "more")
+    told = ("tail", "head", "moves", "field", "whole", "torn", "more")
     for cycles in (1, 2, 5, 9):
         parser = HeaderParser(words)
         content, _ = _stream(rng, words, 8)
@@ -167,9 +214,15 @@ def _told_more(words: int, content: list[int]) -> list[int]:
     return told
 
 
+@cache
+def _prepared(words: int) -> tuple[HeaderParser, Bench]:
+    parser = HeaderParser(words)
+    return parser, Bench(parser)
+
+
 def _play(rng: random.Random, words: int, content: list[int], steps: list[Step], blocks: int, busy: float,
           going: float) -> None:
-    parser = HeaderParser(words)
+    parser, bench = _prepared(words)
     beats = [content[at:at + words] for at in range(0, len(content), words)]
 
     async def process(ctx: Any) -> None:
@@ -196,7 +249,7 @@ def _play(rng: random.Random, words: int, content: list[int], steps: list[Step],
                 _compare(ctx, parser, step)
             else:
                 assert not any(ctx.get(signal) for signal in (
-                    parser.tail, parser.head, parser.whole, parser.torn, parser.more))
+                    parser.tail, parser.head, parser.moves, parser.field, parser.whole, parser.torn, parser.more))
             leaves = held and go and step is not None and step.leaves
             assert ctx.get(parser.i.ready) == (not held or leaves)
             taken = offered and (not held or leaves)
@@ -209,7 +262,7 @@ def _play(rng: random.Random, words: int, content: list[int], steps: list[Step],
                 offered = False
         assert ctx.get(parser.over)
 
-    clocked(parser, process)
+    bench.run(process)
 
 
 def _compare(ctx: Any, parser: HeaderParser, step: Step) -> None:
@@ -218,6 +271,10 @@ def _compare(ctx: Any, parser: HeaderParser, step: Step) -> None:
     if step.tail:
         assert ctx.get(parser.tail_ends) == step.tail[0]
         assert not step.tail[0] or ctx.get(parser.tail_spills) == step.tail[1]
+    assert ctx.get(parser.moves) == step.moves
+    assert ctx.get(parser.field) == (step.field is not None)
+    if step.field not in (None, -1):
+        assert ctx.get(parser.length) == step.field
     assert ctx.get(parser.head) == (step.head is not None)
     if step.head:
         header = ctx.get(parser.header)

@@ -12,7 +12,7 @@ from golden.reference.tags_first import compress_tags_first, decompress_tags_fir
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.unpacking import PayloadError
 
-__all__ = ["Beat", "Block", "Feed", "damaged", "random_floats", "random_raw", "sampled"]
+__all__ = ["LINE", "Beat", "Block", "Feed", "damaged", "random_floats", "random_raw", "sampled"]
 
 LINE = 128
 

@@ -9,7 +9,7 @@ from typing import Any
 from hdl.codec.payload.block_decompressor import BlockDecompressor
 from hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
-from tests.hdl.codec.payload.payloads import Beat, Block
+from tests.hdl.codec.payload.payloads import LINE, Beat, Block
 from tests.hdl.codec.payload.unpacked import run_unpacking
 from tests.hdl.ports import Source
 
@@ -40,17 +40,28 @@ class Payload:
         return cls(block.payload, coding, block.raw_bytes, tuple(beats))
 
     @classmethod
+    def raw(cls, payload: bytes, raw_bytes: int, size: int, rng: random.Random) -> Payload:
+        """That of a raw block that is said to have so many bytes; of any length but 0."""
+        count = -(-raw_bytes // size)
+        code = (PayloadError.OK if len(payload) == raw_bytes else
+                PayloadError.TRUNCATED_DATA if len(payload) < raw_bytes else PayloadError.TRAILING_BYTES)
+        line = min(len(payload), raw_bytes - 1) // LINE
+        content = [payload[k * size:(k + 1) * size] if code == PayloadError.OK else None for k in range(count)]
+        return cls(payload, rng.choice([0, 0x80]), raw_bytes, tuple(
+            Beat(part, k == count - 1, (code, line) if k == count - 1 else None) for k, part in enumerate(content)))
+
+    @classmethod
     def refused(cls, rng: random.Random, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...] = (), *,
-                pairs: bool = False) -> Payload:
+                pairs: bool = False, for_lane: bool = False) -> Payload:
         """With a coding that is not built, or a raw length that is not possible; of any length."""
         payload = rng.randbytes(rng.choice([1, 40, 500, 3000]))
-        built = [*(0x10 | size for size in sizes), *(0x20 | size for size in exponents)]
+        built = [*([0] if for_lane else []), *(0x10 | size for size in sizes), *(0x20 | size for size in exponents)]
         if rng.random() < 0.5:
             bad = [coding for coding in range(128) if coding not in built]
             coding = rng.choice([each for each in (0, 1, 4, 0x21, 0x22, 0x24) if each in bad] + [rng.choice(bad)])
             return cls(payload, coding, rng.randrange(1 << 16), _refusal(PayloadError.BAD_CODING, pairs))
         coding = rng.choice(built)
-        size = coding & 7
+        size = coding & 7 or 1
         lengths = [0, block_bytes + size, 0xFFFF, *([block_bytes - 1] if size > 1 else [])]
         length = rng.choice([each for each in lengths if each % size or not 0 < each <= block_bytes])
         return cls(payload, coding, length, _refusal(PayloadError.BAD_LENGTH, pairs))
@@ -85,10 +96,11 @@ class Play:
     """A build that is prepared once, and plays lists of payloads."""
 
     def __init__(self, size: int, sizes: tuple[int, ...], block_bytes: int, rows: int | None = None,
-                 exponents: tuple[int, ...] = ()):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None):
+        self.for_lane, self.row_bytes = for_lane, row_bytes or size
         self.size, self.sizes, self.block_bytes, self.exponents = size, sizes, block_bytes, exponents
         self.pairs = bool(exponents) and size < PAIR
-        self.dut = BlockDecompressor(size, sizes, block_bytes, rows, exponents)
+        self.dut = BlockDecompressor(size, sizes, block_bytes, rows, exponents, for_lane, row_bytes)
         self.bench = Bench(self.dut)
 
     def payload(self, block: Block, rng: random.Random) -> Payload:
@@ -97,12 +109,14 @@ class Play:
 
     def refused(self, rng: random.Random) -> Payload:
         """A payload that this build refuses at once."""
-        return Payload.refused(rng, self.sizes, self.block_bytes, self.exponents, pairs=self.pairs)
+        return Payload.refused(rng, self.sizes, self.block_bytes, self.exponents, pairs=self.pairs,
+                               for_lane=self.for_lane)
 
     def __call__(self, payloads: list[Payload], rng: random.Random, busy: float = 1.0, ready: float = 1.0,
                  cycles: int = 20_000) -> int:
         """Plays them; returns the cycles from the first beat to the last one."""
-        source = Source(self.dut.i, [row for payload in payloads for row in payload.rows(self.size, rng)], rng, busy)
+        rows = [row for payload in payloads for row in payload.rows(self.row_bytes, rng)]
+        source = Source(self.dut.i, rows, rng, busy)
         beats = [beat for payload in payloads for beat in payload.beats]
         return run_unpacking(self.bench, self.dut, self.size, [source], beats, rng, ready, cycles)
 
@@ -111,7 +125,7 @@ class Play:
 
         There is no pause on either side.
         """
-        rows, seen = payload.rows(self.size, rng), []
+        rows, seen = payload.rows(self.row_bytes, rng), []
         dut: Any = self.dut
 
         async def process(ctx: Any) -> None:

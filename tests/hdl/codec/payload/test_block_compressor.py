@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The block compressor against the golden model: the same blocks, coded or raw, byte for byte."""
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.hdl.ports import Sink, Source, play
 _CODINGS = {(1, False): Coding.ZVC8, (2, False): Coding.ZVC16, (4, False): Coding.ZVC32,
             (2, True): Coding.BFLOAT16, (4, True): Coding.FLOAT32}
 _BLOCK = 512
+_LANE_BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,13 @@ class _Build:
     sizes: tuple[int, ...]
     exponents: tuple[int, ...] = ()
     pipeline: str = "small"
+    for_lane: bool = False
+    store_beats: int | None = None
 
     def __str__(self) -> str:
         sizes, exponents = ("".join(map(str, each)) for each in (self.sizes, self.exponents))
         return f"{self.beat_bytes}-{sizes}" + (f"-exponents{exponents}" if exponents else "") + (
-            "-fast" if self.pipeline == "fast" else "")
+            "-fast" if self.pipeline == "fast" else "") + ("-lane" if self.for_lane else "")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class _Packet:
     size: int
     fallback: bool
     exponents: bool = False
+    leave_raw: bool = False
+    halved: bool = False
 
     def coding(self, build: _Build) -> Coding:
         """The coding that a build gives it: exponents only if they are built."""
@@ -60,7 +66,8 @@ _EXPONENTS = [_Build(16, (1, 2, 4), (2, 4)), _Build(32, (1, 2, 4), (2, 4)), _Bui
 
 @cache
 def _bench(build: _Build, block_bytes: int) -> tuple[BlockCompressor, Bench]:
-    dut = BlockCompressor(build.beat_bytes, build.sizes, block_bytes, build.pipeline, build.exponents)
+    dut = BlockCompressor(build.beat_bytes, build.sizes, block_bytes, build.pipeline, build.exponents, build.for_lane,
+                          build.store_beats)
     return dut, Bench(dut)
 
 
@@ -74,22 +81,40 @@ def _values(rng: random.Random, length: int, size: int, density: float) -> bytes
     return bytes(out[:length])
 
 
+def _elements(raw: bytes, size: int) -> int:
+    """Elements of so many bytes that are not zero."""
+    return sum(any(raw[at:at + size]) for at in range(0, len(raw), size))
+
+
+def _counted(build: _Build, packet: _Packet, raw: bytes) -> dict[str, int]:
+    """What is counted of a block, for a lane."""
+    return {"elements": _elements(raw, packet.size)} if build.for_lane else {}
+
+
 def _expected(packet: _Packet, build: _Build, block_bytes: int) -> list[tuple[bytes, dict[str, int]]]:
     """The payloads of a packet's blocks, without the word of a short one, with their facts."""
     whole = packet.raw[:len(packet.raw) // packet.size * packet.size]
     cut = len(packet.raw) > len(whole)
     coding = packet.coding(build)
+    if packet.halved:
+        block_bytes //= 2
+    if packet.leave_raw and whole:
+        # A lane's packet is one block.
+        return [(whole, {"coding": Coding.RAW, "raw_bytes": len(whole), "payload_bytes": len(whole), "cut": cut,
+                         "elements": _elements(whole, packet.size)})]
     stream = bytes(compress(whole, coding, block_bytes, packet.fallback))
     found = []
     for block in headers(stream, block_bytes):
         payload = stream[block.payload_offset:block.payload_offset + block.payload_bytes]
         payload = payload[4 * block.short:]
         raw_bytes = min(block_bytes, len(whole) - block.number * block_bytes)
+        raw = whole[block.number * block_bytes:][:raw_bytes]
         found.append((payload, {"coding": block.field, "raw_bytes": raw_bytes, "payload_bytes": len(payload),
-                                "cut": False}))
+                                "cut": False, **_counted(build, packet, raw)}))
     if not whole or (cut and len(whole) % block_bytes == 0):
         # A block begins, and has no whole element.
-        found.append((b"", {"coding": coding | 0x80, "raw_bytes": 0, "payload_bytes": 0, "cut": cut}))
+        found.append((b"", {"coding": coding | 0x80, "raw_bytes": 0, "payload_bytes": 0, "cut": cut,
+                            **_counted(build, packet, b"")}))
     found[-1][1]["cut"] = cut
     return found
 
@@ -110,7 +135,9 @@ def _run(build: _Build, packets: list[_Packet], busy: float, ready: float, block
                            "keep": (1 << len(part)) - 1 if last else rng.getrandbits(n), "last": last,
                            "element": rng.randrange(8) if k else packet.size,
                            "exponents": rng.random() < 0.5 if k else packet.exponents,
-                           "fallback": rng.random() < 0.5 if k else packet.fallback})
+                           "fallback": rng.random() < 0.5 if k else packet.fallback,
+                           **({"leave_raw": rng.random() < 0.5 if k else packet.leave_raw,
+                               "halved": rng.random() < 0.5 if k else packet.halved} if build.for_lane else {})})
         for payload, facts in _expected(packet, build, block_bytes):
             rows = [payload[k:k + n] for k in range(0, max(1, len(payload)), n)]
             expected += [(row, k == len(rows) - 1, facts) for k, row in enumerate(rows)]
@@ -122,7 +149,7 @@ def _run(build: _Build, packets: list[_Packet], busy: float, ready: float, block
         count = row.keep.bit_count()
         assert row.keep == (1 << count) - 1 and (row.last or count == n)
         return (row.data.to_bytes(n, "little")[:count], bool(row.last),
-                {name: getattr(block, name) for name in ("coding", "raw_bytes", "payload_bytes", "cut")})
+                {name: getattr(block, name) for name in sink.left[0][2]})
 
     sink = Sink(dut.o, expected, read, rng, ready)
     cycles = 0
@@ -162,6 +189,43 @@ def test_packets_with_exponents(build: _Build, busy: float, ready: float) -> Non
         raw = random_floats(rng, length, size) if size > 1 and rng.random() < 0.9 else _values(rng, length, size, 0.5)
         packets.append(_Packet(raw, size, rng.random() < 0.5, exponents))
     _run(build, packets, busy, ready)
+
+
+def _lane_packets(rng: random.Random, build: _Build, count: int) -> list[_Packet]:
+    """Packets as a lane has them: one block each, half of them halved, a quarter left raw, half whole."""
+    packets = []
+    for number in range(count):
+        size, halved, leave_raw = rng.choice(build.sizes), bool(number & 1), number & 6 == 0
+        most = _LANE_BLOCK // 2 if halved else _LANE_BLOCK
+        length = most if number & 8 else rng.randrange(size, most + 1) // size * size
+        exponents = size in build.exponents and rng.random() < 0.7
+        raw = random_floats(rng, length, size) if exponents else _values(rng, length, size, rng.choice([0.0, 0.4, 1.0]))
+        packets.append(_Packet(raw, size, rng.random() < 0.5, exponents, leave_raw, halved))
+    return packets
+
+
+@pytest.mark.parametrize(("build", "busy", "ready"), [
+    (_Build(16, (1, 2, 4), for_lane=True), 1.0, 0.6), (_Build(32, (1, 2, 4), for_lane=True), 0.7, 1.0),
+    (_Build(64, (2, 4), for_lane=True), 1.0, 0.8), (_Build(32, (4,), for_lane=True), 1.0, 1.0),
+    (_Build(32, (1, 2, 4), (2, 4), for_lane=True), 1.0, 0.8), (_Build(16, (2, 4), (2, 4), for_lane=True), 0.8, 1.0),
+    (_Build(64, (2, 4), (2,), for_lane=True), 1.0, 1.0)], ids=str)
+def test_packets_of_a_lane(build: _Build, busy: float, ready: float) -> None:
+    """Blocks of all kinds in turn: left raw, halved, short ones of both; and their elements are counted."""
+    rng = random.Random(f"lane {build}")
+    _run(build, _lane_packets(rng, build, 32 if build.beat_bytes == 32 else 16), busy, ready, _LANE_BLOCK)
+
+
+@pytest.mark.parametrize("build", [_Build(32, (1, 2, 4), for_lane=True, store_beats=_LANE_BLOCK // 32),
+                                   _Build(32, (2, 4), (2, 4), for_lane=True, store_beats=_LANE_BLOCK // 32)], ids=str)
+def test_the_smallest_store(build: _Build) -> None:
+    """Of one block: slower, but nothing is lost."""
+    rng = random.Random(f"store {build}")
+    _run(build, _lane_packets(rng, build, 16), 1.0, 1.0, _LANE_BLOCK)
+
+
+def test_a_store_that_is_too_small() -> None:
+    with pytest.raises(ValueError, match="store_beats must be at least 16 for blocks of 512 bytes, not 15"):
+        BlockCompressor(32, (4,), 512, store_beats=15)
 
 
 def _line(rng: random.Random, size: int, base: int, spreads: list[int], density: float, signs: bool,

@@ -13,14 +13,14 @@ from amaranth.lib import data
 from hdl.codec.payload.payload_ring import PayloadRing
 from tests.hdl.bench import clocked
 
-_ROW = data.StructLayout({"data": 16, "last": 1})
+_BEAT = data.StructLayout({"data": 16, "last": 1})
 
 
 @dataclass(frozen=True)
 class _Block:
-    """A block of so many rows, of which the first ones are skipped, or all if it is bare; or it is thrown away."""
+    """A block of so many beats, of which the first ones are skipped, or all if it is bare; or it is thrown away."""
 
-    rows: tuple[int, ...]
+    content: tuple[int, ...]
     skip: int = 0
     bare: bool = False
     dropped: int | None = None
@@ -28,22 +28,31 @@ class _Block:
     begun: int = 1
     """Rows that have come when it starts."""
 
+    beats: int = 1
+    """Beats of a row."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Its rows: the last one may have fewer beats."""
+        return [sum(beat << 16 * k for k, beat in enumerate(self.content[at:at + self.beats]))
+                for at in range(0, len(self.content), self.beats)]
+
     @property
     def sent(self) -> list[tuple[int, bool]]:
-        """Its rows that are sent, with ``last``."""
+        """Its beats that are sent, with ``last``."""
         if self.bare or self.dropped is not None:
             return []
-        return [(row, number == len(self.rows) - 1) for number, row in enumerate(self.rows)][self.skip:]
+        return [(beat, number == len(self.content) - 1) for number, beat in enumerate(self.content)][self.skip:]
 
 
 class _Ring:
     """The ring, and what is known of it; rows are counted through all rounds."""
 
-    def __init__(self, dut: Any, rows: int, most: int, rng: random.Random):
-        self.dut, self.rows, self.most, self.rng = dut, rows, most, rng
+    def __init__(self, dut: Any, rows: int, most: int, rng: random.Random, beats: int = 1):
+        self.dut, self.rows, self.most, self.rng, self.beats = dut, rows, most, rng, beats
         self.written = self.base = 0
         self.freed = 0                              # rows before this one have been read, and are free
-        self.reading_end: int | None = None         # the row behind the block that is read
+        self.reading: list[int] = []                # of the block that is read, the rows of the beats that are left
         self.pending: tuple[_Block, int] | None = None
         self.expected: list[tuple[int, bool]] = []
         self.newest: _Block | None = None           # is being written, or has not started
@@ -77,6 +86,9 @@ class _Ring:
         ctx.set(dut.begins, begins if writes else rng.getrandbits(1))
         if newest is not None and writes:
             ctx.set(dut.row, {"data": newest.rows[self.come], "last": self.come == len(newest.rows) - 1})
+            if self.beats > 1:
+                ends = self.come == len(newest.rows) - 1
+                ctx.set(dut.tail, (len(newest.content) - 1) % self.beats if ends else rng.randrange(self.beats))
         else:
             ctx.set(dut.row, {"data": rng.getrandbits(16), "last": rng.getrandbits(1)})
         await ctx.tick()
@@ -109,16 +121,17 @@ class _Ring:
         if self.shown and not waits:
             self.expected.pop(0)
         self.held = waits
-        if self.reading_end is not None and not waits and self.freed < self.written:
-            self.freed += 1
-            if self.freed == self.reading_end:
-                self.reading_end = None
-        if self.pending is not None and self.reading_end is None:
+        if self.reading and not waits and self.reading[0] < self.written:
+            row = self.reading.pop(0)
+            # A row is free when its last beat has been read.
+            self.freed = row + (not self.reading or self.reading[0] != row)
+        if self.pending is not None and not self.reading:
             block, base = self.pending
             self.pending = None
             self.expected += block.sent
-            self.freed = base + block.skip
-            self.reading_end = None if block.bare else base + len(block.rows)
+            self.freed = base + block.skip // self.beats
+            self.reading = [] if block.bare else [
+                base + beat // self.beats for beat in range(block.skip, len(block.content))]
 
     def _written(self, block: _Block | None, begins: bool) -> None:
         """A row has come, the first one of a block or not."""
@@ -128,27 +141,29 @@ class _Ring:
         self.come += 1
 
 
-def _block(rng: random.Random, rows: int, most: int) -> _Block:
-    """Any block that fits, also one that takes all rows."""
-    count = rng.choice([1, 2, rng.randrange(1, rows + 1), rows])
+def _block(rng: random.Random, rows: int, most: int, beats: int) -> _Block:
+    """Any block that fits, also one that takes all rows; of several beats, all but the one that a bare block keeps."""
+    fits = rows if beats == 1 else (rows - 1) * beats
+    count = rng.choice([1, 2, rng.randrange(1, fits + 1), fits])
     content = tuple(rng.getrandbits(16) for _ in range(count))
+    come = -(-count // beats)
     kind = rng.random()
     if kind < 0.15:
-        return _Block(content, dropped=rng.randrange(1, count + 1))
+        return _Block(content, dropped=rng.randrange(1, come + 1), beats=beats)
     if kind < 0.3 and count <= most:
-        # Its data would begin behind its last row.
-        return _Block(content, count, True, begun=count)
+        # Its data would begin behind its last beat.
+        return _Block(content, count, True, begun=come, beats=beats)
     skip = rng.randrange(min(most, count - 1) + 1)
-    return _Block(content, skip, begun=rng.randrange(max(skip, 1), count + 1))
+    return _Block(content, skip, begun=rng.randrange(max(-(-skip // beats), 1), come + 1), beats=beats)
 
 
-@pytest.mark.parametrize(("rows", "most"), [(5, 3), (8, 5), (13, 2)])
+@pytest.mark.parametrize(("rows", "most", "beats"), [(5, 3, 1), (8, 5, 1), (13, 2, 1), (5, 4, 2), (7, 6, 4)])
 @pytest.mark.parametrize(("writing", "ready"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.3), (0.8, 0.8)])
-def test_blocks(rows: int, most: int, writing: float, ready: float) -> None:
+def test_blocks(rows: int, most: int, beats: int, writing: float, ready: float) -> None:
     rng = random.Random(f"{rows} {most} {writing} {ready}")
-    dut = PayloadRing(_ROW, rows, most)
-    blocks = [_block(rng, rows, most) for _ in range(120)]
-    ring = _Ring(dut, rows, most, rng)
+    dut = PayloadRing(_BEAT, rows, most, beats)
+    blocks = [_block(rng, rows, most, beats) for _ in range(120)]
+    ring = _Ring(dut, rows, most, rng, beats)
 
     async def process(ctx: Any) -> None:
         for block in blocks:
@@ -167,7 +182,7 @@ def test_blocks(rows: int, most: int, writing: float, ready: float) -> None:
 def test_no_gap(rows: int) -> None:
     """The cycles of the docstring, over many rounds; and no gap to a block that waits for the one before it."""
     rng = random.Random(rows)
-    dut = PayloadRing(_ROW, rows, 2)
+    dut = PayloadRing(_BEAT, rows, 2)
     ring = _Ring(dut, rows, 2, rng)
 
     async def process(ctx: Any) -> None:
@@ -184,3 +199,21 @@ def test_no_gap(rows: int) -> None:
             assert [await cycle() for number in range(5)] == [1, 1, 1, 1, 0]
 
     clocked(dut, process, cycles=2_000)
+
+
+def test_rows_of_four_beats() -> None:
+    """The cycles of the docstring, over many rounds."""
+    rng = random.Random(4)
+    dut = PayloadRing(_BEAT, 5, 2, 4)
+    ring = _Ring(dut, 5, 2, rng, 4)
+
+    async def process(ctx: Any) -> None:
+        for _ in range(12):
+            block = _Block(tuple(rng.getrandbits(16) for _ in range(6)), beats=4)
+            shown = []
+            for number in range(11):
+                await ring.step(ctx, block if number == 0 else None, True, 1.0, 1.0)
+                shown.append(ring.shown)
+            assert shown == [False] * 4 + [True] * 6 + [False]
+
+    clocked(dut, process, cycles=500)

@@ -31,7 +31,9 @@ def _block(rng: random.Random, number: int, sizes: tuple[int, ...], exponents: t
 class _Wanted:
     """What is to come of blocks, and the rows that go in."""
 
-    def __init__(self, size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], rng: random.Random):
+    def __init__(self, size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], rng: random.Random,
+                 for_lane: bool = False, beats: int = 1):
+        self.for_lane, self.beats = for_lane, beats
         self.size, self.sizes, self.exponents, self.rng = size, sizes, exponents, rng
         self.rows: list[dict[str, int]] = []
         self.orders: list[Any] = []
@@ -43,11 +45,7 @@ class _Wanted:
         """Adds a block; one with a ``coding`` that is not built."""
         size, rng, payload = self.size, self.rng, block.payload
         own = (0x20 if block.exponents else 0x10) | block.element
-        for at in range(0, len(payload), size):
-            part = payload[at:at + size]
-            self.rows.append({"data": int.from_bytes(part, "little"), "last": at + size >= len(payload),
-                              "keep": (1 << len(part)) - 1, "coding": rng.getrandbits(8) if at else coding or own,
-                              "raw_bytes": rng.getrandbits(16) if at else block.raw_bytes})
+        self._add_rows(payload, own if coding is None else coding, block.raw_bytes)
         if coding is not None:
             self.orders.append({"beats": 0, "start": 0, "bare": 1, "error": PayloadError.BAD_CODING})
             return
@@ -62,12 +60,35 @@ class _Wanted:
             order |= {"bare": 0, "start": behind % size // unit}
             feed.data.append({"data": int.from_bytes(payload[behind // size * size:], "little"), "last": 1,
                               "end": order["start"], "ragged": 0})
-        self.orders.append(order)
+        self.orders.append(order | ({"raw": 0} if self.for_lane else {}))
         first = block.fact_bytes // (size // 8) * (size // 8)
         self.words += [(word, (1 << 8 * min(size // 8, behind - first - k * size // 8)) - 1)
                        for k, word in enumerate(feed.words)]
         self.lines += feed.lines
         self.data += feed.data
+
+
+    def add_raw(self, payload: bytes, raw_bytes: int) -> None:
+        """Adds a raw block that is said to have so many bytes."""
+        size, unit = self.size, 1 if self.exponents else min(self.sizes)
+        self._add_rows(payload, self.rng.choice([0, 0x80]), raw_bytes)
+        self.orders.append({
+            "raw": 1, "element": {f"b{each}": 0 for each in self.sizes}, "beats": (raw_bytes - 1) // size,
+            "tail": raw_bytes % size // unit, "start": 0, "bare": 0, "error": PayloadError.OK,
+            **({"exponents": 0} if self.exponents else {})})
+        for at in range(0, len(payload), size):
+            part = payload[at:at + size]
+            self.data.append({"data": int.from_bytes(part, "little"), "last": at + size >= len(payload),
+                              "end": len(part) // unit, "ragged": len(part) % unit != 0})
+
+    def _add_rows(self, payload: bytes, coding: int, raw_bytes: int) -> None:
+        """What goes in, row by row; what does not count is noise."""
+        rng, row = self.rng, self.beats * self.size
+        for at in range(0, len(payload), row):
+            part = payload[at:at + row]
+            self.rows.append({"data": int.from_bytes(part, "little"), "last": at + row >= len(payload),
+                              "keep": (1 << len(part)) - 1, "coding": rng.getrandbits(8) if at else coding,
+                              "raw_bytes": rng.getrandbits(16) if at else raw_bytes})
 
 
 def _plain(view: Any, like: Any) -> Any:
@@ -85,6 +106,23 @@ def test_blocks(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], b
     wanted = _Wanted(size, sizes, exponents, rng)
     for number in range(30 if size == 32 and exponents else 16):
         wanted.add(_block(rng, number, sizes, exponents), None if rng.random() < 0.9 else 0x13)
+    _play(wanted, _BLOCK, busy, ready)
+
+
+@pytest.mark.parametrize(("size", "sizes", "exponents", "beats"), [
+    (16, (1, 2, 4), (), 4), (32, (2, 4), (), 1), (32, (4,), (), 2), (32, (1, 2, 4), (2, 4), 2), (16, (2, 4), (), 2)])
+@pytest.mark.parametrize(("busy", "ready"), [(1.0, 1.0), (0.8, 0.5)])
+def test_blocks_of_a_lane(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], beats: int, busy: float,
+                          ready: float) -> None:
+    """Raw blocks among coded ones, some of the wrong length; rows of one beat or more."""
+    rng = random.Random(f"lane {size} {sizes} {beats} {busy}")
+    wanted, unit = _Wanted(size, sizes, exponents, rng, True, beats), 1 if exponents else min(sizes)
+    for number in range(20):
+        if number % 2:
+            wanted.add(_block(rng, number, sizes, exponents), 0x13 if number == 9 else None)
+        else:
+            raw_bytes = rng.choice([_BLOCK, rng.randrange(8, _BLOCK)]) // unit * unit
+            wanted.add_raw(rng.randbytes(raw_bytes if number % 4 else rng.randrange(1, _BLOCK)), raw_bytes)
     _play(wanted, _BLOCK, busy, ready)
 
 
@@ -106,8 +144,9 @@ def test_the_largest_block() -> None:
 def _play(wanted: _Wanted, block_bytes: int, busy: float, ready: float) -> None:
     """Plays all blocks, and compares what comes."""
     rng, size, sizes, exponents = wanted.rng, wanted.size, wanted.sizes, wanted.exponents
-    least = -(-largest_payload(block_bytes, sizes, exponents) // size) + 1
-    dut = PayloadStore(size, sizes, block_bytes, least + rng.choice([0, 1, 6]), exponents)
+    least = -(-largest_payload(block_bytes, sizes, exponents) // (wanted.beats * size)) + 1
+    dut = PayloadStore(size, sizes, block_bytes, least + rng.choice([0, 1, 6]), exponents, wanted.for_lane,
+                       wanted.beats)
 
     def order(ctx: Any) -> Any:
         return _plain(ctx.get(dut.order.payload), sinks[0].left[0])

@@ -28,7 +28,8 @@ def _record(rng: random.Random) -> dict[str, Any]:
 class _Tags:
     """The tags of a block, all bits at random, also those of elements that are missing; and the slices of its beats."""
 
-    def __init__(self, rng: random.Random, size: int, sizes: tuple[int, ...], exponents: tuple[int, ...]):
+    def __init__(self, rng: random.Random, size: int, sizes: tuple[int, ...], exponents: tuple[int, ...],
+                 for_lane: bool = False):
         element = rng.choice(sizes)
         coded = element in exponents and rng.random() < 0.8
         units = size if exponents else size // min(sizes)
@@ -40,12 +41,20 @@ class _Tags:
                       "tail": rng.randrange(units), "start": rng.randrange(units), "bare": rng.getrandbits(1),
                       "error": error, **({"exponents": coded} if exponents else {}),
                       **({"half": half} if exponents and size == 64 else {})}
+        raw = for_lane and rng.random() < 0.4
+        if for_lane:
+            self.order["raw"] = raw
         self.words: list[int] = []
         self.lines: list[dict[str, Any]] = []
         self.beyond, self.behind = False, 0
         # Of each slice: its mask, and with exponents what is said of its line and its groups.
         self.slices: list[tuple[int, dict[str, Any] | None]] = [(0, None)] * beats
         if error is not PayloadError.OK:
+            return
+        if raw:
+            self.order |= {"element": {f"b{each}": 0 for each in sizes}} | ({"exponents": 0} if exponents else {})
+            tail = self.order["tail"] or units
+            self.slices = [((1 << (units if k < beats - 1 else tail)) - 1, None) for k in range(beats)]
             return
         tags = [rng.choice([rng.getrandbits(places), 0, 1 << rng.randrange(places)]) for _ in range(count)]
         if coded:
@@ -80,9 +89,22 @@ class _Tags:
     (16, (1,), ()), (32, (1, 2, 4), (2, 4)), (64, (1, 2, 4), (2, 4)), (64, (2,), (2,)), (32, (2, 4), (4,))])
 @pytest.mark.parametrize(("busy", "moving"), [(1.0, 1.0), (0.5, 0.6)])
 def test_slices(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float, moving: float) -> None:
+    _compare(size, sizes, exponents, busy, moving)
+
+
+@pytest.mark.parametrize(("size", "sizes", "exponents"), [
+    (32, (1, 2, 4), ()), (16, (4,), ()), (64, (2, 4), ()), (32, (1, 2, 4), (2, 4)), (64, (2,), (2,))])
+@pytest.mark.parametrize(("busy", "moving"), [(1.0, 1.0), (0.5, 0.6)])
+def test_raw_blocks_among_others(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float,
+                                 moving: float) -> None:
+    _compare(size, sizes, exponents, busy, moving, for_lane=True)
+
+
+def _compare(size: int, sizes: tuple[int, ...], exponents: tuple[int, ...], busy: float, moving: float, *,
+             for_lane: bool = False) -> None:
     rng = random.Random(f"{size} {sizes} {exponents} {busy} {moving}")
-    dut = TagSlicer(size, sizes, _BLOCK, exponents)
-    blocks = [_Tags(rng, size, sizes, exponents) for _ in range(40)]
+    dut = TagSlicer(size, sizes, _BLOCK, exponents, for_lane)
+    blocks = [_Tags(rng, size, sizes, exponents, for_lane) for _ in range(30 if for_lane else 40)]
     sources = [Source(dut.order, [block.order for block in blocks], rng, busy),
                Source(dut.words, [word for block in blocks for word in block.words], rng, busy)]
     if exponents:

@@ -19,12 +19,13 @@ from tests.hdl.engine.axi.traffic import Pace
 
 __all__ = ["CONFIG", "Bench", "Path", "good"]
 
-CONFIG = EngineConfig(lanes=3)
+# The data paths that are played run one transfer at a time; for several, see test_channel.py.
+CONFIG = EngineConfig(lanes=3, transfers_in_flight=1)
 
 
 def good(direction: int, **changes: Any) -> Descriptor:
     """A descriptor that is taken (1: by offload, 2: by prefetch), with some fields changed."""
-    fields: dict[str, Any] = {"operation": direction, "element_bytes": 4, "source": 0, "destination": 0,
+    fields: dict[str, Any] = {"operation": direction, "coding": 0x14, "source": 0, "destination": 0,
                               "raw_bytes": 4096, "capacity": 1 << 20, "packed_bytes": 0 if direction == 1 else 128}
     return Descriptor(**fields | changes)
 

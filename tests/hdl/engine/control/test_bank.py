@@ -15,7 +15,7 @@ from hdl.engine.control.store import Command
 from hdl.engine.control.table import Access, Home, Register, registers
 from tests.hdl.bench import clocked
 
-_CONFIG = EngineConfig(lanes=3, address_bits=33, element_bits=(8, 32), narrowing=False, crc=False)
+_CONFIG = EngineConfig(lanes=3, address_bits=33, codings=("zvc8", "zvc32", "float32"), narrowing=False, crc=False)
 
 
 class _Owners(Elaboratable):

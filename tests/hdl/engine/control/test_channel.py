@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 import struct
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from golden.engine import Completion, Descriptor, Parameters, Status
+from golden.engine import Completion, Descriptor, Status
 from golden.engine import Operation as GoldenOperation
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.channel import Channel
 from hdl.engine.control.descriptor import Operation
 from tests.hdl.bench import clocked
+from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import good
 
 _CONFIG = EngineConfig(lanes=3, block_bytes=512, buffer_bytes=1024)
@@ -39,17 +40,21 @@ class _Seen:
     causes: list[tuple[int, int]] = field(default_factory=list)
     accounts: list[tuple[int, int]] = field(default_factory=list)
     aborted: int = 0
+    most: int = 0                                       # transfers that were in the data path at the same time
     ran: list[int] = field(default_factory=list)        # cycles of each transfer, from its request to its result
 
 
 class _Bench:
     """A channel between a driver, a data path and counters that take their time."""
 
-    def __init__(self, operation: Operation, seed: int) -> None:
+    def __init__(self, operation: Operation, seed: int, in_flight: int = 4) -> None:
         self.operation = operation
         self.rng = random.Random(seed)
-        self.dut = Channel(_CONFIG, operation)
-        self.parameters = Parameters(**{each.name: getattr(_CONFIG, each.name) for each in fields(Parameters)})
+        self.in_flight = in_flight
+        self.dut = Channel(_CONFIG.replace(transfers_in_flight=in_flight), operation)
+        self.inside: list[tuple[Completion, int]] = []      # transfers in the data path: outcome, cycle of the request
+        self.cycle = 0
+        self.parameters = parameters(_CONFIG)
         self.seen = _Seen()
         self.outcomes: list[Completion] = []    # of the transfers to come
         self.slow = 12              # most cycles that a transfer takes; it takes half of them at least
@@ -78,23 +83,34 @@ class _Bench:
         ctx.set(self.dut.unread, 0)
         assert ctx.get(self.dut.unread_waits) or not unread
 
-    async def path(self, ctx: Any) -> None:
-        """Runs transfers with the outcomes to come; an abort ends one."""
+    async def front(self, ctx: Any) -> None:
+        """Takes as many transfers as may be in flight."""
         dut, rng = self.dut, self.rng
+        shown = 0
         while True:
-            ready = rng.random() < 0.5
+            ready = rng.random() < 0.5 and len(self.inside) < self.in_flight
             ctx.set(dut.request.ready, ready)
             _, _, valid, payload = await ctx.tick().sample(dut.request.valid, dut.request.payload)
-            if not (valid and ready):
+            self.cycle += 1
+            if not valid:
                 continue
-            ctx.set(dut.request.ready, 0)
-            self.seen.requests.append({name: int(_number(getattr(payload, name)))
-                                       for name, _ in dut.request.payload.shape()})
-            outcome = self.outcomes.pop(0)
-            cycles = rng.randint(self.slow // 2, self.slow)
-            for _ in range(cycles):
+            shown = shown or self.cycle
+            if ready:
+                self.seen.requests.append({name: int(_number(getattr(payload, name)))
+                                           for name, _ in dut.request.payload.shape()})
+                self.inside.append((self.outcomes.pop(0), shown))
+                self.seen.most = max(self.seen.most, len(self.inside))
+                shown = 0
+
+    async def path(self, ctx: Any) -> None:
+        """Ends transfers in order, with the outcomes to come; an abort ends the oldest."""
+        dut, rng = self.dut, self.rng
+        while True:
+            while not self.inside:
                 await ctx.tick()
-                assert not ctx.get(dut.request.valid), "a second transfer began"
+            outcome, begun = self.inside[0]
+            for _ in range(rng.randint(self.slow // 2, self.slow)):
+                await ctx.tick()
                 if ctx.get(dut.aborting):
                     outcome = replace(outcome, status=Status.ABORTED, lane=0, response=0, crc=0, raw_blocks=0,
                                       bytes_written=0, nonzero=0, place=0)
@@ -105,13 +121,14 @@ class _Bench:
                 "bytes": outcome.bytes_written, "nonzero": outcome.nonzero, "raw_blocks": outcome.raw_blocks,
                 "crc": outcome.crc})
             ctx.set(dut.result.valid, 1)
+            self.seen.ran.append(self.cycle - begun)
+            self.inside.pop(0)
             await ctx.tick().until(dut.result.ready)
-            assert not ctx.get(dut.aborting)
+            assert ctx.get(dut.hold) or not ctx.get(dut.aborting)
             ctx.set(dut.result.valid, 0)
             # A result that is gone may not be read.
             ctx.set(dut.result.payload, {"status": 0x30, "lane": 9, "resp": 3, "place": 77, "bytes": 88,
                                          "nonzero": 99, "raw_blocks": 66, "crc": 55})
-            self.seen.ran.append(cycles)
 
     async def counters(self, ctx: Any) -> None:
         """Adds the bytes of transfers, and counts causes."""
@@ -156,7 +173,7 @@ class _Bench:
 
     def run(self, process: Any) -> None:
         """Simulates until the process ends."""
-        clocked(self.dut, process, self.path, self.counters, self.driver)
+        clocked(self.dut, process, self.front, self.path, self.counters, self.driver)
 
 
 def _number(value: Any) -> Any:
@@ -172,11 +189,11 @@ def _random(bench: _Bench, tag: int) -> _Asked:
     what = rng.random()
     if what < 0.2:
         asked = replace(asked, **rng.choice([
-            {"operation": 3}, {"element_bytes": 3}, {"other_flags": 1 << 9}, {"reserved": (0, 1, 0)},
+            {"operation": 3}, {"coding": 4}, {"other_flags": 1 << 9}, {"reserved": (0, 1, 0)},
             {"raw_bytes": 0}, {"source": asked.source + 1}, {"destination": asked.destination + 4}]))
     elif what < 0.35:
         response, address = rng.choice([0, 2, 3]), 64 * rng.randrange(1 << 30)
-        asked = Descriptor(operation=0, element_bytes=0, source=address, destination=0, raw_bytes=0, capacity=0,
+        asked = Descriptor(operation=0, coding=0, source=address, destination=0, raw_bytes=0, capacity=0,
                            crc=response)
         status = Status.DESCRIPTOR_READ_ERROR if response else Status.DESCRIPTOR_READ_TIMEOUT
         return _Asked(asked, Completion(tag=0, status=status, operation=0, response=response, place=address), True)
@@ -207,9 +224,11 @@ async def _settled(ctx: Any, bench: _Bench, count: int) -> None:
     raise AssertionError(f"{len(bench.seen.completions)} completions came, not {count}")
 
 
-@pytest.mark.parametrize("operation", list(Operation))
-def test_descriptors_of_all_kinds_in_order(operation: Operation) -> None:
-    bench = _Bench(operation, 5)
+@pytest.mark.parametrize(("operation", "in_flight"), [
+    (Operation.OFFLOAD, 4), (Operation.PREFETCH, 4), (Operation.OFFLOAD, 1), (Operation.PREFETCH, 3)])
+def test_descriptors_of_all_kinds_in_order(operation: Operation, in_flight: int) -> None:
+    bench = _Bench(operation, 5, in_flight)
+    bench.slow = 150
     asked = [_random(bench, tag) for tag in range(40)]
     ran = [each for each in asked if _runs(bench, each)]
     bench.outcomes = [each.outcome for each in ran]
@@ -230,16 +249,17 @@ def test_descriptors_of_all_kinds_in_order(operation: Operation) -> None:
     for request, each in zip(seen.requests, ran, strict=True):
         wanted = each.descriptor
         assert request == {
-            "source": wanted.source, "destination": wanted.destination, "element": wanted.element_bytes,
-            "fallback": 1, "leave_raw": 0, "narrow": 0, "raw_bytes": wanted.raw_bytes, "capacity": wanted.capacity,
-            "packed_bytes": wanted.packed_bytes, "check_crc": 0, "crc": 0}
+            "source": wanted.source, "destination": wanted.destination, "element": wanted.coding & 15,
+            "exponents": 0, "fallback": 1, "leave_raw": 0, "narrow": 0, "raw_bytes": wanted.raw_bytes,
+            "capacity": wanted.capacity, "packed_bytes": wanted.packed_bytes, "check_crc": 0, "crc": 0}
     # IRQ_STATUS: a completion with the flag, with any status; a status other than OK. One cycle for each.
     causes = [(each.descriptor.interrupt, each.outcome.status != Status.OK) for each in asked]
     assert seen.causes == [(int(flag), int(error)) for flag, error in causes if flag or error]
     assert seen.accounts == [_account(bench, each) for each in ran if each.outcome.status == Status.OK]
-    # The cycles of a completion are those of its transfer and of the work before it.
+    assert seen.most == in_flight
+    # The cycles of a completion are those of its transfer, of the work before it and of the completion before it.
     cycles = [each.cycles for each, kind in zip(seen.completions, asked, strict=True) if _runs(bench, kind)]
-    assert all(taken + 20 <= found <= taken + 60 for taken, found in zip(seen.ran, cycles, strict=True))
+    assert all(taken + 20 <= found <= taken + 100 for taken, found in zip(seen.ran, cycles, strict=True))
 
 
 def test_nothing_starts_while_the_completions_are_not_read() -> None:
@@ -317,3 +337,39 @@ def test_aborts_and_holds() -> None:
     assert found == [Status.OK, Status.ABORTED, Status.OK, Status.ABORTED, Status.OK, Status.OK]
     assert [each.bytes_written for each in bench.seen.completions] == [40, 0, 40, 0, 40, 40]
     assert bench.seen.accounts == 4 * [(512, 40)]
+
+
+def test_an_abort_is_that_of_the_oldest() -> None:
+    bench = _Bench(Operation.OFFLOAD, 8)
+    done = Completion(tag=0, status=Status.OK, operation=1, bytes_written=40)
+    bench.outcomes = [replace(done, tag=tag) for tag in range(5)]
+
+    async def process(ctx: Any) -> None:
+        dut, seen = bench.dut, bench.seen
+        bench.slow = 100_000
+        for tag in range(3):
+            await bench.push(ctx, good(1, tag=tag, raw_bytes=512))
+        while len(seen.requests) < 3:
+            await ctx.tick()
+        bench.slow = 12
+        ctx.set(dut.abort, 1)
+        await ctx.tick()
+        ctx.set(dut.abort, 0)
+        await _settled(ctx, bench, 3)
+        bench.slow = 100_000
+        for tag in (3, 4):
+            await bench.push(ctx, good(1, tag=tag, raw_bytes=512))
+        # One more is being checked, and is refused: the abort is not its.
+        await bench.push(ctx, good(1, tag=5, raw_bytes=0))
+        while len(seen.requests) < 5:
+            await ctx.tick()
+        for _ in range(60):
+            await ctx.tick()
+        ctx.set(dut.hold, 1)
+        await _settled(ctx, bench, 6)
+        assert not ctx.get(dut.busy)
+
+    bench.run(process)
+    found = [(each.tag, each.status) for each in bench.seen.completions]
+    assert found == [(0, Status.ABORTED), (1, Status.OK), (2, Status.OK), (3, Status.ABORTED), (4, Status.ABORTED),
+                     (5, Status.BAD_RAW_BYTES)]

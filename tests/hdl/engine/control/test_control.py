@@ -33,7 +33,7 @@ def test_a_transfer_and_its_completion(name: str, operation: int) -> None:
             0x12345678AB, 0x3456789ABC, 0x765432, 0x89ABCDEF)
         assert (done.lane, done.response, done.place) == (0, 0, 0)
         assert 20 < done.cycles < 40
-        expected = {"source": asked.source, "destination": asked.destination, "element": 4,
+        expected = {"source": asked.source, "destination": asked.destination, "element": 4, "exponents": 0,
                     "raw_bytes": asked.raw_bytes, "capacity": asked.capacity, "packed_bytes": asked.packed_bytes,
                     "check_crc": 0, "crc": asked.crc, "fallback": 1, "leave_raw": 0,
                     "narrow": Narrowing.NONE}
@@ -60,7 +60,7 @@ def test_bad_descriptors_never_reach_a_data_path() -> None:
         for name, operation in _DIRECTIONS:
             for asked, status in (
                     (good(3 - operation, tag=1), Status.BAD_OPERATION),
-                    (good(operation, tag=2, element_bytes=3), Status.BAD_ELEMENT),
+                    (good(operation, tag=2, coding=0x94), Status.CODING_NOT_BUILT),
                     (good(operation, tag=3, raw_bytes=0), Status.BAD_RAW_BYTES),
                     (good(operation, tag=4, source=8), Status.BAD_SOURCE),
                     (good(operation, tag=5, destination=1 << 50), Status.BAD_DESTINATION)):

@@ -134,7 +134,7 @@ class _Bench:
 
 def _failure(address: int, response: int) -> tuple[int, ...]:
     """The record of an entry that could not be read: its address as source, the response as CRC, all else zero."""
-    asked = Descriptor(operation=0, element_bytes=0, source=address, destination=0, raw_bytes=0, capacity=0,
+    asked = Descriptor(operation=0, coding=0, source=address, destination=0, raw_bytes=0, capacity=0,
                        crc=response)
     return struct.unpack("<16I", asked.pack())
 

@@ -11,7 +11,7 @@ from hdl.engine.control.table import Access, Register, pages, registers
 from tests.hdl.engine.control.bench import Bench, good
 
 _SLVERR = 2
-_CONFIGS = [load_engine("tiny"), load_engine("wide").replace(address_bits=64, crc=False, raw_fallback=False)]
+_CONFIGS = [load_engine("tiny"), load_engine("wide").replace(address_bits=64, crc=False)]
 _CONDITIONAL = ("RING_SIZE", "RING_TAIL")   # take only some values
 
 

@@ -82,8 +82,8 @@ def test_registers(address_bits: int) -> None:
     seen: Counter[tuple[str, bool]] = Counter()
 
     async def process(ctx: Any) -> None:
-        name = ""
-        for _ in range(3000):
+        since = 0
+        for _ in range(4000):
             values = ctx.get(dut.values)
             assert (values.base * 64, values.size, values.tail, values.head) == (
                 model.base, model.size, model.tail, model.head)
@@ -92,8 +92,10 @@ def test_registers(address_bits: int) -> None:
             begins = model.pending and rng.random() < 0.5
             ends = model.reading and rng.random() < 0.3
             fails = ends and rng.random() < 0.2
-            # The bus writes in every other cycle at most, and the engine does not move the ring in the same one.
-            name = rng.choice(_REGISTERS) if not name and not begins and not ends and rng.random() < 0.6 else ""
+            # The bus writes in every third cycle at most, and the engine does not move the ring in the same one.
+            since += 1
+            name = rng.choice(_REGISTERS) if since >= 3 and not begins and not ends and rng.random() < 0.7 else ""
+            since = 0 if name else since
             value = _value(rng, name, model) if name else rng.getrandbits(32)
             ctx.set(dut.write, {each: each == name for each in _REGISTERS})
             ctx.set(dut.data, value)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Parameters
 from hdl.config.engine import load_engine
 from hdl.engine.transfer.records import Status
+from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 
 _SLVERR = 2
@@ -154,9 +154,7 @@ def test_the_ring_takes_the_place_that_a_doorbell_was_meant_for() -> None:
 def test_a_ring_beyond_the_last_address_is_not_enabled(address_bits: int) -> None:
     """Rings around the end of the addresses: those that golden takes can be enabled, the others stay disabled."""
     config = CONFIG.replace(address_bits=address_bits)
-    parameters = Parameters(lanes=config.lanes, block_bytes=config.block_bytes, beat_bytes=config.beat_bytes,
-                            link_beat_bytes=config.link_beat_bytes, address_bits=address_bits,
-                            element_bytes=config.element_bytes)
+    built = parameters(config)
     bench = Bench(config, seed=address_bits)
     top = 1 << address_bits
     cases = [(entries, top - 64 * entries + 64 * shift)
@@ -168,7 +166,7 @@ def test_a_ring_beyond_the_last_address_is_not_enabled(address_bits: int) -> Non
     async def driver(ctx: Any) -> None:
         taken = 0
         for entries, base in cases:
-            fits = parameters.takes_ring(base, entries)
+            fits = built.takes_ring(base, entries)
             await bench.write(ctx, "PREFETCH_RING_BASE_LO", base & 0xFFFFFFFF)
             await bench.write(ctx, "PREFETCH_RING_BASE_HI", base >> 32)
             await bench.write(ctx, "PREFETCH_RING_SIZE", entries)

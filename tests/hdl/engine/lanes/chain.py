@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.narrowing.rounding import Narrowing
+from golden.codec.coding import Coding
 from hdl.common.beat import beat_stream
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.signature import axi_write
@@ -34,7 +34,7 @@ class Chain(wiring.Component):
         super().__init__({
             "start": In(stream.Signature(start_layout(config))), "i": In(beat_stream(config.link_beat_bytes)),
             "memories": Out(axi_write(config.address_bits, config.beat_bytes)).array(config.lanes),
-            "narrow": In(Narrowing), "stop": In(1), "idle": Out(1), "done": Out(1), "fault": Out(stream_fault_layout()),
+            "stop": In(1), "idle": Out(1), "done": Out(1), "fault": Out(stream_fault_layout()),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -48,7 +48,7 @@ class Chain(wiring.Component):
             wiring.connect(m, distributor.lanes[number], lane.i)
             wiring.connect(m, lane.axi, wiring.flipped(self.memories[number]))
             m.d.comb += [
-                lane.element.eq(self.start.payload.element), lane.narrow.eq(self.narrow), lane.stop.eq(self.stop),
+                lane.stop.eq(self.stop),
                 verdict.lanes[number].eq(lane.fault), verdict.settled[number].eq(lane.settled),
             ]
         m.d.comb += [
@@ -70,11 +70,11 @@ def _prepared(config: EngineConfig) -> tuple[Chain, Bench]:
 class Play:
     """A run of the chain: a stream in, the memories and the verdict out."""
 
-    def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, element: int, *, narrow: int = 0,
+    def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, coding: int, *, narrow: int = 0,
                  address: int = 0, busy: float = 1.0, pauses: float = 0.0, latency: int = 0, seed: int = 0,
                  slow: int | None = None, faulty: tuple[int, int] | None = None,
                  stop_at: int | None = None):
-        self.config, self.stream, self.raw_bytes, self.element = config, stream, raw_bytes, element
+        self.config, self.stream, self.raw_bytes, self.coding = config, stream, raw_bytes, coding
         self.narrow, self.address, self.busy, self.stop_at = narrow, address, busy, stop_at
         self.rng = random.Random(seed)
         self.dut, bench = _prepared(config)
@@ -96,8 +96,8 @@ class Play:
         first = self.address // self.config.block_bytes % self.config.lanes
         beats = [self.stream[at:at + size] for at in range(0, len(self.stream), size)]
         ctx.set(dut.start.payload, {"first_lane": first, "address": self.address, "raw_bytes": self.raw_bytes,
-                                    "element": self.element, "halved": self.narrow != 0})
-        ctx.set(dut.narrow, self.narrow)
+                                    "element": self.coding & 7, "exponents": Coding(self.coding).exponents,
+                                    "narrow": self.narrow})
         ctx.set(dut.start.valid, 1)
         sent = cycle = 0
         offered = False

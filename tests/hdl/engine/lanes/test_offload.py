@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from golden.codec import blocks
+from golden.codec.coding import Coding
 from golden.codec.narrowing import narrow
 from hdl.config.engine import EngineConfig
 from hdl.engine.lanes.offload import OffloadLane
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 from tests.hdl.engine.link.streams import activations
 
 
-def _framed(raw: bytes, element: int, config: EngineConfig, fallback: bool, sequence: int,
+def _framed(raw: bytes, coding: int, block_bytes: int, fallback: bool, sequence: int,
             leave_raw: bool = False) -> bytes:
     """A block as it stands in the stream, with a number of its own."""
-    stream = bytearray(blocks.compress(raw, element, config.block_bytes, fallback, leave_raw).tobytes())
+    stream = bytearray(blocks.compress(raw, coding, block_bytes, fallback, leave_raw).tobytes())
     stream[3] = sequence
     return bytes(stream)
+
+
+def _asked(coding: int, **more: int) -> dict[str, int]:
+    """A request for a block: the fields of a coding, and others."""
+    return {"element": coding & 7, "exponents": Coding(coding).exponents, "fallback": 1, "leave_raw": 0, **more}
+
+
+@lru_cache(maxsize=2)
+def _prepared(config: EngineConfig) -> tuple[OffloadLane, Bench]:
+    dut = OffloadLane(config)
+    return dut, Bench(dut)
 
 
 async def _take(ctx: Any, dut: OffloadLane, config: EngineConfig, count: int, pace: Pace) -> list[tuple[bytes, Any]]:
@@ -48,52 +61,48 @@ async def _take(ctx: Any, dut: OffloadLane, config: EngineConfig, count: int, pa
     return found
 
 
+_ZVC = ("zvc8", "zvc16", "zvc32")
+_ALL = (*_ZVC, "bfloat16", "float32")
 _BUILDS = [
-    EngineConfig(beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024),
-    EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, pipeline="fast"),
-    EngineConfig(beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=2048, element_bits=(32,)),
-    EngineConfig(beat_bytes=32, link_beat_bytes=64, block_bytes=4096, buffer_bytes=8192),
-    EngineConfig(beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=2048, element_bits=(8, 32)),
-    EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, raw_fallback=False),
-    EngineConfig(beat_bytes=16, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, raw_fallback=False,
-                 element_bits=(16,)),
-    EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, narrowing=True),
-    EngineConfig(beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=4096, narrowing=True,
-                 raw_fallback=False),
+    EngineConfig(beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, codings=_ZVC),
+    EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, pipeline="fast", codings=_ZVC),
+    EngineConfig(beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, codings=("zvc32",)),
+    EngineConfig(beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=1280, codings=_ALL),
+    EngineConfig(beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=2048, codings=("zvc8", "zvc32")),
+    EngineConfig(beat_bytes=16, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, codings=("zvc16", "bfloat16")),
+    EngineConfig(beat_bytes=32, link_beat_bytes=32, block_bytes=1024, buffer_bytes=2048, narrowing=True, codings=_ALL),
+    EngineConfig(beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=4096, narrowing=True, codings=_ZVC),
 ]
 
 
-_CASES = [(number, form) for number, config in enumerate(_BUILDS) for form in ((0, 1, 2) if config.narrowing else (0,))]
-
-
+@pytest.mark.parametrize("number", range(len(_BUILDS)))
 @pytest.mark.parametrize("pauses", [0.0, 0.4])
-@pytest.mark.parametrize(("number", "form"), _CASES)
-def test_blocks(number: int, form: int, pauses: float) -> None:
+def test_blocks(number: int, pauses: float) -> None:
     config = _BUILDS[number]
     rng = random.Random(number)
-    dut = OffloadLane(config)
+    dut, bench = _prepared(config)
     memory = Memory(dut.axi, config.beat_bytes, rng, latency=rng.choice([0, 20]), pauses=pauses, stretch=8)
     memory.content[:] = activations(rng, SIZE, 4)
     asked, expected = [], []
-    for k in range(24):
-        element = 2 if form else rng.choice(config.element_bytes)
-        grain = 4 if form else element
-        size = config.block_bytes
+    for k in range(16):
+        coding = rng.choice(config.numbers)
+        form = rng.choice([0, 1, 2]) if config.narrowing and coding & 7 == 2 else 0
+        element = coding & 7
+        grain, size = (4, config.block_bytes) if form else (element, config.block_bytes)
         if rng.random() < 0.4:
             size = grain * rng.choice([1, 2, rng.randint(1, size // grain), size // grain - 1])
         address = config.block_bytes * rng.randrange(SIZE // config.block_bytes)
         fallback = rng.random() < 0.8
-        leave_raw = fallback and config.raw_fallback and rng.random() < 0.1
+        leave_raw = fallback and rng.random() < 0.1
         raw = bytes(memory.content[address:address + size])
         raw = narrow(raw, form).tobytes() if form else raw
-        asked.append({"address": address, "bytes": size, "element": element, "fallback": fallback,
-                      "leave_raw": leave_raw, "sequence": k})
-        framed = _framed(raw, element, config, fallback and config.raw_fallback, k, leave_raw)
+        asked.append(_asked(coding, address=address, bytes=size, fallback=fallback, leave_raw=leave_raw, sequence=k)
+                     | ({"narrow": form} if config.narrowing else {}))
+        framed = _framed(raw, coding, config.block_bytes // (2 if form else 1), fallback, k, leave_raw)
         nonzero = sum(any(raw[j:j + element]) for j in range(0, len(raw), element))
         expected.append((framed, nonzero))
 
     async def ask(ctx: Any) -> None:
-        ctx.set(dut.narrow, form)
         await give(ctx, dut.i, asked, Pace(rng, pauses))
 
     async def take(ctx: Any) -> None:
@@ -105,30 +114,30 @@ def test_blocks(number: int, form: int, pauses: float) -> None:
             assert facts == (len(framed) // 4, nonzero, framed[2] == 0), f"block {k}"
         assert ctx.get(dut.idle)
 
-    clocked(dut, take, ask, memory.read)
+    bench.run(take, ask, memory.read)
 
 
-@pytest.mark.parametrize(("beat_bytes", "link_beat_bytes", "fallback"), [(32, 32, True), (16, 64, True),
-                                                                        (32, 32, False)])
 @pytest.mark.parametrize("density", [0.0, 0.5, 0.8, 1.0])
-def test_a_raw_beat_in_every_cycle(beat_bytes: int, link_beat_bytes: int, fallback: bool, density: float) -> None:
+@pytest.mark.parametrize(("beat_bytes", "link_beat_bytes", "coding"), [
+    (32, 32, "zvc32"), (16, 64, "zvc32"), (32, 32, "float32")])
+def test_a_raw_beat_in_every_cycle(beat_bytes: int, link_beat_bytes: int, coding: str, density: float) -> None:
     """Full blocks without a pause: from the first beat read to the last, a cycle each, if the rows they make fit."""
     config = EngineConfig(beat_bytes=beat_bytes, link_beat_bytes=link_beat_bytes, block_bytes=2048, buffer_bytes=8192,
-                          element_bits=(32,), raw_fallback=fallback)
+                          codings=("zvc32", coding))
     rng = random.Random(7)
-    dut = OffloadLane(config)
+    dut, bench = _prepared(config)
     memory = Memory(dut.axi, beat_bytes, rng)
     memory.content[:] = b"".join(rng.randbytes(4) if rng.random() < density else bytes(4) for _ in range(SIZE // 4))
-    count = 12
+    count, number = 12, Coding[coding.upper()]
     rows = 0
     for k in range(count):
-        framed = _framed(bytes(memory.content[2048 * k:2048 * (k + 1)]), 4, config, fallback, k)
+        framed = _framed(bytes(memory.content[2048 * k:2048 * (k + 1)]), number, 2048, True, k)
         rows += -(-len(framed) // link_beat_bytes)
     cycles = []
 
     async def ask(ctx: Any) -> None:
-        await give(ctx, dut.i, [{"address": 2048 * k, "bytes": 2048, "element": 4, "fallback": 1, "sequence": k}
-                                for k in range(count)], Pace(rng, 0))
+        await give(ctx, dut.i, [_asked(number, address=2048 * k, bytes=2048, sequence=k) for k in range(count)],
+                   Pace(rng, 0))
 
     async def watch(ctx: Any) -> None:
         now, seen, first = 0, 0, 0
@@ -143,7 +152,7 @@ def test_a_raw_beat_in_every_cycle(beat_bytes: int, link_beat_bytes: int, fallba
     async def take(ctx: Any) -> None:
         await _take(ctx, dut, config, count, Pace(rng, 0))
 
-    clocked(dut, watch, ask, take, memory.read)
+    bench.run(watch, ask, take, memory.read)
     assert cycles[0] <= 1.01 * max(count * 2048 // beat_bytes, rows)
 
 
@@ -151,14 +160,14 @@ def test_an_error_is_told_and_a_stop_leaves_nothing_open() -> None:
     config = _BUILDS[1]
     rng = random.Random(3)
     for stopped in (False, True):
-        dut = OffloadLane(config)
+        dut, bench = _prepared(config)
         memory = Memory(dut.axi, config.beat_bytes, rng, latency=15, pauses=0.2)
         if not stopped:
             memory.faulty[3 * 1024 + 32] = 3
 
         async def ask(ctx: Any, dut=dut) -> None:
-            await give(ctx, dut.i, [{"address": 1024 * k, "bytes": 1024, "element": 4, "fallback": 1, "sequence": k}
-                                    for k in range(9)], Pace(rng, 0))
+            await give(ctx, dut.i, [_asked(0x14, address=1024 * k, bytes=1024, sequence=k) for k in range(9)],
+                       Pace(rng, 0))
 
         async def watch(ctx: Any, dut=dut, stopped=stopped, memory=memory) -> None:
             ctx.set(dut.o.ready, 1)
@@ -173,4 +182,4 @@ def test_an_error_is_told_and_a_stop_leaves_nothing_open() -> None:
             if not stopped:
                 assert (ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (3, 3 * 1024)
 
-        clocked(dut, watch, ask, memory.read)
+        bench.run(watch, ask, memory.read)

@@ -23,24 +23,25 @@ def _configuration(number: int) -> EngineConfig:
     return EngineConfig(
         lanes=rng.choice([1, 1, 2, 3]), beat_bytes=rng.choice([size for size in (16, 32, 64) if size <= link]),
         link_beat_bytes=link, block_bytes=512, buffer_bytes=rng.choice([1024, 4096]),
-        element_bits=rng.choice([(8, 32), (16, 32), (8, 16, 32), (8, 16), (16,), (32,)]),
-        pipeline=rng.choice(["small", "fast"]))
+        codings=rng.choice([("zvc8", "zvc32"), ("zvc16", "zvc32", "float32"), ("zvc8", "zvc16", "zvc32"),
+                            ("zvc8", "zvc16", "bfloat16"), ("zvc16",), ("zvc32",), ("zvc32", "float32")]))
 
 
 def _random(rng: random.Random, number: int) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
-    """A configuration, an element size, raw bytes, their stream, and how it is to be played."""
+    """A configuration, a coding, raw bytes, their stream, and how it is to be played."""
     config = _configuration(number % 12)
-    element = rng.choice(config.element_bytes)
+    coding = rng.choice(config.numbers)
+    element = coding & 7
     raw = activations(rng, element * rng.randrange(1, 6 * 512 // element), element)
     options = {"address": 512 * rng.randrange(20), "busy": rng.choice([1.0, 1.0, 0.4]),
                "pauses": rng.choice([0.0, 0.1, 0.5]), "latency": rng.choice([0, 5, 60]), "seed": rng.getrandbits(32)}
-    return config, element, raw, packed(raw, element, 512, rng.random() < 0.7), options
+    return config, coding, raw, packed(raw, coding, 512, rng.random() < 0.7), options
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whole_streams(seed: int) -> None:
-    config, element, raw, stream, options = _random(random.Random(f"whole {seed}"), seed)
-    play = Play(config, stream, len(raw), element, **options)
+    config, coding, raw, stream, options = _random(random.Random(f"whole {seed}"), seed)
+    play = Play(config, stream, len(raw), coding, **options)
     assert play.fault is None
     assert play.raw() == raw
     assert play.untouched()
@@ -49,12 +50,12 @@ def test_whole_streams(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(32))
 def test_damaged_streams(seed: int) -> None:
     rng = random.Random(f"damaged {seed}")
-    config, element, raw, stream, options = _random(rng, seed)
+    config, coding, raw, stream, options = _random(rng, seed)
     stream = damage(rng, stream, 512)
-    play = Play(config, stream, len(raw), element, **options)
+    play = Play(config, stream, len(raw), coding, **options)
     assert play.untouched()
     try:
-        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(raw), coding=element).tobytes()
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(raw), coding=coding).tobytes()
     except StreamError as fault:
         assert play.fault == status_of(fault)
     else:
@@ -62,21 +63,22 @@ def test_damaged_streams(seed: int) -> None:
         assert play.raw() == hope
 
 
-def _narrowed(kind: str, seed: int) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
-    """As above, of rounded values: what they were rounded to instead of an element size."""
+def _narrowed(kind: str, seed: int) -> tuple[EngineConfig, int, int, bytes, bytes, dict[str, Any]]:
+    """As above, of rounded values, and what they were rounded to."""
     rng = random.Random(f"{kind} {seed}")
     config, _, _, _, options = _random(rng, seed % 8)
-    config = config.replace(element_bits=(16, 32), block_bytes=1024, buffer_bytes=2048, narrowing=True)
-    form = rng.choice([1, 2])
+    config = config.replace(codings=("zvc16", "zvc32", "bfloat16"), block_bytes=1024, buffer_bytes=2048,
+                            narrowing=True)
+    form, coding = rng.choice([(1, 0x12), (1, 0x22), (2, 0x12)])
     coded = activations(rng, 2 * rng.randrange(1, 6 * 256), 2)
     options["address"] *= 2
-    return config, form, coded, packed(coded, 2, 512, rng.random() < 0.7), options
+    return config, form, coding, coded, packed(coded, coding, 512, rng.random() < 0.7), options
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whole_streams_of_narrowed_values(seed: int) -> None:
-    config, form, coded, stream, options = _narrowed("whole", seed)
-    play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
+    config, form, coding, coded, stream, options = _narrowed("whole", seed)
+    play = Play(config, stream, 2 * len(coded), coding, narrow=form, **options)
     assert play.fault is None
     assert play.raw() == widen(coded, form).tobytes()
     assert play.untouched()
@@ -84,12 +86,12 @@ def test_whole_streams_of_narrowed_values(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_damaged_streams_of_narrowed_values(seed: int) -> None:
-    config, form, coded, stream, options = _narrowed("damaged", seed)
+    config, form, coding, coded, stream, options = _narrowed("damaged", seed)
     stream = damage(random.Random(f"damage {seed}"), stream, 512)
-    play = Play(config, stream, 2 * len(coded), 2, narrow=form, **options)
+    play = Play(config, stream, 2 * len(coded), coding, narrow=form, **options)
     assert play.untouched()
     try:
-        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), coding=2)
+        hope = blocks.decompress(np.frombuffer(stream, np.uint8), 512, len(coded), coding=coding)
     except StreamError as fault:
         assert play.fault == status_of(fault)
     else:
@@ -99,12 +101,12 @@ def test_damaged_streams_of_narrowed_values(seed: int) -> None:
 
 @pytest.mark.parametrize("elements", [1, 2, 3, 255, 256, 257, 511, 512])
 def test_narrowed_blocks_of_any_length(elements: int) -> None:
-    config = EngineConfig(lanes=1, block_bytes=1024, buffer_bytes=4096, narrowing=True)
+    config = EngineConfig(lanes=1, block_bytes=1024, buffer_bytes=4096, narrowing=True, codings=("zvc16", "bfloat16"))
     coded = np.random.default_rng(elements).integers(0, 1 << 16, elements, dtype=np.uint16).tobytes()
-    for seed in range(3):
-        play = Play(config, packed(coded, 2, 512), 4 * elements, 2, narrow=1 + seed % 2, latency=20 * seed, seed=seed)
+    for seed, (form, coding) in enumerate([(1, 0x12), (2, 0x12), (1, 0x22)]):
+        play = Play(config, packed(coded, coding, 512), 4 * elements, coding, narrow=form, latency=20 * seed, seed=seed)
         assert play.fault is None
-        assert play.raw() == widen(coded, 1 + seed % 2).tobytes()
+        assert play.raw() == widen(coded, form).tobytes()
         assert play.untouched()
 
 
@@ -113,19 +115,19 @@ def _gaps(play: Play) -> list[int]:
     return [beats[-1] - beats[0] + 1 - len(beats) for beats in play.beats if beats]
 
 
-@pytest.mark.parametrize(("beat", "link", "pipeline"), [
-    (16, 16, "small"), (16, 64, "small"), (32, 32, "fast"), (64, 64, "small")])
+@pytest.mark.parametrize(("beat", "link", "coding"), [
+    (16, 16, 0x14), (16, 64, 0x14), (32, 32, 0x14), (64, 64, 0x14), (32, 32, 0x24), (16, 32, 0x24)])
 @pytest.mark.parametrize("kind", ["raw", "dense", "half"])
-def test_a_beat_in_every_cycle(beat: int, link: int, pipeline: str, kind: str) -> None:
-    config = EngineConfig(lanes=1, beat_bytes=beat, link_beat_bytes=link, block_bytes=1024, buffer_bytes=4096,
-                          element_bits=(32,), pipeline=pipeline)
+def test_a_beat_in_every_cycle(beat: int, link: int, coding: int, kind: str) -> None:
+    config = EngineConfig(lanes=1, beat_bytes=beat, link_beat_bytes=link, block_bytes=1024, buffer_bytes=2048,
+                          codings=("zvc32",) if coding == 0x14 else ("zvc32", "float32"))
     rng = np.random.default_rng(beat + link)
     values = rng.integers(1, 1 << 32, 8 * 256, dtype=np.uint32)
     if kind == "half":
         values[::2] = 0
     raw = values.tobytes()
-    stream = packed(raw, 4, 1024, fallback=kind != "dense")
-    play = Play(config, stream, len(raw), 4)
+    stream = packed(raw, coding, 1024, fallback=kind != "dense")
+    play = Play(config, stream, len(raw), coding)
     assert play.fault is None
     assert play.raw() == raw
     # No more than the headers take on the link, or what coding adds to the beats of a block: the lane has as many.
@@ -139,16 +141,17 @@ def test_a_beat_in_every_cycle(beat: int, link: int, pipeline: str, kind: str) -
 def test_a_wide_beat_in_every_cycle(link: int, form: int) -> None:
     """Narrowed values on a link that carries more than the lane writes."""
     config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=link, block_bytes=2048, buffer_bytes=8192,
-                          narrowing=True)
+                          narrowing=True, codings=("zvc16",))
     values = np.random.default_rng(link).integers(1, 1 << 16, 8 * 512, dtype=np.uint16)
     values[::2] = 0
-    play = Play(config, packed(values.tobytes(), 2, 1024), 4 * values.size, 2, narrow=form)
+    play = Play(config, packed(values.tobytes(), 0x12, 1024), 4 * values.size, 0x12, narrow=form)
     assert play.raw() == widen(values, form).tobytes()
     assert _gaps(play)[0] <= 2
 
 
 def test_blocks_of_both_kinds_in_turn() -> None:
-    config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096)
+    config = EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=2048,
+                          codings=("zvc32",))
     parts = []
     for block in range(8):
         values = np.random.default_rng(block).integers(1, 1 << 32, 256, dtype=np.uint32)
@@ -156,17 +159,17 @@ def test_blocks_of_both_kinds_in_turn() -> None:
             values[::2] = 0
         parts.append(values.tobytes())
     raw = b"".join(parts)
-    play = Play(config, packed(raw, 4, 1024), len(raw), 4)
+    play = Play(config, packed(raw, 0x14, 1024), len(raw), 0x14)
     assert play.fault is None
     assert play.raw() == raw
-    # A coded block behind a raw one starts late: the decompressor is empty then.
-    assert _gaps(play)[0] <= 4 * 4
+    assert _gaps(play)[0] <= 2
 
 
 def test_a_slow_memory_does_not_stop_the_others() -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=2048)
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=2048,
+                          codings=("zvc32",))
     raw = np.random.default_rng(3).integers(1, 255, 6 * 512, dtype=np.uint8).tobytes()
-    play = Play(config, packed(raw, 4, 512), len(raw), 4, slow=1)
+    play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, slow=1)
     assert play.raw() == raw
     # The link has handed out everything while the slow lane was at work on its first blocks.
     assert play.beats[0][-1] < play.beats[1][32]
@@ -174,10 +177,11 @@ def test_a_slow_memory_does_not_stop_the_others() -> None:
 
 @pytest.mark.parametrize("lane", [0, 1])
 def test_an_error_response_ends_the_lane(lane: int) -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024)
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024,
+                          codings=("zvc32",))
     raw = random.Random(lane).randbytes(8 * 512)
     address = 512 * (4 + lane)
-    play = Play(config, packed(raw, 4, 512), len(raw), 4, address=1024, faulty=(lane, address))
+    play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, address=1024, faulty=(lane, address))
     assert play.axi_fault == (lane, 3, address)
     assert play.fault is None
     assert play.untouched()
@@ -185,9 +189,10 @@ def test_an_error_response_ends_the_lane(lane: int) -> None:
 
 @pytest.mark.parametrize("cycle", range(5, 85, 8))
 def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
-    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024)
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024,
+                          codings=("zvc32",))
     raw = activations(random.Random(cycle), 8 * 512, 4)
-    play = Play(config, packed(raw, 4, 512), len(raw), 4, pauses=0.3, latency=20, stop_at=cycle)
+    play = Play(config, packed(raw, 0x14, 512), len(raw), 0x14, pauses=0.3, latency=20, stop_at=cycle)
     assert play.fault is None
     assert play.untouched()
     written = [(byte, hope) for byte, hope in zip(play.raw(), raw, strict=True) if byte != 0xA5]

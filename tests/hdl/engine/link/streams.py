@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.errors import StreamError
+from golden.codec.coding import WORD_BYTES, Coding
+from golden.codec.errors import Reason, StreamError
 from golden.codec.headers import Block, Frame, scan
 from golden.engine import status as engine_status
 from hdl.engine.transfer.records import Status
@@ -38,16 +38,16 @@ def activations(rng: random.Random, size: int, element: int) -> bytes:
     return b"".join(parts)
 
 
-def packed(raw: bytes, element: int, block_bytes: int, fallback: bool = True) -> bytes:
+def packed(raw: bytes, coding: int, block_bytes: int, fallback: bool = True) -> bytes:
     """The golden model's block stream."""
-    return blocks.compress(raw, element, block_bytes, fallback).tobytes()
+    return blocks.compress(raw, coding, block_bytes, fallback).tobytes()
 
 
 def damage(rng: random.Random, stream: bytes, block_bytes: int) -> bytes:
     """A stream with something wrong, most often near a header; still whole words."""
     content = bytearray(stream)
     heads = [block.offset for block in blocks.headers(stream, block_bytes)]
-    kind = rng.choice(["header", "length", "any", "byte", "end", "cut", "extend", "drop", "repeat"])
+    kind = rng.choice(["header", "length", "field", "any", "byte", "end", "cut", "extend", "drop", "repeat"])
     head = rng.choice(heads)
     place = rng.randrange(len(content))
     words = 4 * rng.choice([1, 1, 2, 3, 8, 20])
@@ -55,6 +55,8 @@ def damage(rng: random.Random, stream: bytes, block_bytes: int) -> bytes:
         content[head + rng.randrange(4)] ^= 1 << rng.randrange(8)
     elif kind == "length":
         content[head] = (content[head] + rng.choice([1, 4, 8, 252, 255])) % 256
+    elif kind == "field":
+        content[heads[-1] + 4 + rng.randrange(4)] ^= 1 << rng.randrange(8)
     elif kind == "any":
         content[place] ^= 1 << rng.randrange(8)
     elif kind == "byte":
@@ -79,8 +81,13 @@ def status_of(fault: StreamError) -> tuple[Status, int]:
     return Status(status.value), place
 
 
-def expected(stream: bytes, block_bytes: int, raw_bytes: int, element: int) -> Expected:
-    """What the headers and the padding of a stream say, lines left aside."""
-    found = scan(np.frombuffer(stream, np.uint8), Frame(block_bytes, raw_bytes, Coding(element)))
-    return Expected([found.block(number) for number in range(found.offset.size)],
-                    None if found.error is None else status_of(found.error))
+def expected(stream: bytes, block_bytes: int, raw_bytes: int, coding: int) -> Expected:
+    """What the headers, the padding and the length field of a stream say; the content of payloads does not count."""
+    found = scan(np.frombuffer(stream, np.uint8), Frame(block_bytes, raw_bytes, Coding(coding)))
+    there = [found.block(number) for number in range(found.offset.size)]
+    error = found.error
+    if there and there[-1].short and (error is None or error.reason is Reason.TRAILING_BYTES):
+        at = there[-1].payload_offset
+        if int.from_bytes(stream[at:at + WORD_BYTES], "little") != raw_bytes - there[-1].number * block_bytes:
+            error = StreamError(Reason.BAD_LENGTH, at, "", None, there[-1].number)
+    return Expected(there, None if error is None else status_of(error))

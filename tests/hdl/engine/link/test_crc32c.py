@@ -38,18 +38,55 @@ def test_is_the_golden_crc(beat_bytes: int, pauses: float) -> None:
                 ctx.set(dut.i.valid, 1)
                 await ctx.tick()
                 assert not ctx.get(dut.done)
+                assert ctx.get(dut.busy) == last
                 ctx.set(dut.i.valid, 0)
             waited = 1
             while not ctx.get(dut.done) and waited < 100:
                 await ctx.tick()
                 waited += 1
             assert waited == ((length - 1) % words + 1) + 2
+            assert ctx.get(dut.value) == crc32c(content)
+            assert not ctx.get(dut.busy)
             for _ in range(rng.randrange(4)):
                 await ctx.tick()
-                assert ctx.get(dut.done)
-            assert ctx.get(dut.value) == crc32c(content)
+                assert not ctx.get(dut.done)
 
     clocked(dut, process)
+
+
+@pytest.mark.parametrize("beat_bytes", [16, 64])
+def test_messages_without_a_pause(beat_bytes: int) -> None:
+    """The next message begins in the cycle after the last beat, and ends as soon as it may."""
+    rng = random.Random(beat_bytes)
+    words = beat_bytes // 4
+    dut = Crc32c(beat_bytes)
+    lengths = [rng.choice([words + rng.randint(1, words), (words + 3) * words, 1]) for _ in range(12)]
+    messages = [rng.randbytes(4 * length) for length in lengths]
+    found = []
+
+    async def process(ctx: Any) -> None:
+        for content in messages:
+            for place in range(0, len(content), beat_bytes):
+                chunk = content[place:place + beat_bytes]
+                last = place + beat_bytes >= len(content)
+                while last and ctx.get(dut.busy):
+                    await ctx.tick()
+                ctx.set(dut.i.payload, {"data": int.from_bytes(chunk, "little"), "last": last,
+                                        "words": len(chunk) // 4})
+                ctx.set(dut.i.valid, 1)
+                await ctx.tick()
+                ctx.set(dut.i.valid, 0)
+        for _ in range(words + 4):
+            await ctx.tick()
+
+    async def watch(ctx: Any) -> None:
+        while True:
+            _, _, done, value = await ctx.tick().sample(dut.done, dut.value)
+            if done:
+                found.append(value)
+
+    clocked(dut, process, watch)
+    assert found == [crc32c(content) for content in messages]
 
 
 def test_known_values() -> None:
@@ -66,9 +103,7 @@ def test_known_values() -> None:
                                         "last": place == 16})
                 await ctx.tick()
             ctx.set(dut.i.valid, 0)
-            for _ in range(20):
-                await ctx.tick()
-            assert ctx.get(dut.done)
+            await ctx.tick().until(dut.done)
             assert ctx.get(dut.value) == expected
 
     clocked(dut, process)

@@ -42,7 +42,6 @@ async def _transfer(ctx: Any, dut: LinkWriter, address: int, content: bytes, rng
         ctx.set(dut.i.valid, 1)
         taken = False
         while not taken:
-            assert not ctx.get(dut.done)
             _, _, taken = await ctx.tick().sample(dut.i.ready)
             refused += not taken
             assert refused < _PATIENCE
@@ -50,13 +49,13 @@ async def _transfer(ctx: Any, dut: LinkWriter, address: int, content: bytes, rng
     return refused
 
 
-async def _done(ctx: Any, dut: LinkWriter) -> int:
-    """Waits until the transfer is done; how many cycles that took."""
+async def _written(ctx: Any, dut: LinkWriter) -> int:
+    """Waits until the transfer is written; how many cycles that took."""
     for cycle in range(_PATIENCE):
-        if ctx.get(dut.done):
+        if ctx.get(dut.written):
             return cycle
         await ctx.tick()
-    raise AssertionError(f"not done after {_PATIENCE} cycles")
+    raise AssertionError(f"not written after {_PATIENCE} cycles")
 
 
 def _bursts(address: int, size: int, beat_bytes: int) -> list[tuple[int, int]]:
@@ -91,13 +90,49 @@ def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency
             expected[address:address + size] = content
             bursts.extend(_bursts(address, size, beat_bytes))
             await _transfer(ctx, dut, address, content, rng, rng.choice([0, pauses]))
-            await _done(ctx, dut)
+            await _written(ctx, dut)
             assert ctx.get(dut.idle)
             assert memory.content == expected
 
     clocked(dut, process, memory.write)
     assert memory.bursts == bursts
     assert memory.most_open <= outstanding
+
+
+def test_transfers_one_behind_the_other() -> None:
+    """A transfer begins while the bursts of those before it are outstanding; each is written once its last one is."""
+    rng = random.Random(3)
+    dut = LinkWriter(_config(32))
+    memory = Memory(dut.axi, 32, rng, 200, content=bytearray(1 << 16))
+    expected = bytearray(memory.content)
+    sizes = [40, 4, 32, 3000, 5000, 64, 96, 8]
+    written = []
+
+    async def watch(ctx: Any) -> None:
+        while True:
+            _, _, done = await ctx.tick().sample(dut.written)
+            if done:
+                written.append(sum(length for _, length in memory.bursts[:len(memory.bursts) - memory.open]))
+
+    async def process(ctx: Any) -> None:
+        most = 0
+        for number, size in enumerate(sizes):
+            content = rng.randbytes(size)
+            address = 8192 * number + 4096 - 64
+            expected[address:address + size] = content
+            await _transfer(ctx, dut, address, content, rng, 0)
+            most = max(most, number - len(written))
+        while len(written) < len(sizes):
+            await ctx.tick()
+        for _ in range(300):
+            await ctx.tick()
+        assert most >= 3
+        assert memory.content == expected
+
+    clocked(dut, process, watch, memory.write)
+    assert len(written) == len(sizes)
+    ends = [sum(-(-size // 32) for size in sizes[:number + 1]) for number in range(len(sizes))]
+    assert all(found >= end for found, end in zip(written, ends, strict=True))
 
 
 @pytest.mark.parametrize("place", [0, _PAGE - 64, 2048])
@@ -113,7 +148,7 @@ def test_takes_a_beat_in_every_cycle(beat_bytes: int, place: int) -> None:
 
     async def process(ctx: Any) -> None:
         assert await _transfer(ctx, dut, place, content, rng, 0) == 0
-        cycles.append(await _done(ctx, dut))
+        cycles.append(await _written(ctx, dut))
         assert memory.content[place:place + len(content)] == content
 
     clocked(dut, process, memory.write)
@@ -135,7 +170,7 @@ def test_a_burst_waits_until_all_of_it_is_there() -> None:
 
     async def process(ctx: Any) -> None:
         await _transfer(ctx, dut, 4064, rng.randbytes(9000), rng, 0.7)
-        await _done(ctx, dut)
+        await _written(ctx, dut)
 
     clocked(dut, process, memory.write, watch)
     inside = False
@@ -164,7 +199,7 @@ def test_the_first_burst_begins_soon() -> None:
 @pytest.mark.parametrize("resp", [2, 3])
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_an_error_ends_the_transfer(number: int, resp: int) -> None:
-    """Also when it answers the last burst: all that comes is taken, and the transfer is never done."""
+    """Also when it answers the last burst: all that comes is taken, and the transfer is never written."""
     rng = random.Random(number)
     dut = LinkWriter(_config(32))
     memory = Memory(dut.axi, 32, rng, 20, 0.2)
@@ -175,7 +210,7 @@ def test_an_error_ends_the_transfer(number: int, resp: int) -> None:
         await _transfer(ctx, dut, 2048, rng.randbytes(2048 + 2 * _PAGE + 100), rng, 0.1)
         for _ in range(600):
             await ctx.tick()
-            assert not ctx.get(dut.done)
+            assert not ctx.get(dut.written)
         assert (ctx.get(dut.fault.valid), ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (1, resp, address)
         assert ctx.get(dut.idle)
         assert ctx.get(dut.i.ready)
@@ -204,7 +239,7 @@ def test_stopping_leaves_nothing_open(seed: int) -> None:
         begun = len(memory.bursts)
         for _ in range(1000):
             await ctx.tick()
-        assert ctx.get(dut.idle) and not ctx.get(dut.done)
+        assert ctx.get(dut.idle) and not ctx.get(dut.written)
         assert ctx.get(dut.i.ready)
         assert memory.open == 0
         assert len(memory.bursts) <= begun + 1      # one may have been offered already

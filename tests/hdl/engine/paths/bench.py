@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Coroutine
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from golden.engine import Completion, Descriptor, Engine, Fault, Operation, Parameters, Response, Status
+from golden.codec.coding import Coding
+from golden.engine import Completion, Descriptor, Engine, Fault, Operation, Response, Status
 from golden.engine import Memory as Image
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.data_path import DataPath
 from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.engine.built import parameters
 from tests.hdl.engine.link.streams import activations
 
-__all__ = ["CONFIG", "UNEVEN", "PathBench"]
+__all__ = ["CONFIG", "LEAN", "SINGLE", "UNEVEN", "PathBench"]
 
 CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, address_bits=32,
-                      element_bits=(32,), outstanding_reads=2)
+                      codings=("zvc32", "float32"), outstanding_reads=2)
 
 UNEVEN = EngineConfig(lanes=3, beat_bytes=16, link_beat_bytes=16, block_bytes=1024, buffer_bytes=2048, address_bits=40,
-                      element_bits=(16,), narrowing=True, crc=False, raw_fallback=False)
+                      codings=("zvc16",), narrowing=True, crc=False, transfers_in_flight=3)
+
+LEAN = CONFIG.replace(codings=("zvc32",))
+
+SINGLE = LEAN.replace(transfers_in_flight=1)
 
 _PATIENCE = 20_000
 
@@ -54,16 +59,18 @@ class PathBench:
         self.link = Memory(dut.link, config.link_beat_bytes, rng, latency=5, pauses=pauses, stretch=6,
                            content=bytearray(rng.randbytes(SIZE)))
         self.answers = [True] * (config.lanes + 1)      # whether each port, the link's last, answers at all
+        self._asked: list[Descriptor] = []
+        self._begun = 0
+        self.most = 0                   # transfers that had been taken when a result came
         self.beats = self.busy = 0      # on the link, and as events tell
         self.memory_stalls = self.buffer_stalls = 0
-        self.golden = Engine(Parameters(**{each.name: getattr(config, each.name) for each in fields(Parameters)}),
-                             Image(0, np.frombuffer(bytes(device), np.uint8).copy()),
+        self.golden = Engine(parameters(config), Image(0, np.frombuffer(bytes(device), np.uint8).copy()),
                              Image(0, np.frombuffer(bytes(self.link.content), np.uint8).copy()))
 
     @property
     def processes(self) -> list[Callable[[Any], Coroutine[Any, Any, None]]]:
         """The memories and what watches the events."""
-        return [*(self._memory(number) for number in range(self.config.lanes + 1)), self._watch]
+        return [*(self._memory(number) for number in range(self.config.lanes + 1)), self._watch, self._front]
 
     def _memory(self, number: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
         """A memory that does not answer before it may."""
@@ -114,8 +121,8 @@ class PathBench:
         """Gives a transfer to the path."""
         dut = self.dut
         ctx.set(dut.request.payload, {
-            "source": asked.source, "destination": asked.destination, "element": asked.element_bytes,
-            "fallback": asked.fallback and self.config.raw_fallback, "leave_raw": asked.leave_raw,
+            "source": asked.source, "destination": asked.destination, "element": asked.coding & 7,
+            "exponents": Coding(asked.coding).exponents, "fallback": asked.fallback, "leave_raw": asked.leave_raw,
             "narrow": asked.narrow, "raw_bytes": asked.raw_bytes, "capacity": asked.capacity,
             "packed_bytes": asked.packed_bytes, "check_crc": asked.check_crc, "crc": asked.crc})
         ctx.set(dut.request.valid, 1)
@@ -128,8 +135,8 @@ class PathBench:
         ctx.set(dut.request.valid, 0)
         ctx.set(dut.request.payload, {"source": 512, "raw_bytes": 99, "element": 4})
 
-    async def result(self, ctx: Any) -> Completion:
-        """Waits for the result, and lets it wait; no port that answers has a transaction open then."""
+    async def result(self, ctx: Any, alone: bool = True) -> Completion:
+        """Waits for the result, and lets it wait; no port that answers has a transaction open then, if it was alone."""
         dut = self.dut
         for _ in range(_PATIENCE):
             if ctx.get(dut.result.valid):
@@ -138,7 +145,7 @@ class PathBench:
         else:
             raise AssertionError("no result came")
         for number, memory in enumerate((*self.lanes, self.link)):
-            assert not (self.answers[number] and memory.open), f"port {number} has a transaction open"
+            assert not (alone and self.answers[number] and memory.open), f"port {number} has a transaction open"
         first = ctx.get(dut.result.payload)
         for _ in range(self.rng.choice([0, 7])):
             await ctx.tick()
@@ -147,7 +154,6 @@ class PathBench:
         ctx.set(dut.result.ready, 1)
         await ctx.tick()
         ctx.set(dut.result.ready, 0)
-        assert not ctx.get(dut.result.valid)
         return Completion(tag=0, status=Status(first.status.value), operation=self._operation, lane=first.lane,
                           response=first.resp, crc=first.crc, raw_blocks=first.raw_blocks, bytes_written=first.bytes,
                           nonzero=first.nonzero, place=first.place)
@@ -163,6 +169,44 @@ class PathBench:
         assert found in right, f"{asked}\ngave {found},\nand right is {right}"
         self.compare(asked, found.status is Status.OK)
         return found
+
+    async def several(self, ctx: Any, asked: list[Descriptor], aborts: int | None = None) -> list[Completion]:
+        """Runs transfers as fast as they are taken, and holds each to golden, and memory when all have ended.
+
+        Parameters
+        ----------
+        asked
+            The transfers; what they read and write must not overlap.
+        aborts
+            Number of one that is aborted as the oldest.
+        """
+        self._asked += asked
+        found: list[Completion] = []
+        for number, each in enumerate(asked):
+            right = self.golden.outcomes(each)
+            if number == aborts:
+                for _ in range(self.rng.randrange(60)):
+                    await ctx.tick()
+                ctx.set(self.dut.abort, not ctx.get(self.dut.result.valid))
+                right.append(Completion(tag=0, status=Status.ABORTED, operation=self._operation))
+            found.append(await self.result(ctx, alone=False))
+            ctx.set(self.dut.abort, 0)
+            self.most = max(self.most, self._begun - number)
+            assert found[-1] in right, f"{each}\ngave {found[-1]},\nand right is {right}"
+            if found[-1].status is not Status.OK:
+                self._failed(each)
+        self._begun -= len(asked)
+        wrong = np.flatnonzero(np.frombuffer(bytes(self._destination.content), np.uint8) != self._image.image)
+        assert not wrong.size, f"{wrong.size} bytes are wrong, the first one at {wrong[0]:#x}"
+        return found
+
+    async def _front(self, ctx: Any) -> None:
+        """Gives the transfers of :meth:`several` to the path."""
+        while True:
+            while not self._asked:
+                await ctx.tick()
+            await self.begin(ctx, self._asked.pop(0))
+            self._begun += 1
 
     async def aborted(self, ctx: Any, asked: Descriptor, wait: int) -> None:
         """Aborts a transfer some cycles after it began, before it can be done."""
@@ -202,11 +246,22 @@ class PathBench:
 
     def compare(self, asked: Descriptor, succeeded: bool) -> None:
         """Compares the destination's memory with golden's, outside of the destination only after an error."""
-        memory, image = ((self.link, self.golden.link) if self._offload else (self.lanes[0], self.golden.device))
-        found = np.frombuffer(bytes(memory.content), np.uint8)
         if not succeeded:
-            inside = slice(asked.destination,
-                           asked.destination + (asked.capacity if self._offload else asked.raw_bytes))
-            image.image[inside] = found[inside]
+            self._failed(asked)
+        found, image = np.frombuffer(bytes(self._destination.content), np.uint8), self._image
         wrong = np.flatnonzero(found != image.image)
         assert not wrong.size, f"{wrong.size} bytes are wrong, the first one at {wrong[0]:#x}: {asked}"
+
+    @property
+    def _destination(self) -> Memory:
+        return self.link if self._offload else self.lanes[0]
+
+    @property
+    def _image(self) -> Image:
+        return self.golden.link if self._offload else self.golden.device
+
+    def _failed(self, asked: Descriptor) -> None:
+        """The destination of a transfer that failed is undefined."""
+        size = asked.capacity if self._offload else asked.raw_bytes
+        inside = slice(asked.destination, asked.destination + size)
+        self._image.image[inside] = np.frombuffer(bytes(self._destination.content), np.uint8)[inside]

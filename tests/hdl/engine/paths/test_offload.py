@@ -11,7 +11,7 @@ from golden.engine import Descriptor, Operation, Response, Status
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.offload import OffloadPath
 from tests.hdl.bench import clocked
-from tests.hdl.engine.paths.bench import CONFIG, UNEVEN, PathBench
+from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
 
 
 def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
@@ -19,12 +19,12 @@ def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
 
 
 def _asked(config: EngineConfig, **changes: Any) -> Descriptor:
-    asked = Descriptor(operation=Operation.OFFLOAD, element_bytes=config.element_bytes[0], source=config.block_bytes,
+    asked = Descriptor(operation=Operation.OFFLOAD, coding=config.numbers[-1], source=config.block_bytes,
                        destination=4096 - 64, raw_bytes=4 * config.block_bytes - 12, capacity=8192)
     return replace(asked, **changes)
 
 
-@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0)])
+@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0), (SINGLE, 0.0)])
 def test_transfers(config: EngineConfig, pauses: float) -> None:
     bench = _bench(config, 1, pauses)
     block = config.block_bytes
@@ -70,6 +70,52 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
         assert (await bench.transfer(ctx, good)).status is Status.OK
 
     clocked(bench.dut, process, *bench.processes)
+
+
+def _row(config: EngineConfig, count: int) -> list[Descriptor]:
+    """Transfers of different lengths from places that overlap; what they write lies in different pages."""
+    block = config.block_bytes
+    sizes = [3 * block, 4, block, 2 * block + 12, 64, 4 * block - 8, 16, block + 4]
+    return [_asked(config, source=block * (1 + number % 5), raw_bytes=sizes[number % len(sizes)],
+                   destination=4096 * (number % 16) - 32 * (number % 16 > 0), capacity=4000) for number in range(count)]
+
+
+@pytest.mark.parametrize(("config", "pauses"), [(LEAN, 0.2), (UNEVEN, 0.0), (SINGLE, 0.3)])
+def test_transfers_overlap(config: EngineConfig, pauses: float) -> None:
+    bench = _bench(config, 5, pauses)
+    asked = _row(config, 9)
+    if config.narrowing:
+        asked[2::3] = [replace(each, coding=0x12, narrow=1 + number % 2) for number, each in enumerate(asked[2::3])]
+
+    async def process(ctx: Any) -> None:
+        assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
+
+    clocked(bench.dut, process, *bench.processes)
+    assert bench.most == min(config.transfers_in_flight + 1, len(asked))
+
+
+def test_faults_and_aborts_among_transfers_that_overlap() -> None:
+    """Errors of both memories, a small destination and an abort hit one transfer, and none of those around it."""
+    bench = _bench(LEAN, 10, 0.1)
+    asked = _row(LEAN, 7)
+    asked[2] = replace(asked[2], capacity=8)
+    bench.fail_link(asked[5].destination, Response.SLVERR)
+
+    async def process(ctx: Any) -> None:
+        found = await bench.several(ctx, asked)
+        assert [each.status for each in found].count(Status.OK) == 5
+        bench.mend()
+        bench.fail_lane(0, 5 * 512, Response.DECERR)
+        bench.fail_lane(1, 5 * 512, Response.DECERR)
+        found = await bench.several(ctx, asked)
+        assert Status.LANE_READ_ERROR in {each.status for each in found}
+        bench.mend()
+        first, *others = await bench.several(ctx, [asked[0], *asked[3:6]], aborts=0)
+        assert first.status is Status.ABORTED
+        assert all(each.status is Status.OK for each in others)
+
+    clocked(bench.dut, process, *bench.processes)
+    assert bench.most > 2
 
 
 @pytest.mark.parametrize(("port", "status"), [(1, Status.LANE_READ_TIMEOUT), (2, Status.LINK_WRITE_TIMEOUT)])

@@ -16,7 +16,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import clocked
 from tests.hdl.engine.link.streams import activations
-from tests.hdl.engine.paths.bench import CONFIG, UNEVEN, PathBench
+from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
 
 _SOURCE = 4096 - 64
 
@@ -26,24 +26,26 @@ def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
 
 
 def _asked(bench: PathBench, raw_bytes: int | None = None, *, form: int = 0, source: int = _SOURCE,
-           raw: bytes = b"", harm: Callable[[bytearray], bytearray | None] | None = None, **changes: Any) -> Descriptor:
+           raw: bytes = b"", harm: Callable[[bytearray], bytearray | None] | None = None, coding: int | None = None,
+           **changes: Any) -> Descriptor:
     """A transfer of a new tensor, whose stream is in the link's memory, harmed or not."""
     config = bench.config
-    element, block = config.element_bytes[0], config.block_bytes
+    block = config.block_bytes
+    coding = config.numbers[-1] if coding is None else coding
     size = len(raw) or (4 * block - 12 if raw_bytes is None else raw_bytes)
-    raw = raw or activations(bench.rng, size, 4 if form else element)
+    raw = raw or activations(bench.rng, size, 4 if form else coding & 7)
     coded = narrow(raw, form).tobytes() if form else raw
-    stream = bytearray(blocks.compress(coded, element, block // (2 if form else 1)).tobytes())
+    stream = bytearray(blocks.compress(coded, coding, block // (2 if form else 1)).tobytes())
     crc = crc32c(bytes(stream)) if config.crc else 0
     stream = harm(stream) or stream if harm else stream
     bench.put(source, bytes(stream))
-    asked = Descriptor(operation=Operation.PREFETCH, element_bytes=element, source=source, destination=block,
+    asked = Descriptor(operation=Operation.PREFETCH, coding=coding, source=source, destination=block,
                        raw_bytes=size, capacity=size, packed_bytes=len(stream), narrow=form, check_crc=config.crc,
                        crc=crc)
     return replace(asked, **changes)
 
 
-@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0)])
+@pytest.mark.parametrize(("config", "pauses"), [(CONFIG, 0.3), (UNEVEN, 0.0), (SINGLE, 0.0)])
 def test_transfers(config: EngineConfig, pauses: float) -> None:
     bench = _bench(config, 1, pauses)
     block = config.block_bytes
@@ -104,14 +106,15 @@ def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None
     bench.answers[1] = False
     # Every second element is zero, so each block is coded. Blocks 0 and 2 are those of lane 1.
     raw = (bytes(4) + b"cDMA") * (CONFIG.block_bytes // 8) * 4
-    places = [each.offset for each in blocks.headers(blocks.compress(raw, 4, CONFIG.block_bytes), CONFIG.block_bytes)]
+    size = CONFIG.block_bytes
+    places = [each.offset for each in blocks.headers(blocks.compress(raw, 0x14, size), size)]
 
     def harm(stream: bytearray) -> None:
         stream[places[2] + 4] ^= 1      # the first tag of the block announces another element
         stream[places[3] + 3] ^= 1      # a wrong number, seen in the header
 
     async def process(ctx: Any) -> None:
-        asked = _asked(bench, raw=raw, harm=harm)
+        asked = _asked(bench, raw=raw, harm=harm, coding=0x14)
         right = bench.golden.outcomes(asked)
         await bench.begin(ctx, asked)
         for _ in range(300):
@@ -124,6 +127,66 @@ def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None
         bench.compare(asked, False)
 
     clocked(bench.dut, process, *bench.processes)
+
+
+def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
+    """Transfers of different lengths to different places."""
+    block = bench.config.block_bytes
+    sizes = [3 * block, 4, block, 2 * block + 12, 64, 4 * block - 8, 16, block + 4]
+    return [_asked(bench, sizes[number % len(sizes)], source=4096 * (1 + number % 15),
+                   destination=4 * block * (number % 12), harm=harms.get(f"at{number}")) for number in range(count)]
+
+
+@pytest.mark.parametrize(("config", "pauses"), [(LEAN, 0.2), (UNEVEN, 0.0), (SINGLE, 0.3)])
+def test_transfers_overlap(config: EngineConfig, pauses: float) -> None:
+    bench = _bench(config, 5, pauses)
+    asked = _row(bench, 9)
+    if config.narrowing:
+        for number in (2, 5, 6):
+            asked[number] = _asked(bench, 2 * config.block_bytes - 8, form=1 + number % 2,
+                                   source=asked[number].source, destination=asked[number].destination)
+
+    async def process(ctx: Any) -> None:
+        assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
+
+    clocked(bench.dut, process, *bench.processes)
+    assert bench.most == min(config.transfers_in_flight + 1, len(asked))
+
+
+@pytest.mark.parametrize("harm", [_flip(2, 3), lambda stream: stream[:-4], lambda stream: stream + bytes(4)])
+def test_a_damaged_stream_among_transfers_that_overlap(harm: Callable[[bytearray], Any]) -> None:
+    bench = _bench(LEAN, 10, 0.1)
+    asked = _row(bench, 6, at3=harm)
+    asked[2] = replace(asked[2], crc=asked[2].crc ^ 1)
+
+    async def process(ctx: Any) -> None:
+        statuses = [each.status for each in await bench.several(ctx, asked)]
+        assert (statuses.count(Status.OK), statuses[2]) == (4, Status.CRC_MISMATCH)
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+def test_faults_and_aborts_among_transfers_that_overlap() -> None:
+    """Errors of both memories and an abort hit one transfer, and none of those around it."""
+    bench = _bench(LEAN, 11, 0.1)
+    asked = _row(bench, 7)
+
+    async def process(ctx: Any) -> None:
+        bench.fail_lane(1, asked[5].destination + 512, Response.DECERR)
+        bench.fail_lane(0, asked[5].destination + 512, Response.DECERR)
+        found = await bench.several(ctx, asked)
+        assert [each.status for each in found].count(Status.OK) == 6
+        bench.mend()
+        bench.fail_link(asked[3].source, Response.SLVERR)
+        found = await bench.several(ctx, asked)
+        assert [each.status for each in found].count(Status.LINK_READ_ERROR) == 1
+        bench.mend()
+        first, *others = await bench.several(ctx, asked[:4], aborts=0)
+        assert first.status is Status.ABORTED
+        assert all(each.status is Status.OK for each in others)
+
+    clocked(bench.dut, process, *bench.processes)
+    assert bench.most > 2
 
 
 @pytest.mark.parametrize(("port", "status"), [(1, Status.LANE_WRITE_TIMEOUT), (2, Status.LINK_READ_TIMEOUT)])

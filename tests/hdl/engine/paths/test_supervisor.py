@@ -19,30 +19,66 @@ async def _request(ctx, dut: Supervisor, raw_bytes: int, source: int) -> None:
     ctx.set(dut.request.valid, 1)
     await ctx.tick().until(dut.request.ready)
     ctx.set(dut.request.valid, 0)
-    await ctx.tick().until(dut.begin)
+    # What comes after a request is no part of it.
+    ctx.set(dut.request.payload, {"raw_bytes": 77, "source": 55 * 4096})
 
 
-async def _end(ctx, dut: Supervisor, busy: int = 7):
-    """Lets the path be busy a while; the result."""
+async def _launched(ctx, dut: Supervisor):
+    """The transfer that is launched next."""
+    ctx.set(dut.launch.ready, 1)
+    launched, = await ctx.tick().sample(dut.launch.payload).until(dut.launch.valid)
+    ctx.set(dut.launch.ready, 0)
+    return launched
+
+
+async def _begin(ctx, dut: Supervisor, raw_bytes: int, source: int):
+    await _request(ctx, dut, raw_bytes, source)
+    return await _launched(ctx, dut)
+
+
+async def _followed(ctx, dut: Supervisor):
+    """The transfer that the units behind the front get next."""
+    ctx.set(dut.follow.ready, 1)
+    followed, = await ctx.tick().sample(dut.follow.payload).until(dut.follow.valid)
+    ctx.set(dut.follow.ready, 0)
+    return followed
+
+
+async def _complete(ctx, dut: Supervisor, **totals: int) -> None:
+    ctx.set(dut.totals.payload, {"bytes": 12, "nonzero": 3, "raw_blocks": 1, "crc": 0xABCD, **totals})
+    ctx.set(dut.totals.valid, 1)
+    await ctx.tick().until(dut.totals.ready)
+    ctx.set(dut.totals.valid, 0)
+
+
+async def _result(ctx, dut: Supervisor):
+    result, = await ctx.tick().sample(dut.result.payload).until(dut.result.valid)
+    ctx.set(dut.result.ready, 1)
+    await ctx.tick()
+    ctx.set(dut.result.ready, 0)
+    assert not ctx.get(dut.result.valid)
+    return result
+
+
+async def _fails(ctx, dut: Supervisor, fault: dict | None, busy: int = 7) -> None:
+    """A fault, or an abort, which lasts until the path is cleared; that is once, when the path is not busy any more."""
+    ctx.set(dut.fault, fault or {})
+    ctx.set(dut.abort, not fault)
     cleared = 0
-    for cycle in range(60):
+    for cycle in range(30):
         ctx.set(dut.unit_idle, 3 if cycle > busy else 1)
         if ctx.get(dut.clear):
             assert cycle > busy
             assert ctx.get(dut.stop)
             assert (ctx.get(dut.unit_stop), ctx.get(dut.unit_clear), ctx.get(dut.isolated)) == (3, 3, 0)
+            ctx.set(dut.fault, {"valid": 0})
             cleared += 1
-        if ctx.get(dut.result.valid):
-            break
         await ctx.tick()
+        if cleared:
+            ctx.set(dut.abort, 0)
+            break
     assert cleared == 1
-    result = ctx.get(dut.result.payload)
-    ctx.set(dut.result.ready, 1)
-    await ctx.tick()
-    ctx.set(dut.result.ready, 0)
     ctx.set(dut.unit_idle, 0)
-    assert not ctx.get(dut.result.valid)
-    return result
 
 
 @pytest.mark.parametrize(("raw_bytes", "last_block", "tail"), [
@@ -51,57 +87,141 @@ def test_a_transfer_that_succeeds(raw_bytes: int, last_block: int, tail: int) ->
     dut = Supervisor(_CONFIG, "source", 2)
 
     async def process(ctx) -> None:
-        await _request(ctx, dut, raw_bytes, 5 * 4096)
-        assert (ctx.get(dut.last_block), ctx.get(dut.tail_bytes), ctx.get(dut.first_lane)) == (last_block, tail, 2)
-        for _ in range(5):
-            await ctx.tick()
-            assert not ctx.get(dut.stop)
-        ctx.set(dut.totals, {"bytes": 12, "nonzero": 3, "raw_blocks": 1, "crc": 0xABCD})
-        ctx.set(dut.finished, 1)
-        await ctx.tick()
-        ctx.set(dut.finished, 0)
-        result = await _end(ctx, dut)
+        launched = await _begin(ctx, dut, raw_bytes, 5 * 4096)
+        followed = await _followed(ctx, dut)
+        for each in (launched, followed):
+            assert (each.last_block, each.tail_bytes, each.first_lane) == (last_block, tail, 2)
+            assert (each.transfer.raw_bytes, each.transfer.source) == (raw_bytes, 5 * 4096)
+        await _complete(ctx, dut)
+        result = await _result(ctx, dut)
         assert result.status == Status.OK
         assert (result.bytes, result.nonzero, result.raw_blocks, result.crc) == (12, 3, 1, 0xABCD)
         assert (result.lane, result.resp, result.place) == (0, 0, 0)
+        assert not ctx.get(dut.stop) and not ctx.get(dut.clear)
 
     clocked(dut, process)
 
 
-def test_faults_and_aborts_do_not_reach_the_next_transfer() -> None:
-    dut = Supervisor(_CONFIG, "source", 2)
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_faults_and_aborts_do_not_reach_the_next_transfer(in_flight: int) -> None:
+    dut = Supervisor(_CONFIG.replace(transfers_in_flight=in_flight), "source", 2)
 
     async def process(ctx) -> None:
-        await _request(ctx, dut, 9000, 0)
-        ctx.set(dut.totals, {"bytes": 12, "nonzero": 3, "raw_blocks": 1, "crc": 7})
-        ctx.set(dut.fault, {"valid": 1, "status": Status.LANE_READ_ERROR, "lane": 2, "resp": 3, "place": 0x1234})
-        ctx.set(dut.finished, 1)
-        await ctx.tick()
-        ctx.set(dut.fault, {"valid": 0})
-        ctx.set(dut.finished, 0)
-        result = await _end(ctx, dut)
+        await _begin(ctx, dut, 9000, 0)
+        await _fails(ctx, dut, {"valid": 1, "status": Status.LANE_READ_ERROR, "lane": 2, "resp": 3, "place": 0x1234})
+        result = await _result(ctx, dut)
         assert (result.status, result.lane, result.resp, result.place) == (Status.LANE_READ_ERROR, 2, 3, 0x1234)
         assert (result.bytes, result.nonzero, result.raw_blocks, result.crc) == (0, 0, 0, 0)
 
-        await _request(ctx, dut, 9000, 0)
-        ctx.set(dut.abort, 1)
-        await ctx.tick()
-        result = await _end(ctx, dut)
-        ctx.set(dut.abort, 0)
+        await _begin(ctx, dut, 9000, 0)
+        await _fails(ctx, dut, None)
+        result = await _result(ctx, dut)
         assert (result.status, result.bytes, result.place) == (Status.ABORTED, 0, 0)
 
-        await _request(ctx, dut, 9000, 0)
-        ctx.set(dut.fault, {"valid": 1, "status": Status.CRC_MISMATCH})
-        await ctx.tick()
-        ctx.set(dut.fault, {"valid": 0})
-        result = await _end(ctx, dut)
-        assert (result.status, result.crc, result.bytes) == (Status.CRC_MISMATCH, 7, 0)
+        await _begin(ctx, dut, 9000, 0)
+        await _followed(ctx, dut)
+        await _complete(ctx, dut, mismatch=1)
+        result = await _result(ctx, dut)
+        assert (result.status, result.crc, result.bytes) == (Status.CRC_MISMATCH, 0xABCD, 0)
 
-        await _request(ctx, dut, 9000, 0)
-        ctx.set(dut.finished, 1)
-        await ctx.tick()
-        ctx.set(dut.finished, 0)
-        assert (await _end(ctx, dut, busy=0)).status == Status.OK
+        await _begin(ctx, dut, 9000, 0)
+        await _followed(ctx, dut)
+        await _complete(ctx, dut)
+        assert (await _result(ctx, dut)).status == Status.OK
+
+    clocked(dut, process)
+
+
+def test_transfers_overlap_up_to_their_number() -> None:
+    dut = Supervisor(_CONFIG.replace(transfers_in_flight=3), "source", 2)
+    rng = random.Random(1)
+
+    async def process(ctx) -> None:
+        for number in range(3):
+            assert (await _begin(ctx, dut, 100 + number, 4096 * number)).transfer.raw_bytes == 100 + number
+        ctx.set(dut.request.valid, 1)
+        for _ in range(20):
+            await ctx.tick()
+            assert not ctx.get(dut.request.ready)
+        ctx.set(dut.request.valid, 0)
+        taken = 0
+        for number in range(3, 30):
+            while taken < number and (taken < number - 2 or rng.random() < 0.5):
+                followed = await _followed(ctx, dut)
+                assert (followed.transfer.raw_bytes, followed.first_lane) == (100 + taken, taken % 3)
+                taken += 1
+            await _complete(ctx, dut, bytes=number)
+            assert (await _result(ctx, dut)).bytes == number
+            launched = await _begin(ctx, dut, 100 + number, 4096 * number)
+            assert (launched.transfer.raw_bytes, launched.first_lane) == (100 + number, number % 3)
+
+    clocked(dut, process)
+
+
+def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
+    """Three transfers: the first fault is of any of them; run again, the first succeeds, the second fails alone."""
+    dut = Supervisor(_CONFIG, "source", 2)
+    fault = {"valid": 1, "status": Status.LANE_READ_ERROR, "lane": 1, "resp": 2, "place": 0x99}
+
+    async def process(ctx) -> None:
+        async def alone() -> None:
+            ctx.set(dut.launch.ready, 1)
+            for _ in range(40):
+                await ctx.tick()
+                assert not ctx.get(dut.launch.valid)
+            ctx.set(dut.launch.ready, 0)
+
+        for number in range(3):
+            await _begin(ctx, dut, 100 + number, 4096 * number)
+        await _followed(ctx, dut)
+        await _fails(ctx, dut, fault)
+        assert not ctx.get(dut.result.valid)
+        for number in range(2):
+            launched = await _launched(ctx, dut)
+            assert (launched.transfer.raw_bytes, launched.first_lane) == (100 + number, number)
+            assert (await _followed(ctx, dut)).transfer.raw_bytes == 100 + number
+            await alone()
+            if number == 0:
+                await _complete(ctx, dut)
+                assert (await _result(ctx, dut)).status == Status.OK
+        await _fails(ctx, dut, fault)
+        result = await _result(ctx, dut)
+        assert (result.status, result.place) == (Status.LANE_READ_ERROR, 0x99)
+        # From here on they overlap again.
+        for number in range(2, 5):
+            if number > 2:
+                await _request(ctx, dut, 100 + number, 4096 * number)
+            assert (await _launched(ctx, dut)).transfer.raw_bytes == 100 + number
+        for number in range(2, 5):
+            assert (await _followed(ctx, dut)).transfer.raw_bytes == 100 + number
+
+    clocked(dut, process)
+
+
+@pytest.mark.parametrize("cause", [None, {"valid": 1, "status": Status.LINK_WRITE_TIMEOUT}])
+def test_aborts_and_timeouts_are_those_of_the_oldest(cause: dict | None) -> None:
+    dut = Supervisor(_CONFIG, "source", 2)
+
+    async def process(ctx) -> None:
+        for number in range(3):
+            await _begin(ctx, dut, 100 + number, 4096 * number)
+        # A result that waits keeps an abort away from the next transfer.
+        await _complete(ctx, dut)
+        if not cause:
+            ctx.set(dut.abort, 1)
+            for _ in range(10):
+                await ctx.tick()
+                assert not ctx.get(dut.stop)
+            ctx.set(dut.abort, 0)
+        assert (await _result(ctx, dut)).status == Status.OK
+        await _fails(ctx, dut, cause)
+        result = await _result(ctx, dut)
+        assert result.status == (Status.LINK_WRITE_TIMEOUT if cause else Status.ABORTED)
+        launched = await _launched(ctx, dut)
+        assert (launched.transfer.raw_bytes, launched.first_lane) == (102, 2)
+        assert (await _followed(ctx, dut)).transfer.raw_bytes == 102
+        await _complete(ctx, dut)
+        assert (await _result(ctx, dut)).status == Status.OK
 
     clocked(dut, process)
 
@@ -112,7 +232,7 @@ _SILENT = 2     # unit 1
 
 async def _isolate(ctx, dut: Supervisor) -> None:
     """Runs a transfer until unit 1 is isolated and its timeout reported."""
-    await _request(ctx, dut, 9000, 0)
+    await _begin(ctx, dut, 9000, 0)
     ctx.set(dut.unit_idle, 0)
     ctx.set(dut.silent, _SILENT)
     ctx.set(dut.fault, _TIMEOUT)
@@ -153,7 +273,7 @@ def test_a_unit_with_a_silent_port_is_isolated() -> None:
             await ctx.tick().until(dut.request.ready)
             ctx.set(dut.request.valid, 0)
             for _ in range(60):
-                assert not ctx.get(dut.begin)
+                assert not ctx.get(dut.launch.valid)
                 if ctx.get(dut.result.valid):
                     break
                 await ctx.tick()
@@ -163,11 +283,9 @@ def test_a_unit_with_a_silent_port_is_isolated() -> None:
             await ctx.tick()
             ctx.set(dut.result.ready, 0)
         await _comes_back(ctx, dut)
-        await _request(ctx, dut, 9000, 0)
-        ctx.set(dut.finished, 1)
-        await ctx.tick()
-        ctx.set(dut.finished, 0)
-        assert (await _end(ctx, dut)).status == Status.OK
+        await _begin(ctx, dut, 9000, 0)
+        await _complete(ctx, dut)
+        assert (await _result(ctx, dut)).status == Status.OK
 
     clocked(dut, process)
 
@@ -188,7 +306,7 @@ def test_a_transfer_waits_for_an_isolated_unit(ending: str) -> None:
             ctx.set(dut.request.valid, 0)
             for _ in range(rng.randrange(100)):
                 await ctx.tick()
-                assert not ctx.get(dut.begin) and not ctx.get(dut.result.valid)
+                assert not ctx.get(dut.launch.valid) and not ctx.get(dut.result.valid)
             if ending == "abort":
                 ctx.set(dut.abort, 1)
                 result, = await ctx.tick().sample(dut.result.payload).until(dut.result.valid)
@@ -200,11 +318,9 @@ def test_a_transfer_waits_for_an_isolated_unit(ending: str) -> None:
                 await _comes_back(ctx, dut)
             else:
                 ctx.set(dut.unit_idle, 3)
-                await ctx.tick().until(dut.begin)
+                await _launched(ctx, dut)
                 assert not ctx.get(dut.clear)
-                ctx.set(dut.finished, 1)
-                await ctx.tick()
-                ctx.set(dut.finished, 0)
-                assert (await _end(ctx, dut)).status == Status.OK
+                await _complete(ctx, dut)
+                assert (await _result(ctx, dut)).status == Status.OK
 
     clocked(dut, process)

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from hdl.codec.narrowing.rounding import Narrowing
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.interleave import BlockWalker, LaneFinder
 from tests.hdl.bench import clocked
@@ -43,26 +44,33 @@ def test_blocks_of_a_lane(lanes: int, blocks: int, ahead: int) -> None:
 
     async def process(ctx) -> None:
         ctx.set(dut.page, base + ahead)
-        ctx.set(dut.behind, (blocks - 1 - ahead) % (1 << len(dut.behind)))
+        assert ctx.get(dut.free)
+        ctx.set(dut.to_end, (ahead - blocks) % (1 << len(dut.to_end)))
         ctx.set(dut.sequence, ahead)
         ctx.set(dut.tail_bytes, tail)
-        ctx.set(dut.element, 2)
+        how = {"element": 2, "exponents": 1, "narrow": Narrowing.BFLOAT16, "fallback": 1, "leave_raw": 0}
+        for name, value in how.items():
+            ctx.set(getattr(dut, name), value)
         ctx.set(dut.load, 1)
         await ctx.tick()
         ctx.set(dut.load, 0)
+        # What comes later belongs to the next transfer.
+        ctx.set(dut.tail_bytes, 7)
+        ctx.set(dut.element, 4)
         for number in range(ahead, blocks, lanes):
             while rng.random() < 0.5:
                 await ctx.tick()
-            assert ctx.get(dut.o.valid)
+            assert ctx.get(dut.o.valid) and not ctx.get(dut.free)
             block = ctx.get(dut.o.payload)
             assert block.address == (base + number) * 1024
             assert block.bytes == (tail if number == blocks - 1 else 1024)
-            assert (block.sequence, block.element) == (number % 256, 2)
+            assert block.sequence == number % 256
+            assert {name: getattr(block, name) for name in how} == how
             ctx.set(dut.o.ready, 1)
             await ctx.tick()
             ctx.set(dut.o.ready, 0)
         for _ in range(5):
-            assert not ctx.get(dut.o.valid)
+            assert not ctx.get(dut.o.valid) and ctx.get(dut.free)
             await ctx.tick()
 
     clocked(dut, process)

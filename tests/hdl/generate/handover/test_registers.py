@@ -11,25 +11,28 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddressableNode, RegNode
 
+from hdl.codec.coding import CODINGS, RAW_CODING
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.engine.control.descriptor import Operation
 from hdl.engine.control.table import Access, pages, registers
 from hdl.engine.transfer.records import Status
 from hdl.generate.handover.c_header import c_header
+from hdl.generate.handover.files import CODEC
 from hdl.generate.handover.register_map import register_facts, register_page
 from hdl.generate.handover.statuses import ADVICE, MEANINGS
 from hdl.generate.handover.systemrdl import systemrdl
+from tests.hdl.generate.handover.codec import FOLDER
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {
-    "far": EngineConfig(address_bits=64, element_bits=(8,), raw_fallback=False, crc=False, about='Says "far".')}
+    "far": EngineConfig(address_bits=64, codings=("zvc8",), crc=False, about='Says "far".')}
 _each = pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 
 
 def _macros(header: Path) -> dict[str, int]:
     """Every macro of a header that is a number, as the preprocessor sees it."""
     run = subprocess.run(["gcc", "-dM", "-E", "-x", "c", str(header)], capture_output=True, text=True, check=True)
-    found = re.findall(r"^#define (CDMA_\w+|\w+_LANES) (0x[0-9a-f]+|\d+)u$", run.stdout, re.MULTILINE)
+    found = re.findall(r"^#define (\w+) (0x[0-9a-f]+|\d+)u$", run.stdout, re.MULTILINE)
     return {name: int(value, 0) for name, value in found}
 
 
@@ -52,7 +55,21 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
         assert macros[f"CDMA_STATUS_{status.name}"] == status.value
     for operation in Operation:
         assert macros[f"CDMA_OPERATION_{operation.name}"] == operation.value
-    assert macros[f"{config.name.upper()}_LANES"] == config.lanes
+    own = config.name.upper()
+    assert macros[f"{own}_LANES"] == config.lanes
+    assert {name for name in CODINGS if macros[f"{own}_{name.upper()}"]} == set(config.codings)
+    assert (macros[f"{own}_CRC"], macros[f"{own}_NARROWING"]) == (config.crc, config.narrowing)
+
+
+def test_codings_in_c(tmp_path: Path) -> None:
+    """Their numbers; the header of the C library has the same, and may come before or behind."""
+    (tmp_path / "regs.h").write_text(c_header(load_engine("tiny")))
+    checks = "".join(f'_Static_assert(CDMA_CODING_{name.upper()} == {number}, "{name}");\n'
+                     for name, number in {**CODINGS, "raw": RAW_CODING}.items())
+    for includes in (["regs.h"], ["regs.h", *CODEC[:1]], [*CODEC[:1], "regs.h"]):
+        source = tmp_path / "codings.c"
+        source.write_text("".join(f'#include "{name}"\n' for name in includes) + checks)
+        subprocess.run(["gcc", "-std=c11", *_WARNINGS, f"-I{FOLDER}", "-fsyntax-only", str(source)], check=True)
 
 
 def test_headers_of_two_engines_go_together(tmp_path: Path) -> None:

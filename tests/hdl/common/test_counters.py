@@ -1,0 +1,56 @@
+"""Wide sums and counts with short carry paths, against Python's."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Signal
+
+from hdl.common.counters import decreased, increased, stepped, wide_sum
+from tests.hdl.bench import clocked, settled
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 16, 26, 32])
+def test_wide_sums(width: int) -> None:
+    """Random addends, and those whose carry passes through some or all parts."""
+    m = Module()
+    a, b, carry, total = Signal(width), Signal(width), Signal(), Signal(width + 1)
+    m.d.sync += total.eq(wide_sum(a, b, carry))
+    rng = random.Random(width)
+    ones = (1 << width) - 1
+
+    async def process(ctx: Any) -> None:
+        for _ in range(200):
+            first = rng.choice([0, ones, rng.randrange(ones + 1)])
+            second = rng.choice([ones - first, (ones - first) ^ 1 << rng.randrange(width), rng.randrange(ones + 1)])
+            comes_in = rng.randrange(2)
+            ctx.set(a, first)
+            ctx.set(b, second)
+            ctx.set(carry, comes_in)
+            await ctx.tick()
+            assert ctx.get(total) == first + second + comes_in
+
+    clocked(m, process)
+
+
+@pytest.mark.parametrize("width", [1, 6, 7, 13, 31, 40])
+def test_wide_counts(width: int) -> None:
+    """One more, one less, and a few more, also where the carry passes through some or all chunks."""
+    m = Module()
+    value, more, less, further = (Signal(width, name=name) for name in ("value", "more", "less", "further"))
+    m.d.comb += [more.eq(increased(value)), less.eq(decreased(value)), further.eq(stepped(value, 5))]
+    rng = random.Random(width)
+    wraps = 1 << width
+
+    async def process(ctx: Any) -> None:
+        for _ in range(200):
+            low = rng.randrange(width + 1)
+            number = rng.choice([rng.randrange(wraps), (1 << low) - 1, wraps - (1 << low)])
+            ctx.set(value, number)
+            await ctx.delay(1e-7)
+            found = [ctx.get(each) for each in (more, less, further)]
+            assert found == [(number + step) % wraps for step in (1, -1, 5)], number
+
+    settled(m, process)
