@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -82,12 +83,28 @@ def test_every_register_bit_of_an_engine_is_assigned(engine: str) -> None:
     assert unassigned(engine) == []
 
 
+def _memories(core: Verilog) -> list[tuple[int, list[str]]]:
+    """Bits of each memory of a core, and its attributes."""
+    lines = core.text.splitlines()
+    found = []
+    for number, line in enumerate(lines):
+        if size := re.match(r" *reg \[(\d+):0\] \S+ \[(\d+):0\];", line):
+            above = list(takewhile(lambda one: one.lstrip().startswith("(*"), reversed(lines[:number])))
+            found.append(((int(size[1]) + 1) * (int(size[2]) + 1), above))
+    return found
+
+
 def test_memories_need_no_old_values(core: Verilog) -> None:
     """Each memory says that what it shows of a row that is written in the same cycle does not matter."""
-    lines = core.text.splitlines()
-    memories = [number for number, line in enumerate(lines) if re.match(r" *reg (\[\d+:0\] )?\S+ \[\d+:\d+\];", line)]
+    memories = _memories(core)
     assert memories or not isinstance(core.config, BlockCoreConfig)
-    assert all("(* no_rw_check = 32'd1 *)" in lines[number - 1] for number in memories)
+    assert all(any("no_rw_check = 32'd1" in one for one in above) for _, above in memories)
+
+
+def test_large_memories_ask_for_block_ram(core: Verilog) -> None:
+    asked = {bits: any('ram_style = "block"' in one for one in above) for bits, above in _memories(core)}
+    assert asked == {bits: bits >= 8192 for bits in asked}
+    assert True in asked.values() or not isinstance(core.config, BlockCoreConfig)
 
 
 def test_lint(core: Verilog, tmp_path: Path) -> None:
