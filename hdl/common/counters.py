@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 
 __all__ = ["count_down", "count_up", "counter", "decreased", "increased", "stepped", "wide_sum"]
 
@@ -50,17 +50,19 @@ def stepped(value: Value, step: int) -> Value:
     return Cat(low[:bits], increased(value[bits:], low[bits]))
 
 
-def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0) -> None:
-    """Makes ``value``, which starts at 0, a counter: 0 after ``clear``, else incremented by ``step``, which is 0 or 1.
+def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0, begin: Value | None = None) -> None:
+    """Makes ``value``, which starts at 0, a counter: ``begin`` after ``clear``, else incremented by ``step``, which is
+    0 or 1. Without ``begin`` it is 0 after ``clear``.
 
     For each part of 8 bits, whether it is all ones is registered, so the carry path stays short at any width.
     """
     step, clear = Value.cast(step), Value.cast(clear)
+    begin = Const(0, len(value)) if begin is None else begin
     for start in range(0, len(value), _PART):
-        part = value[start:start + _PART]
+        part, loaded = value[start:start + _PART], begin[start:start + _PART]
         full = Signal(name=f"full_{start}")
         with m.If(clear):
-            m.d.sync += [part.eq(0), full.eq(0)]
+            m.d.sync += [part.eq(loaded), full.eq(loaded.all())]
         with m.Elif(step):
             m.d.sync += [part.eq(part + 1), full.eq(part == (1 << len(part)) - 2)]
         step = step & full

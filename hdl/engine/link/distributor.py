@@ -15,7 +15,7 @@ from hdl.codec.blocks.header_parser import HeaderParser
 from hdl.codec.coding import RAW_CODING, WORD_BYTES
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_stream
-from hdl.common.counters import counter, increased
+from hdl.common.counters import counter, decreased
 from hdl.config.engine import EngineConfig
 from hdl.engine.link.realigner import Realigner
 from hdl.engine.transfer.interleave import lane_bits
@@ -64,7 +64,7 @@ class _State:
             Signal(name=name) for name in ("head_1", "whole_1", "torn_1", "more_1"))
         self.header_1 = register(header_layout(), "header_1")
         self.final_1, self.turn_1 = register(1, "final_1"), register(1, "turn_1")
-        self.sequence_1 = register(8, "sequence_1")
+        self.number_1 = register(BLOCK_BITS, "number_1")
         self.lane_1 = register(lanes, "lane_1")
         self.block = register(block_layout(config), "block")
         self.turn_2 = register(1, "turn_2")
@@ -224,7 +224,8 @@ class Distributor(wiring.Component):
                 s.lane.eq(Cat(lane_number == number for number in range(lanes))),
             ]
         with m.Elif(s.go & s.parser.head):
-            m.d.sync += [s.turn.eq(~s.turn), s.lane.eq(s.lane.rotate_left(1)), s.unread.eq(increased(s.unread))]
+            m.d.sync += [s.turn.eq(~s.turn), s.lane.eq(s.lane.rotate_left(1))]
+        counter(m, s.unread, s.go & s.parser.head)
 
     def _header(self, m: Module, s: _State) -> None:
         """Cycle 1: registers the header and passes it to the check. Before that, compares the length field."""
@@ -235,15 +236,19 @@ class Distributor(wiring.Component):
                          s.more_1.eq(s.parser.more)]
             with m.If(s.parser.head):
                 m.d.sync += [s.header_1.eq(s.parser.header), s.final_1.eq(s.parser.final), s.turn_1.eq(s.turn),
-                             s.sequence_1.eq(s.unread[:8]), s.lane_1.eq(s.lane)]
-        m.d.comb += [s.check.header.eq(s.header_1), s.check.sequence.eq(s.sequence_1), s.check.final.eq(s.final_1)]
+                             s.number_1.eq(s.unread), s.lane_1.eq(s.lane)]
+        m.d.comb += [s.check.header.eq(s.header_1), s.check.sequence.eq(s.number_1[:8]), s.check.final.eq(s.final_1)]
 
     def _block(self, m: Module, s: _State) -> None:
         """Cycle 2: registers the facts of the block and the faults found in its header and at the stream's end."""
         config = self._config
-        begun = Signal()
+        begun, lands = Signal(), Signal()
+        address = Value.cast(s.block.address)
+        first = Value.cast(self.start.payload.address)
+        m.d.comb += lands.eq(s.go & ~s.bad & s.head_1)
         with m.If(s.begins):
-            m.d.sync += [s.block.number.eq(0), s.block.address.eq(self.start.payload.address)]
+            m.d.sync += address[:s.block_bits].eq(first[:s.block_bits])
+        counter(m, address[s.block_bits:], lands & begun, clear=s.begins, begin=first[s.block_bits:])
         stays_raw = Signal()
         m.d.sync += stays_raw.eq(s.go & ~s.bad & s.head_1 & (s.header_1.coding == RAW_CODING))
         counter(m, self.raw_blocks, stays_raw)
@@ -251,8 +256,7 @@ class Distributor(wiring.Component):
             with m.If(s.head_1):
                 m.d.sync += [
                     begun.eq(1),
-                    s.block.number.eq(increased(s.block.number, begun)),
-                    Value.cast(s.block.address)[s.block_bits:].eq(increased(s.block.address[s.block_bits:], begun)),
+                    s.block.number.eq(s.number_1),
                     s.block.payload_bytes.eq(s.header_1.payload_bytes),
                     s.block.coding.eq(Mux(s.header_1.coding == RAW_CODING, RAW_CODING, s.check.coding)),
                     s.block.raw_bytes.eq(Mux(s.final_1, s.tail_bytes, Mux(s.halved, config.block_bytes // 2,
@@ -318,7 +322,7 @@ class Distributor(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(s.bad | bad_padding.any()),
                 self.fault.status.eq(Mux(bad_padding.any(), Status.BAD_PADDING, s.status)),
-                self.fault.block.eq(Mux(older, ~increased(~s.block.number),
+                self.fault.block.eq(Mux(older, decreased(s.block.number),
                                         Mux(s.behind & ~bad_padding.any(), s.unread, s.block.number))),
                 self.done.eq(self.done | (s.complete & s.go & ~s.bad & ~bad_padding.any())),
             ]

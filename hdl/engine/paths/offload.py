@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, 
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import increased
+from hdl.common.counters import counter
 from hdl.common.kept import Kept
 from hdl.common.modules import shared
 from hdl.config.engine import EngineConfig
@@ -112,13 +112,14 @@ class OffloadPath(DataPath):
         how = [(name, Signal(request_layout(config)[name].shape, name=name, reset_less=True))
                for name in ("element", "exponents", "narrow", "fallback", "leave_raw")]
         left = Signal(range(config.lanes + 1))
-        goes = Signal()
-        m.d.comb += supervisor.launch.ready.eq(left == 0)
-        with m.If(supervisor.launch.valid & supervisor.launch.ready):
+        loads, goes = Signal(), Signal()
+        m.d.comb += [supervisor.launch.ready.eq(left == 0), loads.eq(supervisor.launch.valid & (left == 0))]
+        counter(m, page, goes, clear=loads, begin=start.transfer.source[exact_log2(config.block_bytes):])
+        # Minus the number of blocks.
+        counter(m, to_end, goes, clear=loads, begin=Cat(~start.last_block, Const(1)))
+        with m.If(loads):
             m.d.sync += [
                 lane.eq(start.first_lane),
-                page.eq(start.transfer.source[exact_log2(config.block_bytes):]),
-                to_end.eq(Cat(~start.last_block, Const(1))),        # minus the number of blocks
                 sequence.eq(0),
                 tail_bytes.eq(start.tail_bytes),
                 *(held.eq(start.transfer[name]) for name, held in how),
@@ -127,15 +128,12 @@ class OffloadPath(DataPath):
         with m.Elif(goes):
             m.d.sync += [
                 lane.eq(Mux(lane == config.lanes - 1, 0, lane + 1)),
-                page.eq(increased(page)),
-                to_end.eq(increased(to_end)),
                 sequence.eq(sequence + 1),
                 left.eq(left - 1),
             ]
         with m.If(supervisor.stop):
             m.d.sync += left.eq(0)
-        loads = Cat(walker.load for walker in walkers)
-        m.d.comb += goes.eq(loads.any())
+        m.d.comb += goes.eq(Cat(walker.load for walker in walkers).any())
         for number, walker in enumerate(walkers):
             m.d.comb += [
                 walker.load.eq((left != 0) & (lane == number) & walker.free),
