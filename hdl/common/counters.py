@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 
-__all__ = ["count_down", "count_up", "counter", "decreased", "increased", "stepped", "wide_sum"]
+__all__ = ["count_down", "count_up", "counter", "decreased", "increased", "joined_sums", "part_sums"]
 
 _CHUNK = 6
 _PART = 8
@@ -25,39 +25,42 @@ def decreased(value: Value) -> Value:
     return ~increased(~value)
 
 
-def wide_sum(a: Value, b: Value, carry: ValueLike = 0) -> Value:
-    """``a`` + ``b`` + ``carry``, which is 0 or 1, one bit wider than ``a`` and ``b``, which are equally wide.
-
-    Each part of 8 bits is computed for both values of its carry, which then selects (carry-select adder): tools that
-    optimise for area would turn one wide adder into a long chain.
-    """
-    carry, parts = Value.cast(carry)[0], []
-    for start in range(0, len(a), _PART):
-        part = a[start:start + _PART], b[start:start + _PART]
-        width = len(part[0]) + 1
-        total = (part[0] + part[1] + (0 if start else carry))[:width]
-        if start:
-            total = Mux(carry, (part[0] + part[1] + 1)[:width], total)
-        parts.append(total[:-1])
-        carry = total[-1]
-    return Cat(*parts, carry)
+def part_sums(a: Value, b: Value) -> Value:
+    """The sums of each 8 bits of ``a`` and ``b``, which are equally wide, side by side: for a register that
+    :func:`joined_sums` reads. A wide sum takes two cycles in this way, and tools that optimise for area cannot turn
+    it into one long chain."""
+    return Cat(a[start:start + _PART] + b[start:start + _PART] for start in range(0, len(a), _PART))
 
 
-def stepped(value: Value, step: int) -> Value:
-    """``value`` + a small constant of at least 1, as wide as ``value``."""
-    bits = min(step.bit_length(), len(value))
-    low = value[:bits] + step
-    return Cat(low[:bits], increased(value[bits:], low[bits]))
+def joined_sums(parts: Value, carry: ValueLike = 0) -> Value:
+    """``a`` + ``b`` + ``carry``, which is 0 or 1, one bit wider than these, from their :func:`part_sums`."""
+    carry, total = Value.cast(carry)[0], []
+    for start in range(0, len(parts), _PART + 1):
+        *part, over = parts[start:start + _PART + 1]
+        total.append((Cat(*part) + carry)[:len(part)])
+        carry = over | (carry & Cat(*part).all())
+    return Cat(*total, carry)
 
 
-def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0, begin: Value | None = None) -> None:
-    """Makes ``value``, which starts at 0, a counter: ``begin`` after ``clear``, else incremented by ``step``, which is
-    0 or 1. Without ``begin`` it is 0 after ``clear``.
+def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0, begin: Value | None = None,
+            by: int = 1) -> None:
+    """Makes ``value``, which starts at 0, a counter: ``begin``, or 0, after ``clear``, else ``by`` more with ``step``.
 
-    For each part of 8 bits, whether it is all ones is registered, so the carry path stays short at any width.
+    Above the few bits that ``by`` takes, whether a part of 8 bits is all ones is registered, so the carry path stays
+    short at any width.
     """
     step, clear = Value.cast(step), Value.cast(clear)
     begin = Const(0, len(value)) if begin is None else begin
+    if by > 1:
+        bits = min(by.bit_length(), len(value))
+        low, value = value[:bits], value[bits:]
+        total = Signal(bits + 1, name="total")
+        m.d.comb += total.eq(low + by)
+        with m.If(clear):
+            m.d.sync += low.eq(begin[:bits])
+        with m.Elif(step):
+            m.d.sync += low.eq(total)
+        begin, step = begin[bits:], step & total[bits]
     for start in range(0, len(value), _PART):
         part, loaded = value[start:start + _PART], begin[start:start + _PART]
         full = Signal(name=f"full_{start}")

@@ -54,6 +54,8 @@ class HeaderParser(wiring.Component):
     ----------
     words : int
         4-byte words of a beat.
+    largest : int
+        Bytes of the longest payload. What is reported behind a header that says more is undefined.
 
     Members
     -------
@@ -102,8 +104,9 @@ class HeaderParser(wiring.Component):
 
     i: stream.Interface
 
-    def __init__(self, words: int):
+    def __init__(self, words: int, largest: int):
         self._words = words
+        self._reach_bits = max((largest // WORD_BYTES + 2).bit_length(), exact_log2(words) + 1)
         super().__init__({
             "i": In(beat_stream(WORD_BYTES * words)), "run": In(1), "drop": In(1), "go": In(1), "final": In(1),
             "carried": In(words), "beat": Out(_BITS * words), "tail": Out(1), "tail_ends": Out(1),
@@ -162,7 +165,7 @@ class HeaderParser(wiring.Component):
         # except while a header is reported that is `moved`: then no word is picked.
         where = Signal(words, init=1)
         pick_at = Signal(words, init=1)
-        away = Signal(16 - rank)
+        away = Signal(self._reach_bits - rank)
         open_ = Signal()            # a block has begun and has not ended
         here = Signal()
         live = Signal()
@@ -191,15 +194,16 @@ class HeaderParser(wiring.Component):
         # Words to the next header, counted from the start of the next beat: the header's word and the payload's
         # words, less one beat. The lowest bit of both operands makes the carry that rounds up.
         back = Signal(rank + 1)
-        reach = Signal(17)
+        reach = Signal(self._reach_bits)
         payload = self.header.payload_bytes
         m.d.comb += back.eq(Cat(*(
             Cat(where[word] for word in range(words) if (word + 1 - words) >> bit & 1).any() for bit in range(rank)),
             ~where[-1]))
         rounds = payload[:2].any()
-        added = Cat(Const(1, 1), payload[2:], Const(0, 2)) + Cat(rounds, back, back[-1].replicate(15 - rank))
+        far = Cat(payload[2:], Const(0, 1))[:len(reach)]
+        added = Cat(Const(1, 1), far) + Cat(rounds, back, back[-1].replicate(len(reach) - len(back)))
         m.d.comb += [
-            reach.eq(added[1:]),
+            reach.eq(added[1:len(reach) + 1]),
             self.place.eq(reach[:rank]),
             self.tail.eq(live & open_),
             self.tail_ends.eq(here | ((away == 1) & where[0])),

@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import EXPONENTS, TAGS_FIRST
 from hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
-from hdl.common.counters import wide_sum
+from hdl.common.counters import joined_sums, part_sums
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import Operation, descriptor_layout, flags_layout
 from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
@@ -37,8 +37,8 @@ class Checker(wiring.Component):
     ::
 
         word --> (queue) --> data --> [word] --+--> fields of the transfer
-                                               +--> [addends] --> [sum] --> ends of source and destination --+
-                                               +--> failures, one bit each <---------------------------------+
+                                               +--> [sums of 8 bits] --> [sum] --> ends of addresses --+
+                                               +--> failures, one bit each <---------------------------+
                                                        +--> the first one: status
 
     Latency: ``done`` comes 19 cycles after ``start``.
@@ -192,17 +192,17 @@ class Checker(wiring.Component):
         """
         offload = self._operation is Operation.OFFLOAD
         high = self._config.address_bits - 32
-        addends = [Signal(32, name=f"addend_{k}", reset_less=True) for k in range(2)]
+        sums = part_sums(word ^ subtracts.replicate(32), added)
+        parts = Signal(len(sums), reset_less=True)
         seconds = Signal(reset_less=True)
         total = Signal(33, reset_less=True)
         inexact = Signal(reset_less=True)
         beyond = Signal()           # the end is beyond the last address that was built
         m.d.comb += beyond.eq(total[high + 1:].any() | (total[high] & (total[:high].any() | inexact)))
         m.d.sync += [
-            addends[0].eq(word ^ subtracts.replicate(32)),
-            addends[1].eq(added),
+            parts.eq(sums),
             seconds.eq(second),
-            total.eq(wide_sum(addends[0], addends[1], total[32] & seconds)),
+            total.eq(joined_sums(parts, total[32] & seconds)),
             inexact.eq(total[:32].any()),
         ]
         with m.If(valid), m.Switch(step):

@@ -7,17 +7,15 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import wide_sum
+from hdl.common.counters import increased
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.signature import axi_read
 from hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, descriptor_layout
 from hdl.engine.control.ring import ring_layout
-from hdl.engine.control.table import DIRECTIONS
+from hdl.engine.control.table import DIRECTIONS, RING_INDEX_BITS
 
 __all__ = ["Fetcher"]
-
-_LOW_BITS = 26      # bits of an entry's address, counted in entries, that are added first
 
 
 class Fetcher(wiring.Component):
@@ -86,8 +84,8 @@ class Fetcher(wiring.Component):
 
         direction = Signal()
         own = Cat(~direction, direction)
-        low = Signal(_LOW_BITS + 1, reset_less=True)
-        high = Signal(config.address_bits - 32, reset_less=True)
+        low = Signal(RING_INDEX_BITS + 1, reset_less=True)
+        high = Signal(len(self.rings[0].base) - RING_INDEX_BITS, reset_less=True)
         word = Signal(exact_log2(RECORD_WORDS))
         # Base and head of the ring that is served are registered, so that no multiplexer is in front of the adder.
         base, head = (Signal.like(self.rings[0][name], name=name, reset_less=True) for name in ("base", "head"))
@@ -95,7 +93,7 @@ class Fetcher(wiring.Component):
         resp = Signal(2, reset_less=True)
         fault_source = descriptor_layout()["source"].offset // 32
         fault_crc = descriptor_layout()["crc"].offset // 32
-        entry = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:_LOW_BITS], high)
+        entry = Cat(Const(0, exact_log2(RECORD_BYTES)), low[:-1], high)
         reported = {fault_source: entry[:32], fault_source + 1: entry[32:], fault_crc: resp}
         drained = Signal()
         m.d.comb += [
@@ -120,10 +118,10 @@ class Fetcher(wiring.Component):
                                  for name, register in (("base", base), ("head", head))]
                     m.next = "low"
             with m.State("low"):
-                m.d.sync += low.eq(wide_sum(base[:_LOW_BITS], Cat(head, Const(0, _LOW_BITS - len(head)))))
+                m.d.sync += low.eq(base[:RING_INDEX_BITS] + head)
                 m.next = "high"
             with m.State("high"):
-                m.d.sync += high.eq(base[_LOW_BITS:] + low[_LOW_BITS])
+                m.d.sync += high.eq(increased(base[RING_INDEX_BITS:], low[-1]))
                 m.next = "ask"
             with m.State("ask"):
                 m.d.sync += resp.eq(0)

@@ -10,7 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import wide_sum
+from hdl.common.counters import joined_sums, part_sums
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import RECORD_WORDS
 from hdl.engine.control.records import record_port
@@ -88,7 +88,7 @@ class _State:
         self.summed = Signal(name="summed")
         self.turn = Signal(3, name="turn")
         self.total_in = Signal(32, name="total_in")
-        self.addend = Signal(32, name="addend", reset_less=True)
+        self.parts = Signal(len(part_sums(self.held, self.total_in)), name="parts", reset_less=True)
         self.copies = Signal(name="copies")
 
     def at(self, area: _Area, where: Value | None = None) -> Value:
@@ -269,10 +269,10 @@ class Store(wiring.Component):
             m.d.sync += s.taken.eq(~s.half & ~s.summed & (s.counter >= _SUMS))
             m.next = "hold"
         with m.State("hold"):
-            m.d.sync += [s.held.eq(s.read.data), s.addend.eq(s.total_in), s.taken.eq(0)]
+            m.d.sync += [s.parts.eq(part_sums(s.read.data, s.total_in)), s.taken.eq(0)]
             m.next = "add"
         with m.State("add"):
-            m.d.sync += s.total.eq(wide_sum(s.held, s.addend, s.half & s.total[32]))
+            m.d.sync += s.total.eq(joined_sums(s.parts, s.half & s.total[32]))
             m.next = "write"
         with m.State("write"):
             m.d.comb += [

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.codec.coding import WORD_BYTES
-from hdl.common.bits import thermometer
 from hdl.engine.link.parity import LinearMap
 
 __all__ = ["Crc32c"]
@@ -40,9 +39,9 @@ class Crc32c(wiring.Component):
     ::
 
                         +------+            +-------+       +---------+
-        i --> zeros --->| data |--> sum --->| state |------>| closing |--+--> value
-              behind    +------+            +-------+       +---------+  |
-              the last                        ^   |            ^         |
+        i ------------->| data |--> sum --->| state |------>| closing |--+--> value
+                        +------+            +-------+       +---------+  |
+                                              ^   |            ^         |
                                  x^(32 words) +---+            +---------+ x^32, once per word of the last beat
 
     After a beat of ``W`` words the remainder of a CRC is ``(r + w0) x^(32 W) + w1 x^(32 (W - 1)) + ... ``. Here the
@@ -62,8 +61,8 @@ class Crc32c(wiring.Component):
     Members
     -------
     i : In(valid, payload of a words stream)
-        Beats, one in each cycle with ``valid``: ``data``, ``words`` and ``last``. All but the last beat are full; data
-        after ``words`` words is ignored. No last beat may come while ``busy``.
+        Beats, one in each cycle with ``valid``: ``data``, ``words`` and ``last``. All but the last beat are full; in
+        that one, data behind ``words`` words is zero. No last beat may come while ``busy``.
     value : Out(32)
         The CRC of a message, valid with ``done``.
     done : Out(1)
@@ -91,11 +90,7 @@ class Crc32c(wiring.Component):
         m.submodules.step = step = LinearMap(_columns(lambda state: _times(state, _WORD_BITS * words)), 32)
         m.submodules.finish = finish = LinearMap(_columns(lambda state: _times(state, _WORD_BITS)), 32)
 
-        keeps = Signal(words)
-        m.d.comb += [
-            keeps.eq(thermometer(beat.words, words) | (~beat.last).replicate(words)),
-            total.i.eq(beat.data & Cat(keep.replicate(_WORD_BITS) for keep in keeps)),
-        ]
+        m.d.comb += total.i.eq(beat.data)
         arrived = Signal()
         addend = Signal(32, reset_less=True)
         ends = Signal(reset_less=True)

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import WORD_BYTES
-from hdl.common.counters import count_down, count_up
+from hdl.common.counters import count_down, count_up, counter
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
 from hdl.engine.transfer.streams import framed_stream
@@ -83,19 +83,18 @@ class Ledger(wiring.Component):
             count_up(m, self.overflow.block)
             with m.If(facts.raw):
                 count_up(m, self.raw_blocks)
-        half = LENGTH_BITS // 2
+        low = self.nonzero[:len(facts.nonzero)]
         carry = Signal()
         m.d.sync += carry.eq(0)
         with m.If(booked):
-            m.d.sync += Cat(self.nonzero[:half], carry).eq(self.nonzero[:half] + facts.nonzero)
-        with m.If(carry):
-            m.d.sync += self.nonzero[half:].eq(self.nonzero[half:] + 1)
+            m.d.sync += Cat(low, carry).eq(low + facts.nonzero)
+        counter(m, self.nonzero[len(low):], carry, clear=self.start)
         with m.If(self.start):
             m.d.sync += [
                 Cat(purse[:-1], reserve).eq(self.capacity >> exact_log2(WORD_BYTES)),
                 purse[-1].eq(0),
                 self.overflow.block.eq(0),
-                self.nonzero.eq(0),
+                low.eq(0),
                 self.raw_blocks.eq(0),
             ]
         return m

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLi
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
+from hdl.codec.coding import WORD_BYTES
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_layout
 from hdl.common.kept import Kept
@@ -130,7 +131,8 @@ class PrefetchPath(DataPath):
             distributor.start.valid.eq(follow.valid & ~runs & ~renews),
             distributor.start.payload.first_lane.eq(follow.payload.first_lane),
             distributor.start.payload.address.eq(transfer.destination),
-            distributor.start.payload.raw_bytes.eq(transfer.raw_bytes),
+            distributor.start.payload.last_block.eq(follow.payload.last_block),
+            distributor.start.payload.tail_bytes.eq(follow.payload.tail_bytes),
             *(distributor.start.payload[name].eq(transfer[name]) for name in ("element", "exponents", "narrow")),
             distributor.stop.eq(verdict.stop | supervisor.stop),
             verdict.distributor.eq(distributor.fault),
@@ -193,7 +195,8 @@ class PrefetchPath(DataPath):
         compared = Signal()
         m.d.comb += [
             crc.i.valid.eq(passes),
-            crc.i.payload.data.eq(reader.o.payload.data),
+            crc.i.payload.data.eq(reader.o.payload.data & Cat(
+                bit.replicate(8 * WORD_BYTES) for bit in reader.o.payload.keep[::WORD_BYTES])),
             crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
             crc.i.payload.last.eq(reader.o.payload.last),
             holds.eq(reader.o.payload.last & crc.busy),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from hdl.codec.narrowing.rounding import Narrowing
-from hdl.common.counters import stepped
+from hdl.common.counters import counter
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.records import BLOCK_BITS
 
@@ -141,12 +141,7 @@ class BlockWalker(wiring.Component):
             *(shown.eq(held) for held, _, shown in how),
         ]
         with m.If(self.load):
-            m.d.sync += [page.eq(self.page), to_end.eq(self.to_end), sequence.eq(self.sequence),
-                         tail_bytes.eq(self.tail_bytes), *(held.eq(value) for held, value, _ in how)]
-        with m.Elif(self.o.valid & self.o.ready):
-            m.d.sync += [
-                page.eq(stepped(page, config.lanes)),
-                to_end.eq(stepped(to_end, config.lanes)),
-                sequence.eq(sequence + config.lanes),
-            ]
+            m.d.sync += [tail_bytes.eq(self.tail_bytes), *(held.eq(value) for held, value, _ in how)]
+        for number, first in ((page, self.page), (to_end, self.to_end), (sequence, self.sequence)):
+            counter(m, number, self.o.valid & self.o.ready, clear=self.load, begin=first, by=config.lanes)
         return m

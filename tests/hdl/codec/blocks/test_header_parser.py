@@ -143,7 +143,7 @@ def test_no_beat_is_taken_before_run_and_none_counts_after_drop(words: int) -> N
     rng = random.Random(words)
     told = ("tail", "head", "moves", "field", "whole", "torn", "more")
     for cycles in (1, 2, 5, 9):
-        parser = HeaderParser(words)
+        parser = HeaderParser(words, 20 * words)
         content, _ = _stream(rng, words, 8)
         beats = [content[at:at + words] for at in range(0, len(content), words)]
 
@@ -191,7 +191,7 @@ def test_no_beat_is_taken_before_run_and_none_counts_after_drop(words: int) -> N
 
 def _told_more(words: int, content: list[int]) -> list[int]:
     """What ``more`` says in every cycle of a stream of three blocks."""
-    parser = HeaderParser(words)
+    parser = HeaderParser(words, 20 * words)
     told = []
 
     async def process(ctx: Any) -> None:
@@ -216,7 +216,7 @@ def _told_more(words: int, content: list[int]) -> list[int]:
 
 @cache
 def _prepared(words: int) -> tuple[HeaderParser, Bench]:
-    parser = HeaderParser(words)
+    parser = HeaderParser(words, 20 * words)
     return parser, Bench(parser)
 
 
