@@ -15,7 +15,7 @@ from synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "block_pnr", "pnr", "pnr_units", "sweep", "timing_units"]
 
-TIMED_ENGINES = ("default", "tiny")
+TIMED_ENGINES = ("default", "paper", "tiny")
 """The presets of engines that are timed in cells."""
 
 PLACED_ENGINES = ("tiny", "default")
