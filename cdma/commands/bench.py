@@ -39,9 +39,9 @@ _EXAMPLES = """\
   cdma bench --compare old.json new.json                  what changed between two runs
   cdma bench --only shipped --compare figures.json --fail-over 1"""
 
-SECTION_NAMES = ("engine_shipped", "engine_dense", "toggles", "engine", "engine_small", "engine_area", "shipped",
-                 "throughput", "area",
-                 "timing", "timing_plain", "block_shipped", "block_throughput", "block_area", "block_timing",
+SECTION_NAMES = ("engine_shipped", "engine_dense", "toggles", "engine", "engine_scaling", "engine_small", "engine_area",
+                 "shipped", "throughput", "area", "timing", "timing_plain",
+                 "block_shipped", "block_throughput", "block_area", "block_timing",
                  "block_pnr", "timing_units", "pnr", "pnr_units", "sweep", "golden")
 """The sections of :data:`cdma.measure.bench.SECTIONS`, which the parser names without importing what measures them."""
 

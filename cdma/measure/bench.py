@@ -37,6 +37,7 @@ __all__ = ["SECTIONS", "Section", "Setup"]
 
 _Cores = Mapping[str, CoreConfig | BlockCoreConfig]
 _TARGETS = ("generic", "ecp5", "xilinx7")
+_LINKS = (32, 64)
 
 
 @dataclass(frozen=True)
@@ -74,18 +75,25 @@ def _throughput(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 def _engine(setup: Setup, progress: Progress) -> Mapping[str, object]:
     presets: list[EngineThroughput] = []
-    scaling: list[EngineThroughput] = []
     build_dir = setup.build_dir
     names = engine_preset_names()
     with simulation_errors():
         for number, name in enumerate(names):
-            progress(f"measuring engine {name}", number, len(names) + 1)
+            progress(f"measuring engine {name}", number, len(names))
             for how in (engines.QUICK, engines.SLOW):
                 presets += engines.measure(load_engine(name), how=how, build_dir=build_dir)
-        progress("measuring engines of 1 to 16 lanes", len(names), len(names) + 1)
-        for how in (engines.QUICK, engines.SLOW):
-            scaling += engines.scaling(load_engine("default"), how=how, build_dir=build_dir)
-    return {"engine": presets, "engine_scaling": scaling}
+    return {"engine": presets}
+
+
+def _engine_scaling(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    rows: list[EngineThroughput] = []
+    with simulation_errors():
+        for number, link in enumerate(_LINKS):
+            progress(f"measuring engines of 1 to 16 lanes with a link of {link} bytes", number, len(_LINKS))
+            config = load_engine("default").replace(link_beat_bytes=link)
+            for how in (engines.QUICK, engines.SLOW):
+                rows += engines.scaling(config, how=how, build_dir=setup.build_dir)
+    return {"engine_scaling": rows}
 
 
 def _engine_small(setup: Setup, progress: Progress) -> Mapping[str, object]:
@@ -236,9 +244,9 @@ def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 SECTIONS: dict[str, Section] = {
     "engine_shipped": _engine_shipped, "engine_dense": _engine_dense, "toggles": _toggles, "engine": _engine,
-    "engine_small": _engine_small, "engine_area": _engine_area, "shipped": _shipped, "throughput": _throughput,
-    "area": _area, "timing": _timing,
-    "timing_plain": _timing_plain, "block_shipped": _block_shipped, "block_throughput": _block_throughput,
+    "engine_scaling": _engine_scaling, "engine_small": _engine_small, "engine_area": _engine_area,
+    "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing, "timing_plain": _timing_plain,
+    "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": _block_area, "block_timing": _block_timing, "block_pnr": _block_pnr, "timing_units": _timing_units,
     "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
 """What measures each section, in the order of the file."""

@@ -46,7 +46,9 @@ the lanes of a prefetch start one after another, as their first blocks arrive ov
 another if the number of blocks is not a multiple of the number of lanes."""
 
 _SCALING = """\
-Engines of 1 to 16 lanes of 32 bytes with a link of 32 bytes, at density 0.1, 1 MiB: linear until the link is full."""
+Engines of 1 to 16 lanes of 32 bytes with links of 32 and 64 bytes, tensors of 1 MiB, sparse and dense: linear until the
+link is full. Streams begin anywhere in a page of 4 KiB, so pages divide their bursts unevenly, and with 12 lanes the
+lanes have unequal numbers of blocks."""
 
 _SMALL = """\
 Tensors of a few blocks, 512 KiB of each size one directly after the other, at one density. Several are in an engine at
@@ -74,7 +76,7 @@ def engine_sections(figures: Figures) -> Iterator[Section]:
     if figures.engine:
         yield Section("The engine: effective bandwidth", [*prose(_THROUGHPUT), *_throughput(figures.engine)])
     if figures.engine_scaling:
-        yield Section("The engine: how lanes scale", [*prose(_SCALING), _scaling(figures.engine_scaling)])
+        yield Section("The engine: how lanes scale", [*prose(_SCALING), *_scaling(figures.engine_scaling)])
     if figures.engine_small:
         yield Section("The engine: small tensors", [*prose(_SMALL), _small(figures.engine_small)])
     if figures.engine_area:
@@ -124,11 +126,15 @@ def _small(rows: Sequence[SmallTensors]) -> Table:
           *(str(found[name, size, *kind].alone_cycles) for kind in kinds)] for name, size in places])
 
 
-def _scaling(rows: Sequence[EngineThroughput]) -> Table:
-    cells = {(row.lanes, row.latency, row.direction): f"{row.bytes_per_cycle:.1f} ({row.share:.1%})"
-             for row in rows}
-    kinds = list(dict.fromkeys((row.latency, row.direction) for row in rows))
-    limits = {row.lanes: row.limit for row in rows if row.stalls == 0}
-    return Table(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
+def _scaling(rows: Sequence[EngineThroughput]) -> Iterator[str | Table]:
+    for link, coding, density in dict.fromkeys((row.link_beat_bytes, row.coding, row.density) for row in rows):
+        own = [row for row in rows if (row.link_beat_bytes, row.coding, row.density) == (link, coding, density)]
+        cells = {(row.lanes, row.latency, row.direction): f"{row.bytes_per_cycle:.1f} ({row.share:.1%})"
+                 for row in own}
+        kinds = list(dict.fromkeys((row.latency, row.direction) for row in own))
+        limits = {row.lanes: row.limit for row in own if row.stalls == 0}
+        ratio = own[0].raw_bytes / own[0].packed_bytes
+        yield f"A link of {link} bytes, coding {coding}, density {density:.1f}, ratio {fixed(ratio, 2)}:"
+        yield Table(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
                     [[str(lanes), fixed(limits[lanes], 1), *(cells[lanes, *kind] for kind in kinds)]
                      for lanes in sorted(limits)])

@@ -16,14 +16,17 @@ from verif.engine.jobs import MeasureJob, Passage, PassageReport
 from verif.engine.memory import Behaviour
 from verif.engine.top import IMAGE_BYTES
 
-__all__ = ["DENSITIES", "LANES", "LATENCIES", "QUICK", "SIZES", "SLOW", "EngineThroughput", "SmallTensors",
+__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "QUICK", "SIZES", "SLOW", "EngineThroughput", "SmallTensors",
            "measure", "scaling", "small"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
 
-LANES = (1, 2, 4, 8, 16)
-"""Numbers of lanes of the second table."""
+LANES = (1, 2, 4, 8, 12, 16)
+"""Numbers of lanes of the second table; 12 lanes share no tensor evenly."""
+
+LOADS = ((Coding.ZVC32, 0.1), (Coding.BFLOAT16, 1.0))
+"""Codings and densities of the second table: sparse and dense."""
 
 SMALL_BYTES = 1 << 19
 """Bytes of all small tensors of a size together."""
@@ -171,11 +174,21 @@ def _row(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage)
         (link_busy if by_link <= by_lanes else lanes_busy) / open_)
 
 
-def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, density: float = 0.1, how: Behaviour = QUICK, *,
-            build_dir: Path, seed: int = 1) -> list[EngineThroughput]:
-    """How throughput grows with the lanes, all else as configured; errors as :func:`measure`."""
-    return [row for count in lanes
-            for row in measure(config.replace(lanes=count), [density], how, build_dir=build_dir, seed=seed)]
+def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, loads: Sequence[tuple[Coding, float]] = LOADS,
+            how: Behaviour = QUICK, *, raw_bytes: int = RAW_BYTES, build_dir: Path,
+            seed: int = 1) -> list[EngineThroughput]:
+    """How throughput grows with the lanes, all else as configured; errors as :func:`measure`.
+
+    Parameters
+    ----------
+    lanes
+        Numbers of lanes.
+    loads
+        Codings and densities of the tensors; those with codings that are not built are left out.
+    """
+    return [row for count in lanes for coding, density in loads if coding in config.numbers
+            for row in measure(config.replace(lanes=count), [density], how, raw_bytes=raw_bytes, coding=coding,
+                               build_dir=build_dir, seed=seed)]
 
 
 def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequence[int] = LATENCIES, *,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hdl.config.engine import load_engine
-from verif.engine.throughput import QUICK, SLOW, EngineThroughput, measure
+from verif.engine.throughput import QUICK, SLOW, EngineThroughput, measure, scaling
 
 
 def _share(row: EngineThroughput) -> float:
@@ -23,3 +23,15 @@ def test_ports_are_busy(preset: str, how, least: float, build_dir: Path) -> None
     for row in rows:
         assert row.bytes_per_cycle <= row.limit * 1.02, "more went through than ports of these widths carry"
         assert _share(row) >= least, row
+
+
+def test_sparse_and_dense_tensors(build_dir: Path) -> None:
+    """What the table of lanes consists of: codings that are not built are left out."""
+    config = load_engine("tiny")
+    rows = scaling(config, [config.lanes], raw_bytes=1 << 18, build_dir=build_dir)
+    assert [(row.coding, row.density, row.direction) for row in rows] == [
+        (coding, density, direction) for coding, density in (("zvc32", 0.1), ("bfloat16", 1.0))
+        for direction in ("offload", "prefetch")]
+    assert [row.raw_bytes / row.packed_bytes > 1.3 for row in rows] == [True] * 4
+    assert all(_share(row) >= 0.98 for row in rows)
+    assert scaling(config.replace(codings=("zvc16",)), [1], build_dir=build_dir) == []
