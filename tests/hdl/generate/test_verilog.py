@@ -103,7 +103,7 @@ def test_memories_need_no_old_values(core: Verilog) -> None:
 
 def test_large_memories_ask_for_block_ram(core: Verilog) -> None:
     asked = {bits: any('ram_style = "block"' in one for one in above) for bits, above in _memories(core)}
-    assert asked == {bits: bits >= 8192 for bits in asked}
+    assert asked == {bits: bits > 4096 for bits in asked}
     assert True in asked.values() or not isinstance(core.config, BlockCoreConfig)
 
 
