@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdma.console.progress import Progress
 from cdma.measure.figures import EngineClocks, PlacedEngine, PlacedPreset
 from cdma.measure.synthesis import placed, placed_units, swept, timed_engine
+from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.block_core import block_preset_names, load_block
 from hdl.config.catalog import Design
 from hdl.config.core import load, preset_names
@@ -18,8 +19,12 @@ __all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "block_pnr", "pnr
 TIMED_ENGINES = ("default", "paper", "tiny")
 """The presets of engines that are timed in cells."""
 
-PLACED_ENGINES = ("tiny", "default")
-"""The presets of engines that are placed and routed, after all presets of cores."""
+_ZERO_VALUE = tuple(f"zvc{bits}" for bits in ELEMENT_BITS)
+
+PLACED_ENGINES = {"tiny": load_engine("tiny"),
+                  "default_zvc": load_engine("default").replace(name="cdma_engine_zvc", codings=_ZERO_VALUE)}
+"""The engines that are placed and routed, after all presets of cores: the default one without exponents, because with
+them it is larger than the part."""
 
 PLACED_SPEEDS = (8, 6)
 """The speed grades; all presets on the first, the tiny engine and the two cores to start with on the second as well."""
@@ -36,7 +41,7 @@ def timing_units(liberty: str, progress: Progress) -> tuple[EngineClocks, ...]:
 
 def pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
     """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    jobs = [(name, load(name)) for name in preset_names()] + [(name, load_engine(name)) for name in PLACED_ENGINES]
+    jobs: list[tuple[str, Design]] = [*((name, load(name)) for name in preset_names()), *PLACED_ENGINES.items()]
     rows = []
     for speed in PLACED_SPEEDS:
         for name, config in jobs:
@@ -60,8 +65,8 @@ def _seeds(config: Design) -> int:
 
 def pnr_units(progress: Progress) -> tuple[PlacedEngine, ...]:
     """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    return tuple(PlacedEngine.of(name, placed_units(load_engine(name), _DEVICE, PLACED_SPEEDS[0], 1, progress))
-                 for name in PLACED_ENGINES)
+    return tuple(PlacedEngine.of(name, placed_units(config, _DEVICE, PLACED_SPEEDS[0], 1, progress))
+                 for name, config in PLACED_ENGINES.items())
 
 
 def sweep(liberty: str, progress: Progress) -> Sweep:

@@ -38,7 +38,7 @@ def test_units_without_registers_have_no_row() -> None:
 def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cdma.measure.clocks, "timed_engine", lambda *given: _ENGINE)
     monkeypatch.setattr(cdma.measure.clocks, "placed", lambda config, device, speed, *more: replace(
-        _PLACED, name=config.name, speed=speed, **{"runs": ()} if config.name == "cdma_engine" else {}))
+        _PLACED, name=config.name, speed=speed, **{"runs": ()} if config.name == "cdma_engine_zvc" else {}))
     units = (PlacedUnit("control", 1, _PLACED.used, _PLACED),
              PlacedUnit("glue", 1, _PLACED.used, replace(_PLACED, runs=())))
     monkeypatch.setattr(cdma.measure.clocks, "placed_units", lambda config, device, speed, *more: PlacedUnits(
@@ -53,27 +53,27 @@ def test_what_bench_keeps_is_what_the_page_shows(monkeypatch: pytest.MonkeyPatch
     assert [row["preset"] for row in figures["timing_units"]] == ["default", "paper", "tiny"]
     assert "parts" not in figures["timing_units"][0]
     speeds = [row["speed"] for row in figures["pnr"]]
-    assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny", "default"}
+    assert {row["preset"] for row in figures["pnr"]} > {"compressor", "decompressor", "tiny", "default_zvc"}
     assert speeds == sorted(speeds, reverse=True) and set(speeds) == {6, 8}
     page = performance_page(from_json(Figures, figures)).markdown()
     assert "| lane control | 1250 | 800 | 2 | `offload.walker0.count[3]` | `offload.walker0.full` |" in page
     assert "50 ps of set-up, 310 ps clock-to-output" in page
     assert "LFE5U-85F, speed grade 6, nextpnr-1, best and median over the seeds; the part has 83,640 LUTs" in page
     assert "| `cdma_tiny_engine` | 2 | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
-    assert "| `cdma_engine` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
-    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "default"]
+    assert "| `cdma_engine_zvc` | 0 | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
+    assert [row["preset"] for row in figures["pnr_units"]] == ["tiny", "default_zvc"]
     assert "stages" not in figures["pnr_units"][0]["units"][0]["best"]["path"]
-    assert "`cdma_engine`, LFE5U-85F, speed grade 8, nextpnr-1:" in page
+    assert "`cdma_engine_zvc`, LFE5U-85F, speed grade 8, nextpnr-1:" in page
     assert "| control | 125.0 | 120.0 | 7,000 | 2,000 | 2 | 0 | 8.00 | 6.00 | 9 | `a` | `b` |" in page
     assert "| glue | too large |  | 7,000 | 2,000 | 2 | 0 |  |  |  |  |  |" in page
     assert "| total |  |  | 14,000 | 4,000 | 4 | 0 |  |  |  |  |  |" in page
     assert "| engine | 1 | 32 | small | 100.0 | 500 | 16.0 |  |" in page
     assert "| engine | 2 | 32 | small | 200.0 | 500 | 32.0 | yes |" in page
     assert "](sweep.svg)" in page
-    assert "Goal: 800 MHz for every unit in cells of 45 nm. Below it: glue of `cdma_some_engine` (400)." in page
+    assert "Goal: 1000 MHz for every unit in cells of 45 nm. Below it: glue of `cdma_some_engine` (400)." in page
     assert "Goal: 125 MHz for the cores on speed grade 8. All reach it." in page
     assert "The critical loop of the decompressors" not in page
-    assert "Goal: 100 MHz for the tiny engine on speed grade 8. All reach it." in page
+    assert "Goal: 125 MHz for `tiny` on speed grade 8. All reach it." in page
 
 
 def test_clocks_in_cells_need_a_library(fails) -> None:
