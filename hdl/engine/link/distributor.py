@@ -19,19 +19,18 @@ from hdl.common.counters import counter, decreased
 from hdl.config.engine import EngineConfig
 from hdl.engine.link.realigner import Realigner
 from hdl.engine.transfer.interleave import lane_bits
-from hdl.engine.transfer.records import BLOCK_BITS, Status
+from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status
 from hdl.engine.transfer.streams import block_layout, payload_stream, stream_fault_layout
 
 __all__ = ["Distributor", "start_layout"]
 
 
 def start_layout(config: EngineConfig) -> data.StructLayout:
-    """A transfer to distribute: lane of its first block, address in device memory, number of its last block and raw
-    bytes of that, element size in bytes of its coded blocks, whether these have exponent coding, and the format to
-    which its values were narrowed (blocks then have half their bytes in the stream)."""
+    """A transfer to distribute: lane of its first block, address in device memory, raw length, element size in bytes
+    of its coded blocks, whether these have exponent coding, and the format to which its values were narrowed (blocks
+    then have half their bytes in the stream)."""
     return data.StructLayout({"first_lane": lane_bits(config), "address": config.address_bits,
-                              "last_block": BLOCK_BITS, "tail_bytes": range(config.block_bytes + 1), "element": 3,
-                              "exponents": 1, "narrow": Narrowing})
+                              "raw_bytes": LENGTH_BITS, "element": 3, "exponents": 1, "narrow": Narrowing})
 
 
 class _State:
@@ -53,8 +52,7 @@ class _State:
             return Signal(shape, name=name, reset_less=True)
 
         self.go, self.begins, self.halved = (Signal(name=name) for name in ("go", "begins", "halved"))
-        self.last_block = register(BLOCK_BITS, "last_block")
-        self.tail = register(range(config.block_bytes + 1), "tail")
+        self.last_byte = register(LENGTH_BITS, "last_byte")
         self.tail_bytes = register(range(config.block_bytes + 1), "tail_bytes")
         self.element, self.exponents = register(3, "element"), register(1, "exponents")
         self.lane = register(lanes, "lane")
@@ -172,10 +170,10 @@ class Distributor(wiring.Component):
             s.parser.run.eq(steps[2]),
             s.parser.go.eq(s.go),
         ]
-        m.d.sync += [steps.eq(Cat(steps[0] | s.begins, steps[:2])),
-                     s.tail_bytes.eq(Mux(s.halved, s.tail >> 1, s.tail))]
+        tail = s.last_byte[:s.block_bits] + 1
+        m.d.sync += [steps.eq(Cat(steps[0] | s.begins, steps[:2])), s.tail_bytes.eq(Mux(s.halved, tail >> 1, tail))]
         with m.If(s.begins):
-            m.d.sync += [s.last_block.eq(self.start.payload.last_block), s.tail.eq(self.start.payload.tail_bytes),
+            m.d.sync += [s.last_byte.eq(decreased(self.start.payload.raw_bytes)),
                          s.element.eq(self.start.payload.element)]
             if config.exponents:
                 m.d.sync += s.exponents.eq(self.start.payload.exponents)
@@ -191,7 +189,7 @@ class Distributor(wiring.Component):
         cut = Signal()
         m.d.comb += [
             cut.eq(s.parser.torn & ~s.parser.head),
-            s.parser.final.eq(s.unread == s.last_block),
+            s.parser.final.eq(s.unread == s.last_byte[s.block_bits:]),
             open_turn.eq(~s.turn),
             s.parser.carried.eq(Mux(open_turn, s.realigners[1].carried, s.realigners[0].carried)),
         ]

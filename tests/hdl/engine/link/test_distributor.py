@@ -22,12 +22,6 @@ from tests.hdl.engine.link.streams import activations, damage, expected, packed
 _ADDRESS = 5 << 20
 
 
-def _ends(config: EngineConfig, raw_bytes: int) -> dict[str, int]:
-    """Where a transfer of that length in device memory ends, as ``start`` has it."""
-    last_block = (raw_bytes - 1) // config.block_bytes
-    return {"last_block": last_block, "tail_bytes": raw_bytes - last_block * config.block_bytes}
-
-
 @dataclass
 class Seen:
     """What came out for one lane, and when."""
@@ -61,9 +55,8 @@ class Bench:
     async def _process(self, ctx: Any) -> None:
         dut, rng, size = self.dut, self.rng, self.config.link_beat_bytes
         beats = [self.stream[at:at + size] for at in range(0, len(self.stream), size)]
-        ends = _ends(self.config, self.raw_bytes * (2 if self.narrow else 1))
         ctx.set(dut.start.payload, {
-            "first_lane": self.first_lane, "address": _ADDRESS, **ends,
+            "first_lane": self.first_lane, "address": _ADDRESS, "raw_bytes": self.raw_bytes * (2 if self.narrow else 1),
             "element": self.coding & 15, "exponents": self.coding >> 5 & 1, "narrow": self.narrow})
         ctx.set(dut.start.valid, 1)
         await ctx.tick()
@@ -333,7 +326,7 @@ def test_stopped_it_takes_all_and_hands_out_nothing() -> None:
     dut = Distributor(config)
 
     async def process(ctx: Any) -> None:
-        ctx.set(dut.start.payload, {**_ends(config, len(raw)), "element": 4})
+        ctx.set(dut.start.payload, {"raw_bytes": len(raw), "element": 4})
         ctx.set(dut.start.valid, 1)
         ctx.set(dut.i.valid, 1)
         sent = 0
