@@ -17,6 +17,7 @@ from amaranth.hdl._ast import Assign, Concat, Slice, Switch
 from amaranth.sim import Simulator
 
 from tests.hdl.memories import WrongCollisions
+from tests.hdl.scheduler import OrderedEngine
 
 __all__ = ["CYCLES", "Bench", "clocked", "settled"]
 
@@ -45,7 +46,7 @@ def settled(dut: Elaboratable, process: Process, *, cycles: int = CYCLES) -> Non
         await ctx.delay(cycles * _PERIOD)
         raise TimeoutError(_overrun(dut, cycles))
 
-    simulator = Simulator(dut)
+    simulator = Simulator(dut, engine=OrderedEngine)
     simulator.add_testbench(limit, background=True)
     simulator.add_testbench(process)
     simulator.run()
@@ -113,7 +114,7 @@ class Bench:
         # A simulator changes the design that it is given, so each one gets its own.
         design = Fragment.get(self._dut, platform=WrongCollisions())
         self._unreset = list(_unreset(design))
-        self._simulator = simulator = Simulator(design)
+        self._simulator = simulator = Simulator(design, engine=OrderedEngine)
         simulator.add_clock(_PERIOD)
         for number in range(len(current)):
             async def call(ctx: Any, number: int = number) -> None:

@@ -75,8 +75,8 @@ _BUILDS = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(_BUILDS)))
 @pytest.mark.parametrize("pauses", [0.0, 0.4])
+@pytest.mark.parametrize("number", range(len(_BUILDS)))
 def test_blocks(number: int, pauses: float) -> None:
     config = _BUILDS[number]
     rng = random.Random(number)

@@ -1,0 +1,211 @@
+"""The combinational logic of a design in parts that share no signal, and their order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from heapq import heappush
+from typing import Any
+
+from amaranth.hdl import MemoryInstance
+from amaranth.hdl._ast import SignalDict, SignalSet, _StatementList
+from amaranth.hdl._xfrm import LHSMaskCollector
+from amaranth.sim import _pyrtl, pysim
+
+__all__ = ["Compiler", "Part", "Slot", "State", "ordered"]
+
+
+class Part:
+    """Combinational logic that runs as a whole.
+
+    ``number`` is its place in the order; ``waits`` tells that it is to run.
+    """
+
+    __slots__ = ("inputs", "number", "outputs", "queue", "run", "waits")
+
+    run: Callable[[], None]
+
+    def __init__(self, queue: list[int], inputs: list[int], outputs: list[int]):
+        self.queue, self.inputs, self.outputs = queue, inputs, outputs
+        self.number, self.waits = 0, False
+
+    def wake(self) -> None:
+        if not self.waits:
+            self.waits = True
+            heappush(self.queue, self.number)
+
+
+class Slot(pysim._PySignalState):
+    """A signal that knows the parts that read it."""
+
+    __slots__ = ("readers",)
+
+    def __init__(self, signal: Any, pending: set[Any]):
+        self.readers: list[Part] = []
+        super().__init__(signal, pending)
+
+    def commit(self) -> bool:
+        if self.curr == self.next:
+            return False
+        self.become(self.next)
+        return True
+
+    def become(self, value: int) -> None:
+        """Take a value at once."""
+        if self.wakers:
+            pysim._run_wakers(self.wakers, self.curr, value)
+        self.curr = self.next = value
+        for part in self.readers:
+            if not part.waits:
+                part.waits = True
+                heappush(part.queue, part.number)
+
+
+class State(pysim._PyEngineState):
+    """Signals and memories by their numbers; signals are found by the number that Amaranth gives each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[int, int] = {}
+
+    def get_signal(self, signal: Any) -> int:
+        number = self.numbers.get(signal.duid)
+        if number is None:
+            number = self.numbers[signal.duid] = len(self.slots)
+            self.slots.append(Slot(signal, self.pending))
+        return number
+
+
+class Compiler(_pyrtl._FragmentCompiler):
+    """Compiles the combinational logic of a design to parts, and leaves what is clocked to Amaranth."""
+
+    def __init__(self, state: State, queue: list[int]):
+        super().__init__(state)
+        self.queue = queue
+        self.parts: list[Part] = []
+        self.texts: list[str] = []
+
+    def finish(self) -> None:
+        """Compile all parts, in one call, which is quicker than a thousand."""
+        names = {"slots": self.state.slots, **_pyrtl._ValueCompiler.helpers, **_pyrtl._StatementCompiler.helpers}
+        exec(compile("".join(self.texts), "<parts>", "exec"), names)
+        for number, part in enumerate(self.parts):
+            part.run = names[f"run_{number}"]
+
+    def __call__(self, fragment: Any) -> set[Any]:
+        clocked = copy.copy(fragment)
+        clocked.statements = {name: held for name, held in fragment.statements.items() if name != "comb"}
+        clocked.subfragments = []
+        for statements in _apart(fragment.statements.get("comb", ())):
+            self._compile(statements)
+        if isinstance(fragment, MemoryInstance):
+            for port in fragment._read_ports:
+                if port._domain == "comb":
+                    self._compile_read(fragment._data, port)
+            clocked._read_ports = [port for port in fragment._read_ports if port._domain != "comb"]
+        processes = super().__call__(clocked) if clocked.statements or isinstance(fragment, MemoryInstance) else set()
+        for inner, _, _ in fragment.subfragments:
+            processes |= self(inner)
+        return processes
+
+    def _compile(self, statements: _StatementList) -> None:
+        emitter, masks, inputs = _emitter(), LHSMaskCollector(), SignalSet()
+        masks.visit_stmt(statements)
+        outputs = {self.state.get_signal(signal): (signal, mask) for signal, mask in masks.masks()}
+        for number, (signal, _) in outputs.items():
+            emitter.append(f"next_{number} = {signal.init}")
+        _pyrtl._StatementCompiler(self.state, emitter, inputs=inputs)(statements)
+        for number, (signal, mask) in outputs.items():
+            if signal.shape().signed and mask >> (len(signal) - 1):
+                mask |= -1 << len(signal)
+            if mask not in (-1, (1 << len(signal)) - 1):
+                emitter.append(f"next_{number} = slots[{number}].curr & {~mask} | next_{number} & {mask}")
+            emitter.append(f"if slots[{number}].curr != next_{number}: slots[{number}].become(next_{number})")
+        self._add(emitter, inputs, list(outputs))
+
+    def _compile_read(self, data: Any, port: Any) -> None:
+        emitter, masks, inputs = _emitter(), LHSMaskCollector(), SignalSet()
+        masks.visit_value(port._data, ~0)
+        outputs = [self.state.get_signal(signal) for signal, _ in masks.masks()]
+        for number in outputs:
+            emitter.append(f"next_{number} = slots[{number}].next")
+        rhs = _pyrtl._RHSValueCompiler(self.state, emitter, mode="curr", inputs=inputs)
+        memory = self.state.get_memory(data)
+        found = emitter.def_var("found", f"slots[{memory}].read({(1 << len(port._addr)) - 1} & {rhs(port._addr)})")
+        _pyrtl._LHSValueCompiler(self.state, emitter, rhs=rhs)(port._data)(found)
+        for number in outputs:
+            emitter.append(f"if slots[{number}].curr != next_{number}: slots[{number}].become(next_{number})")
+        part = self._add(emitter, inputs, outputs)
+
+        def written() -> bool:
+            part.wake()
+            return True
+
+        self.state.add_memory_waker(data, written)
+
+    def _add(self, emitter: Any, inputs: SignalSet, outputs: list[int]) -> Part:
+        self.texts.append(f"def run_{len(self.parts)}():\n{emitter.flush()}")
+        for number in outputs:
+            self.state.slots[number].is_comb = True
+        part = Part(self.queue, [self.state.get_signal(signal) for signal in inputs], outputs)
+        self.parts.append(part)
+        return part
+
+
+def _emitter() -> Any:
+    emitter = _pyrtl._PythonEmitter()
+    emitter._level += 1
+    emitter.append("pass")
+    return emitter
+
+
+def _apart(statements: Any) -> Iterator[_StatementList]:
+    """Statements in lists that assign to no signal in common, each in the order given."""
+    group: SignalDict = SignalDict()
+    members: list[list[int]] = []
+    for place, statement in enumerate(statements):
+        masks = LHSMaskCollector()
+        masks.visit_stmt(statement)
+        signals = [signal for signal, _ in masks.masks()]
+        merged = sorted({group[signal] for signal in signals if signal in group})
+        target = merged[0] if merged else len(members)
+        if not merged:
+            members.append([])
+        for other in merged[1:]:
+            members[target] += members[other]
+            members[other] = []
+            for signal, number in group.items():
+                if number == other:
+                    group[signal] = target
+        members[target].append(place)
+        for signal in signals:
+            group[signal] = target
+    for places in members:
+        if places:
+            yield _StatementList(statements[place] for place in sorted(places))
+
+
+def ordered(parts: list[Part]) -> list[Part]:
+    """Parts after those whose outputs they read, as far as there is no loop: the reverse of a walk depth first."""
+    writers: dict[int, list[Part]] = {}
+    for part in parts:
+        for slot in part.outputs:
+            writers.setdefault(slot, []).append(part)
+    done: set[Part] = set()
+    found: list[Part] = []
+    for root in parts:
+        if root in done:
+            continue
+        done.add(root)
+        path = [(root, iter([each for slot in root.inputs for each in writers.get(slot, ())]))]
+        while path:
+            part, sources = path[-1]
+            for source in sources:
+                if source not in done:
+                    done.add(source)
+                    path.append((source, iter([each for slot in source.inputs for each in writers.get(slot, ())])))
+                    break
+            else:
+                path.pop()
+                found.append(part)
+    return found

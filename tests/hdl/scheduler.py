@@ -1,0 +1,173 @@
+"""An engine for Amaranth's simulator that settles combinational logic in the order of its signals.
+
+Amaranth's own engine runs the logic of a module as a whole whenever one of its inputs changed, and passes on what
+changed to all others at once. Where signals go back and forth between modules, as ready and valid do, it runs
+everything dozens of times in each cycle. Here the logic of a module is cut into parts that share no signal, and parts
+run one after the other, sources first: most of them once in a cycle. What a test sees is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from heapq import heappop
+from typing import Any, cast
+
+from amaranth.hdl import Signal, Value
+from amaranth.sim import pysim
+from amaranth.sim._async import TestbenchContext, TickTrigger
+
+from tests.hdl.parts import Compiler, Slot, State, ordered
+
+__all__ = ["OrderedEngine"]
+
+
+class _Edge:
+    """A testbench that waits for the next edge of the clock, and what it wants to know of that moment."""
+
+    __slots__ = ("_context", "_domain", "_process", "_sampled", "found")
+
+    def __init__(self, context: _Context, process: Any, domain: Any, sampled: tuple[Any, ...]):
+        self._context, self._process, self._domain, self._sampled = context, process, domain, sampled
+        self.found: tuple[Any, ...] = ()
+
+    def initial_eligible(self) -> bool:
+        return False
+
+    def run(self) -> None:
+        get, reset = self._context.get, self._domain.rst
+        self.found = (True, reset is not None and bool(get(reset)), *map(get, self._sampled))
+        self._process.runnable = True
+        self._process.waits_on = None
+
+
+class _Tick(TickTrigger):
+    """Amaranth's trigger of the clock; awaited once, it is one object and not a dozen."""
+
+    def __init__(self, context: _Context, domain: Any, sampled: tuple[Any, ...] = ()):
+        super().__init__(context._engine, context._process, domain=domain, sampled=sampled)
+        self._context = context
+
+    def sample(self, *exprs: Any) -> _Tick:
+        return _Tick(self._context, self._domain, (*self._sampled, *exprs))
+
+    def __await__(self) -> Generator[Any, None, tuple[Any, ...]]:
+        edge = _Edge(self._context, self._process, self._domain, self._sampled)
+        cast(OrderedEngine, self._engine).edges.append(edge)
+        yield edge
+        return edge.found
+
+
+class _Context(TestbenchContext):
+    """What a testbench is given: short ways for plain signals and integers, which are nearly all."""
+
+    def tick(self, domain: Any = "sync", *, context: Any = None) -> TickTrigger:
+        clocked = cast(OrderedEngine, self._engine).domain
+        if domain == "sync" and context is None and clocked is not None:
+            return _Tick(self, clocked)
+        return super().tick(domain, context=context)
+
+    def get(self, expr: Any) -> Any:
+        if type(expr) is Signal:
+            state = self._engine.state
+            return state.slots[state.get_signal(expr)].curr
+        return super().get(expr)
+
+    def set(self, expr: Any, value: Any) -> None:
+        if type(expr) is Signal and type(value) in (int, bool) and not expr._signed:
+            state = self._engine.state
+            slot = state.slots[state.get_signal(expr)]
+            if not slot.is_comb:
+                slot.update(value & (1 << len(expr)) - 1)
+                if state.pending:
+                    self._engine.step_design()
+                return
+        super().set(expr, value)
+
+
+class OrderedEngine(pysim.PySimEngine):
+    """Amaranth's engine for ``Simulator``, with combinational logic in order. It writes no waves."""
+
+    def __init__(self, design: Any):
+        self._design = design
+        self._state = State()
+        self._queue: list[int] = []
+        compiler = Compiler(self._state, self._queue)
+        self._processes = compiler(design.fragment)
+        compiler.finish()
+        self._parts = ordered(compiler.parts)
+        for number, part in enumerate(self._parts):
+            part.number = number
+            for slot in part.inputs:
+                cast(Slot, self._state.slots[slot]).readers.append(part)
+        self._testbenches = []
+        self._delta_cycles = 0
+        self._vcd_writers = []
+        self._active_triggers = set()
+        self.domain: Any = design.fragment.domains.get("sync")
+        self.edges: list[_Edge] = []
+        if self.domain is not None:
+            assert self.domain.clk_edge == "pos" and not self.domain.async_reset, "the tests have no such clock"
+            self._state.add_signal_waker(self.domain.clk, self._clock)
+        self._wake_all()
+
+    def _clock(self, before: int, after: int) -> bool:
+        if after:
+            self._active_triggers.update(self.edges)
+            self.edges.clear()
+        return True
+
+    def reset(self) -> None:
+        super().reset()
+        self.edges.clear()
+        self._active_triggers.clear()
+        self._wake_all()
+
+    def add_async_testbench(self, simulator: Any, process: Any, *, background: bool) -> None:
+        def start(context: TestbenchContext) -> Any:
+            return process(_Context(self._design, self, context._process))
+
+        super().add_async_testbench(simulator, start, background=background)
+
+    def get_value(self, expr: Any) -> int:
+        value = expr if type(expr) is Signal else Value.cast(expr)
+        if type(value) is Signal:
+            return self._state.slots[self._state.get_signal(value)].curr
+        return super().get_value(value)
+
+    def advance(self) -> bool:
+        """Let the design settle and the testbenches run, then go on to the next moment."""
+        self.step_design()
+        running = True
+        while running:
+            running = False
+            for bench in self._testbenches:
+                if bench.runnable:
+                    bench.runnable = False
+                    bench.run()
+                    running = True
+        self._state.timeline.advance()
+        return any(each.critical for each in (*self._processes, *self._testbenches))
+
+    def _wake_all(self) -> None:
+        for part in self._parts:
+            part.wake()
+
+    def step_design(self) -> None:
+        """Run what is clocked, then what follows from it, until nothing changes."""
+        state, parts, queue = self._state, self._parts, self._queue
+        settled = False
+        while not settled:
+            for trigger in self._active_triggers:
+                trigger.run()
+            self._active_triggers.clear()
+            for process in self._processes:
+                if process.runnable:
+                    process.runnable = False
+                    process.run()
+            settled = state.commit()
+            while queue:
+                part = parts[heappop(queue)]
+                part.waits = False
+                part.run()
+            settled = settled and not self._active_triggers
+            self._delta_cycles += 1
