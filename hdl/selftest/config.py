@@ -40,6 +40,17 @@ class SelftestConfig(Settings):
         self._check_number("baud", range(300, 3_000_001))
         self._check_number("pause_ms", range(1, 60_001))
 
+    def check_lines(self, lines: bytes) -> None:
+        """Refuse lines of a dump that a test cannot send, before a part is begun that Amaranth would then miss.
+
+        Raises
+        ------
+        ValueError
+            If they are none, end inside a line, or are more than there is memory for.
+        """
+        if not lines or len(lines) % LINE_BYTES:
+            raise ValueError(f"the dump's lines must be one or more of {LINE_BYTES} bytes, not {len(lines)} bytes")
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoresTestConfig(SelftestConfig):
@@ -89,6 +100,11 @@ class EngineTestConfig(SelftestConfig, CodingSettings):
             raise ValueError(f"raw_bytes must be a multiple of block_bytes, two blocks or more, not {self.raw_bytes} "
                              f"beside block_bytes {self.block_bytes}")
         self._check_number("latency", range(4, 256))
+
+    def check_lines(self, lines: bytes) -> None:
+        super().check_lines(lines)
+        if len(lines) > self.raw_bytes:
+            raise ValueError(f"the dump's lines must be at most raw_bytes {self.raw_bytes}, not {len(lines)} bytes")
 
     @property
     def capacity(self) -> int:

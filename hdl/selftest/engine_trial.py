@@ -81,8 +81,7 @@ class EngineTrial(wiring.Component):
     """
 
     def __init__(self, config: EngineTestConfig, lines: bytes):
-        if len(lines) > config.raw_bytes:
-            raise ValueError(f"the dump's lines must be at most raw_bytes {config.raw_bytes}, not {len(lines)} bytes")
+        config.check_lines(lines)
         self._config = config
         self._lines = lines
         self._steps = program(config)

@@ -11,4 +11,5 @@ __all__ = ["selftest_verilog"]
 
 def selftest_verilog(config: SelftestConfig, lines: bytes, clock_hz: int) -> str:
     """The self-test for a simulator: ports ``clk``, ``rst`` and those of :class:`~hdl.selftest.selftest.Selftest`."""
+    config.check_lines(lines)
     return verilog_text(Selftest(config, lines, clock_hz), config.name)

@@ -37,8 +37,9 @@ def project(board: Board, config: SelftestConfig, lines: bytes) -> dict[str, str
     Raises
     ------
     ValueError
-        If amaranth-boards is not installed.
+        If amaranth-boards is not installed, or the lines cannot be tested with.
     """
+    config.check_lines(lines)
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
     of = platform(board)
     name = config.name

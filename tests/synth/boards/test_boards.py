@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, UnusedElaboratable
 
-from hdl.selftest.config import CoresTestConfig
+from hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
 from synth.boards import build as builds
 from synth.boards import image as images
 from synth.boards.build import build
@@ -189,3 +191,21 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_an_unknown_board_is_refused() -> None:
     with pytest.raises(ValueError, match=r"no board 'de10': there are ulx3s-12f, .*arty-a7-100"):
         board("de10")
+
+
+@pytest.mark.parametrize(("config", "lines"), [(EngineTestConfig(), bytes(7296)), (EngineTestConfig(), b""),
+                                               (CoresTestConfig(), bytes(100))])
+def test_lines_are_refused_before_a_part_is_begun(monkeypatch: pytest.MonkeyPatch, config: SelftestConfig,
+                                                  lines: bytes) -> None:
+    """Amaranth warns of every part that was begun and not used, once any part of any design was."""
+    monkeypatch.setattr(UnusedElaboratable, "_MustUse__silence", False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            project(board("ulx3s-85f"), config, lines)
+        except ValueError as error:
+            assert f"not {len(lines)} bytes" in str(error)
+        else:
+            pytest.fail("the lines were taken")
+        gc.collect()
+    assert not [str(each.message) for each in caught if each.category is UnusedElaboratable]
