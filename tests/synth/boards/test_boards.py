@@ -193,8 +193,9 @@ def test_an_unknown_board_is_refused() -> None:
         board("de10")
 
 
-@pytest.mark.parametrize(("config", "lines"), [(EngineTestConfig(), bytes(7296)), (EngineTestConfig(), b""),
-                                               (CoresTestConfig(), bytes(100))])
+@pytest.mark.parametrize(("config", "lines"), [
+    (EngineTestConfig(), bytes(7296)), (EngineTestConfig(), b""), (CoresTestConfig(), bytes(100)),
+], ids=["too many", "none", "no whole line"])
 def test_lines_are_refused_before_a_part_is_begun(monkeypatch: pytest.MonkeyPatch, config: SelftestConfig,
                                                   lines: bytes) -> None:
     """Amaranth warns of every part that was begun and not used, once any part of any design was."""
