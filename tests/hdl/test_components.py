@@ -44,7 +44,7 @@ def _driven() -> set[str]:
                     if isinstance(node, ast.ImportFrom) for alias in node.names}
         called = {node.func.id for node in ast.walk(tree)
                   if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-        if called & _SIMULATES:
+        if {imported.get(name, name).rpartition(".")[2] for name in called} & _SIMULATES:
             found |= {imported[name] for name in called if name in imported}
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from amaranth.hdl import Const, Fragment, Module, Signal
@@ -10,10 +11,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.common.modules import Modules, port_values, shared
-from hdl.config.catalog import load_design
+from hdl.config.engine import load_engine
 from hdl.generate.backend import verilog_text
-from hdl.generate.verilog import emit
 from tests.hdl.bench import clocked
+from verif.engine.build import engine_text
 
 
 class _Lane(wiring.Component):
@@ -75,8 +76,8 @@ def test_without_the_platform_each_is_elaborated() -> None:
     clocked(dut, process)
 
 
-def test_the_lanes_of_an_engine_are_written_once() -> None:
-    text = emit(load_design("engine")).text
+def test_the_lanes_of_an_engine_are_written_once(build_dir: Path) -> None:
+    text = engine_text(load_engine("default"), build_dir)
     for name in ("offload.lane", "prefetch.lane"):
         assert len(re.findall(rf"^module \\cdma_engine\.{name} ", text, re.MULTILINE)) == 1
         assert len(re.findall(rf"^  \\cdma_engine\.{name} +lane\d \(", text, re.MULTILINE)) == 4

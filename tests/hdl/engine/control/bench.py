@@ -6,6 +6,7 @@ import random
 import struct
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from golden.engine import Completion, Descriptor
@@ -13,7 +14,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.control.control import Control
 from hdl.engine.control.table import registers
 from hdl.engine.transfer.records import Status
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Bench as Prepared
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace
 
@@ -28,6 +29,12 @@ def good(direction: int, **changes: Any) -> Descriptor:
     fields: dict[str, Any] = {"operation": direction, "coding": 0x14, "source": 0, "destination": 0,
                               "raw_bytes": 4096, "capacity": 1 << 20, "packed_bytes": 0 if direction == 1 else 128}
     return Descriptor(**fields | changes)
+
+
+@lru_cache(maxsize=8)
+def _prepared(config: EngineConfig) -> tuple[Control, Prepared]:
+    dut = Control(config)
+    return dut, Prepared(dut)
 
 
 @dataclass
@@ -79,7 +86,7 @@ class Bench:
     def __init__(self, config: EngineConfig = CONFIG, *, seed: int = 0, pauses: float = 0.0, latency: int = 3):
         self.config = config
         self.rng = random.Random(seed)
-        self.dut = Control(config)
+        self.dut, self._prepared = _prepared(config)
         self.registers = registers(config)
         self.offset = {register.name: register.offset for register in self.registers}
         self.paths = {name: Path(getattr(self.dut, f"{name}_request"), getattr(self.dut, f"{name}_result"),
@@ -91,7 +98,7 @@ class Bench:
     def run(self, driver: Callable[[Any], Coroutine[Any, Any, None]],
             *others: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
         """Simulates until the driver ends."""
-        clocked(self.dut, driver, self.memory.read, *(path.run for path in self.paths.values()), *others)
+        self._prepared.run(driver, self.memory.read, *(path.run for path in self.paths.values()), *others)
 
     def _place(self, where: str | int) -> int:
         return where if isinstance(where, int) else self.offset[where]

@@ -13,6 +13,7 @@ from golden.engine import Completion, Descriptor, Engine, Fault, Operation, Resp
 from golden.engine import Memory as Image
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.data_path import DataPath
+from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.built import parameters
 from tests.hdl.engine.link.streams import activations
@@ -37,8 +38,8 @@ class PathBench:
 
     Parameters
     ----------
-    dut
-        The path.
+    dut, bench
+        The path, and what runs it.
     config
         What it was built for.
     operation
@@ -49,8 +50,9 @@ class PathBench:
         Share of cycles in which a channel of a memory pauses.
     """
 
-    def __init__(self, dut: DataPath, config: EngineConfig, operation: Operation, *, seed: int, pauses: float) -> None:
-        self.dut, self.config, self._operation = dut, config, operation
+    def __init__(self, dut: DataPath, bench: Bench, config: EngineConfig, operation: Operation, *, seed: int,
+                 pauses: float) -> None:
+        self.dut, self._bench, self.config, self._operation = dut, bench, config, operation
         self.rng = rng = random.Random(seed)
         self._offload = operation is Operation.OFFLOAD
         device = bytearray(activations(rng, SIZE, 2))
@@ -67,10 +69,9 @@ class PathBench:
         self.golden = Engine(parameters(config), Image(0, np.frombuffer(bytes(device), np.uint8).copy()),
                              Image(0, np.frombuffer(bytes(self.link.content), np.uint8).copy()))
 
-    @property
-    def processes(self) -> list[Callable[[Any], Coroutine[Any, Any, None]]]:
-        """The memories and what watches the events."""
-        return [*(self._memory(number) for number in range(self.config.lanes + 1)), self._watch, self._front]
+    def run(self, process: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+        """Run a test from power-up, with the memories and what watches the events."""
+        self._bench.run(process, *map(self._memory, range(self.config.lanes + 1)), self._watch, self._front)
 
     def _memory(self, number: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
         """A memory that does not answer before it may."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -10,12 +11,18 @@ import pytest
 from golden.engine import Descriptor, Operation, Response, Status
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.offload import OffloadPath
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Bench
 from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
 
 
+@lru_cache(maxsize=4)
+def _prepared(config: EngineConfig) -> tuple[OffloadPath, Bench]:
+    dut = OffloadPath(config)
+    return dut, Bench(dut)
+
+
 def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
-    return PathBench(OffloadPath(config), config, Operation.OFFLOAD, seed=seed, pauses=pauses)
+    return PathBench(*_prepared(config), config, Operation.OFFLOAD, seed=seed, pauses=pauses)
 
 
 def _asked(config: EngineConfig, **changes: Any) -> Descriptor:
@@ -43,7 +50,7 @@ def test_transfers(config: EngineConfig, pauses: float) -> None:
         assert bench.beats == bench.busy
         assert bench.memory_stalls > 0
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
 
 
 def test_faults_and_aborts_end_one_transfer_only() -> None:
@@ -69,7 +76,7 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
             await bench.aborted(ctx, good, wait)
         assert (await bench.transfer(ctx, good)).status is Status.OK
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
 
 
 def _row(config: EngineConfig, count: int) -> list[Descriptor]:
@@ -90,7 +97,7 @@ def test_transfers_overlap(config: EngineConfig, pauses: float) -> None:
     async def process(ctx: Any) -> None:
         assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
     assert bench.most == min(config.transfers_in_flight + 1, len(asked))
 
 
@@ -114,7 +121,7 @@ def test_faults_and_aborts_among_transfers_that_overlap() -> None:
         assert first.status is Status.ABORTED
         assert all(each.status is Status.OK for each in others)
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
     assert bench.most > 2
 
 
@@ -126,4 +133,4 @@ def test_a_port_that_does_not_answer(port: int, status: Status) -> None:
     async def process(ctx: Any) -> None:
         await bench.unanswered(ctx, _asked(CONFIG), port, status)
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)

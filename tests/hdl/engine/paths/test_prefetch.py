@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -14,15 +15,21 @@ from golden.codec.narrowing import narrow
 from golden.engine import Descriptor, Operation, Response, Status
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.prefetch import PrefetchPath
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Bench
 from tests.hdl.engine.link.streams import activations
 from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
 
 _SOURCE = 4096 - 64
 
 
+@lru_cache(maxsize=4)
+def _prepared(config: EngineConfig) -> tuple[PrefetchPath, Bench]:
+    dut = PrefetchPath(config)
+    return dut, Bench(dut)
+
+
 def _bench(config: EngineConfig, seed: int, pauses: float) -> PathBench:
-    return PathBench(PrefetchPath(config), config, Operation.PREFETCH, seed=seed, pauses=pauses)
+    return PathBench(*_prepared(config), config, Operation.PREFETCH, seed=seed, pauses=pauses)
 
 
 def _asked(bench: PathBench, raw_bytes: int | None = None, *, form: int = 0, source: int = _SOURCE,
@@ -61,7 +68,7 @@ def test_transfers(config: EngineConfig, pauses: float) -> None:
         assert bench.beats == bench.busy
         assert bench.buffer_stalls > 0
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
 
 
 def _flip(place: int, bits: int) -> Callable[[bytearray], None]:
@@ -98,7 +105,7 @@ def test_faults_and_aborts_end_one_transfer_only() -> None:
             await bench.aborted(ctx, good, wait)
         assert (await bench.transfer(ctx, good)).status is Status.OK
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
 
 
 def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None:
@@ -126,7 +133,7 @@ def test_the_first_fault_of_the_stream_is_told_though_its_lane_is_late() -> None
         assert (found.status, found.place) == (Status.BAD_PAYLOAD, 2)
         bench.compare(asked, False)
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
 
 
 def _row(bench: PathBench, count: int, **harms: Any) -> list[Descriptor]:
@@ -149,7 +156,7 @@ def test_transfers_overlap(config: EngineConfig, pauses: float) -> None:
     async def process(ctx: Any) -> None:
         assert all(each.status is Status.OK for each in await bench.several(ctx, asked))
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
     assert bench.most == min(config.transfers_in_flight + 1, len(asked))
 
 
@@ -163,7 +170,7 @@ def test_a_damaged_stream_among_transfers_that_overlap(harm: Callable[[bytearray
         statuses = [each.status for each in await bench.several(ctx, asked)]
         assert (statuses.count(Status.OK), statuses[2]) == (4, Status.CRC_MISMATCH)
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
 
 
 def test_faults_and_aborts_among_transfers_that_overlap() -> None:
@@ -185,7 +192,7 @@ def test_faults_and_aborts_among_transfers_that_overlap() -> None:
         assert first.status is Status.ABORTED
         assert all(each.status is Status.OK for each in others)
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
     assert bench.most > 2
 
 
@@ -197,4 +204,4 @@ def test_a_port_that_does_not_answer(port: int, status: Status) -> None:
     async def process(ctx: Any) -> None:
         await bench.unanswered(ctx, _asked(bench), port, status)
 
-    clocked(bench.dut, process, *bench.processes)
+    bench.run(process)
