@@ -35,7 +35,7 @@ class Channel(wiring.Component):
 
         record --> [queue] --> checker --+--> request --> (data path) --> result --+--> [queue] --> completion
                                   |      |                                         |
-                                  |      +--> [tickets: tag, lengths, start] ------+
+                                  |      +--> [tickets: tag, length, start] -------+
                                   +----------- bad descriptor, unread entry -------+
 
     A descriptor is checked while the transfers before it run, and waits as ``request`` until the data path takes it.
@@ -140,18 +140,19 @@ class Channel(wiring.Component):
         stamp = Signal(_CYCLE_BITS, reset_less=True)
         offload = self._operation is Operation.OFFLOAD
         many = config.transfers_in_flight > 1
-        layout = {"tag": 32, "interrupt": 1, "raw_bytes": LENGTH_BITS, "stamp": _CYCLE_BITS}
-        layout |= {} if offload else {"packed_bytes": LENGTH_BITS}
+        # The other length is that of the result.
+        length = "raw_bytes" if offload else "packed_bytes"
+        layout = {"tag": 32, "interrupt": 1, length: LENGTH_BITS, "stamp": _CYCLE_BITS}
         m.submodules.tickets = tickets = Kept(
             data.StructLayout(layout), config.transfers_in_flight + 1 if many else 1)
         ticket = tickets.o.payload
-        starts, flies, lands, refused, checks, waits = (
-            Signal(name=name) for name in ("starts", "flies", "lands", "refused", "checks", "waits"))
+        starts, flies, lands, refused, checks, waits, arrives = (Signal(name=name) for name in (
+            "starts", "flies", "lands", "refused", "checks", "waits", "arrives"))
         m.d.comb += [
             tickets.i.payload.tag.eq(checker.tag), tickets.i.payload.interrupt.eq(checker.interrupt),
             tickets.i.payload.stamp.eq(stamp),
-            *(tickets.i.payload[name].eq(checker.request[name]) for name in layout if name.endswith("bytes")),
-            tickets.i.valid.eq(flies), tickets.o.ready.eq(lands),
+            tickets.i.payload[length].eq(checker.request[length]),
+            tickets.o.ready.eq(lands),
         ]
         counter(m, now, 1)
         m.d.sync += [
@@ -159,7 +160,8 @@ class Channel(wiring.Component):
             promised.eq(promised + starts - (self.pop & (done.level != 0))),
         ]
 
-        ends = self._end(m, done, checker, ticket, refused, flying, unread, marked, lands, waits, now, stamp)
+        m.d.comb += arrives.eq(waits & self.result.valid & tickets.o.valid)
+        ends = self._end(m, done, checker, ticket, arrives, refused, flying, unread, marked, lands, waits, now, stamp)
         with m.FSM():
             with m.State("wait"):
                 with m.If((queue.level != 0) & ~promised[-1] & ~self.hold):
@@ -177,6 +179,10 @@ class Channel(wiring.Component):
             with m.State("request"):
                 m.d.comb += [checks.eq(1), self.request.valid.eq(1), flies.eq(self.request.ready)]
                 with m.If(flies):
+                    m.next = "ticket"
+            with m.State("ticket"):
+                m.d.comb += tickets.i.valid.eq(1)
+                with m.If(tickets.i.ready):
                     m.next = "wait" if many else "run"
             if not many:
                 with m.State("run"), m.If(lands):
@@ -189,7 +195,6 @@ class Channel(wiring.Component):
         # An abort is that of the oldest descriptor without a result.
         abort = Signal()
         pending = Signal()
-        arrives = waits & self.result.valid
         m.d.comb += [
             pending.eq(checks | Mux(waits, flying != 0, flying > 1)),
             self.aborting.eq(pending & (abort | self.hold)),
@@ -198,8 +203,9 @@ class Channel(wiring.Component):
         m.d.sync += abort.eq(pending & ~arrives & (abort | self.abort))
         return m
 
-    def _end(self, m: Module, done: RecordQueue, checker: Checker, ticket: data.View, refused: Value, flying: Value,
-             unread: Value, marked: Signal, lands: Signal, waits: Signal, now: Value, stamp: Value) -> Value:
+    def _end(self, m: Module, done: RecordQueue, checker: Checker, ticket: data.View, arrives: Value, refused: Value,
+             flying: Value, unread: Value, marked: Signal, lands: Signal, waits: Signal, now: Value,
+             stamp: Value) -> Value:
         """Writes completions, of results and of refused descriptors; returns whether one is pushed."""
         offload = self._operation is Operation.OFFLOAD
         result = self.result.payload
@@ -214,7 +220,7 @@ class Channel(wiring.Component):
             # For an entry that could not be read, the CRC field holds the AXI response; 0 means no response.
             unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
             status.eq(Mux(bad, Mux(unread, unread_status, checker.status), result.status)),
-            account.raw_bytes.eq(ticket.raw_bytes),
+            account.raw_bytes.eq(ticket.raw_bytes if offload else result.bytes),
             account.packed_bytes.eq(result.bytes if offload else ticket.packed_bytes),
             done.i.word.eq(word),
             done.i.data.eq(self._completion(m, word, checker, ticket, Value.cast(status), unread, bad, cycles)),
@@ -226,7 +232,7 @@ class Channel(wiring.Component):
             with m.State("wait"):
                 m.d.comb += waits.eq(1)
                 m.d.sync += [word.eq(0), cycles.eq(now), bad.eq(refused & (flying == 0))]
-                with m.If(self.result.valid):
+                with m.If(arrives):
                     m.d.sync += uncounted.eq(result.status == Status.OK)
                     m.next = "complete"
                 with m.Elif(refused & (flying == 0)):

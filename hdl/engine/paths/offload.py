@@ -148,39 +148,40 @@ class OffloadPath(DataPath):
         """Connects aggregator and writer, and keeps the totals of each transfer until all its bursts are answered."""
         config = self._config
         most = config.transfers_in_flight
-        names = ("bytes", "nonzero", "raw_blocks")
-        counts = Kept(data.StructLayout({name: totals_layout()[name].shape for name in names}), most)
+        names = ("bytes", "nonzero", "raw_blocks", *(["crc"] if config.crc else []))
+        layout = data.StructLayout({name: totals_layout()[name].shape for name in names})
+        kept = Kept(layout, most)
         written = Signal(range(most + 1))
-        holds = Signal()
+        counted = Signal(layout, reset_less=True)       # of the transfer whose last beat left
+        complete, holds = Signal(), Signal()
         totals = supervisor.totals
         ends = totals.valid & totals.ready
-        m.submodules.counts = ResetInserter(supervisor.clear)(counts)
+        m.submodules.kept = ResetInserter(supervisor.clear)(kept)
+        with m.If(aggregator.done):
+            m.d.sync += [counted[name].eq(getattr(aggregator, name)) for name in names if name != "crc"]
         m.d.comb += [
-            counts.i.valid.eq(aggregator.done),
-            *(counts.i.payload[name].eq(getattr(aggregator, name)) for name in names),
-            *(totals.payload[name].eq(counts.o.payload[name]) for name in names),
-            counts.o.ready.eq(ends),
+            kept.i.valid.eq(complete), kept.i.payload.eq(counted),
+            *(totals.payload[name].eq(kept.o.payload[name]) for name in names),
+            kept.o.ready.eq(ends),
             writer.i.valid.eq(aggregator.o.valid & ~holds), aggregator.o.ready.eq(writer.i.ready & ~holds),
             writer.i.payload.eq(aggregator.o.payload),
         ]
-        known: Value = counts.o.valid
+        finished: Value = aggregator.done
+        busy: Value = aggregator.done
         if config.crc:
-            # A last beat waits until the CRC of the message before is closed, for transfers of a few beats.
             crc = Crc32c(config.link_beat_bytes)
-            values = Kept(data.StructLayout({"crc": 32}), most)
             m.submodules.crc = ResetInserter(supervisor.clear)(crc)
-            m.submodules.crcs = ResetInserter(supervisor.clear)(values)
             m.d.comb += [
                 crc.i.valid.eq(aggregator.o.valid & aggregator.o.ready),
                 crc.i.payload.eq(aggregator.o.payload),
-                holds.eq(aggregator.o.payload.last & crc.busy),
-                values.i.valid.eq(crc.done),
-                values.i.payload.crc.eq(crc.value),
-                totals.payload.crc.eq(values.o.payload.crc),
-                values.o.ready.eq(ends),
             ]
-            known = known & values.o.valid
-        m.d.comb += totals.valid.eq(known & (written != 0))
+            with m.If(crc.done):
+                m.d.sync += counted.crc.eq(crc.value)
+            finished, busy = crc.done, crc.busy | crc.done
+        # A last beat waits until the totals of the transfer before are kept, for transfers of a few beats.
+        m.d.comb += holds.eq(aggregator.o.payload.last & (busy | (complete & ~kept.i.ready)))
+        m.d.sync += complete.eq((complete & ~kept.i.ready) | finished)
+        m.d.comb += totals.valid.eq(kept.o.valid & (written != 0))
         m.d.sync += written.eq(written + writer.written - ends)
         with m.If(supervisor.clear):
-            m.d.sync += written.eq(0)
+            m.d.sync += [written.eq(0), complete.eq(0)]

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLi
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_layout
 from hdl.common.kept import Kept
@@ -104,9 +103,9 @@ class PrefetchPath(DataPath):
         =====  ==========================================================================
         cycle  when stream A ends
         =====  ==========================================================================
-        0      its last row has been taken: ``distributor.done``; ``follow`` moves on
+        0      its last row has been taken: ``distributor.done``
         1      the distributor is reset
-        2      ``distributor.start`` of stream B, if ``follow`` shows it
+        2      ``distributor.start`` of stream B, if ``follow`` shows it; it is taken, and the next one may be shown
         3      the first beat of B may pass the reader
         5      the distributor takes it
         =====  ==========================================================================
@@ -140,7 +139,7 @@ class PrefetchPath(DataPath):
             ends.eq(totals.valid & totals.ready),
             # A single transfer stays until it has ended, because nothing of it is stored.
             leaves.eq(finish if most > 1 else ends),
-            follow.ready.eq(leaves),
+            follow.ready.eq(starts if most > 1 else ends),
         ]
         m.d.sync += [
             runs.eq((runs | starts) & ~leaves), flows.eq((flows | starts) & ~(passes & reader.o.payload.last)),
@@ -149,65 +148,79 @@ class PrefetchPath(DataPath):
         with m.If(supervisor.clear):
             m.d.sync += [each.eq(0) for each in (runs, flows, renews, over)]
 
-        # What is known of transfers that are not complete.
-        counts = Kept(data.StructLayout({name: totals_layout()[name].shape for name in ("bytes", "raw_blocks")}), most)
-        m.submodules.counts = clear(counts)
-        m.d.comb += [
-            counts.i.valid.eq(finish),
-            counts.i.payload.bytes.eq(transfer.raw_bytes), counts.i.payload.raw_blocks.eq(distributor.raw_blocks),
-            *(totals.payload[name].eq(counts.o.payload[name]) for name in ("bytes", "raw_blocks")),
-            counts.o.ready.eq(ends),
-        ]
-        known = [counts.o.valid, self._crc(m, supervisor, reader, passes, holds)] if config.crc else [counts.o.valid]
+        current = self._current(m, transfer, starts)
+        kept = self._totals(m, supervisor, distributor, reader, current, finish, passes, holds)
+        m.submodules.answers = answers = clear(Answers(config))
+        m.d.comb += [answers.ends.eq(finish), answers.take.eq(ends)]
         for number, lane in enumerate(lanes):
-            row = distributor.lanes[number]
+            row, port = distributor.lanes[number], self.lanes[number]
             wiring.connect(m, row, lane.i)
-            m.submodules[f"answers{number}"] = answers = clear(Answers(config))
-            port = self.lanes[number]
-            known.append(answers.done)
             m.d.comb += [
-                answers.enters.eq(Mux(row.valid & row.ready & row.payload.first, self._bursts(row.payload.block), 0)),
-                answers.answered.eq(port.bvalid & port.bready & ~port.bresp[1]),
-                answers.ends.eq(finish), answers.take.eq(ends),
+                answers.enters[number].eq(
+                    Mux(row.valid & row.ready & row.payload.first, self._bursts(row.payload.block), 0)),
+                answers.answered[number].eq(port.bvalid & port.bready & ~port.bresp[1]),
             ]
         # A fault is seen here before the last response to the transfer that it belongs to.
         suspect = Signal()
         m.d.sync += suspect.eq(
             distributor.fault.valid | Cat(each.valid for lane in lanes for each in (lane.fault, lane.axi_fault)).any())
-        m.d.comb += totals.valid.eq(Cat(known).all() & ~suspect)
+        m.d.comb += totals.valid.eq(kept & answers.done & ~suspect)
 
-    def _crc(self, m: Module, supervisor: Supervisor, reader: AxiReader, passes: Value, holds: Signal) -> Value:
-        """Compares the CRC of each stream; returns whether that of the oldest transfer is known.
+    def _current(self, m: Module, transfer: data.View, starts: Value) -> data.View | dict[str, Value]:
+        """What is needed of the transfer whose stream the distributor has, until that stream ends."""
+        if self._config.transfers_in_flight == 1:
+            return transfer
+        names = ("raw_bytes", *(("packed_bytes", "check_crc", "crc") if self._config.crc else ()))
+        current: dict[str, Value] = {name: Signal(transfer.shape()[name].shape, name=f"current_{name}", reset_less=True)
+                                     for name in names}
+        with m.If(starts):
+            m.d.sync += [register.eq(transfer[name]) for name, register in current.items()]
+        return current
 
-        A last beat is held until the CRC of the stream before is closed, for streams of a few beats.
+    def _totals(self, m: Module, supervisor: Supervisor, distributor: Distributor, reader: AxiReader,
+                current: data.View | dict[str, Value], finish: Value, passes: Value, holds: Signal) -> Value:
+        """Keeps the totals of each transfer until all its bursts are answered; returns whether those of the oldest are
+        known.
+
+        A last beat is held until the totals of the stream before are kept, for streams of a few beats.
         """
         config = self._config
-        follow, totals = supervisor.follow, supervisor.totals
-        transfer = follow.payload.transfer
-        m.submodules.crc = crc = ResetInserter(supervisor.clear)(Crc32c(config.link_beat_bytes))
-        layout = data.StructLayout({"crc": 32, "mismatch": 1})
-        m.submodules.crcs = kept = ResetInserter(supervisor.clear)(Kept(layout, config.transfers_in_flight))
-        # Words of the last beat, from the packed length, because its keep bits settle too late in the cycle.
-        tail = transfer.packed_bytes[2:exact_log2(config.link_beat_bytes)]
-        checks, expected = Signal(reset_less=True), Signal(32, reset_less=True)
-        found = Signal(layout, reset_less=True)
-        compared = Signal()
+        names = ("bytes", "raw_blocks", *(("crc", "mismatch") if config.crc else ()))
+        layout = data.StructLayout({name: totals_layout()[name].shape for name in names})
+        m.submodules.kept = kept = ResetInserter(supervisor.clear)(Kept(layout, config.transfers_in_flight))
+        counted = Signal(layout, reset_less=True)       # of the stream that ended
+        ended, closed, complete = (Signal(name=name) for name in ("ended", "closed", "complete"))
         m.d.comb += [
-            crc.i.valid.eq(passes),
-            crc.i.payload.data.eq(reader.o.payload.data & Cat(
-                bit.replicate(8 * WORD_BYTES) for bit in reader.o.payload.keep[::WORD_BYTES])),
-            crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
-            crc.i.payload.last.eq(reader.o.payload.last),
-            holds.eq(reader.o.payload.last & crc.busy),
-            kept.i.valid.eq(compared), kept.i.payload.eq(found),
-            *(totals.payload[name].eq(kept.o.payload[name]) for name in ("crc", "mismatch")),
-            kept.o.ready.eq(totals.valid & totals.ready),
+            complete.eq(ended & closed if config.crc else ended),
+            kept.i.valid.eq(complete), kept.i.payload.eq(counted),
+            *(supervisor.totals.payload[name].eq(kept.o.payload[name]) for name in names),
+            kept.o.ready.eq(supervisor.totals.valid & supervisor.totals.ready),
         ]
-        with m.If(passes & reader.o.payload.last):
-            m.d.sync += [checks.eq(transfer.check_crc), expected.eq(transfer.crc)]
-        m.d.sync += compared.eq(crc.done & ~supervisor.clear)
-        with m.If(crc.done):
-            m.d.sync += [found.crc.eq(crc.value), found.mismatch.eq(checks & (crc.value != expected))]
+        with m.If(finish):
+            m.d.sync += [ended.eq(1), counted.bytes.eq(current["raw_bytes"]),
+                         counted.raw_blocks.eq(distributor.raw_blocks)]
+        last = reader.o.payload.last
+        if config.crc:
+            m.submodules.crc = crc = ResetInserter(supervisor.clear)(Crc32c(config.link_beat_bytes))
+            # Words of the last beat, from the packed length, because its keep bits settle too late in the cycle.
+            tail = current["packed_bytes"][2:exact_log2(config.link_beat_bytes)]
+            checks, expected = Signal(reset_less=True), Signal(32, reset_less=True)
+            m.d.comb += [
+                crc.i.valid.eq(passes),
+                crc.i.payload.data.eq(reader.o.payload.data),
+                crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
+                crc.i.payload.last.eq(last),
+                holds.eq(last & (crc.busy | crc.done | closed)),
+            ]
+            with m.If(passes & last):
+                m.d.sync += [checks.eq(current["check_crc"]), expected.eq(current["crc"])]
+            with m.If(crc.done):
+                m.d.sync += [closed.eq(1), counted.crc.eq(crc.value),
+                             counted.mismatch.eq(checks & (crc.value != expected))]
+        else:
+            m.d.comb += holds.eq(last & ended)
+        with m.If((complete & kept.i.ready) | supervisor.clear):
+            m.d.sync += [ended.eq(0), closed.eq(0)]
         return kept.o.valid
 
     def _bursts(self, block: data.View) -> ValueLike:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
-from hdl.common.counters import decreased
 from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.interleave import LaneFinder, lane_bits
+from hdl.engine.paths.launcher import Launcher, follow_layout, launch_layout
 from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status, request_layout, result_layout
 
-__all__ = ["Supervisor", "launch_layout", "path_fault_layout", "totals_layout"]
+__all__ = ["Supervisor", "path_fault_layout", "totals_layout"]
 
 _TIMEOUTS = (Status.LANE_READ_TIMEOUT, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT)
-
-
-def launch_layout(config: EngineConfig) -> data.StructLayout:
-    """A transfer for the units of a path: the request, the lane of its first block, the number of its last block, and
-    the raw bytes of the last block."""
-    return data.StructLayout({"transfer": request_layout(config), "first_lane": lane_bits(config),
-                              "last_block": BLOCK_BITS, "tail_bytes": range(config.block_bytes + 1)})
 
 
 def path_fault_layout(config: EngineConfig) -> data.StructLayout:
@@ -43,26 +33,18 @@ class Supervisor(wiring.Component):
 
     ::
 
-                   +------+   launch (front of the path)        totals    +--------+
-        request -->| find |--------+------------------------------------->| result |--> result
-                   +------+        |                                      +--------+
-                       |  ^        +--> follow (units further along)          ^
-                       v  | again                                             |
-                     [ring of requests] <---- stop, drain, clear <------------+-- fault, abort
+                   +----------+   launch (front of the path)    totals    +--------+
+        request -->| launcher |--------+--------------------------------->| result |--> result
+                   +----------+        |                                  +--------+
+                     ^                 +--> follow (units further along)      ^
+                     | again                                                  |
+                     +--------------- stop, drain, clear <--------------------+-- fault, abort
 
     The units see transfers one after the other. A transfer is launched as soon as the front of the path can take it,
     while those before it drain; ``follow`` gives the same transfers to the units behind the front, when they ask for
-    the next one. ``totals`` come in the same order. As long as nothing fails, no unit is stopped or reset:
-
-    =====  ==================================  ==================  =======================
-    cycle  launch                              follow              result
-    =====  ==================================  ==================  =======================
-    0      transfer A was taken (``request``)
-    1      (lane is sought)
-    2      A valid, and taken by the front                         ``totals`` of an earlier
-    3      transfer B may be taken             A valid             transfer are taken
-    4                                                              its result is valid
-    =====  ==================================  ==================  =======================
+    the next one: see :class:`hdl.engine.paths.launcher.Launcher`. ``totals`` come in the same order. A result is valid
+    in the cycle after ``totals`` were taken, unless the launcher is writing a request. As long as nothing fails, no
+    unit is stopped or reset.
 
     **Faults.** A fault does not say whose it is: the front may read for a later transfer while an earlier one drains.
     If several transfers are in the path, the supervisor stops and clears the path and launches all of them again from
@@ -109,9 +91,9 @@ class Supervisor(wiring.Component):
     abort : In(1)
         Ends the oldest transfer with ``ABORTED``, unless it has ended already. No effect while a result waits; must be
         low in the cycle after the result was taken unless the next transfer is to be aborted as well.
-    launch : Out(stream.Signature(launch_layout(config)))
+    launch : Out(stream.Signature(launch_layout(config, device)))
         Transfers for the front of the path.
-    follow : Out(stream.Signature(launch_layout(config)))
+    follow : Out(stream.Signature(follow_layout(config, device)))
         The same, for the units behind it.
     totals : In(stream.Signature(totals_layout()))
         The oldest transfer in the path is complete, without a fault: all its effects are done.
@@ -142,9 +124,9 @@ class Supervisor(wiring.Component):
         super().__init__({
             "request": In(stream.Signature(request_layout(config))),
             "result": Out(stream.Signature(result_layout(config))),
-            "abort": In(1), "launch": Out(stream.Signature(launch_layout(config))),
-            "follow": Out(stream.Signature(launch_layout(config))), "totals": In(stream.Signature(totals_layout())),
-            "fault": In(path_fault_layout(config)),
+            "abort": In(1), "launch": Out(stream.Signature(launch_layout(config, device))),
+            "follow": Out(stream.Signature(follow_layout(config, device))),
+            "totals": In(stream.Signature(totals_layout())), "fault": In(path_fault_layout(config)),
             "unit_idle": In(units), "silent": In(units), "unit_stop": Out(units), "unit_clear": Out(units),
             "isolated": Out(units), "stop": Out(1), "clear": Out(1),
         })
@@ -152,6 +134,10 @@ class Supervisor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         most = self._most
+        m.submodules.launcher = launcher = Launcher(self._config, self._device)
+        wiring.connect(m, wiring.flipped(self.request), launcher.request)
+        wiring.connect(m, launcher.launch, wiring.flipped(self.launch))
+        wiring.connect(m, launcher.follow, wiring.flipped(self.follow))
         # These go to all units, so they are registered.
         stop = Signal()
         clear = Signal()
@@ -188,13 +174,21 @@ class Supervisor(wiring.Component):
         told = Signal()                         # a result waits
         result = Signal(result_layout(self._config), reset_less=True)
         m.d.comb += [
-            self.result.valid.eq(told), self.result.payload.eq(result),
+            self.result.valid.eq(told & ~launcher.writes), self.result.payload.eq(result),
             self.totals.ready.eq(running & ~told & ~self.fault.valid),
             ends.eq(self.totals.valid & self.totals.ready),
             problem.eq(running & ~told & (inside != 0) & (self.fault.valid | (self.abort & ~self.totals.valid))),
         ]
         m.d.comb += first.eq(Mux(reports, self._after(oldest), oldest))
-        self._launch(m, blocked, gone, running, told, alone, inside, waiting, next_, cleared, begins, refuses)
+        empty = inside == 0
+        m.d.comb += [
+            launcher.may_take.eq(running & (waiting == 0) & (inside != most)),
+            launcher.repeats.eq(running & (waiting != 0)),
+            launcher.may_launch.eq(~blocked & running & Mux(empty, 1, ~alone.any() & ~self.fault.valid & ~self.abort)),
+            launcher.refuses.eq(blocked & running & ~told & (self.abort | gone)),
+            launcher.next.eq(next_), launcher.clear.eq(cleared), launcher.first.eq(first),
+            begins.eq(launcher.begins), refuses.eq(launcher.refused),
+        ]
         with m.If(cleared):
             m.d.sync += [
                 inside.eq(0),
@@ -203,8 +197,7 @@ class Supervisor(wiring.Component):
                 alone.eq(Mux(reports, 0, waiting + inside)),
             ]
         with m.Else():
-            taken = self.request.valid & self.request.ready
-            m.d.sync += [inside.eq(inside + begins - ends), waiting.eq(waiting + taken - begins - refuses)]
+            m.d.sync += [inside.eq(inside + begins - ends), waiting.eq(waiting + launcher.took - begins - refuses)]
             with m.If(begins | refuses):
                 m.d.sync += next_.eq(self._after(next_))
             with m.If(ends | refuses):
@@ -233,7 +226,7 @@ class Supervisor(wiring.Component):
                 m.d.sync += blank
         with m.If(refuses):
             m.d.sync += told.eq(1)
-        with m.If(told & self.result.ready):
+        with m.If(self.result.valid & self.result.ready):
             m.d.sync += told.eq(0)
         with m.FSM():
             with m.State("run"):
@@ -254,103 +247,6 @@ class Supervisor(wiring.Component):
                     m.d.sync += told.eq(1)
                 m.next = "run"
         return m
-
-    def _launch(self, m: Module, blocked: Value, gone: Value, running: Value, told: Value, alone: Value, inside: Value,
-                waiting: Value, next_: Value, cleared: Value, begins: Signal, refuses: Signal) -> None:
-        """Takes requests, or those in the ring again, finds their first lane, and gives them to the path."""
-        config, most = self._config, self._most
-        transfer = Signal(request_layout(config), reset_less=True)
-        last_byte = Signal(LENGTH_BITS, reset_less=True)
-        m.submodules.finder = finder = LaneFinder(config)
-        again, read = Signal(), Signal(Value.cast(transfer).shape())
-        m.d.comb += finder.address.eq(transfer[self._device])
-        self._show(m, self.launch.payload, transfer, finder.lane, last_byte)
-        if most > 1:
-            self._follow(m, transfer, last_byte, finder.lane, again, next_, begins, cleared, read)
-        else:
-            # Nothing else is launched before the transfer has ended.
-            m.d.comb += self.follow.payload.eq(self.launch.payload)
-            m.d.sync += self.follow.valid.eq((begins | (self.follow.valid & ~self.follow.ready)) & ~cleared)
-        m.d.comb += begins.eq(self.launch.valid & self.launch.ready)
-        with m.FSM():
-            with m.State("wait"):
-                with m.If(waiting != 0):
-                    m.d.comb += again.eq(running)
-                    with m.If(running):
-                        m.next = "load"
-                with m.Else():
-                    m.d.comb += self.request.ready.eq(running & (inside != most))
-                    with m.If(self.request.valid & self.request.ready):
-                        m.d.sync += transfer.eq(self.request.payload)
-                        m.next = "find"
-            with m.State("load"):
-                m.d.sync += transfer.eq(read)
-                m.next = "find"
-                with m.If(cleared):
-                    m.next = "wait"
-            with m.State("find"):
-                m.d.comb += finder.start.eq(1)
-                m.d.sync += last_byte.eq(decreased(transfer.raw_bytes))
-                m.next = "place"
-                with m.If(cleared):
-                    m.next = "wait"
-            with m.State("place"):
-                empty = inside == 0
-                m.d.comb += self.launch.valid.eq(
-                    finder.done & ~blocked & running & Mux(empty, 1, ~alone.any() & ~self.fault.valid & ~self.abort))
-                m.d.comb += refuses.eq(blocked & running & ~told & (self.abort | gone))
-                with m.If(begins | refuses | cleared):
-                    m.next = "wait"
-
-    def _follow(self, m: Module, transfer: data.View, last_byte: Value, lane: Value, again: Value, next_: Value,
-                begins: Value, cleared: Value, read: Signal) -> None:
-        """The memory of the ring, and the register that shows the next transfer to the units behind the front.
-
-        One read port serves both: a transfer that is launched ``again`` comes first.
-        """
-        most = self._most
-        m.submodules.ring = ring = Memory(shape=len(Value.cast(transfer)), depth=most, init=[])
-        write, port = ring.write_port(), ring.read_port()
-        shown = Signal(transfer.shape(), name="follow", reset_less=True)
-        shown_lane = Signal.like(lane, reset_less=True)
-        shown_last = Signal(LENGTH_BITS, name="follow_last", reset_less=True)
-        lanes = Array(Signal.like(lane, name=f"lane_{k}", reset_less=True) for k in range(most))
-        place = Signal(range(most))             # of the transfer to show next
-        behind = Signal(range(most + 1))        # launched, and not shown yet
-        asks, comes, free, moves = (Signal(name=name) for name in ("asks", "comes", "free", "moves"))
-        m.d.comb += [
-            write.en.eq(self.request.valid & self.request.ready), write.addr.eq(next_),
-            write.data.eq(self.request.payload),
-            read.eq(port.data),
-            port.addr.eq(Mux(again, next_, place)), port.en.eq(again | asks),
-            free.eq(~self.follow.valid | self.follow.ready),
-            asks.eq((behind != 0) & ~again & ~comes & free),
-            moves.eq(comes | (begins & (behind == 0) & free)),
-        ]
-        self._show(m, self.follow.payload, shown, shown_lane, shown_last)
-        m.d.sync += [comes.eq(asks & ~cleared), behind.eq(behind + begins - moves)]
-        with m.If(begins):
-            m.d.sync += lanes[next_].eq(lane)
-        with m.If(moves):
-            m.d.sync += [
-                self.follow.valid.eq(1), place.eq(self._after(place)),
-                shown.eq(Mux(comes, port.data, Value.cast(transfer))),
-                shown_lane.eq(Mux(comes, lanes[place], lane)),
-                shown_last.eq(Mux(comes, decreased(data.View(transfer.shape(), port.data).raw_bytes), last_byte)),
-            ]
-        with m.Elif(self.follow.ready):
-            m.d.sync += self.follow.valid.eq(0)
-        with m.If(begins & (behind == 0)):
-            m.d.sync += place.eq(Mux(free, self._after(next_), next_))
-        with m.If(cleared):
-            m.d.sync += [self.follow.valid.eq(0), behind.eq(0)]
-
-    def _show(self, m: Module, payload: data.View, transfer: ValueLike, lane: Value, last_byte: Value) -> None:
-        block_bits = exact_log2(self._config.block_bytes)
-        m.d.comb += [
-            payload.transfer.eq(transfer), payload.first_lane.eq(lane),
-            payload.last_block.eq(last_byte[block_bits:]), payload.tail_bytes.eq(last_byte[:block_bits] + 1),
-        ]
 
     def _after(self, place: Value) -> ValueLike:
         """The next place of the ring."""

@@ -202,7 +202,8 @@ def _random(bench: _Bench, tag: int) -> _Asked:
         return _Asked(asked, replace(blank, status=refused))
     if rng.random() < 0.6:
         return _Asked(asked, replace(blank, crc=rng.getrandbits(32), raw_blocks=rng.getrandbits(31),
-                                     bytes_written=rng.getrandbits(40), nonzero=rng.getrandbits(40)))
+                                     bytes_written=rng.getrandbits(40) if offload else asked.raw_bytes,
+                                     nonzero=rng.getrandbits(40)))
     return _Asked(asked, replace(blank, status=rng.choice([Status.LANE_READ_ERROR, Status.LINK_WRITE_TIMEOUT]),
                                  lane=rng.randrange(3), response=rng.choice([2, 3]), place=rng.getrandbits(40)))
 

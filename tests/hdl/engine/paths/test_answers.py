@@ -1,4 +1,4 @@
-"""The counts of a lane's bursts: a transfer is done when all bursts that entered before its end are answered."""
+"""The counts of the lanes' bursts: a transfer is done when all bursts that entered before its end are answered."""
 
 from __future__ import annotations
 
@@ -19,34 +19,39 @@ def test_done_when_all_bursts_of_a_transfer_are_answered(block_bytes: int) -> No
     most = bursts_of_block(config)
     rng = random.Random(block_bytes)
     dut = Answers(config)
+    lanes = range(config.lanes)
 
     async def process(ctx) -> None:
-        open_ = answered = entered = taken = given = 0
-        ends: deque[int] = deque()      # bursts that had entered at the end of each transfer that was not taken
-        late = 0                        # cycles for which the oldest is complete
+        taken = 0
+        answered, entered = [0] * config.lanes, [0] * config.lanes
+        ends: deque[list[int]] = deque()    # bursts that had entered at the end of each transfer that was not taken
+        late = 0                            # cycles for which the oldest is complete
         while taken < 150:
-            enters = rng.randint(1, most) if open_ < 4 + 8 * most and rng.random() < 0.4 else 0
-            answers = int(open_ > 0 and rng.random() < 0.6)
+            # A lane is ahead of the oldest transfer by what the others have room for.
+            oldest = [min(answered[k], ends[0][k]) if ends else answered[k] for k in lanes]
+            enters = [rng.randint(1, most) if entered[k] - oldest[k] < 4 + 16 * most and rng.random() < 0.4 else 0
+                      for k in lanes]
+            answers = [int(entered[k] > answered[k] and rng.random() < (0.6, 0.5, 0.1, 0.6)[k]) for k in lanes]
             marks = int(len(ends) < 3 and rng.random() < 0.15)
             done = ctx.get(dut.done)
-            complete = bool(ends) and answered >= ends[0]
+            complete = bool(ends) and all(number >= end for number, end in zip(answered, ends[0], strict=True))
             assert complete or not done
             late = late + 1 if complete and not done else 0
             assert late <= 6
             take = int(done and rng.random() < 0.7)
-            ctx.set(dut.enters, enters)
-            ctx.set(dut.answered, answers)
+            for k in lanes:
+                ctx.set(dut.enters[k], enters[k])
+            ctx.set(dut.answered, sum(bit << k for k, bit in enumerate(answers)))
             ctx.set(dut.ends, marks)
             ctx.set(dut.take, take)
             if marks:
-                ends.append(entered)    # what enters in this cycle belongs to the next one
-                given += 1
+                ends.append(list(entered))      # what enters in this cycle belongs to the next one
             if take:
                 ends.popleft()
                 taken += 1
             await ctx.tick()
-            entered += enters
-            answered += answers
-            open_ += enters - answers
+            for k in lanes:
+                entered[k] += enters[k]
+                answered[k] += answers[k]
 
     clocked(dut, process)

@@ -15,7 +15,8 @@ _CONFIG = EngineConfig(lanes=3)
 
 
 async def _request(ctx, dut: Supervisor, raw_bytes: int, source: int) -> None:
-    ctx.set(dut.request.payload, {"raw_bytes": raw_bytes, "source": source})
+    ctx.set(dut.request.payload, {"raw_bytes": raw_bytes, "source": source, "destination": 3 * source + raw_bytes,
+                                  "capacity": raw_bytes << 20})
     ctx.set(dut.request.valid, 1)
     await ctx.tick().until(dut.request.ready)
     ctx.set(dut.request.valid, 0)
@@ -90,8 +91,9 @@ def test_a_transfer_that_succeeds(raw_bytes: int, last_block: int, tail: int) ->
         launched = await _begin(ctx, dut, raw_bytes, 5 * 4096)
         followed = await _followed(ctx, dut)
         for each in (launched, followed):
-            assert (each.last_block, each.tail_bytes, each.first_lane) == (last_block, tail, 2)
-            assert (each.transfer.raw_bytes, each.transfer.source) == (raw_bytes, 5 * 4096)
+            assert (each.last_block, each.first_lane) == (last_block, 2)
+        assert (launched.tail_bytes, launched.transfer.source) == (tail, 5 * 4096)
+        assert (followed.transfer.destination, followed.transfer.capacity) == (15 * 4096 + raw_bytes, raw_bytes << 20)
         await _complete(ctx, dut)
         result = await _result(ctx, dut)
         assert result.status == Status.OK
@@ -138,7 +140,7 @@ def test_transfers_overlap_up_to_their_number() -> None:
 
     async def process(ctx) -> None:
         for number in range(3):
-            assert (await _begin(ctx, dut, 100 + number, 4096 * number)).transfer.raw_bytes == 100 + number
+            assert (await _begin(ctx, dut, 100 + number, 4096 * number)).tail_bytes == 100 + number
         ctx.set(dut.request.valid, 1)
         for _ in range(20):
             await ctx.tick()
@@ -148,12 +150,12 @@ def test_transfers_overlap_up_to_their_number() -> None:
         for number in range(3, 30):
             while taken < number and (taken < number - 2 or rng.random() < 0.5):
                 followed = await _followed(ctx, dut)
-                assert (followed.transfer.raw_bytes, followed.first_lane) == (100 + taken, taken % 3)
+                assert (followed.transfer.capacity >> 20, followed.first_lane) == (100 + taken, taken % 3)
                 taken += 1
             await _complete(ctx, dut, bytes=number)
             assert (await _result(ctx, dut)).bytes == number
             launched = await _begin(ctx, dut, 100 + number, 4096 * number)
-            assert (launched.transfer.raw_bytes, launched.first_lane) == (100 + number, number % 3)
+            assert (launched.tail_bytes, launched.first_lane) == (100 + number, number % 3)
 
     clocked(dut, process)
 
@@ -178,8 +180,8 @@ def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
         assert not ctx.get(dut.result.valid)
         for number in range(2):
             launched = await _launched(ctx, dut)
-            assert (launched.transfer.raw_bytes, launched.first_lane) == (100 + number, number)
-            assert (await _followed(ctx, dut)).transfer.raw_bytes == 100 + number
+            assert (launched.tail_bytes, launched.first_lane) == (100 + number, number)
+            assert (await _followed(ctx, dut)).transfer.capacity >> 20 == 100 + number
             await alone()
             if number == 0:
                 await _complete(ctx, dut)
@@ -191,9 +193,9 @@ def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
         for number in range(2, 5):
             if number > 2:
                 await _request(ctx, dut, 100 + number, 4096 * number)
-            assert (await _launched(ctx, dut)).transfer.raw_bytes == 100 + number
+            assert (await _launched(ctx, dut)).tail_bytes == 100 + number
         for number in range(2, 5):
-            assert (await _followed(ctx, dut)).transfer.raw_bytes == 100 + number
+            assert (await _followed(ctx, dut)).transfer.capacity >> 20 == 100 + number
 
     clocked(dut, process)
 
@@ -218,8 +220,8 @@ def test_aborts_and_timeouts_are_those_of_the_oldest(cause: dict | None) -> None
         result = await _result(ctx, dut)
         assert result.status == (Status.LINK_WRITE_TIMEOUT if cause else Status.ABORTED)
         launched = await _launched(ctx, dut)
-        assert (launched.transfer.raw_bytes, launched.first_lane) == (102, 2)
-        assert (await _followed(ctx, dut)).transfer.raw_bytes == 102
+        assert (launched.tail_bytes, launched.first_lane) == (102, 2)
+        assert (await _followed(ctx, dut)).transfer.capacity >> 20 == 102
         await _complete(ctx, dut)
         assert (await _result(ctx, dut)).status == Status.OK
 
