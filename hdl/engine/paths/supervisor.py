@@ -172,9 +172,11 @@ class Supervisor(wiring.Component):
             "running", "problem", "reports", "cleared", "begins", "ends", "refuses"))
         first = Signal.like(oldest)             # place of the one to launch after `cleared`
         told = Signal()                         # a result waits
+        offered = Signal()                      # and was valid already
         result = Signal(result_layout(self._config), reset_less=True)
         m.d.comb += [
-            self.result.valid.eq(told & ~launcher.writes), self.result.payload.eq(result),
+            # No result may come before its request was taken.
+            self.result.valid.eq(told & (offered | ~launcher.writes)), self.result.payload.eq(result),
             self.totals.ready.eq(running & ~told & ~self.fault.valid),
             ends.eq(self.totals.valid & self.totals.ready),
             problem.eq(running & ~told & (inside != 0) & (self.fault.valid | (self.abort & ~self.totals.valid))),
@@ -226,6 +228,7 @@ class Supervisor(wiring.Component):
                 m.d.sync += blank
         with m.If(refuses):
             m.d.sync += told.eq(1)
+        m.d.sync += offered.eq(self.result.valid & ~self.result.ready)
         with m.If(self.result.valid & self.result.ready):
             m.d.sync += told.eq(0)
         with m.FSM():
