@@ -7,10 +7,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.common.fifo import StreamFifo
 from hdl.config.engine import EngineConfig
 
-__all__ = ["PAGE_BYTES", "Answers", "bursts_of_block"]
+__all__ = ["PAGE_BYTES", "Answers", "bursts_of_block", "marks_layout"]
 
 PAGE_BYTES = 4096
 """No burst crosses such a boundary; blocks begin at one, or fit between two."""
@@ -23,23 +22,34 @@ def bursts_of_block(config: EngineConfig) -> int:
     return -(-config.block_bytes // PAGE_BYTES)
 
 
+def marks_layout(config: EngineConfig) -> data.ArrayLayout:
+    """How many bursts entered each lane, modulo a power of two; half of the numbers are behind any other.
+
+    A lane may be ahead of the oldest transfer by its own blocks, and by the transfers behind that one, which have one
+    block each if another lane has none of them.
+    """
+    blocks = _BLOCKS + config.transfers_in_flight
+    return data.ArrayLayout(ceil_log2(config.outstanding_reads + blocks * bursts_of_block(config)) + 1, config.lanes)
+
+
 class Answers(wiring.Component):
-    """Counts the bursts of blocks that enter each lane and the responses at its port, and marks the ends of transfers.
+    """Counts the bursts of blocks that enter each lane, and the responses at its port.
 
     ::
 
-        enters --> [entered] -- ends --> [marks] --+      of each lane
-                                                   v
-        answered --> [answered] ------------> reached? --> all lanes --> done
+        enters --> [entered] --> marks ... --> mark --+      of each lane
+                                                      v
+        answered --> [answered] -----------------> reached? --> all lanes --> done
 
     A lane writes its blocks in order and responses come in order, so all bursts of a transfer are answered when as many
-    are as had entered at its end. No unit of a lane needs to know of transfers.
+    are as had entered at its end. No unit of a lane needs to know of transfers. ``marks`` at the end of each transfer
+    are kept with what else is known of it, and come back as ``mark``.
 
     =====  =====================================================
     cycle  for a transfer whose bursts are answered at its end
     =====  =====================================================
-    0      ``ends``
-    3      ``done``
+    0      ``mark`` is ``valid``
+    1      ``done``
     =====  =====================================================
 
     Parameters
@@ -53,34 +63,28 @@ class Answers(wiring.Component):
         Bursts of the block whose first row a lane takes in this cycle, or 0.
     answered : In(lanes)
         A response was taken at the lane's port.
-    ends : In(1)
-        All rows of a transfer were taken, in an earlier cycle.
+    marks : Out(marks_layout(config))
+        Bursts that have entered each lane, in an earlier cycle.
+    valid, mark : In(1), In(marks_layout(config))
+        What ``marks`` were at the end of the oldest transfer.
     done : Out(1)
         All bursts of the oldest transfer are answered.
     take : In(1)
-        The oldest transfer has ended; only with ``done``.
+        The oldest transfer has ended; only with ``done``. ``mark`` is another one from the next cycle on.
     """
 
     def __init__(self, config: EngineConfig):
         self._config = config
         super().__init__({"enters": In(range(bursts_of_block(config) + 1)).array(config.lanes),
-                          "answered": In(config.lanes), "ends": In(1), "done": Out(1), "take": In(1)})
+                          "answered": In(config.lanes), "marks": Out(marks_layout(config)), "valid": In(1),
+                          "mark": In(marks_layout(config)), "done": Out(1), "take": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self._config
-        most = config.transfers_in_flight
-        # Half of the numbers are behind any mark. A lane may be ahead of the oldest mark by the transfers behind it,
-        # which have one block each if another lane has none of them.
-        blocks = _BLOCKS + most
-        bits = ceil_log2(config.outstanding_reads + blocks * bursts_of_block(config)) + 1
-        m.submodules.marks = marks = StreamFifo(data.ArrayLayout(bits, config.lanes), most)
-        reached = Signal(config.lanes)
-        m.d.comb += [marks.i.valid.eq(self.ends), marks.o.ready.eq(self.take)]
-        m.d.sync += self.done.eq(marks.o.valid & reached.all() & ~self.take)
-        for lane in range(config.lanes):
-            entered, answered, gap = (Signal(bits, name=f"{name}_{lane}") for name in ("entered", "answered", "gap"))
-            m.d.comb += [marks.i.payload[lane].eq(entered), gap.eq(answered - marks.o.payload[lane]),
-                         reached[lane].eq(~gap[-1])]
-            m.d.sync += [entered.eq(entered + self.enters[lane]), answered.eq(answered + self.answered[lane])]
+        reached = Signal(self._config.lanes)
+        m.d.sync += self.done.eq(self.valid & reached.all() & ~self.take)
+        for lane, (enters, entered, mark) in enumerate(zip(self.enters, self.marks, self.mark, strict=True)):
+            answered, gap = (Signal.like(entered, name=f"{name}_{lane}") for name in ("answered", "gap"))
+            m.d.comb += [gap.eq(answered - mark), reached[lane].eq(~gap[-1])]
+            m.d.sync += [entered.eq(entered + enters), answered.eq(answered + self.answered[lane])]
         return m

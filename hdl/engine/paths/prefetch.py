@@ -18,7 +18,7 @@ from hdl.engine.lanes.prefetch import PrefetchLane
 from hdl.engine.link.crc32c import Crc32c
 from hdl.engine.link.distributor import Distributor
 from hdl.engine.link.verdict import Verdict
-from hdl.engine.paths.answers import PAGE_BYTES, Answers, bursts_of_block
+from hdl.engine.paths.answers import PAGE_BYTES, Answers, bursts_of_block, marks_layout
 from hdl.engine.paths.data_path import DataPath
 from hdl.engine.paths.faults import first_fault, timeouts
 from hdl.engine.paths.supervisor import Supervisor, totals_layout
@@ -149,9 +149,10 @@ class PrefetchPath(DataPath):
             m.d.sync += [each.eq(0) for each in (runs, flows, renews, over)]
 
         current = self._current(m, transfer, starts)
-        kept = self._totals(m, supervisor, distributor, reader, current, finish, passes, holds)
-        m.submodules.answers = answers = clear(Answers(config))
-        m.d.comb += [answers.ends.eq(finish), answers.take.eq(ends)]
+        answers = Answers(config)
+        m.submodules.answers = clear(answers)
+        self._totals(m, supervisor, distributor, reader, answers, current, finish, passes, holds)
+        m.d.comb += answers.take.eq(ends)
         for number, lane in enumerate(lanes):
             row, port = distributor.lanes[number], self.lanes[number]
             wiring.connect(m, row, lane.i)
@@ -164,7 +165,7 @@ class PrefetchPath(DataPath):
         suspect = Signal()
         m.d.sync += suspect.eq(
             distributor.fault.valid | Cat(each.valid for lane in lanes for each in (lane.fault, lane.axi_fault)).any())
-        m.d.comb += totals.valid.eq(kept & answers.done & ~suspect)
+        m.d.comb += totals.valid.eq(answers.done & ~suspect)
 
     def _current(self, m: Module, transfer: data.View, starts: Value) -> data.View | dict[str, Value]:
         """What is needed of the transfer whose stream the distributor has, until that stream ends."""
@@ -177,16 +178,16 @@ class PrefetchPath(DataPath):
             m.d.sync += [register.eq(transfer[name]) for name, register in current.items()]
         return current
 
-    def _totals(self, m: Module, supervisor: Supervisor, distributor: Distributor, reader: AxiReader,
-                current: data.View | dict[str, Value], finish: Value, passes: Value, holds: Signal) -> Value:
-        """Keeps the totals of each transfer until all its bursts are answered; returns whether those of the oldest are
-        known.
+    def _totals(self, m: Module, supervisor: Supervisor, distributor: Distributor, reader: AxiReader, answers: Answers,
+                current: data.View | dict[str, Value], finish: Value, passes: Value, holds: Signal) -> None:
+        """Keeps the totals of each transfer, and its marks, until all its bursts are answered.
 
         A last beat is held until the totals of the stream before are kept, for streams of a few beats.
         """
         config = self._config
         names = ("bytes", "raw_blocks", *(("crc", "mismatch") if config.crc else ()))
-        layout = data.StructLayout({name: totals_layout()[name].shape for name in names})
+        layout = data.StructLayout({"marks": marks_layout(config)}
+                                   | {name: totals_layout()[name].shape for name in names})
         m.submodules.kept = kept = ResetInserter(supervisor.clear)(Kept(layout, config.transfers_in_flight))
         counted = Signal(layout, reset_less=True)       # of the stream that ended
         ended, closed, complete = (Signal(name=name) for name in ("ended", "closed", "complete"))
@@ -195,10 +196,11 @@ class PrefetchPath(DataPath):
             kept.i.valid.eq(complete), kept.i.payload.eq(counted),
             *(supervisor.totals.payload[name].eq(kept.o.payload[name]) for name in names),
             kept.o.ready.eq(supervisor.totals.valid & supervisor.totals.ready),
+            answers.valid.eq(kept.o.valid), answers.mark.eq(kept.o.payload.marks),
         ]
         with m.If(finish):
             m.d.sync += [ended.eq(1), counted.bytes.eq(current["raw_bytes"]),
-                         counted.raw_blocks.eq(distributor.raw_blocks)]
+                         counted.raw_blocks.eq(distributor.raw_blocks), counted.marks.eq(answers.marks)]
         last = reader.o.payload.last
         if config.crc:
             m.submodules.crc = crc = ResetInserter(supervisor.clear)(Crc32c(config.link_beat_bytes))
@@ -221,7 +223,6 @@ class PrefetchPath(DataPath):
             m.d.comb += holds.eq(last & ended)
         with m.If((complete & kept.i.ready) | supervisor.clear):
             m.d.sync += [ended.eq(0), closed.eq(0)]
-        return kept.o.valid
 
     def _bursts(self, block: data.View) -> ValueLike:
         """Bursts to write a block."""
