@@ -79,6 +79,9 @@ class Kept(wiring.Component):
         Records; there is always a place for one. With ``most`` = 1, ``ready`` is always high.
     o : Out(stream.Signature(layout))
         The same, one cycle later at least.
+    keep : In(1)
+        No further record comes: ``o.payload`` stays as it is, though it was taken. It is high from the cycle after that
+        on; of a single record, ``i.payload`` must not change as long.
     """
 
     i: stream.Interface
@@ -87,7 +90,7 @@ class Kept(wiring.Component):
     def __init__(self, layout: data.StructLayout, most: int):
         self._layout = layout
         self._most = most
-        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
+        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout)), "keep": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -116,13 +119,13 @@ class Kept(wiring.Component):
         record = Signal(words * WORD_BITS)
         m.d.comb += [
             Value.cast(self.o.payload).eq(oldest), record.eq(Value.cast(self.i.payload)),
-            passes.eq(self.i.valid & ~there & (level == 0) & ~comes & (writes_word == 0)),
+            passes.eq(self.i.valid & ~there & ~self.keep & (level == 0) & ~comes & (writes_word == 0)),
             writes.eq(self.i.valid & ~passes), stored.eq(writes & (writes_word == words - 1)),
             self.i.ready.eq(passes | stored),
             write.en.eq(writes), write.addr.eq(Cat(writes_word[:word_bits], given)),
             write.data.eq(record.word_select(writes_word, WORD_BITS)),
             lands.eq(comes & (comes_word == words - 1)),
-            reads.eq((level != 0) & ~there & ~lands), fetched.eq(reads & (reads_word == words - 1)),
+            reads.eq((level != 0) & ~there & ~lands & ~self.keep), fetched.eq(reads & (reads_word == words - 1)),
             read.en.eq(reads), read.addr.eq(Cat(reads_word[:word_bits], taken)),
         ]
         m.d.sync += [comes.eq(reads), level.eq(level + stored - fetched), comes_word.eq(reads_word)]

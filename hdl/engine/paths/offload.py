@@ -160,7 +160,7 @@ class OffloadPath(DataPath):
         with m.If(aggregator.done):
             m.d.sync += [counted[name].eq(getattr(aggregator, name)) for name in names if name != "crc"]
         m.d.comb += [
-            kept.i.valid.eq(complete), kept.i.payload.eq(counted),
+            kept.i.valid.eq(complete), kept.i.payload.eq(counted), kept.keep.eq(supervisor.keeps),
             *(totals.payload[name].eq(kept.o.payload[name]) for name in names),
             kept.o.ready.eq(ends),
             writer.i.valid.eq(aggregator.o.valid & ~holds), aggregator.o.ready.eq(writer.i.ready & ~holds),

@@ -193,7 +193,7 @@ class PrefetchPath(DataPath):
         ended, closed, complete = (Signal(name=name) for name in ("ended", "closed", "complete"))
         m.d.comb += [
             complete.eq(ended & closed if config.crc else ended),
-            kept.i.valid.eq(complete), kept.i.payload.eq(counted),
+            kept.i.valid.eq(complete), kept.i.payload.eq(counted), kept.keep.eq(supervisor.keeps),
             *(supervisor.totals.payload[name].eq(kept.o.payload[name]) for name in names),
             kept.o.ready.eq(supervisor.totals.valid & supervisor.totals.ready),
             answers.valid.eq(kept.o.valid), answers.mark.eq(kept.o.payload.marks),

@@ -95,6 +95,8 @@ class Supervisor(wiring.Component):
         Transfers for the front of the path.
     follow : Out(stream.Signature(follow_layout(config, device)))
         The same, for the units behind it.
+    keeps : Out(1)
+        The payload of ``totals`` must not change: a result shows the totals that were taken.
     totals : In(stream.Signature(totals_layout()))
         The oldest transfer in the path is complete, without a fault: all its effects are done.
     fault : In(path_fault_layout(config))
@@ -126,7 +128,7 @@ class Supervisor(wiring.Component):
             "result": Out(stream.Signature(result_layout(config))),
             "abort": In(1), "launch": Out(stream.Signature(launch_layout(config, device))),
             "follow": Out(stream.Signature(follow_layout(config, device))),
-            "totals": In(stream.Signature(totals_layout())), "fault": In(path_fault_layout(config)),
+            "keeps": Out(1), "totals": In(stream.Signature(totals_layout())), "fault": In(path_fault_layout(config)),
             "unit_idle": In(units), "silent": In(units), "unit_stop": Out(units), "unit_clear": Out(units),
             "isolated": Out(units), "stop": Out(1), "clear": Out(1),
         })
@@ -173,10 +175,11 @@ class Supervisor(wiring.Component):
         first = Signal.like(oldest)             # place of the one to launch after `cleared`
         told = Signal()                         # a result waits
         offered = Signal()                      # and was valid already
-        result = Signal(result_layout(self._config), reset_less=True)
+        cause = Signal(path_fault_layout(self._config), reset_less=True)     # of the result
+        totalled, good = Signal(reset_less=True), Signal(reset_less=True)   # it has a CRC; it has counts
         m.d.comb += [
             # No result may come before its request was taken.
-            self.result.valid.eq(told & (offered | ~launcher.writes)), self.result.payload.eq(result),
+            self.result.valid.eq(told & (offered | ~launcher.writes)), self.keeps.eq(told),
             self.totals.ready.eq(running & ~told & ~self.fault.valid),
             ends.eq(self.totals.valid & self.totals.ready),
             problem.eq(running & ~told & (inside != 0) & (self.fault.valid | (self.abort & ~self.totals.valid))),
@@ -210,22 +213,24 @@ class Supervisor(wiring.Component):
         # Ends of transfers.
         totals = self.totals.payload
         fault = self.fault
-        counts = ("bytes", "nonzero", "raw_blocks")
-        failed = [*(result[name].eq(fault[name]) for name in ("status", "lane", "resp", "place")),
-                  *(result[name].eq(0) for name in (*counts, "crc"))]
-        blank = [result.eq(0), result.status.eq(Status.ABORTED)]
+        result = self.result.payload
+        m.d.comb += [
+            *(result[name].eq(cause[name]) for name in ("status", "lane", "resp", "place")),
+            *(result[name].eq(Mux(good, totals[name], 0)) for name in ("bytes", "nonzero", "raw_blocks")),
+            result.crc.eq(Mux(totalled, totals.crc, 0)),
+        ]
         timed_out = Cat(fault.status == status for status in _TIMEOUTS).any()
         with m.If(ends):
             m.d.sync += [
-                told.eq(1), result.eq(0), result.crc.eq(totals.crc),
-                result.status.eq(Mux(totals.mismatch, Status.CRC_MISMATCH, Status.OK)),
-                *(result[name].eq(Mux(totals.mismatch, 0, totals[name])) for name in counts),
+                told.eq(1), totalled.eq(1), good.eq(~totals.mismatch), cause.eq(0),
+                cause.status.eq(Mux(totals.mismatch, Status.CRC_MISMATCH, Status.OK)),
             ]
         with m.Elif(problem | refuses):
+            m.d.sync += [totalled.eq(0), good.eq(0)]
             with m.If(Mux(problem, fault.valid, ~self.abort)):
-                m.d.sync += failed
+                m.d.sync += cause.eq(fault)
             with m.Else():
-                m.d.sync += blank
+                m.d.sync += [cause.eq(0), cause.status.eq(Status.ABORTED)]
         with m.If(refuses):
             m.d.sync += told.eq(1)
         m.d.sync += offered.eq(self.result.valid & ~self.result.ready)

@@ -38,6 +38,19 @@ def test_keeps_as_many_as_it_says(most: int, bits: int) -> None:
                 gives = False
             taken += bool(takes)
             full += given - taken == most
+            if takes and rng.random() < 0.3:
+                ctx.set(dut.keep, 1)
+                ctx.set(dut.o.ready, 0)
+                ctx.set(dut.i.valid, gives)
+                for _ in range(10):
+                    assert most == 1 or ctx.get(dut.o.payload).number == records[taken - 1]
+                    _, _, stored = await ctx.tick().sample(dut.i.ready)
+                    if gives and stored:
+                        given += 1
+                        gives = False
+                        ctx.set(dut.i.valid, 0)
+                    assert not ctx.get(dut.o.valid)
+                ctx.set(dut.keep, 0)
 
         assert full > 5
 
