@@ -133,14 +133,16 @@ class Launcher(wiring.Component):
         m = Module()
         config, many = self._config, self._most > 1
         m.submodules.finder = finder = LaneFinder(config)
-        record = Signal(_record_layout(config, self._device))       # of the request
-        m.d.comb += [
-            record[name].eq(decreased(self.request.payload.raw_bytes) if name == "last_byte"
-                            else self.request.payload[name]) for name in record.shape().members]
+        request = self.request.payload
         # With one transfer in flight the units behind the front are shown what the front is.
         front = self._registers("launch", *([_LAUNCH] if many else [_LAUNCH, _FOLLOW]))
         with m.If(self.took):
-            m.d.sync += [register.eq(Value.cast(record[name])) for name, register in front.items()]
+            m.d.sync += [register.eq(decreased(request.raw_bytes) if name == "last_byte" else Value.cast(request[name]))
+                         for name, register in front.items()]
+        record = Signal(_record_layout(config, self._device))       # of the request, from the cycle after `took` on
+        m.d.comb += [
+            record[name].eq(front["last_byte"] if name == "last_byte" else request[name])
+            for name in record.shape().members]
         m.d.comb += [
             finder.address.eq(front[self._device]),
             self.begins.eq(self.launch.valid & self.launch.ready),
@@ -198,7 +200,8 @@ class Launcher(wiring.Component):
                 loaded: Signal) -> None:
         """Writes requests into the memory, and reads them for the units behind the front, or to be launched again.
 
-        A request is read while it is written, at least one word behind.
+        A request is read while it is written, at least one word behind. Its last byte is written from the register of
+        the front, which is loaded again eight cycles later at the earliest: after a stop.
         """
         bits = len(Value.cast(record))
         memory, word_bits = word_memory(bits, self._most)
