@@ -73,7 +73,7 @@ class Launcher(wiring.Component):
     1      its first word is written; the lane is sought
     2      ``launch``, if the number of lanes is a power of two
     4      its first word for the units behind is read
-    10     ``follow`` at the latest
+    11     ``follow`` at the latest
     n      ``request`` is taken; result may leave from here on
     =====  ===================================================
 

@@ -1,0 +1,131 @@
+"""The launcher: every request is shown to the front and to the units behind it, in order, and again after a stop."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from amaranth.hdl import Shape
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.paths.launcher import Launcher
+from hdl.engine.transfer.records import request_layout
+from tests.hdl.bench import clocked
+
+_CONFIG = EngineConfig(lanes=4)
+
+
+def _requests(config: EngineConfig, rng: random.Random, count: int) -> list[dict[str, int]]:
+    """Requests with noise in all fields, of at least one byte."""
+    layout = request_layout(config)
+    return [{name: rng.randrange(3) if name == "narrow" else rng.getrandbits(Shape.cast(field.shape).width)
+             for name, field in layout} | {"raw_bytes": rng.randint(1, (1 << 40) - 1)} for _ in range(count)]
+
+
+def _shown(config: EngineConfig, device: str, asked: dict[str, int], payload) -> None:
+    """Holds what was shown to the request."""
+    for name in payload.shape().members:
+        if name == "transfer":
+            for field in payload.transfer.shape().members:
+                found, bits = payload.transfer[field], Shape.cast(payload.transfer.shape()[field].shape).width
+                assert getattr(found, "value", found) == asked[field] % (1 << bits), field
+    assert payload.first_lane == asked[device] // config.block_bytes % config.lanes
+    if device == "source":
+        last = asked["raw_bytes"] - 1
+        assert payload.last_block == last // config.block_bytes
+        if "tail_bytes" in payload.shape().members:
+            assert payload.tail_bytes == last % config.block_bytes + 1
+
+
+@pytest.mark.parametrize("device", ["source", "destination"])
+@pytest.mark.parametrize(("address_bits", "in_flight", "crc"), [(64, 6, True), (40, 8, True), (32, 2, False),
+                                                                (40, 1, True)])
+def test_requests_are_shown_in_order_and_again(device: str, address_bits: int, in_flight: int, crc: bool) -> None:
+    config = _CONFIG.replace(address_bits=address_bits, transfers_in_flight=in_flight, crc=crc)
+    rng = random.Random(f"{device} {address_bits}")
+    dut = Launcher(config, device)
+    requests = _requests(config, rng, 24)
+
+    async def process(ctx) -> None:
+        async def taken(asked: dict[str, int], place: int) -> None:
+            ctx.set(dut.next, place)
+            ctx.set(dut.request.payload, asked)
+            ctx.set(dut.request.valid, 1)
+            ctx.set(dut.may_take, 1)
+            await ctx.tick().until(dut.took)
+            ctx.set(dut.may_take, 0)
+
+        async def launched(asked: dict[str, int], place: int) -> None:
+            for _ in range(rng.randrange(4)):
+                await ctx.tick()
+            ctx.set(dut.next, place)
+            ctx.set(dut.may_launch, 1)
+            ctx.set(dut.launch.ready, 1)
+            payload, = await ctx.tick().sample(dut.launch.payload).until(dut.launch.valid)
+            ctx.set(dut.launch.ready, 0)
+            ctx.set(dut.may_launch, 0)
+            _shown(config, device, asked, payload)
+
+        async def written() -> None:
+            while ctx.get(dut.writes):
+                await ctx.tick()
+            ctx.set(dut.request.valid, 0)
+            ctx.set(dut.request.payload, {"source": 99, "raw_bytes": 7})
+
+        async def followed(asked: dict[str, int]) -> None:
+            for _ in range(rng.choice([0, 20])):
+                await ctx.tick()
+            ctx.set(dut.follow.ready, 1)
+            payload, = await ctx.tick().sample(dut.follow.payload).until(dut.follow.valid)
+            ctx.set(dut.follow.ready, 0)
+            _shown(config, device, asked, payload)
+
+        for start in range(0, len(requests), in_flight):
+            batch = requests[start:start + in_flight]
+            for place, asked in enumerate(batch):
+                await taken(asked, place)
+                await launched(asked, place)
+                await written()
+            for asked in batch[:rng.randint(0, len(batch))]:
+                await followed(asked)
+            ctx.set(dut.clear, 1)
+            ctx.set(dut.first, 0)
+            await ctx.tick()
+            ctx.set(dut.clear, 0)
+            assert not ctx.get(dut.follow.valid)
+            if in_flight == 1:
+                continue
+            for place, asked in enumerate(batch):
+                ctx.set(dut.next, place)
+                ctx.set(dut.repeats, 1)
+                await ctx.tick()
+                ctx.set(dut.repeats, 0)
+                await launched(asked, place)
+            for asked in batch:
+                await followed(asked)
+
+    clocked(dut, process)
+
+
+def test_the_cycles_of_the_table() -> None:
+    """``launch`` comes 2 cycles after ``took``, ``follow`` at most 11, and the request is taken with its last word."""
+    config = _CONFIG.replace(address_bits=64)
+    dut = Launcher(config, "destination")
+    asked, = _requests(config, random.Random(1), 1)
+
+    async def process(ctx) -> None:
+        ctx.set(dut.request.payload, asked)
+        for signal in (dut.request.valid, dut.may_take, dut.may_launch, dut.launch.ready):
+            ctx.set(signal, 1)
+        seen: dict[str, int] = {}
+        for cycle in range(20):
+            for name, signal in (("took", dut.took), ("launch", dut.launch.valid), ("follow", dut.follow.valid),
+                                 ("request", dut.request.ready)):
+                if ctx.get(signal):
+                    seen.setdefault(name, cycle)
+            await ctx.tick()
+            ctx.set(dut.may_take, 0)
+            ctx.set(dut.request.valid, "request" not in seen)
+        assert seen == {"took": 0, "launch": 2, "request": 8, "follow": 11}
+
+    clocked(dut, process)
