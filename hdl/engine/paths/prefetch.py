@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLi
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
+from hdl.codec.coding import WORD_BYTES
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.common.beat import beat_layout
 from hdl.common.kept import Kept
@@ -209,7 +210,8 @@ class PrefetchPath(DataPath):
             checks, expected = Signal(reset_less=True), Signal(32, reset_less=True)
             m.d.comb += [
                 crc.i.valid.eq(passes),
-                crc.i.payload.data.eq(reader.o.payload.data),
+                crc.i.payload.data.eq(reader.o.payload.data & Cat(
+                    bit.replicate(8 * WORD_BYTES) for bit in reader.o.payload.keep[::WORD_BYTES])),
                 crc.i.payload.words.eq(Mux(tail == 0, config.link_words, tail)),
                 crc.i.payload.last.eq(last),
                 holds.eq(last & (crc.busy | crc.done | closed)),
