@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hdl.common.bits import pick
 from hdl.common.counters import counter
 from hdl.common.kept import Kept
 from hdl.config.engine import EngineConfig
@@ -19,7 +20,7 @@ from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout, res
 __all__ = ["Channel", "causes_layout"]
 
 _CYCLE_BITS = 48
-_PART_BITS = 16
+_PART_BITS = 12
 
 
 def causes_layout() -> data.StructLayout:
@@ -210,6 +211,8 @@ class Channel(wiring.Component):
         offload = self._operation is Operation.OFFLOAD
         result = self.result.payload
         bad = Signal()              # the descriptor was rejected: no transfer was run
+        rejects = Signal()          # `bad` of the next cycle
+        reason = Signal(Status)     # why it was rejected
         word = Signal(exact_log2(RECORD_WORDS))
         uncounted = Signal()
         status = Signal(Status)
@@ -219,19 +222,24 @@ class Channel(wiring.Component):
         m.d.comb += [
             # For an entry that could not be read, the CRC field holds the AXI response; 0 means no response.
             unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
-            status.eq(Mux(bad, Mux(unread, unread_status, checker.status), result.status)),
+            reason.eq(Mux(unread, unread_status, checker.status)),
+            status.eq(Mux(bad, reason, result.status)),
+            rejects.eq(Mux(waits, refused & (flying == 0), bad)),
             account.raw_bytes.eq(ticket.raw_bytes if offload else result.bytes),
             account.packed_bytes.eq(result.bytes if offload else ticket.packed_bytes),
             done.i.word.eq(word),
-            done.i.data.eq(self._completion(m, word, checker, ticket, Value.cast(status), unread, bad, cycles)),
+            done.i.data.eq(self._completion(
+                m, Cat(waits, *((word == number) & ~waits for number in range(RECORD_WORDS - 1))), rejects, checker,
+                ticket, Value.cast(reason), unread, cycles)),
         ]
+        m.d.sync += bad.eq(rejects)
         self._elapsed(m, cycles, Mux(bad, stamp, ticket.stamp), word)
         with m.If(self.accounted):
             m.d.sync += uncounted.eq(0)
         with m.FSM() as fsm:
             with m.State("wait"):
                 m.d.comb += waits.eq(1)
-                m.d.sync += [word.eq(0), cycles.eq(now), bad.eq(refused & (flying == 0))]
+                m.d.sync += [word.eq(0), cycles.eq(now)]
                 with m.If(arrives):
                     m.d.sync += uncounted.eq(result.status == Status.OK)
                     m.next = "complete"
@@ -266,21 +274,35 @@ class Channel(wiring.Component):
                 m.d.sync += Cat(cycles[part], borrow).eq(
                     Cat(cycles[part], Const(0, 1)) - start[part] - (borrow if low else 0))
 
-    def _completion(self, m: Module, word: Signal, checker: Checker, ticket: data.View, status: Value, unread: Value,
-                    bad: Signal, cycles: Signal) -> Value:
-        """A word of the completion."""
+    def _completion(self, m: Module, coming: Value, rejects: Value, checker: Checker, ticket: data.View, reason: Value,
+                    unread: Value, cycles: Signal) -> Value:
+        """A word of the completion: that of a transfer, or of a refused descriptor.
+
+        ``coming`` is the word of the next cycle, one-hot, and ``rejects`` whether it is of a refused descriptor: what
+        selects a word is registered, because each bit of it has many readers.
+        """
         result = self.result.payload
-        shown = Signal(result_layout(self._config))
-        with m.If(bad & unread):
-            m.d.comb += [shown.place.eq(checker.request.source), shown.resp.eq(checker.request.crc)]
-        with m.Elif(~bad):
-            m.d.comb += shown.eq(result)
-        record = Signal(completion_layout())
+        layout = completion_layout()
+        landed, refused = Signal(layout), Signal(layout)
+        names = ("status", "lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "place")
         m.d.comb += [
-            record.tag.eq(Mux(bad, checker.tag, ticket.tag)), record.status.eq(status),
-            record.operation.eq(Mux(bad, checker.operation, self._operation)),
-            record.cycles.eq(cycles),
+            landed.tag.eq(ticket.tag), landed.operation.eq(self._operation), landed.cycles.eq(cycles),
+            *(landed[name].eq(result[name]) for name in names),
+            refused.tag.eq(checker.tag), refused.operation.eq(checker.operation), refused.cycles.eq(cycles),
+            refused.status.eq(reason),
         ]
-        m.d.comb += [record[name].eq(shown[name])
-                     for name in ("lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "place")]
-        return Value.cast(record).word_select(word, 32)
+        with m.If(unread):
+            m.d.comb += [refused.place.eq(checker.request.source), refused.resp.eq(checker.request.crc)]
+        shown: Value = Const(0, 32)
+        for name, record, kind, fields in (("landed", landed, ~rejects, ("tag", *names, "cycles")),
+                                           ("refused", refused, rejects, ("tag", "status", "cycles", "place"))):
+            words = sorted({number for field in fields for number in _words(layout[field])})
+            choice = Signal(len(words), name=f"{name}_words")
+            m.d.sync += choice.eq(Cat(coming[number] & kind for number in words))
+            shown = shown | pick(choice, [Value.cast(record).word_select(number, 32) for number in words])
+        return shown
+
+
+def _words(field: data.Field) -> range:
+    """The 32-bit words of a record that a field takes."""
+    return range(field.offset // 32, (field.offset + field.width - 1) // 32 + 1)
