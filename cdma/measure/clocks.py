@@ -16,8 +16,9 @@ from synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "block_pnr", "pnr", "pnr_units", "sweep", "timing_units"]
 
-TIMED_ENGINES = ("default", "paper", "tiny")
-"""The presets of engines that are timed in cells."""
+TIMED_ENGINES = ("default", "paper")
+"""The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
+mapping builds them from registers, and does not buffer nets that drive a hundred registers."""
 
 _ZERO_VALUE = tuple(f"zvc{bits}" for bits in ELEMENT_BITS)
 

@@ -35,7 +35,8 @@ _UNITS = """\
 The slowest path from register to register of each unit, as `cdma timing --engine PRESET` prints it: in cells at the
 library's own corner, with an ideal clock and wires without length. A unit is mapped without the units inside it. Paths
 from one unit to another are in the last row alone: it is the whole engine, mapped flat with one of its lanes. Gates are
-those between the two registers."""
+those between the two registers. The engines with short blocks are not here: they have memories that are too small for
+macros, and mapping does not buffer the nets that write the registers these become."""
 
 _MACROS = """\
 Memories are macros, where paths end and start as at registers: {setup_ps:g} ps of set-up, {output_ps:g} ps
