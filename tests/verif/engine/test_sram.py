@@ -39,6 +39,7 @@ def test_every_large_memory_is_wrapped(build_dir: Path) -> None:
     queue = 16 * config.queue_depth, 32
     assert sizes == sorted([
         queue, queue, queue, queue, (128, 32), (2 * 256, link),
+        *6 * [(64, 32)],                                            # requests, tickets and totals in progress
         (config.buffer_bytes // config.link_beat_bytes, link),      # blocks for the link
         (config.buffer_bytes // GROUP_BYTES, row + 8),              # payloads from the link
         (2 * max(tags, facts), row),                                # what stands in front of their data, of two blocks
