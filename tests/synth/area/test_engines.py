@@ -41,10 +41,11 @@ def test_memory_bits_are_those_of_the_configuration(measured: EngineArea) -> Non
     # A block and 16 beats; rows from the link say whether they are a block's last, and where it ends.
     store = 8 * _CONFIG.block_bytes + 16 * 8 * _CONFIG.beat_bytes
     ends = _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes * (1 + 4 + 1)
-    control = 4 * _CONFIG.queue_depth * 512 + 128 * 32
+    # Requests and tickets in progress, of both directions; and their totals.
+    control = 4 * _CONFIG.queue_depth * 512 + 128 * 32 + 4 * 64 * 32
     link = 8 * 2 * 4096
     assert bits == {"buffers, offload": 2 * (lane + store), "buffers, prefetch": 2 * (lane + ends),
-                    "AXI of the link": link, "control": control}
+                    "AXI of the link": link, "control": control, "glue": 2 * 64 * 32}
     assert sum(bits.values()) == sum(
         number * int(size.split(" x ")[0]) * int(size.split(" x ")[1]) for size, number in measured.macros.items())
 
