@@ -66,8 +66,9 @@ def test_memories_that_block_ram_cannot_be_are_named(target: str) -> None:
 def test_every_buffer_of_an_engine_is_block_ram(target: str) -> None:
     built = built_memories(engine_text(_CONFIG, _ROOT / "build/sim"), _CONFIG.name, target)
     large = [memory for memory in built if memory.bits >= LEAST_BITS]
-    # Two queues and two rings of completions, and what the ring's reader holds; six of what is in progress, which may be
-    # in LUTs too; the lane's three; the link's. The store has 16 beats beside a block; rows from the link say whether they are a block's last, and where it ends.
+    # Two queues and two rings of completions, and what the ring's reader holds; six of what is in progress, which may
+    # be in LUTs too; the lane's three; the link's. The store has 16 beats beside a block; rows from the link say
+    # whether they are a block's last, and where it ends.
     buffer, rows = 8 * _CONFIG.buffer_bytes, _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes
     store = 8 * (_CONFIG.block_bytes + 16 * _CONFIG.beat_bytes)
     assert [memory.bits for memory in large] == sorted(
