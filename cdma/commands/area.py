@@ -24,7 +24,8 @@ that of the flattened design, so the rows do not add up to it. Quote the total.
 
 An engine is mapped unit by unit: logic in gates or cells, memories in bits and by an area model, scaled to 28 nm
 beside the paper's figures. On an FPGA the engine is mapped as a whole: LUTs, flip-flops, RAMs, and how every buffer
-is built. A warning names the buffers of 2048 bits or more that are not in block RAM. That takes some minutes."""
+is built. A warning names the buffers of 2048 bits or more that are in flip-flops, or in LUTs with more than 64 words.
+That takes some minutes."""
 
 _EXAMPLES = """\
   cdma area                                               both cores, technology-independent

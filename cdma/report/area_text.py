@@ -75,7 +75,8 @@ def engine_fpga_text(engine: EngineOnFpga) -> str:
                 [[count(report.luts), count(report.flip_flops), *map(count, rams.values())]], left=())
         + f"\n\nBuffers of {report.least_bits} bits or more:\n\n"
         + table(["buffer", "words", "bits", "built as", "of"], rows, left=(0, 3, 4)) + "\n\n"
-        + (f"warning: not in block RAM: {', '.join(missed)}" if missed else "Every one is block RAM."))
+        + (f"warning: not in block RAM: {', '.join(missed)}" if missed else
+           f"Every one is block RAM, or has {report.lut_words} words at most."))
 
 
 def core_timing_text(report: AreaReport) -> str:

@@ -1,7 +1,7 @@
 """Area of a design on an FPGA: LUTs, flip-flops, memories, and how each memory is built.
 
-A buffer that no block RAM was found for is still built, from LUTs or from thousands of flip-flops: here such buffers
-are named.
+A large buffer that no block RAM was found for is still built, from LUTs or from thousands of flip-flops: here such
+buffers are named.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from synth.cells.fpga import FPGA
 from synth.tools import scripts
 from synth.tools.yosys import Progress, YosysError, find, report
 
-__all__ = ["BLOCK", "DISTRIBUTED", "REGISTERS", "BuiltMemory", "FpgaArea", "built_memories", "fpga_area"]
+__all__ = ["BLOCK", "DISTRIBUTED", "LUT_WORDS", "REGISTERS", "BuiltMemory", "FpgaArea", "built_memories", "fpga_area"]
 
 BLOCK, DISTRIBUTED, REGISTERS = "block RAM", "LUTs", "flip-flops"
 """How a memory can be built."""
+
+LUT_WORDS = 64
+"""Words up to which LUTs are as good as block RAM, of which so few words would fill an eighth at most."""
 
 
 class _Cell(TypedDict):
@@ -61,8 +64,9 @@ class BuiltMemory:
 
     @property
     def missed(self) -> bool:
-        """Whether it is large enough for block RAM, and was not built so."""
-        return self.bits >= LEAST_BITS and self.built != BLOCK
+        """Whether it should be in block RAM, and is not; few words may be in LUTs."""
+        return self.bits >= LEAST_BITS and (self.built == REGISTERS
+                                            or (self.built == DISTRIBUTED and self.words > LUT_WORDS))
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,17 @@ class FpgaArea:
 
     @derived
     def least_bits(self) -> int:
-        """The smallest size, in bits, of a memory that should be in block RAM."""
+        """The smallest size, in bits, of a memory that counts as a buffer."""
         return LEAST_BITS
 
     @derived
+    def lut_words(self) -> int:
+        """Words up to which a buffer may be in LUTs."""
+        return LUT_WORDS
+
+    @derived
     def no_block_ram(self) -> list[str]:
-        """The memories of that size that are not in block RAM."""
+        """The memories of that size that are in flip-flops, or in LUTs with more than ``lut_words`` words."""
         return [memory.name for memory in self.memories if memory.missed]
 
 

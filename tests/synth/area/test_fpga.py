@@ -9,7 +9,7 @@ import pytest
 from golden.results import to_json
 from hdl.common.sram import LEAST_BITS
 from hdl.config.engine import EngineConfig
-from synth.area.fpga import built_memories, fpga_area
+from synth.area.fpga import DISTRIBUTED, built_memories, fpga_area
 from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
@@ -66,15 +66,16 @@ def test_memories_that_block_ram_cannot_be_are_named(target: str) -> None:
 def test_every_buffer_of_an_engine_is_block_ram(target: str) -> None:
     built = built_memories(engine_text(_CONFIG, _ROOT / "build/sim"), _CONFIG.name, target)
     large = [memory for memory in built if memory.bits >= LEAST_BITS]
-    # Two queues and two rings of completions, and what the ring's reader holds; six of what is in progress, which may
-    # be in LUTs too; the lane's three; the link's. The store has 16 beats beside a block; rows from the link say
+    # Two queues and two rings of completions, and what the ring's reader holds; six of what is in progress, which are
+    # in LUTs; the lane's three; the link's. The store has 16 beats beside a block; rows from the link say
     # whether they are a block's last, and where it ends.
     buffer, rows = 8 * _CONFIG.buffer_bytes, _CONFIG.buffer_bytes // _CONFIG.link_beat_bytes
     store = 8 * (_CONFIG.block_bytes + 16 * _CONFIG.beat_bytes)
     assert [memory.bits for memory in large] == sorted(
         [*5 * [128 * 32], *6 * [64 * 32], buffer, buffer + rows * (1 + 3 + 1), store, 8 * 2 * 4096], reverse=True)
-    assert [memory.name for memory in built if memory.missed and memory.bits > 64 * 32] == []
-    assert all(memory.rams for memory in large)
+    assert [memory.name for memory in built if memory.missed] == []
+    assert {memory.bits for memory in large if memory.built == DISTRIBUTED} == {64 * 32}
+    assert all(memory.built == DISTRIBUTED for memory in large if memory.bits == 64 * 32)
 
 
 def test_a_design_without_memories_has_none() -> None:
