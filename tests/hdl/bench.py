@@ -19,7 +19,7 @@ from amaranth.sim import Simulator
 from tests.hdl.memories import WrongCollisions
 from tests.hdl.scheduler import OrderedEngine
 
-__all__ = ["CYCLES", "Bench", "clocked", "settled"]
+__all__ = ["CYCLES", "Bench", "clocked", "pulse", "settled"]
 
 Process = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -127,6 +127,15 @@ def clocked(dut: Elaboratable, process: Process, *background: Process, cycles: i
             seed: int | None = None) -> None:
     """Run a test of a clocked design once: :meth:`Bench.run` of a bench that is not kept."""
     Bench(dut).run(process, *background, cycles=cycles, seed=seed)
+
+
+async def pulse(ctx: Any, *signals: Signal) -> None:
+    """Set signals of one bit for one cycle."""
+    for signal in signals:
+        ctx.set(signal, 1)
+    await ctx.tick()
+    for signal in signals:
+        ctx.set(signal, 0)
 
 
 def _overrun(dut: Elaboratable, cycles: int) -> str:

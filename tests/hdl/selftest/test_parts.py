@@ -14,7 +14,7 @@ from hdl.selftest.noise import Noise
 from hdl.selftest.printer import Printer
 from hdl.selftest.text import Number
 from hdl.selftest.uart import UartTransmitter
-from tests.hdl.bench import clocked
+from tests.hdl.bench import clocked, pulse
 
 
 def test_noise_steps_and_restarts() -> None:
@@ -49,9 +49,7 @@ def test_divider_divides(pairs: list[tuple[int, int]]) -> None:
         for dividend, divisor in pairs:
             ctx.set(divider.dividend, dividend)
             ctx.set(divider.divisor, divisor)
-            ctx.set(divider.start, 1)
-            await ctx.tick()
-            ctx.set(divider.start, 0)
+            await pulse(ctx, divider.start)
             ctx.set(divider.dividend, 0)
             ctx.set(divider.divisor, 1)
             for _ in range(12):
@@ -71,9 +69,7 @@ def test_decimal_has_the_digits(numbers: list[int]) -> None:
     async def process(ctx: Any) -> None:
         for number in numbers:
             ctx.set(decimal.number, number)
-            ctx.set(decimal.start, 1)
-            await ctx.tick()
-            ctx.set(decimal.start, 0)
+            await pulse(ctx, decimal.start)
             await ctx.tick().until(decimal.done)
             digits = "".join(str(ctx.get(decimal.digits[k])) for k in reversed(range(5)))
             assert digits == f"{number:05}"
@@ -128,9 +124,7 @@ def test_printer_fills_numbers_in(first: int, second: int, third: int, random: A
             ctx.set(printer.divisors[k], divisor)
         for message, wanted in zip((1, 2, 0), expected, strict=True):
             ctx.set(printer.message, message)
-            ctx.set(printer.start, 1)
-            await ctx.tick()
-            ctx.set(printer.start, 0)
+            await pulse(ctx, printer.start)
             text = ""
             while not ctx.get(printer.done):
                 ready = random.random() < 0.7

@@ -12,7 +12,7 @@ from hdl.selftest.config import EngineTestConfig
 from hdl.selftest.program import Action, Step, Trials, Word, program, program_rows
 from hdl.selftest.register_master import RegisterMaster
 from hdl.selftest.sequencer import Sequencer
-from tests.hdl.bench import Bench, clocked
+from tests.hdl.bench import Bench, clocked, pulse
 
 _STEPS = program(EngineTestConfig())
 _WORDS = {Word.OFFLOAD: 0x0001_1401, Word.PREFETCH: 0x0003_1402, Word.TAG: 77, Word.RAW: 5000, Word.NONZERO: 900,
@@ -56,22 +56,15 @@ class _Engine:
             if ctx.get(bus.awvalid):
                 assert step.action is Action.WRITE and ctx.get(bus.wvalid)
                 assert (ctx.get(bus.awaddr), ctx.get(bus.wdata), ctx.get(bus.wstrb)) == (step.register, value, 15)
-                await self._once(ctx, bus.awready, bus.wready)
+                await pulse(ctx, bus.awready, bus.wready)
                 ctx.set(bus.bresp, resp)
-                await self._once(ctx, bus.bvalid)
+                await pulse(ctx, bus.bvalid)
             else:
                 assert step.action is not Action.WRITE and ctx.get(bus.araddr) == step.register
-                await self._once(ctx, bus.arready)
+                await pulse(ctx, bus.arready)
                 ctx.set(bus.rdata, value ^ (0x80 if wrong and self.how == "value" else 0))
                 ctx.set(bus.rresp, resp)
-                await self._once(ctx, bus.rvalid)
-
-    async def _once(self, ctx: Any, *signals: Any) -> None:
-        for signal in signals:
-            ctx.set(signal, 1)
-        await ctx.tick()
-        for signal in signals:
-            ctx.set(signal, 0)
+                await pulse(ctx, bus.rvalid)
 
     async def pattern(self, ctx: Any) -> None:
         while True:
@@ -82,7 +75,7 @@ class _Engine:
                 await ctx.tick()
             if self.wrong and self.how == "pattern" and Action(action) is self.wrong.action:
                 ctx.set(self.dut.wrong, 3)
-            await self._once(ctx, self.dut.over)
+            await pulse(ctx, self.dut.over)
             ctx.set(self.dut.wrong, 0)
 
 
@@ -92,9 +85,7 @@ async def _run(ctx: Any, dut: Sequencer, flipped: bool, *, irq: int = 1, words: 
     ctx.set(dut.flipped, flipped)
     ctx.set(dut.disturbed, flipped)
     ctx.set(dut.irq, irq)
-    ctx.set(dut.start, 1)
-    await ctx.tick()
-    ctx.set(dut.start, 0)
+    await pulse(ctx, dut.start)
     await ctx.tick().until(dut.done)
     return bool(ctx.get(dut.passed))
 

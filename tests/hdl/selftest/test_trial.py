@@ -18,7 +18,7 @@ from hdl.selftest import trial as trials
 from hdl.selftest.config import CoresTestConfig
 from hdl.selftest.source import DUMP, Source
 from hdl.selftest.trial import Trial
-from tests.hdl.bench import clocked
+from tests.hdl.bench import clocked, pulse
 from tests.hdl.selftest.reference import generated, sparse
 
 _LINES = sparse(np.random.default_rng(5), 384)
@@ -81,9 +81,7 @@ async def _run(ctx: Any, trial: Trial, item: int, element: int, fault: int = 0) 
     ctx.set(trial.item, item)
     ctx.set(trial.element, element)
     ctx.set(trial.fault, fault)
-    ctx.set(trial.start, 1)
-    await ctx.tick()
-    ctx.set(trial.start, 0)
+    await pulse(ctx, trial.start)
     await ctx.tick().until(trial.done)
     return bool(ctx.get(trial.passed))
 
