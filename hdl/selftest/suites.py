@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
 from hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
@@ -71,7 +71,7 @@ class CoresSuite(Suite):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.trial = trial = self._trial
-        thousand_raw = (trial.raw << 10) - (trial.raw << 4) - (trial.raw << 3)
+        thousand_raw = _thousand_times(trial.raw)
         m.d.comb += [
             trial.start.eq(self.start), trial.item.eq(self.item), trial.fault.eq(self.fault),
             trial.element.eq(Array(self._config.element_bytes)[self.group]),
@@ -130,7 +130,7 @@ class EngineSuite(Suite):
                 _OfEngine.DENSITY: (self.item, 1),
                 _OfEngine.RAW: (trial.raw, 1),
                 _OfEngine.PACKED: (trial.packed, 1),
-                _OfEngine.RATIO: ((trial.raw << 10) - (trial.raw << 4) - (trial.raw << 3), trial.packed),
+                _OfEngine.RATIO: (_thousand_times(trial.raw), trial.packed),
                 _OfEngine.OFFLOAD: (trial.offload_cycles, 1),
                 _OfEngine.PREFETCH: (trial.prefetch_cycles, 1),
                 _OfEngine.PLACE: (Array(PLACES)[self.item == FLIPPED + 1], 1),
@@ -141,6 +141,11 @@ class EngineSuite(Suite):
             }),
         ]
         return m
+
+
+def _thousand_times(value: Value) -> Value:
+    """1000 times the value, as 1024 - 16 - 8."""
+    return (value << 10) - (value << 4) - (value << 3)
 
 
 def suite_of(config: SelftestConfig, lines: bytes) -> Suite:

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import WORD_BYTES
+from hdl.common.bits import pick
 from hdl.common.counters import count_down, count_up
 from hdl.config.engine import EngineConfig
 from hdl.engine.link.barrel_shifter import BarrelShifter, part_layout
@@ -131,7 +132,7 @@ class Aggregator(wiring.Component):
         behind = Signal(len(place) + 1)
         short = Signal()
         m.d.comb += [
-            *(shown[name].eq(self._from(head, [beat[name] for beat in beats])) for name in shown.shape().members),
+            *(shown[name].eq(pick(head, [beat[name] for beat in beats])) for name in shown.shape().members),
             behind.eq(place + shown.block_words[:len(place)]),
             short.eq((shown.block_words[:len(place)] != 0) & ~behind[-1]),
         ]
@@ -171,7 +172,7 @@ class Aggregator(wiring.Component):
             m.d.comb += shifter.parts[number].eq(part)
             with m.If(advance):
                 m.d.sync += [
-                    part.data.eq(self._from(Cat(chosen.values()), [beats[k].data for k in chosen])),
+                    part.data.eq(pick(Cat(chosen.values()), [beats[k].data for k in chosen])),
                     part.place.eq(Mux(on_odd == number, first_place, place)),
                 ]
         with m.If(advance):
@@ -255,11 +256,3 @@ class Aggregator(wiring.Component):
             sides[0][lanes - 1] = head[lanes - 1] & ~current[lanes - 1]
             sides[1][lanes - 1] = current[lanes - 1]
         return sides
-
-    @staticmethod
-    def _from(one_hot: Value, choices: list[Value]) -> Value:
-        """The choice that ``one_hot`` points at, as a sum of products."""
-        result: Value = Const(0)
-        for chosen, choice in zip(one_hot, choices, strict=True):
-            result = result | Mux(chosen, choice, 0)
-        return result
