@@ -33,7 +33,7 @@ class Status(IntEnum):
     BAD_OPERATION = 0x01
     """The operation is neither offload nor prefetch, or belongs to the other queue."""
     CODING_NOT_BUILT = 0x02
-    """The coding is none that was built."""
+    """The coding was not built."""
     BAD_FLAGS = 0x03
     """A flag is undefined, has no meaning for this operation, or needs a feature that was not built."""
     BAD_SOURCE = 0x04

@@ -25,9 +25,9 @@ from hdl.engine.transfer.streams import framed_stream
 
 __all__ = ["OffloadLane"]
 
-_ASKED = 4      # blocks that may be requested before their first beat arrives, besides those in the reader
-_CODED = 6      # blocks in the compressor
-_FRAMED = 4     # blocks in the packed buffer
+_ASKED = 4      # most blocks that are requested and have not arrived, besides those in the reader
+_CODED = 6      # most blocks in the compressor
+_FRAMED = 4     # most blocks in the buffer
 
 
 class OffloadLane(wiring.Component):
@@ -39,12 +39,11 @@ class OffloadLane(wiring.Component):
         i -->| reader |-->| narrower |-->| compressor |-->| framer |-->| buffer |--> o
           |  +--------+   +----------+   +------------+   +--------+   +--------+
           |                                ^                ^    |
-          +--> asked ----------------------+--> sequence ---+    +--> blocks ---> o
+          +--> [how to code each block] ---+--> [sequence] -+    +--> [length, counts of each block] --> o
 
-    The narrower is built with ``narrowing``; beats bypass it unless the block asks for it. A narrowed block is half as
-    long. The compressor finds out how long a block is on its way into its store, and sends it raw if coding would not
-    shrink it. The header leaves in front of a block, but a block is taken out of the buffer only when all of it is
-    there.
+    The narrower is built with ``narrowing``; beats pass beside it unless their block is to be narrowed. A narrowed
+    block is half as long. The compressor finds out how long a block is on its way into its store, and sends it raw if
+    coding would not shrink it. A block leaves the buffer only when all of it is there.
 
     Throughput: 1 raw beat per cycle. Latency: that of :class:`~hdl.codec.payload.block_compressor.BlockCompressor` to
     the first row, then as many cycles as the block has rows, and 2.
@@ -166,7 +165,7 @@ class OffloadLane(wiring.Component):
         return beats
 
     def _buffer(self, m: Module, compressor: BlockCompressor, framer: Framer) -> None:
-        """Writes rows to the packed buffer, and sends whole blocks from it."""
+        """Writes rows to the buffer, and sends whole blocks from it."""
         config = self._config
         words = config.link_words
         payload = self.o.payload

@@ -24,7 +24,7 @@ from hdl.engine.transfer.streams import payload_stream, stream_fault_layout
 __all__ = ["PrefetchLane"]
 
 _BLOCKS = 4
-"""Blocks that may be in the lane at most, but for those whose last beats are being written."""
+"""Most blocks in the lane, without those whose last beats are being written."""
 
 
 class PrefetchLane(wiring.Component):
@@ -39,12 +39,12 @@ class PrefetchLane(wiring.Component):
             +-->| requests |-------------------->|        |
             |   +----------+                     +--------+
             |   +----------+
-            +-->| blocks   |--> widener, fault
+            +-->| blocks   |--> format for the widener, number of a faulty block
                 +----------+
 
     The memory of the decompressor is the buffer of the lane: the rows of a block wait in it, those of a raw block too.
-    The widener is built with ``narrowing``; beats bypass it unless their block asks for it. Before it, a block is half
-    as long.
+    The widener is built with ``narrowing``; beats pass beside it unless their block was narrowed. Such a block is half
+    as long in front of the widener.
 
     Latency: that of :class:`~hdl.codec.payload.block_decompressor.BlockDecompressor`, and that of the writer.
     Throughput: 1 lane beat per cycle.
@@ -106,7 +106,7 @@ class PrefetchLane(wiring.Component):
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
         wiring.connect(m, requests.o, writer.i)
 
-        # Rows go to the decompressor; what else is said of a block, with its first one.
+        # Rows go to the decompressor. Address, number and format of a block come with its first row.
         bad, halted, room, push = Signal(), Signal(), Signal(), Signal()
         row, block = self.i.payload, self.i.payload.block
         end = Signal(exact_log2(row_bytes))

@@ -14,7 +14,7 @@ __all__ = ["PAGE_BYTES", "Answers", "bursts_of_block", "marks_layout"]
 PAGE_BYTES = 4096
 """No burst crosses such a boundary; blocks begin at one, or fit between two."""
 
-_BLOCKS = 16            # more blocks than a lane can hold whose bursts are not outstanding
+_BLOCKS = 16            # more than the blocks that a lane holds, without those whose bursts are outstanding
 
 
 def bursts_of_block(config: EngineConfig) -> int:
@@ -23,10 +23,12 @@ def bursts_of_block(config: EngineConfig) -> int:
 
 
 def marks_layout(config: EngineConfig) -> data.ArrayLayout:
-    """How many bursts entered each lane, modulo a power of two; half of the numbers are behind any other.
+    """For each lane a count of bursts, modulo a power of two.
 
-    A lane may be ahead of the oldest transfer by its own blocks, and by the transfers behind that one, which have one
-    block each if another lane has none of them.
+    It has one bit more than the largest difference between two counts needs, so the sign of a difference tells which
+    count is ahead. A lane may be ahead of the oldest transfer if that waits for a slower lane. Of transfers behind it
+    with blocks in the slower lane, only as many come as that lane can hold; one without has at most one block in any
+    other lane.
     """
     blocks = _BLOCKS + config.transfers_in_flight
     return data.ArrayLayout(ceil_log2(config.outstanding_reads + blocks * bursts_of_block(config)) + 1, config.lanes)
@@ -41,9 +43,10 @@ class Answers(wiring.Component):
                                                       v
         answered --> [answered] -----------------> reached? --> all lanes --> done
 
-    A lane writes its blocks in order and responses come in order, so all bursts of a transfer are answered when as many
-    are as had entered at its end. No unit of a lane needs to know of transfers. ``marks`` at the end of each transfer
-    are kept with what else is known of it, and come back as ``mark``.
+    A lane writes its blocks in order, and responses come in order. So all bursts of a transfer are answered when the
+    count of responses has reached the count of bursts at the end of its stream. No unit of a lane needs to know of
+    transfers. The path keeps ``marks``, the counts at the end of each stream, with the totals of the transfer, and
+    shows those of the oldest transfer as ``mark``.
 
     =====  =====================================================
     cycle  for a transfer whose bursts are answered at its end

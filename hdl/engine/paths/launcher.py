@@ -70,21 +70,19 @@ class Launcher(wiring.Component):
     cycle  for a request of ``n`` words, if the front is free
     =====  ===================================================
     0      ``took``
-    1      its first word is written; the lane is sought
-    2      ``launch``, if the number of lanes is a power of two
+    1      its first word is written; its first lane is computed
+    2      ``launch``; later if the number of lanes is no power of two
     4      its first word for the units behind is read
     11     ``follow`` at the latest
-    n      ``request`` is taken; result may leave from here on
+    n      ``request`` is taken; its result may leave from here on
     =====  ===================================================
 
     With one transfer in flight there is no memory, and ``follow`` comes in the cycle after ``launch``.
 
     Parameters
     ----------
-    config : EngineConfig
-        What to build.
-    device : str
-        Which address of a transfer is in device memory: ``source`` or ``destination``.
+    config, device
+        As for :class:`hdl.engine.paths.supervisor.Supervisor`.
 
     Members
     -------

@@ -24,7 +24,7 @@ class Status(enum.Enum, shape=8):
     BAD_OPERATION = 0x01
     """Bad descriptor: the operation is not the one of this queue."""
     CODING_NOT_BUILT = 0x02
-    """Bad descriptor: its coding is none that was built."""
+    """Bad descriptor: its coding was not built."""
     BAD_FLAGS = 0x03
     """Bad descriptor: a flag that is not defined, contradicts another field, or whose hardware was not built."""
     BAD_SOURCE = 0x04
@@ -32,7 +32,7 @@ class Status(enum.Enum, shape=8):
     BAD_DESTINATION = 0x05
     """Bad descriptor: the destination is not aligned, or ends beyond the addresses that were built."""
     BAD_RAW_BYTES = 0x06
-    """Bad descriptor: raw length zero, too large, or not a multiple of the coding's element (of 4 with
+    """Bad descriptor: raw length zero, too large, or not a multiple of the coding's element size (of 4 with
     narrowing)."""
     BAD_PACKED_BYTES = 0x07
     """Bad descriptor: packed length zero, too large or not a multiple of 4 (prefetch), or not zero (offload)."""
@@ -61,7 +61,8 @@ class Status(enum.Enum, shape=8):
     DESCRIPTOR_READ_TIMEOUT = 0x2C
     """The link did not answer reads within the time limit, so that a descriptor could not be read."""
     BAD_CODING = 0x30
-    """Malformed stream: a block's coding is neither raw nor the descriptor's, or marks the wrong blocks as short."""
+    """Malformed stream: a block's coding is neither raw nor the descriptor's, or marks a whole block as short or a
+    short one as whole."""
     BAD_SEQUENCE = 0x31
     """Malformed stream: a block's sequence number is not the next one."""
     BAD_LENGTH = 0x32
@@ -74,7 +75,7 @@ class Status(enum.Enum, shape=8):
     BAD_PADDING = 0x35
     """Malformed stream: the bytes that pad a block are not zero."""
     BAD_PAYLOAD = 0x36
-    """Malformed stream: the payload of a block is none of its coding, or does not expand to its raw length."""
+    """Malformed stream: the payload of a block contradicts itself, or does not expand to its raw length."""
     CRC_MISMATCH = 0x40
     """The CRC-32C of the stream is not the expected one."""
     ABORTED = 0x50

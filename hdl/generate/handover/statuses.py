@@ -9,14 +9,14 @@ __all__ = ["ADVICE", "MEANINGS"]
 MEANINGS: dict[Status, str] = {
     Status.OK: "done",
     Status.BAD_OPERATION: "bad descriptor: the operation is not that of this channel",
-    Status.CODING_NOT_BUILT: "bad descriptor: its coding is none that was built",
+    Status.CODING_NOT_BUILT: "bad descriptor: its coding was not built",
     Status.BAD_FLAGS: "bad descriptor: a flag is undefined or not for this operation, contradicts another field, or "
                       "needs hardware that was not built",
     Status.BAD_SOURCE: "bad descriptor: the source is not aligned, or ends beyond the addresses that were built",
     Status.BAD_DESTINATION:
         "bad descriptor: the destination is not aligned, or ends beyond the addresses that were built",
     Status.BAD_RAW_BYTES: "bad descriptor: the raw length is zero, too large, or not a multiple of the coding's "
-                          "element (of 4 with narrowing)",
+                          "element size (of 4 with narrowing)",
     Status.BAD_PACKED_BYTES:
         "bad descriptor: the packed length is zero, too large or not a multiple of 4; or not zero for an offload",
     Status.BAD_RESERVED: "bad descriptor: a reserved word is not zero",
@@ -32,15 +32,15 @@ MEANINGS: dict[Status, str] = {
     Status.LINK_WRITE_TIMEOUT: "the link did not answer writes within the time limit",
     Status.DESCRIPTOR_READ_TIMEOUT:
         "the link did not answer reads within the time limit, so a ring's entry could not be read",
-    Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's, or marks the wrong "
-                       "blocks as short",
+    Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's, or marks a whole "
+                       "block as short or a short one as whole",
     Status.BAD_SEQUENCE: "malformed stream: a block's sequence number is not the next one",
     Status.BAD_LENGTH: "malformed stream: a block's payload length is impossible for its coding and raw length, or the "
                        "length field of its short block is not its raw length",
     Status.TRUNCATED: "malformed stream: it ends before its last block does",
     Status.TRAILING: "malformed stream: bytes follow its last block",
     Status.BAD_PADDING: "malformed stream: the bytes that pad a block are not zero",
-    Status.BAD_PAYLOAD: "malformed stream: the payload of a block is none of its coding, or does not expand to its raw "
+    Status.BAD_PAYLOAD: "malformed stream: the payload of a block contradicts itself, or does not expand to its raw "
                         "length",
     Status.CRC_MISMATCH: "the CRC-32C of the stream is not the expected one",
     Status.ABORTED: "stopped by the abort register or by a soft reset",
