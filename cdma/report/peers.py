@@ -98,13 +98,15 @@ def paper_table(figures: Figures) -> Table:
     first = {row.name: row.first_cycles for row in figures.latency
              if row.name in ("cdma_paper_compressor", "cdma_paper_decompressor")}
     lanes = paper.lanes
-    return Table(["", "this engine", "the paper, published"], [
+    return Table(["", "this project", "the paper, published"], [
         [f"compressors and decompressors of {lanes} lanes, 28 nm", f"{fixed(mm2.cores, 3)} mm2",
          f"{published['cores']} mm2"],
         [f"whole engine of {lanes} lanes with its buffers, 28 nm", f"{fixed(mm2.engine, 2)} mm2",
          f"{published['engine']} mm2"],
-        ["first packed beat after a line's last raw beat", f"{first['cdma_paper_compressor']} cycles", "6 cycles"],
-        ["first raw beat after its tag and data", f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]],
+        ["cores of lines: first packed beat after a line's last raw beat",
+         f"{first['cdma_paper_compressor']} cycles", "6 cycles"],
+        ["cores of lines: first raw beat after its tag and data",
+         f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]],
         left=(0,))
 
 

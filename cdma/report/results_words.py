@@ -63,9 +63,10 @@ MHz. ResNet-50 and a block of a transformer's encoder are not in the paper and i
 the outputs of normalisation, sums and attention are dense."""
 
 DUMP = """\
-Measured array by array, in the type of its values; zvc is the block stream that the engine writes, headers and fallback
-included, and exponent the block stream with [exponents](formats.md#exponents), which the engine does not write yet. The
-bound is the least size that places and values need if the zeros are at random places and values are stored as they are.
+Measured array by array, in the type of its values; zvc is the block stream of zero-value coding, headers and raw blocks
+included, and exponent the block stream with [exponents](formats.md#exponents). Engines write both, as they were built.
+The bound is the least size that places and values need if the zeros are at random places and values are stored as they
+are.
 [The page of the data](../workload/data/README.md), `workload/data/README.md`, says where the dumps come from."""
 
 LAYOUTS = """\

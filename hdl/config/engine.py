@@ -59,7 +59,9 @@ class EngineConfig(CodingSettings):
     narrowing: bool = parameter(
         False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
         "true or false; needs zvc16 in codings, and block_bytes of 1024 or more")
-    pipeline: str = parameter("small", "pipeline of the lanes' cores: small or fast", "small or fast")
+    pipeline: str = parameter(
+        "small", "pipeline of the lanes' compressors: fast has one more stage behind their memories, for FPGAs",
+        "small or fast")
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
         "inferred or wrapped")

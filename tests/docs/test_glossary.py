@@ -8,7 +8,7 @@ import subprocess
 from tests.docs.pages import ROOT, table
 
 _REPLACED = ("cutter", "fitter", "hopper", "joiner")
-"""Old names of the width converter and burst splitter, the block merger, the header parser and the barrel shifter."""
+"""Old names of the burst splitter, the header parser, the barrel shifter, and of units that are gone."""
 
 
 def test_every_word_stands_once_and_in_order() -> None:
