@@ -3,145 +3,18 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from golden.codec import blocks
 from hdl.codec.coding import CODINGS
-from hdl.codec.narrowing.rounding import Narrowing
 from hdl.config.engine import EngineConfig
 from hdl.engine.link.distributor import Distributor
 from hdl.engine.transfer.records import Status
-from tests.hdl import bench
 from tests.hdl.bench import clocked
-from tests.hdl.engine.link.streams import activations, damage, expected, packed
-
-_ADDRESS = 5 << 20
-
-
-@dataclass
-class Seen:
-    """What came out for one lane, and when."""
-
-    blocks: list[tuple[Any, bytes]] = field(default_factory=list)
-    open: Any = None
-    rows: list[int] = field(default_factory=list)
-
-
-class Bench:
-    """A distributor, its stream, and lanes that take what comes; ``raw_bytes`` is the length in the stream, after
-    narrowing."""
-
-    def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, coding: int, *, narrow: int = 0,
-                 first_lane: int = 0, busy: float = 1.0, willing: float = 1.0, seed: int = 0):
-        self.config, self.stream, self.raw_bytes, self.coding = config, stream, raw_bytes, coding
-        self.narrow, self.first_lane, self.busy, self.willing = narrow, first_lane, busy, willing
-        self.block_bytes = config.block_bytes // (2 if narrow else 1)
-        self.rng = random.Random(seed)
-        self.dut, self.bench = _prepared(config)
-        self.seen = [Seen() for _ in range(config.lanes)]
-        self.fault: tuple[Status, int] | None = None
-        self.done = False
-        self.raw_blocks = 0
-        self.taken: list[int] = []
-
-    def run(self) -> Bench:
-        self.bench.run(self._process)
-        return self
-
-    async def _process(self, ctx: Any) -> None:
-        dut, rng, size = self.dut, self.rng, self.config.link_beat_bytes
-        beats = [self.stream[at:at + size] for at in range(0, len(self.stream), size)]
-        ctx.set(dut.start.payload, {
-            "first_lane": self.first_lane, "address": _ADDRESS, "raw_bytes": self.raw_bytes * (2 if self.narrow else 1),
-            "element": self.coding & 15, "exponents": self.coding >> 5 & 1, "narrow": self.narrow})
-        ctx.set(dut.start.valid, 1)
-        await ctx.tick()
-        ctx.set(dut.start.valid, 0)
-        sent = quiet = cycle = 0
-        offered = False
-        while quiet < 12:
-            assert cycle < 40 * (len(beats) + 20) / self.busy / self.willing, "hangs"
-            if not offered and sent < len(beats) and rng.random() < self.busy:
-                offered = True
-                beat = beats[sent]
-                ctx.set(dut.i.payload, {
-                    # Behind the end of the packet anything may be.
-                    "data": int.from_bytes(beat + rng.randbytes(size - len(beat)), "little"),
-                    "keep": (1 << len(beat)) - 1, "last": sent == len(beats) - 1})
-            ctx.set(dut.i.valid, offered)
-            for lane in dut.lanes:
-                ctx.set(lane.ready, rng.random() < self.willing)
-            took = offered and ctx.get(dut.i.ready)
-            for number, lane in enumerate(dut.lanes):
-                if ctx.get(lane.valid) and ctx.get(lane.ready):
-                    self._see(self.seen[number], cycle, ctx.get(lane.payload))
-            await ctx.tick()
-            cycle += 1
-            if took:
-                self.taken.append(cycle)
-                sent, offered = sent + 1, False
-            fault = ctx.get(dut.fault)
-            if self.fault is not None:
-                assert (fault.status, fault.block) == self.fault, "the fault changed"
-            if fault.valid:
-                self.fault = fault.status, fault.block
-            self.done = bool(ctx.get(dut.done))
-            quiet = quiet + 1 if sent == len(beats) and (self.done or self.fault) else 0
-            assert not (self.done and self.fault)
-        self.raw_blocks = ctx.get(dut.raw_blocks)
-
-    def _see(self, seen: Seen, cycle: int, piece: Any) -> None:
-        seen.rows.append(cycle)
-        assert piece.first == (seen.open is None)
-        if piece.first:
-            seen.open = piece.block
-            seen.blocks.append((piece.block, b""))
-        block, content = seen.blocks[-1]
-        seen.blocks[-1] = block, content + piece.data.to_bytes(self.config.link_beat_bytes, "little")
-        if piece.last:
-            seen.open = None
-
-    def check(self) -> None:
-        """Compares with the golden model."""
-        config, size = self.config, self.block_bytes
-        hope = expected(self.stream, size, self.raw_bytes, self.coding)
-        assert self.fault == hope.fault
-        assert self.done == (hope.fault is None)
-        if hope.fault is None:
-            assert self.raw_blocks == sum(block.coding == 0 for block in hope.blocks)
-        for block in hope.blocks:
-            lane = self.seen[(self.first_lane + block.number) % config.lanes]
-            facts, content = lane.blocks.pop(0)
-            start, length = block.payload_offset, block.payload_bytes
-            if block.short:
-                # The length field is left out.
-                start, length = start + 4, length - 4
-            assert (facts.number, facts.payload_bytes, facts.coding) == (block.number, length, block.coding)
-            assert facts.narrow == Narrowing(self.narrow)
-            assert facts.address == _ADDRESS + block.number * config.block_bytes
-            assert facts.raw_bytes == min(size, self.raw_bytes - block.number * size)
-            assert content[:length] == self.stream[start:start + length]
-            assert len(content) == -(-length // config.link_beat_bytes) * config.link_beat_bytes
-        rest = [facts.number for lane in self.seen for facts, _ in lane.blocks]
-        if hope.fault is None or hope.fault[0] in (
-                Status.BAD_CODING, Status.BAD_SEQUENCE, Status.BAD_LENGTH, Status.TRAILING):
-            assert rest == []
-        assert all(number >= len(hope.blocks) for number in rest)
-
-
-@lru_cache(maxsize=4)
-def _prepared(config: EngineConfig) -> tuple[Distributor, bench.Bench]:
-    dut = Distributor(config)
-    return dut, bench.Bench(dut)
-
-
-def _config(lanes: int, link: int, block_bytes: int, *codings: str, narrowing: bool = False) -> EngineConfig:
-    return EngineConfig(lanes=lanes, beat_bytes=16, link_beat_bytes=link, block_bytes=block_bytes,
-                        codings=codings or tuple(CODINGS), narrowing=narrowing)
+from tests.hdl.engine.link.distributor_bench import DistributorBench, distributor_config
+from tests.hdl.engine.link.streams import activations, damage, packed
 
 
 def _random(rng: random.Random) -> tuple[EngineConfig, int, bytes, bytes, dict[str, Any]]:
@@ -155,8 +28,9 @@ def _random(rng: random.Random) -> tuple[EngineConfig, int, bytes, bytes, dict[s
         narrow = rng.choice([0, 1, 2] if name == "zvc16" else [0, 1])
     coding = CODINGS[name]
     element = coding & 15
-    config = _config(rng.randrange(1, 7), rng.choice([16, 32, 64]),
-                     rng.choice([1024, 4096] if narrowing else [512, 512, 1024, 4096]), *built, narrowing=narrowing)
+    config = distributor_config(
+        rng.randrange(1, 7), rng.choice([16, 32, 64]),
+        rng.choice([1024, 4096] if narrowing else [512, 512, 1024, 4096]), *built, narrowing=narrowing)
     size = config.block_bytes // (2 if narrow else 1)
     length = element * rng.randrange(1, 5 * size // element)
     if rng.random() < 0.2:
@@ -171,7 +45,7 @@ def _random(rng: random.Random) -> tuple[EngineConfig, int, bytes, bytes, dict[s
 @pytest.mark.parametrize("seed", range(15))
 def test_every_block_reaches_its_lane(seed: int) -> None:
     config, coding, raw, stream, options = _random(random.Random(f"whole {seed}"))
-    played = Bench(config, stream, len(raw), coding, **options).run()
+    played = DistributorBench(config, stream, len(raw), coding, **options).run()
     assert played.fault is None
     played.check()
 
@@ -181,7 +55,7 @@ def test_every_fault_is_named(seed: int) -> None:
     rng = random.Random(f"damaged {seed}")
     config, coding, raw, stream, options = _random(rng)
     size = config.block_bytes // (2 if options["narrow"] else 1)
-    Bench(config, damage(rng, stream, size), len(raw), coding, **options).run().check()
+    DistributorBench(config, damage(rng, stream, size), len(raw), coding, **options).run().check()
 
 
 def _with_field(words: int, place: int, elements: int) -> tuple[bytes, int]:
@@ -198,21 +72,21 @@ def _with_field(words: int, place: int, elements: int) -> tuple[bytes, int]:
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 @pytest.mark.parametrize("link", [16, 32, 64])
 def test_a_length_field_at_every_place_of_a_beat(link: int, lanes: int) -> None:
-    words, config = link // 4, _config(lanes, link, 512)
+    words, config = link // 4, distributor_config(lanes, link, 512)
     rng = random.Random(f"{link} {lanes}")
     for place in range(words):
         # The payload ends with the beat, in it, and in the next one.
         for elements in {1, (words - place - 4) % words or words, rng.randrange(1, 60)}:
             stream, length = _with_field(words, place, elements)
-            played = Bench(config, stream, length, CODINGS["zvc32"], willing=rng.choice([1.0, 0.6]),
-                           seed=place).run()
+            played = DistributorBench(config, stream, length, CODINGS["zvc32"], willing=rng.choice([1.0, 0.6]),
+                                      seed=place).run()
             assert played.fault is None
             played.check()
 
 
 @pytest.mark.parametrize("link", [16, 32, 64])
 def test_faults_around_a_length_field_come_in_their_order(link: int) -> None:
-    words, config = link // 4, _config(2, link, 512)
+    words, config = link // 4, distributor_config(2, link, 512)
     rng = random.Random(link)
     for place in range(words):
         stream, length = _with_field(words, place, rng.randrange(1, words))
@@ -239,10 +113,10 @@ def test_faults_around_a_length_field_come_in_their_order(link: int) -> None:
             (wrong[:-4], Status.TRUNCATED, 1),
         ]
         for content, status, block in cases:
-            played = Bench(config, bytes(content), length, CODINGS["zvc32"], seed=place).run()
+            played = DistributorBench(config, bytes(content), length, CODINGS["zvc32"], seed=place).run()
             assert played.fault == (status, block)
             played.check()
-        Bench(config, bytes(short), length, CODINGS["zvc32"], seed=place).run().check()
+        DistributorBench(config, bytes(short), length, CODINGS["zvc32"], seed=place).run().check()
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
@@ -252,22 +126,22 @@ def test_no_row_is_sent_of_headers_behind_a_bad_one_in_the_same_beat(link: int, 
         stream, length = _with_field(link // 4, place, 100)
         header = [block.offset for block in blocks.headers(stream, 512)][-1]
         # Each word of zeros looks like the header of an empty block.
-        played = Bench(_config(lanes, link, 512), stream[:header] + bytes(2 * link), length + 9 * 512,
-                       CODINGS["zvc32"]).run()
+        played = DistributorBench(distributor_config(lanes, link, 512), stream[:header] + bytes(2 * link),
+                                  length + 9 * 512, CODINGS["zvc32"]).run()
         assert played.fault == (Status.BAD_SEQUENCE, 1)
         played.check()
 
 
 @pytest.mark.parametrize("link", [16, 64])
 def test_bad_padding_comes_before_a_wrong_length_field(link: int) -> None:
-    config = _config(2, link, 512)
+    config = distributor_config(2, link, 512)
     for size in range(1, 120, 7):
         raw = bytes(range(1, size + 1))
         stream = bytearray(packed(raw, CODINGS["zvc8"], 512, False))
         stream[4] ^= 1
         for last in (0, 1):
             stream[-1] = last if size % 4 else stream[-1]
-            played = Bench(config, bytes(stream), size, CODINGS["zvc8"]).run()
+            played = DistributorBench(config, bytes(stream), size, CODINGS["zvc8"]).run()
             assert played.fault == (Status.BAD_PADDING if last and size % 4 else Status.BAD_LENGTH, 0)
             played.check()
 
@@ -276,10 +150,10 @@ def test_bad_padding_comes_before_a_wrong_length_field(link: int) -> None:
 @pytest.mark.parametrize("coding", ["zvc8", "zvc16", "bfloat16"])
 @pytest.mark.parametrize("link", [16, 32, 64])
 def test_what_is_behind_a_cut_is_no_padding(link: int, coding: str, seed: int) -> None:
-    config = _config(2, link, 512)
+    config = distributor_config(2, link, 512)
     raw = bytes(range(1, (CODINGS[coding] & 15) + 1))
     stream = packed(raw, CODINGS[coding], 512, False)
-    played = Bench(config, stream[:-4], len(raw), CODINGS[coding], seed=seed).run()
+    played = DistributorBench(config, stream[:-4], len(raw), CODINGS[coding], seed=seed).run()
     played.check()
     assert played.fault == (Status.TRUNCATED, 0)
 
@@ -288,11 +162,11 @@ def test_what_is_behind_a_cut_is_no_padding(link: int, coding: str, seed: int) -
 @pytest.mark.parametrize("size", [4, 12, 28, 60])
 @pytest.mark.parametrize("link", [16, 32, 64])
 def test_a_bad_header_in_the_last_beat_is_not_the_end_of_a_good_stream(link: int, size: int, byte: int) -> None:
-    config = _config(2, link, 512)
+    config = distributor_config(2, link, 512)
     raw = bytes(range(1, size + 1))
     stream = bytearray(packed(raw, CODINGS["zvc32"], 512))
     stream[byte] ^= 8
-    played = Bench(config, bytes(stream), len(raw), CODINGS["zvc32"]).run()
+    played = DistributorBench(config, bytes(stream), len(raw), CODINGS["zvc32"]).run()
     played.check()
     assert played.fault is not None
 
@@ -300,10 +174,10 @@ def test_a_bad_header_in_the_last_beat_is_not_the_end_of_a_good_stream(link: int
 @pytest.mark.parametrize("link", [16, 32, 64])
 @pytest.mark.parametrize("lanes", [2, 3, 4])
 def test_a_beat_in_every_cycle(lanes: int, link: int) -> None:
-    config = _config(lanes, link, 512)
+    config = distributor_config(lanes, link, 512)
     for coding in (CODINGS["zvc32"], CODINGS["bfloat16"]):
         raw = activations(random.Random(lanes * link), 40 * 512, coding & 15)
-        played = Bench(config, packed(raw, coding, 512), len(raw), coding).run()
+        played = DistributorBench(config, packed(raw, coding, 512), len(raw), coding).run()
         played.check()
         beats = [block.offset // link for block in blocks.headers(played.stream, 512)]
         # Only a beat with several headers takes longer.
@@ -312,15 +186,15 @@ def test_a_beat_in_every_cycle(lanes: int, link: int) -> None:
 
 @pytest.mark.parametrize("link", [16, 64])
 def test_a_single_lane_gets_raw_blocks_without_gaps(link: int) -> None:
-    config = _config(1, link, 512)
+    config = distributor_config(1, link, 512)
     raw = random.Random(link).randbytes(40 * 512)
-    played = Bench(config, packed(raw, CODINGS["zvc32"], 512), len(raw), CODINGS["zvc32"]).run()
+    played = DistributorBench(config, packed(raw, CODINGS["zvc32"], 512), len(raw), CODINGS["zvc32"]).run()
     played.check()
     assert played.taken[-1] - played.taken[0] == len(played.taken) - 1
 
 
 def test_stopped_it_takes_all_and_hands_out_nothing() -> None:
-    config = _config(2, 32, 512)
+    config = distributor_config(2, 32, 512)
     raw = random.Random(1).randbytes(3 * 512)
     stream = packed(raw, CODINGS["zvc32"], 512)
     dut = Distributor(config)
