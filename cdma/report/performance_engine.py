@@ -17,8 +17,8 @@ __all__ = ["engine_sections"]
 _NETWORK = """\
 The shipped dump through each engine, as `cdma simulate --engine PRESET` prints it: all arrays offloaded in order, then
 prefetched in reverse. In the table each array has the engine for itself, and cycles count from the start of its
-descriptor to its completion, so short arrays show the latency of a transfer. The totals below it are of all arrays,
-those that go one directly after the other of transfers that overlap."""
+descriptor to its completion, so short arrays show the latency of a transfer. Where the totals say "one directly after
+the other", all arrays were queued at once, so that transfers overlap."""
 
 _DENSE = """\
 The dense [shipped dump](../workload/data/README.md), activations of a small transformer, through each engine that

@@ -147,6 +147,9 @@ class Channel(wiring.Component):
         m.submodules.tickets = tickets = Kept(
             data.StructLayout(layout), config.transfers_in_flight + 1 if many else 1)
         ticket = tickets.o.payload
+        # A descriptor `starts` in the checker, which has it while it `checks` or if it is `refused`. The transfer
+        # `flies` when the data path takes it; its result `arrives`, and it `lands` when its completion is pushed.
+        # `waits`: no completion is being written.
         starts, flies, lands, refused, checks, waits, arrives = (Signal(name=name) for name in (
             "starts", "flies", "lands", "refused", "checks", "waits", "arrives"))
         m.d.comb += [

@@ -214,6 +214,8 @@ class Launcher(wiring.Component):
         behind = Signal(range(self._most + 1))  # launched, and not shown yet
         slot = Signal.like(place, reset_less=True)
         written, word, comes_word = (Signal(word_bits, name=name) for name in ("written", "word", "comes_word"))
+        # `reads`: a word is read, for a launch if `again`, otherwise for `follow`; `comes`: it is there, a cycle later;
+        # `shows`: it is the last one for `follow`.
         reads, again, comes, comes_again, shows = (
             Signal(name=name) for name in ("reads", "again", "comes", "comes_again", "shows"))
         spans = {}

@@ -115,6 +115,10 @@ class PrefetchPath(DataPath):
         most = config.transfers_in_flight
         follow, totals = supervisor.follow, supervisor.totals
         transfer = follow.payload.transfer
+        # A stream `starts` in the distributor and `runs` there. `finish`: its last row is taken; it is `over` from then
+        # on. `leaves`: the next stream may come, and the distributor is reset in the cycle after (`renews`). Beats of a
+        # stream that `flows` leave the reader (`passes`), but not while the last beat `holds`. `ends`: the oldest
+        # transfer is complete.
         runs, flows, over, starts, finish, leaves, renews, holds, passes, ends = (Signal(name=name) for name in (
             "runs", "flows", "over", "starts", "finish", "leaves", "renews", "holds", "passes", "ends"))
         clear = ResetInserter(supervisor.clear)
