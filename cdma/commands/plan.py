@@ -38,7 +38,7 @@ choice is the treatment with the least time of offload and prefetch that computi
 the one that changes the tensor least.
 
 All codings that the engine builds may be chosen; --codings limits them to zero-value coding (zvc) or to exponents.
-Networks and --tune use zero-value coding: of exponents a density says nothing.
+Networks and --tune use zero-value coding, because a density says nothing about exponents.
 
 Packed bytes are exact for dumps, and from densities for networks; cycles are predicted block by block. The time that
 computing hides is --hide for dumps (default: none), and that of the timeline's steps for networks. -o writes a plan

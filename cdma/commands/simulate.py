@@ -40,7 +40,7 @@ first difference is printed, and the exit code is 1.
 
 With --blocks, through the block cores instead, as block streams whose blocks have the tags first: every payload and
 every expanded byte is compared, and ratios count headers and padding. Blocks that stay raw need no decompressor and
-are led past it.
+are routed around it.
 
 With --engine, a whole engine between simulated memories instead: all arrays are offloaded in order, as in a training
 step's forward pass, then prefetched in reverse; the effective bandwidth is printed beside that of a plain DMA engine

@@ -59,9 +59,8 @@ def descriptor_layout() -> data.StructLayout:
 def completion_layout() -> data.StructLayout:
     """A completion.
 
-    ``tag`` and ``operation`` are the descriptor's. ``lane`` and ``resp`` belong to AXI errors. ``crc``,
-    ``raw_blocks``, ``bytes``, ``nonzero`` and ``place`` are those of
-    :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the descriptor to its completion.
+    ``tag`` and ``operation`` are the descriptor's. ``lane``, ``resp``, ``crc``, ``raw_blocks``, ``bytes``, ``nonzero``
+    and ``place`` are those of :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the descriptor to its completion.
     """
     return data.StructLayout({
         "tag": 32, "status": Status, "lane": 8, "resp": 2, "unused": 6, "operation": 8, "crc": 32, "raw_blocks": 32,
@@ -92,7 +91,7 @@ DESCRIPTOR_FIELDS = {
 COMPLETION_FIELDS = {
     "tag": "The descriptor's",
     "status": "What became of the descriptor",
-    "lane": "AXI errors: the lane, 0 for the link",
+    "lane": "AXI errors and timeouts: the lane, 0 for the link",
     "resp": "AXI errors: the response, 2 SLVERR or 3 DECERR",
     "unused": "Zero",
     "operation": "The descriptor's",
