@@ -60,7 +60,8 @@ def completion_layout() -> data.StructLayout:
     """A completion.
 
     ``tag`` and ``operation`` are the descriptor's. ``lane``, ``resp``, ``crc``, ``raw_blocks``, ``bytes``, ``nonzero``
-    and ``place`` are those of :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the descriptor to its completion.
+    and ``place`` are those of :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the
+    descriptor to its completion.
     """
     return data.StructLayout({
         "tag": 32, "status": Status, "lane": 8, "resp": 2, "unused": 6, "operation": 8, "crc": 32, "raw_blocks": 32,
