@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from amaranth.lib import stream
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.paths.supervisor import Supervisor
@@ -24,25 +25,17 @@ async def _request(ctx, dut: Supervisor, raw_bytes: int, source: int) -> None:
     ctx.set(dut.request.payload, {"raw_bytes": 77, "source": 55 * 4096})
 
 
-async def _launched(ctx, dut: Supervisor):
-    """The transfer that is launched next."""
-    ctx.set(dut.launch.ready, 1)
-    launched, = await ctx.tick().sample(dut.launch.payload).until(dut.launch.valid)
-    ctx.set(dut.launch.ready, 0)
-    return launched
+async def _taken(ctx, transfers: stream.Interface):
+    """The next transfer of ``launch`` or ``follow``."""
+    ctx.set(transfers.ready, 1)
+    payload, = await ctx.tick().sample(transfers.payload).until(transfers.valid)
+    ctx.set(transfers.ready, 0)
+    return payload
 
 
 async def _begin(ctx, dut: Supervisor, raw_bytes: int, source: int):
     await _request(ctx, dut, raw_bytes, source)
-    return await _launched(ctx, dut)
-
-
-async def _followed(ctx, dut: Supervisor):
-    """The transfer that the units behind the front get next."""
-    ctx.set(dut.follow.ready, 1)
-    followed, = await ctx.tick().sample(dut.follow.payload).until(dut.follow.valid)
-    ctx.set(dut.follow.ready, 0)
-    return followed
+    return await _taken(ctx, dut.launch)
 
 
 async def _complete(ctx, dut: Supervisor, **totals: int) -> None:
@@ -89,7 +82,7 @@ def test_a_transfer_that_succeeds(raw_bytes: int, last_block: int, tail: int) ->
 
     async def process(ctx) -> None:
         launched = await _begin(ctx, dut, raw_bytes, 5 * 4096)
-        followed = await _followed(ctx, dut)
+        followed = await _taken(ctx, dut.follow)
         for each in (launched, followed):
             assert (each.last_block, each.first_lane) == (last_block, 2)
         assert (launched.tail_bytes, launched.transfer.source) == (tail, 5 * 4096)
@@ -121,13 +114,13 @@ def test_faults_and_aborts_do_not_reach_the_next_transfer(in_flight: int) -> Non
         assert (result.status, result.bytes, result.place) == (Status.ABORTED, 0, 0)
 
         await _begin(ctx, dut, 9000, 0)
-        await _followed(ctx, dut)
+        await _taken(ctx, dut.follow)
         await _complete(ctx, dut, mismatch=1)
         result = await _result(ctx, dut)
         assert (result.status, result.crc, result.bytes) == (Status.CRC_MISMATCH, 0xABCD, 0)
 
         await _begin(ctx, dut, 9000, 0)
-        await _followed(ctx, dut)
+        await _taken(ctx, dut.follow)
         await _complete(ctx, dut)
         assert (await _result(ctx, dut)).status == Status.OK
 
@@ -149,7 +142,7 @@ def test_transfers_overlap_up_to_their_number() -> None:
         taken = 0
         for number in range(3, 30):
             while taken < number and (taken < number - 2 or rng.random() < 0.5):
-                followed = await _followed(ctx, dut)
+                followed = await _taken(ctx, dut.follow)
                 assert (followed.transfer.capacity >> 20, followed.first_lane) == (100 + taken, taken % 3)
                 taken += 1
             await _complete(ctx, dut, bytes=number)
@@ -175,13 +168,13 @@ def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
 
         for number in range(3):
             await _begin(ctx, dut, 100 + number, 4096 * number)
-        await _followed(ctx, dut)
+        await _taken(ctx, dut.follow)
         await _fails(ctx, dut, fault)
         assert not ctx.get(dut.result.valid)
         for number in range(2):
-            launched = await _launched(ctx, dut)
+            launched = await _taken(ctx, dut.launch)
             assert (launched.tail_bytes, launched.first_lane) == (100 + number, number)
-            assert (await _followed(ctx, dut)).transfer.capacity >> 20 == 100 + number
+            assert (await _taken(ctx, dut.follow)).transfer.capacity >> 20 == 100 + number
             await alone()
             if number == 0:
                 await _complete(ctx, dut)
@@ -193,9 +186,9 @@ def test_after_a_fault_transfers_are_run_one_at_a_time() -> None:
         for number in range(2, 5):
             if number > 2:
                 await _request(ctx, dut, 100 + number, 4096 * number)
-            assert (await _launched(ctx, dut)).tail_bytes == 100 + number
+            assert (await _taken(ctx, dut.launch)).tail_bytes == 100 + number
         for number in range(2, 5):
-            assert (await _followed(ctx, dut)).transfer.capacity >> 20 == 100 + number
+            assert (await _taken(ctx, dut.follow)).transfer.capacity >> 20 == 100 + number
 
     clocked(dut, process)
 
@@ -219,9 +212,9 @@ def test_aborts_and_timeouts_are_those_of_the_oldest(cause: dict | None) -> None
         await _fails(ctx, dut, cause)
         result = await _result(ctx, dut)
         assert result.status == (Status.LINK_WRITE_TIMEOUT if cause else Status.ABORTED)
-        launched = await _launched(ctx, dut)
+        launched = await _taken(ctx, dut.launch)
         assert (launched.tail_bytes, launched.first_lane) == (102, 2)
-        assert (await _followed(ctx, dut)).transfer.capacity >> 20 == 102
+        assert (await _taken(ctx, dut.follow)).transfer.capacity >> 20 == 102
         await _complete(ctx, dut)
         assert (await _result(ctx, dut)).status == Status.OK
 
@@ -320,7 +313,7 @@ def test_a_transfer_waits_for_an_isolated_unit(ending: str) -> None:
                 await _comes_back(ctx, dut)
             else:
                 ctx.set(dut.unit_idle, 3)
-                await _launched(ctx, dut)
+                await _taken(ctx, dut.launch)
                 assert not ctx.get(dut.clear)
                 await _complete(ctx, dut)
                 assert (await _result(ctx, dut)).status == Status.OK
