@@ -34,6 +34,9 @@ _OPTIONS = {
     "verilator": ("-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"),
     "icarus": (),
 }
+_BLOCKS = "--hierarchical"
+"""The option of Verilator that compiles modules alone; the objects of its runtime are the same."""
+
 _TAIL = 25
 _ERROR = re.compile(r"^%Error|\berror(:|$)|not found|undefined reference|\*\*\* ")
 """How Verilator, Icarus, compilers, linkers, the shell and make name errors."""
@@ -108,7 +111,8 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
             folder.mkdir(parents=True)
             source = folder / f"{top}.v"
             source.write_text(verilog, encoding="utf-8")
-            shared = runtime.place(folder.parent, [*options, str(waves)]) if simulator == "verilator" else None
+            common = [*(each for each in options if each != _BLOCKS), str(waves)]
+            shared = runtime.place(folder.parent, common) if simulator == "verilator" else None
             if shared is not None:
                 runtime.use(shared, folder)
             _compile(source, top, simulator, options, waves, folder)
@@ -135,7 +139,9 @@ def _tidy(folder: Path, top: str) -> None:
     """Delete the files that only the compiler needed: they take a hundred times the space of the program."""
     kept = {top, f"{top}.v", "build.log", "sim.vvp", "cmds.f"}
     for file in folder.iterdir():
-        if file.name not in kept:
+        if file.is_dir():
+            shutil.rmtree(file)
+        elif file.name not in kept:
             file.unlink()
 
 
@@ -150,6 +156,9 @@ class _Verilator(Verilator):
         verilator, *make = super()._build_command()
         at = verilator.index("--public-flat-rw")
         commands = [[*verilator[:at], "--public-depth", "1", *verilator[at + 1:]], *make]
+        if _BLOCKS in verilator:
+            # Another makefile builds the blocks first, then the rest with its own.
+            commands[1:] = [["Vtop_hier.mk" if word == "Vtop.mk" else word for word in each] for each in make]
         if objects := runtime.objects(self.build_dir):
             # The makefile that Verilator writes must not be newer.
             commands.insert(1, ["touch", *objects])
