@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from golden.results import from_json
 from hdl.codec.coding import LINE_BYTES
 from hdl.config.block_core import BlockCoreConfig
 from hdl.config.core import CoreConfig
-from hdl.generate.verilog import emit
+from hdl.generate.verilog import Verilog, emit
 from verif.common import runner
 from verif.common.progress import watch
 from verif.common.stream import Bytes
@@ -78,8 +79,14 @@ def limit(raw_bytes: int, packed_bytes: int, beat_bytes: int) -> float:
 def build_core(config: CoreConfig | BlockCoreConfig, *, simulator: str, build_dir: Path,
                waves: bool = False) -> runner.Build:
     """Generate and compile a core."""
-    verilog = emit(config)
+    verilog = _generated(config)
     return runner.build(verilog.text, verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)
+
+
+@lru_cache(maxsize=64)
+def _generated(config: CoreConfig | BlockCoreConfig) -> Verilog:
+    """A core's Verilog, once in a process: it takes seconds, and a core is simulated many times."""
+    return emit(config)
 
 
 def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *, folder: Path, stalls: float = 0.0,

@@ -28,11 +28,11 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
     Parameters
     ----------
     image_bytes
-        Bytes of each memory.
+        Bytes of each memory. Benches may use less of it: all that need no more than usual share a compiled design.
     sram
         Verilog in the place of the wrapper of wrapped memories.
     """
-    text = top(engine_text(config, build_dir, sram), config, image_bytes)
+    text = top(engine_text(config, build_dir, sram), config, max(image_bytes, IMAGE_BYTES))
     options = []
     if simulator == "verilator" and config.lanes >= _LANES_APART and not waves:
         text = _with_lanes_apart(text, config)

@@ -182,12 +182,12 @@ class Memory:
         return await self._knobs.count(self._number, port, counter)
 
     async def place(self, base: int) -> None:
-        """Choose the address of the image's first byte: a multiple of its size."""
+        """Choose the address of the image's first byte, a multiple of its size; and make it that size."""
         if base % self.image_bytes:
             raise ValueError(f"the base of the {self.name} memory must be a multiple of {self.image_bytes:#x}, "
                              f"not {base:#x}")
         self.base = base
-        await self.set("base", base)
+        await self._knobs.set(self._number, ALL_PORTS, {"base": base, "size": self.image_bytes})
 
     async def behave(self, how: Behaviour, port: int = ALL_PORTS, seed: int = 1) -> None:
         """Choose how a port answers, or all."""

@@ -18,7 +18,7 @@ module cdma_memory #(
     parameter PORTS = 1,
     parameter ADDRESS_BITS = 40,
     parameter BEAT_BYTES = 32,
-    parameter IMAGE_BYTES = 1 << 20,    // a multiple of BEAT_BYTES
+    parameter IMAGE_BYTES = 1 << 20,    // at most, a multiple of BEAT_BYTES
     parameter INTERLEAVE = 0            // bytes of the blocks that are interleaved over the ports; 0: no blocks
 ) (
     input  wire                             aclk,
@@ -66,18 +66,20 @@ module cdma_memory #(
     localparam [7:0] ALL_PORTS = 255;
 
     // Knobs of the whole memory; those of the ports are below.
-    localparam [7:0] KNOB_BASE = 64;        // address of the image's first byte, a multiple of IMAGE_BYTES
+    localparam [7:0] KNOB_BASE = 64;        // address of the image's first byte, a multiple of its size
     localparam [7:0] KNOB_FIRST = 65;       // first beat to load or dump
     localparam [7:0] KNOB_LOAD = 66;        // load so many beats; byte 0 of the file is the highest of the first beat
     localparam [7:0] KNOB_DUMP = 67;        // dump so many beats, a hexadecimal number in each line
+    localparam [7:0] KNOB_SIZE = 68;        // bytes of the image, where it is smaller than IMAGE_BYTES
 
     reg [WIDTH-1:0] image [0:WORDS-1];
-    reg [63:0] base;
+    reg [63:0] base, size;
     reg [63:0] cycle;
     integer first, file, done, each;
 
     initial begin
         base = 0;
+        size = IMAGE_BYTES;
         cycle = 0;
         first = 0;
     end
@@ -87,6 +89,7 @@ module cdma_memory #(
         if (knob_write) begin
             case (knob)
                 KNOB_BASE: base <= knob_value;
+                KNOB_SIZE: size <= knob_value;
                 KNOB_FIRST: first <= knob_value[31:0];
                 KNOB_LOAD: begin
                     file = $fopen({NAME, ".load"}, "rb");
@@ -120,9 +123,9 @@ module cdma_memory #(
 
         cdma_memory_port #(
             .NAME(NAME), .PORT(n), .PORTS(PORTS), .ADDRESS_BITS(ADDRESS_BITS), .BEAT_BYTES(BEAT_BYTES),
-            .IMAGE_BYTES(IMAGE_BYTES), .INTERLEAVE(INTERLEAVE)
+            .INTERLEAVE(INTERLEAVE)
         ) port (
-            .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base),
+            .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base), .size(size),
             .knob_write(knob_write && (knob_port == n || knob_port == ALL_PORTS)), .knob(knob), .knob_value(knob_value),
             .knob_read(counts[64*n +: 64]),
             .read_index(read_index), .read_data(image[read_index]),
@@ -177,13 +180,13 @@ module cdma_memory_port #(
     parameter PORTS = 1,
     parameter ADDRESS_BITS = 40,
     parameter BEAT_BYTES = 32,
-    parameter IMAGE_BYTES = 1 << 20,
     parameter INTERLEAVE = 0
 ) (
     input  wire                     aclk,
     input  wire                     aresetn,
     input  wire [63:0]              cycle,
     input  wire [63:0]              base,
+    input  wire [63:0]              size,
     input  wire                     knob_write,
     input  wire [7:0]               knob,
     input  wire [63:0]              knob_value,
@@ -344,7 +347,7 @@ module cdma_memory_port #(
 
     function outside;       // whether a beat is outside the image
         input [63:0] address;
-        outside = address < base || address - base >= IMAGE_BYTES;
+        outside = address < base || address - base >= size;
     endfunction
 
     function failing;       // whether a beat is among the addresses that fail

@@ -1,0 +1,44 @@
+"""Configurations of engines beside the presets."""
+
+from __future__ import annotations
+
+from hdl.config.engine import EngineConfig
+from tests.verif.conftest import FULL
+
+__all__ = ["SWEEP"]
+
+_FEWEST = 2
+_ALL = [
+    EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, codings=("zvc8",),
+                 transfers_in_flight=8),
+    EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
+                 codings=("zvc16", "zvc32", "bfloat16"), narrowing=True, memories="wrapped", transfers_in_flight=1),
+    EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
+                 pipeline="fast", transfers_in_flight=2),
+    EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
+                 codings=("zvc8", "zvc16", "bfloat16")),
+    EngineConfig(lanes=5, beat_bytes=16, link_beat_bytes=32, block_bytes=2048, buffer_bytes=6144, crc=False,
+                 outstanding_reads=1, transfers_in_flight=3),
+    EngineConfig(lanes=1, beat_bytes=64, link_beat_bytes=64, block_bytes=32768, buffer_bytes=65536,
+                 codings=("zvc16", "zvc32", "float32"), transfers_in_flight=7),
+    EngineConfig(lanes=2, beat_bytes=32, link_beat_bytes=64, block_bytes=8192, buffer_bytes=16384,
+                 codings=("zvc8", "zvc32"), crc=False),
+    EngineConfig(lanes=4, beat_bytes=16, link_beat_bytes=16, block_bytes=16384, buffer_bytes=49152, queue_depth=64),
+    EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=512, buffer_bytes=2048, address_bits=32,
+                 outstanding_reads=32),
+    EngineConfig(lanes=6, beat_bytes=16, link_beat_bytes=64, block_bytes=1024, buffer_bytes=2048,
+                 codings=("zvc16", "bfloat16"), pipeline="fast"),
+    EngineConfig(lanes=7, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=1024, codings=("zvc32",),
+                 queue_depth=16),
+    EngineConfig(lanes=8, beat_bytes=16, link_beat_bytes=32, block_bytes=512, buffer_bytes=1536, address_bits=48),
+    EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=4096, buffer_bytes=8192, narrowing=True,
+                 codings=("zvc8", "zvc16", "zvc32")),
+    EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=8192, narrowing=True,
+                 crc=False, pipeline="fast"),
+    EngineConfig(lanes=16, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, outstanding_reads=2),
+]
+"""The first few are in every run, all of them in the full regression."""
+
+SWEEP = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
+         for number, config in enumerate(_ALL if FULL else _ALL[:_FEWEST])}
+"""By name."""
