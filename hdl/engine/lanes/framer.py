@@ -78,28 +78,39 @@ class Framer(wiring.Component):
         part = Signal(range(parts))
 
         header: Any = Signal(header_layout())
-        long = Signal()                             # the block has a length field
-        upper = Signal(8 * _MOST)                   # the bytes in front of this beat
-        kept = Signal(8 * n)
+        long, held_long = Signal(), Signal(reset_less=True)     # the block has a length field; that of the carry
         spills = Signal()
         m.d.comb += [
             long.eq((block.coding & SHORT).any()),
             header.payload_bytes.eq(block.payload_bytes + Mux(long, WORD_BYTES, 0)),
             header.coding.eq(block.coding), header.sequence.eq(block.sequence),
-            kept.eq(Mux(beat.last, beat.data & Cat(bit.replicate(8) for bit in beat.keep), beat.data)),
             spills.eq(beat.last & Mux(long, beat.keep[n - _MOST], beat.keep[n - HEADER_BYTES])),
-            upper.eq(Mux(first, Mux(
-                long, Cat(header, block.raw_bytes | Const(0, 8 * WORD_BYTES)),
-                Cat(Const(0, 8 * WORD_BYTES), header)), carry)),
         ]
-        # Without a length field only the last half of `upper` and of the carry counts.
-        piece = Signal(8 * n)
-        ends, full, moves = Signal(), Signal(), Signal()
-        held_long = Signal(reset_less=True)
+        # The bytes of the beat that move up by 4, and by 8. Masks of all conditions leave one LUT for each bit of data.
+        starts, of_long = Signal(), Signal()
+        up_4, up_8 = Signal(n), Signal(n)
+        there = beat.keep | (~beat.last).replicate(n)
         m.d.comb += [
-            piece.eq(Mux(
-                spill, Cat(Mux(held_long, carry[:32], carry[32:]), Mux(held_long, carry[32:], 0)),
-                Mux(long, Cat(upper, kept[:8 * (n - _MOST)]), Cat(upper[32:], kept[:8 * (n - HEADER_BYTES)])))),
+            starts.eq(first & ~spill), of_long.eq(Mux(spill, held_long, long)),
+            up_4.eq(there & (~spill & ~long).replicate(n)), up_8.eq(there & (~spill & long).replicate(n)),
+        ]
+        length = block.raw_bytes | Const(0, 8 * WORD_BYTES)
+        piece = Signal(8 * n)
+        bytes_, held, front = ([value.word_select(k, 8) for k in range(len(value) // 8)]
+                              for value in (beat.data, carry, header.as_value()))
+        for k in range(n):
+            if k < HEADER_BYTES:
+                byte = Mux(starts, front[k], Mux(of_long, held[k], held[HEADER_BYTES + k]))
+            else:
+                below = k - HEADER_BYTES
+                byte = bytes_[below] & up_4[below].replicate(8)
+                if k < _MOST:
+                    byte |= Mux(of_long, Mux(starts, length.word_select(below, 8), held[k]), 0)
+                else:
+                    byte |= bytes_[k - _MOST] & up_8[k - _MOST].replicate(8)
+            m.d.comb += piece.word_select(k, 8).eq(byte)
+        ends, full, moves = Signal(), Signal(), Signal()
+        m.d.comb += [
             ends.eq(spill | (beat.last & ~spills)),
             full.eq(ends | (part == parts - 1)),
             self.o.valid.eq((self.i.valid | spill) & full),
@@ -121,6 +132,6 @@ class Framer(wiring.Component):
             m.d.sync += [
                 part.eq(Mux(full, 0, part + 1)),
                 spill.eq(~spill & spills), first.eq(ends), held_long.eq(long),
-                carry.eq(kept[8 * (n - _MOST):]),
+                carry.eq(Cat(bytes_[k] & there[k].replicate(8) for k in range(n - _MOST, n))),
             ]
         return m
