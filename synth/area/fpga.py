@@ -25,7 +25,7 @@ BLOCK, DISTRIBUTED, REGISTERS = "block RAM", "LUTs", "flip-flops"
 """How a memory can be built."""
 
 LUT_WORDS = 64
-"""Words up to which LUTs are as good as block RAM, of which so few words would fill an eighth at most."""
+"""Most words of a buffer that may be in LUTs: so few would fill an eighth of a block RAM at most."""
 
 
 class _Cell(TypedDict):

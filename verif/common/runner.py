@@ -35,7 +35,7 @@ _OPTIONS = {
     "icarus": (),
 }
 _BLOCKS = "--hierarchical"
-"""The option of Verilator that compiles modules alone; the objects of its runtime are the same."""
+"""Verilator's option to compile chosen modules by themselves. The objects of its runtime do not depend on it."""
 
 _TAIL = 25
 _ERROR = re.compile(r"^%Error|\berror(:|$)|not found|undefined reference|\*\*\* ")
@@ -157,7 +157,7 @@ class _Verilator(Verilator):
         at = verilator.index("--public-flat-rw")
         commands = [[*verilator[:at], "--public-depth", "1", *verilator[at + 1:]], *make]
         if _BLOCKS in verilator:
-            # Another makefile builds the blocks first, then the rest with its own.
+            # This makefile builds the chosen modules, then the rest with Vtop.mk.
             commands[1:] = [["Vtop_hier.mk" if word == "Vtop.mk" else word for word in each] for each in make]
         if objects := runtime.objects(self.build_dir):
             # The makefile that Verilator writes must not be newer.

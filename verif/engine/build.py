@@ -17,8 +17,8 @@ from verif.engine.top import IMAGE_BYTES, top, top_name
 __all__ = ["build_bare", "build_engine", "engine_text"]
 
 _LANES_APART = 4
-"""So many lanes, and their module is compiled once instead of once for each of them: that takes less time from here on,
-and simulation takes as long."""
+"""From so many lanes on, Verilator compiles the module of a lane once, not once for each lane. With fewer lanes that
+would take longer. Simulation takes as long either way."""
 
 
 def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simulator: str = "verilator", build_dir: Path,
@@ -43,7 +43,7 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
 def _with_lanes_apart(text: str, config: EngineConfig) -> str:
     """The text of a simulation's top, with the lanes of each direction named as blocks that Verilator compiles alone.
 
-    It takes only plain names for such modules.
+    Verilator takes only plain names for such modules.
     """
     heading = ["`verilator_config"]
     for direction in ("offload", "prefetch"):

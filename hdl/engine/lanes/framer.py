@@ -86,7 +86,7 @@ class Framer(wiring.Component):
             header.coding.eq(block.coding), header.sequence.eq(block.sequence),
             spills.eq(beat.last & Mux(long, beat.keep[n - _MOST], beat.keep[n - HEADER_BYTES])),
         ]
-        # The bytes of the beat that move up by 4, and by 8. Masks of all conditions leave one LUT for each bit of data.
+        # The bytes of the beat that move up by 4, and by 8. A mask has all conditions, so a bit of data takes one LUT.
         starts, of_long = Signal(), Signal()
         up_4, up_8 = Signal(n), Signal(n)
         there = beat.keep | (~beat.last).replicate(n)
