@@ -7,7 +7,7 @@ from typing import Any
 
 from golden.results import to_json
 
-__all__ = ["count", "fixed", "print_json"]
+__all__ = ["count", "fixed", "lanes_text", "print_json"]
 
 
 def print_json(value: Any) -> None:
@@ -23,3 +23,8 @@ def count(number: int | None) -> str:
 def fixed(number: float | None, digits: int) -> str:
     """A number with a fixed count of digits after the point, empty for None."""
     return "" if number is None else f"{number:.{digits}f}"
+
+
+def lanes_text(lanes: int, beat_bytes: int) -> str:
+    """The lanes of an engine and the bytes of their beats, in words."""
+    return f"{lanes} {'lane' if lanes == 1 else 'lanes'} of {beat_bytes} bytes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdma.console.output import fixed
+from cdma.console.output import fixed, lanes_text
 from cdma.measure.figures import DumpToggles, Figures
 from cdma.report.area_text import engine_area_text
 from cdma.report.page import Section
@@ -104,7 +104,7 @@ def _throughput_of(rows: Sequence[EngineThroughput]) -> Iterator[Part]:
     cells = {(row.density, row.latency, row.stalls, row.direction):
              f"{row.bytes_per_cycle:.1f} ({row.share:.1%})" for row in rows}
     limits = {(row.density, row.stalls): row for row in rows}
-    yield (f"`{first.name}`: {first.lanes} lanes of {first.beat_bytes} bytes, a link of "
+    yield (f"`{first.name}`: {lanes_text(first.lanes, first.beat_bytes)}, a link of "
            f"{first.link_beat_bytes}, coding {first.coding}:")
     yield Table(
         ["density", "ratio", "limit", *(f"{direction}, {latency} cycles" for latency, _, direction in kinds)],

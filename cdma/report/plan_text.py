@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cdma.console.output import count, fixed
+from cdma.console.output import count, fixed, lanes_text
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def plan_text(outcome: PlanOutcome) -> str:
     rules = [[_RULES[rule], count(row.packed_bytes), fixed(row.ratio, 3), time(row.transfer_us), time(row.exposed_us)]
              for rule, row in totals.items()]
     engine = inputs.engine
-    about = (f"{inputs.source} on {engine.name}: {engine.lanes} lanes of {engine.beat_bytes} bytes at "
+    about = (f"{inputs.source} on {engine.name}: {lanes_text(engine.lanes, engine.beat_bytes)} at "
              f"{inputs.clock_mhz:g} MHz, a link of {inputs.link_gb_per_s:g} GB/s")
     if inputs.latency:
         about += f", memories answer after {inputs.latency} cycles"

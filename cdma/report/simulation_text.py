@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdma.console.output import count, fixed
+from cdma.console.output import count, fixed, lanes_text
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def engine_simulation_text(outcome: EngineOutcome) -> str:
     toggles = outcome.toggles
     row = ", one directly after the other" if outcome.row else ""
     return (
-        f"{outcome.engine}: {outcome.lanes} lanes of {outcome.beat_bytes} bytes, a link of "
+        f"{outcome.engine}: {lanes_text(outcome.lanes, outcome.beat_bytes)}, a link of "
         f"{outcome.link_beat_bytes}; memories answer after {_memories(outcome)}.\n"
         f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
         f"{table(head, rows, left=(0, 1, 10))}\n\n"
@@ -98,7 +98,7 @@ def planned_simulation_text(outcome: PlannedOutcome) -> str:
                  *_planned(outcome.predicted, outcome, outcome.error), ""])
     passed = sum(row.passed for row in outcome.results)
     return (
-        f"{outcome.plan} on {outcome.engine}: {outcome.lanes} lanes of {outcome.beat_bytes} bytes at "
+        f"{outcome.plan} on {outcome.engine}: {lanes_text(outcome.lanes, outcome.beat_bytes)} at "
         f"{outcome.clock_mhz:g} MHz, a link of {outcome.link_gb_per_s:g} GB/s; memories answer after "
         f"{_memories(outcome)}.\nCycles from descriptor to completion:\n\n"
         f"{table(head, rows, left=(0, 1, 11))}\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdma.console.output import count, fixed
+from cdma.console.output import count, fixed, lanes_text
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def timeline_text(outcome: TimelineOutcome) -> str:
         f"{outcome.network} ({outcome.about}), batch {outcome.batch}, on {outcome.gpu_name};\n"
         f"{outcome.times}; policy {outcome.policy}: {outcome.summary.swapped_tensors} tensors, density "
         f"{outcome.summary.swapped_density:.3f} ({outcome.densities});\nlink {outcome.link_gb_per_s:g} GB/s; engine "
-        f"{engine.preset}: {engine.lanes} lanes of {engine.beat_bytes} bytes, a link port of "
+        f"{engine.preset}: {lanes_text(engine.lanes, engine.beat_bytes)}, a link port of "
         f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share}:\n\n"
         + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
                  "device GB"], rows)

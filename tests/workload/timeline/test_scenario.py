@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workload.timeline.engine_share import measured
+from workload.timeline.engine_share import measured, presets
 from workload.timeline.profiles import load_profile
 from workload.timeline.scenario import Scenario, build_engine
 
@@ -23,7 +23,7 @@ def test_engine_with_other_dimensions_and_shares() -> None:
     engine = build_engine(lanes=3, beat_bytes=64, share=0.5)
     assert (engine.lanes, engine.beat_bytes, engine.link_beat_bytes) == (3, 64, 32)
     assert engine.reach("prefetch", 2.0).share == 0.5
-    with pytest.raises(ValueError, match="no measured cycles of an engine 'huge': give default, paper, tiny, wide, or"):
+    with pytest.raises(ValueError, match=f"no measured cycles of an engine 'huge': give {', '.join(presets())}, or"):
         build_engine("huge")
     with pytest.raises(ValueError, match=r"cannot read gone\.json"):
         build_engine(share="gone.json")
