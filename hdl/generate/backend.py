@@ -30,6 +30,7 @@ _SCRIPT = (
 )
 _FUNCTION = re.compile(r"^  function \S+ (_\d+_);.*?^  endfunction\n  assign [^;]*? = \1\(", re.MULTILINE | re.DOTALL)
 _MEMORY = re.compile(r"^( *)(?=memory width (\d+) size (\d+) )", re.MULTILINE)
+_PORT = re.compile(r"^  wire (?:width \d+ )?(?:input|output) \d+ +\\(\S+)$", re.MULTILINE)
 _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
 
 _LARGE_BITS = 4096      # of a memory; above, it should be in block RAM
@@ -50,9 +51,24 @@ def mark_memories(netlist: str) -> str:
     return _MEMORY.sub(mark, netlist)
 
 
+def _mark_ports(netlist: str, module: str, attributes: Mapping[str, Mapping[str, str]]) -> str:
+    """RTLIL in which the ports of a module have these attributes.
+
+    An attribute of an Amaranth signal would be on every signal that it is connected to, in every module.
+    """
+    def mark(wire: re.Match[str]) -> str:
+        return "".join(f'  attribute \\{key} "{value}"\n'
+                       for key, value in attributes.get(wire[1], {}).items()) + wire[0]
+
+    begin = netlist.index(f"\nmodule \\{module}\n")
+    end = netlist.index("\nend\n", begin)
+    return netlist[:begin] + _PORT.sub(mark, netlist[begin:end]) + netlist[end:]
+
+
 def verilog_text(top: wiring.Component | Fragment, name: str,
                  ports: Mapping[str, tuple[Value, PortDirection]] | None = None,
-                 shared: Iterable[SharedModule] = ()) -> str:
+                 shared: Iterable[SharedModule] = (),
+                 attributes: Mapping[str, Mapping[str, str]] | None = None) -> str:
     """The Verilog of a design: registers, memories and continuous assignments.
 
     Amaranth's own writer gives registers initial values and puts logic into ``always @*``. Simulators treat both
@@ -79,6 +95,8 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
         and ``clk`` and ``rst``.
     shared : iterable of SharedModule
         Modules that the design instantiates.
+    attributes : mapping, optional
+        Attributes of the top's ports, by the port's name: value by name.
 
     Returns
     -------
@@ -89,7 +107,7 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     values of variables are set before any process starts, without an event).
     """
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    netlist = rtlil.convert(top, name=name, ports=ports, emit_src=False)
+    netlist = _mark_ports(rtlil.convert(top, name=name, ports=ports, emit_src=False), name, attributes or {})
     netlist += "".join(rtlil.convert(each.design, name=each.name, ports=each.ports, emit_src=False) for each in shared)
     netlist = mark_memories(netlist)
     script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])

@@ -19,20 +19,12 @@ from hdl.engine.engine import Engine
 from hdl.generate.axis import AxiStreamCore
 from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor, axi_stream_block_core
 from hdl.generate.backend import verilog_text
+from hdl.generate.interfaces import Interface, Port, attributes, interfaces
 
-__all__ = ["WAIVERS", "Port", "Verilog", "emit"]
+__all__ = ["WAIVERS", "Verilog", "emit"]
 
 WAIVERS = Path(__file__).parent / "waivers.vlt"
 """Lint waivers for the rules that generated Verilog cannot follow, each with its reason."""
-
-
-@dataclass(frozen=True)
-class Port:
-    """A port of a module: its name, its direction (``input``, ``output`` or ``inout``) and its width in bits."""
-
-    name: str
-    direction: str
-    width: int
 
 
 @dataclass(frozen=True)
@@ -49,6 +41,11 @@ class Verilog:
         """All Verilog, by file name."""
         found = {f"{self.name}.v": self.text}
         return found if self.sram is None else found | {f"{sram_name(self.name)}.v": self.sram}
+
+    @property
+    def interfaces(self) -> tuple[Interface, ...]:
+        """The buses that the ports make up."""
+        return interfaces(self.config, self.ports)
 
     @property
     def waivers(self) -> str:
@@ -80,6 +77,7 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
     """
     top = _top(config)
     ports = port_values(top)
+    facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
     with _fewer_collections():
         if progress is not None:
@@ -88,8 +86,8 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
         design = Fragment.get(top, platform)
         if progress is not None:
             progress(f"converting {config.name} to Verilog", 0, 0)
-        text = verilog_text(design, config.name, ports, platform.shared.values())
-    facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
+        text = verilog_text(design, config.name, ports, platform.shared.values(),
+                            attributes(interfaces(config, facts)))
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
 
 

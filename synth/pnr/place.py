@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median_low
 
 from golden.results import HIDDEN, derived
-from hdl.generate.verilog import Port
+from hdl.generate.interfaces import Port
 from synth.cells.fpga import FPGA
 from synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
 from synth.tools import scripts

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from hdl.generate.verilog import Port
+from hdl.generate.interfaces import Port
 
 __all__ = ["Design", "Macro"]
 

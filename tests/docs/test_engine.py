@@ -17,7 +17,8 @@ from hdl.config.engine import load_engine
 from hdl.engine.control.descriptor import completion_layout, descriptor_layout
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import CODEC, DRIVER, codec, driver, files
-from hdl.generate.verilog import Port, Verilog
+from hdl.generate.interfaces import Port
+from hdl.generate.verilog import Verilog
 from tests.docs.pages import ROOT, all_blocks, table
 from tests.golden.engines import BUILT, DEVICE, LINK, PREFETCH, tensor
 from verif.common import tools

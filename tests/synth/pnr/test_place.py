@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from golden.results import to_json
-from hdl.generate.verilog import Port
+from hdl.generate.interfaces import Port
 from synth.pnr.harness import harness
 from synth.pnr.place import NextpnrError, Resources, place_and_route, read_run
 from synth.tools import nextpnr as pnr_tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.generate.verilog import Port
+from hdl.generate.interfaces import Port
 from synth.units.hierarchy import Design, Macro
 
 _VERILOG = """\

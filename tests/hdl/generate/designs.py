@@ -1,0 +1,36 @@
+# amaranth: UnusedElaboratable=no
+"""Every preset with its ports but without its Verilog, which takes long."""
+
+from __future__ import annotations
+
+from hdl.common.modules import port_values
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import Design, load_design, names
+from hdl.config.engine import EngineConfig
+from hdl.engine.engine import Engine
+from hdl.generate.axis import AxiStreamCore
+from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor
+from hdl.generate.interfaces import Port
+from hdl.generate.verilog import Verilog
+
+__all__ = ["FAR", "PRESETS", "described"]
+
+PRESETS = {name: load_design(name) for name in names()}
+"""All presets of engines, cores and block cores, by name."""
+
+FAR = EngineConfig(name="far", about='Says "far" & <wide>.', lanes=16, beat_bytes=16, link_beat_bytes=64,
+                   address_bits=64, outstanding_reads=32, memories="wrapped")
+"""An engine at the limits of what its description can hold."""
+
+
+def described(config: Design) -> Verilog:
+    """A design as it is handed over, without text."""
+    if isinstance(config, EngineConfig):
+        top = Engine(config)
+    elif isinstance(config, BlockCoreConfig):
+        blocks = {"block_compressor": AxiStreamBlockCompressor, "block_decompressor": AxiStreamBlockDecompressor}
+        top = blocks[config.core](config)
+    else:
+        top = AxiStreamCore(config)
+    return Verilog(config, "", tuple(Port(name, direction.value, len(value))
+                                     for name, (value, direction) in port_values(top).items()))
