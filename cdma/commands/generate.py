@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
-the ports and the versions of the tools; NAME.vlt, waivers for the lint rules that generated Verilog breaks, each
-with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc. An engine comes with NAME_regs.h and NAME.rdl of its
-registers, cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md with an
-instantiation as well. The same configuration gives the same bytes on every machine. The Verilog of an engine takes
-15 seconds to some minutes, depending on the number of lanes."""
+the ports, the bus interfaces and the versions of the tools; NAME.vlt, waivers for the lint rules that generated Verilog
+breaks, each with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc; for Vivado NAME.xdc, an IP in the folder
+NAME_ip, and package_NAME.tcl, which packages it anew. An engine comes with NAME_regs.h and NAME.rdl of its registers,
+cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md with an instantiation as well.
+The same configuration gives the same bytes on every machine. The Verilog of an engine takes 15 seconds to some minutes,
+depending on the number of lanes."""
 
 _EXAMPLES = """\
   cdma generate --list                                    presets and parameters

@@ -33,10 +33,11 @@ def check_folder_of(path: str | Path) -> None:
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:
-    """Write texts by the name of their file into a folder that is there."""
+    """Write texts by the name of their file into a folder that is there; a name may have folders in front."""
     found = []
     for name, text in texts.items():
         path, content = folder / name, text.encode()
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
         found.append(WrittenFile(path, len(content)))
     return found

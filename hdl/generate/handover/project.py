@@ -1,12 +1,13 @@
-"""Files for tools: a FuseSoC core, a file list, and timing constraints."""
+"""Files for tools: a FuseSoC core, and a file list."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 
+from hdl.generate.handover.vlnv import LIBRARY, VENDOR
 from hdl.generate.verilog import Verilog
 
-__all__ = ["constraints", "core_file", "file_list"]
+__all__ = ["core_file", "file_list"]
 
 
 def core_file(design: Verilog) -> str:
@@ -14,7 +15,7 @@ def core_file(design: Verilog) -> str:
     name = design.name
     return f"""\
 CAPI=2:
-name: cdma-rtl:ip:{name}:{version("cdma-rtl")}
+name: {VENDOR}:{LIBRARY}:{name}:{version("cdma-rtl")}
 description: "{design.config.about or name}"
 
 filesets:
@@ -48,21 +49,3 @@ targets:
 def file_list(design: Verilog) -> str:
     """A command file for simulators and synthesisers (``-f``): the sources, relative to the folder they are in."""
     return "".join(f"{name}\n" for name in design.sources)
-
-
-def constraints(design: Verilog, mhz: float = 500.0) -> str:
-    """Timing constraints (SDC): the clock, and input and output delays of a third of its period.
-
-    Parameters
-    ----------
-    mhz : float
-        A clock to start from; set it to the clock of the system.
-    """
-    period = 1000 / mhz
-    return f"""\
-# Timing constraints of {design.name}: one clock; set the period to yours.
-set period {period:.3f}
-create_clock -name aclk -period $period [get_ports aclk]
-set_input_delay  [expr $period / 3] -clock aclk [remove_from_collection [all_inputs] [get_ports aclk]]
-set_output_delay [expr $period / 3] -clock aclk [all_outputs]
-"""

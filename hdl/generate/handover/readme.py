@@ -18,7 +18,10 @@ _FILES = """\
 | `cdma_codec.h`, `cdma_codec.c` | C library that compresses and expands block streams on the host |
 | `{name}.rdl` | register map as SystemRDL |
 | `{name}.core` | FuseSoC core with a lint target |
-| `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |"""
+| `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |
+| `{name}_ip/` | IP for Vivado: add the folder that it is in to `ip_repo_paths` |
+| `{name}.xdc` | timing constraints to start from, for Vivado |
+| `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |"""
 
 _SRAM = "\n| `{name}_sram.v` | its memories: replace the module's body by your macros |"
 

@@ -13,12 +13,19 @@ from hdl.generate.handover.files import files
 from hdl.generate.verilog import emit
 
 
+def _written(folder: str) -> dict[str, Path]:
+    """The files in a folder and in the folders in it, by the name that they were handed over with."""
+    return {str(path.relative_to(folder)): path for path in Path(folder).rglob("*") if path.is_file()}
+
+
 def test_both_cores_by_default(cdma) -> None:
     outcome = cdma("generate", "-o", "rtl")
     assert (outcome.code, outcome.err) == (0, "")
-    ends = ("v", "json", "vlt", "core", "f", "sdc")
-    names = {f"cdma_{core}.{kind}" for core in ("compressor", "decompressor") for kind in ends}
-    assert {path.name for path in Path("rtl").iterdir()} == names
+    cores = ("cdma_compressor", "cdma_decompressor")
+    names = {f"{core}.{kind}" for core in cores for kind in ("v", "json", "vlt", "core", "f", "sdc", "xdc")}
+    names |= {name for core in cores for name in (f"package_{core}.tcl", f"{core}_ip/component.xml",
+                                                  f"{core}_ip/form.tcl")}
+    assert set(_written("rtl")) == names
     for name in names:
         assert name in outcome.out
     text = Path("rtl/cdma_compressor.v").read_text()
@@ -31,7 +38,7 @@ def test_the_same_bytes_as_the_library_writes(cdma) -> None:
     cdma("generate", "narrow_compressor", "-o", "b")
     for entry in written:
         path = Path(entry["file"])
-        assert path.read_bytes() == (Path("b") / path.name).read_bytes()
+        assert path.read_bytes() == (Path("b") / path.relative_to("a")).read_bytes()
         assert path.stat().st_size == entry["bytes"]
     assert Path("a/cdma_narrow_compressor.v").read_text() == emit(load("narrow_compressor")).text
 
@@ -52,7 +59,7 @@ def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
     outcome = cdma("generate", "mine.toml", "--set", "name=mine", "--set", "block_bytes=512", "--set",
                    "buffer_bytes=1024", "-o", "rtl")
     assert outcome.code == 0
-    written = {path.name: path.read_text() for path in Path("rtl").iterdir()}
+    written = {name: path.read_text() for name, path in _written("rtl").items()}
     assert written == files(emit(config))
     for name in written:
         assert name in outcome.out
@@ -63,11 +70,11 @@ def test_engines_in_one_folder_keep_their_files_apart(cdma, tmp_path: Path) -> N
                                         "block_bytes = 512\nbuffer_bytes = 1024\n")
     written = [cdma("generate", "mine.toml", "--set", f"name={name}", "--json", "-o", "rtl").json
                for name in ("first", "second")]
-    first, second = ({Path(entry["file"]).name for entry in each} for each in written)
+    first, second = ({str(Path(entry["file"]).relative_to("rtl")) for entry in each} for each in written)
     # The driver and the C library are the same for every engine.
     assert first & second == {"cdma_driver.h", "cdma_codec.h", "cdma_codec.c"}
     assert "first_README.md" in first and "second_README.md" in second
-    assert {path.name for path in Path("rtl").iterdir()} == first | second
+    assert set(_written("rtl")) == first | second
 
 
 def test_progress_names_every_stage(cdma, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cdma.console.files import write_files
 from hdl.config.core import load
 from hdl.config.engine import load_engine
 from hdl.generate.handover.files import CODEC, DRIVER, files
@@ -24,23 +25,26 @@ _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with everything for the smallest engine."""
     folder = tmp_path_factory.mktemp("engine")
-    for name, text in files(emit(load_engine("tiny"))).items():
-        (folder / name).write_text(text)
+    write_files(folder, files(emit(load_engine("tiny"))))
     return folder
 
 
+def _for_tools(name: str) -> set[str]:
+    """Files that come with every design."""
+    return {f"{name}.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc", "xdc")} | {
+        f"package_{name}.tcl", f"{name}_ip/component.xml", f"{name}_ip/form.tcl"}
+
+
 def test_names(engine: Path) -> None:
-    own = {f"cdma_tiny_engine{end}" for end in (".v", ".json", ".vlt", ".core", ".f", ".sdc", "_regs.h", ".rdl",
-                                          "_README.md")}
-    assert {file.name for file in engine.iterdir()} == own | {DRIVER, *CODEC}
-    assert set(files(emit(load("paper_compressor")))) == {
-        f"cdma_paper_compressor.{end}" for end in ("v", "json", "vlt", "core", "f", "sdc")}
+    own = {f"cdma_tiny_engine{end}" for end in ("_regs.h", ".rdl", "_README.md")}
+    written = {str(path.relative_to(engine)) for path in engine.rglob("*") if path.is_file()}
+    assert written == _for_tools("cdma_tiny_engine") | own | {DRIVER, *CODEC}
+    assert set(files(emit(load("paper_compressor")))) == _for_tools("cdma_paper_compressor")
 
 
 def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
     config = load_engine("tiny").replace(name="own", memories="wrapped")
-    for name, text in files(emit(config)).items():
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, files(emit(config)))
     assert (tmp_path / "own.f").read_text() == "own.v\nown_sram.v\n"
     assert "[own.v, own_sram.v]" in (tmp_path / "own.core").read_text()
     assert "| `own_sram.v` |" in (tmp_path / "own_README.md").read_text()

@@ -1,0 +1,200 @@
+"""Tcl for Vivado is Tcl, uses its commands only, and packages what is there; with a Tcl at hand, scripts are run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from ast import literal_eval
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cdma.console.files import write_files
+from hdl.config.catalog import Design
+from hdl.config.engine import EngineConfig, load_engine
+from hdl.engine.control.table import Register, registers
+from hdl.generate.handover.files import files
+from hdl.generate.handover.ipxact import ACCESS, WRITES
+from tests.hdl.generate.designs import FAR, PRESETS, described
+from tests.hdl.generate.handover.tcl import Word, commands, elements
+
+_each = pytest.mark.parametrize("config", [*PRESETS.values(), FAR], ids=lambda config: config.name)
+
+_OF_TCL = {"set", "if", "foreach", "proc", "lassign", "list", "lindex", "llength", "file", "info", "error", "puts"}
+_OF_VIVADO = {
+    "create_project", "add_files", "set_property", "current_fileset", "update_compile_order", "get_files",
+    "close_project", "ipgui::add_param",
+    *(f"ipx::{name}" for name in (
+        "package_project", "current_core", "get_bus_interfaces", "add_file_group", "add_file", "get_file_groups",
+        "add_memory_map", "add_address_block", "add_register", "add_field", "create_xgui_files", "update_checksums",
+        "check_integrity", "save_core"))}
+"""Commands of Vivado that scripts may use, of UG835."""
+
+
+def _script(config: Design) -> str:
+    return files(described(config))[f"package_{config.name}.tcl"]
+
+
+def _names(words: list[Word]) -> Iterator[str]:
+    """Every command of a command: its own, those in brackets, and those of bodies."""
+    yield words[0].text
+    for word in words:
+        for inner in word.inside:
+            yield from _names(inner)
+    if words[0].text in ("if", "foreach", "proc"):
+        for inner in commands(words[-1].text):
+            yield from _names(inner)
+    if words[0].text == "if":
+        yield from (name for inner in commands(f"expr {words[1].text}") for word in inner
+                    for each in word.inside for name in _names(each))
+
+
+@_each
+def test_scripts_are_tcl_of_known_commands(config: Design) -> None:
+    written = files(described(config))
+    scripts = [text for name, text in written.items() if name.endswith(".tcl")]
+    assert len(scripts) == 2
+    for script in scripts:
+        for words in commands(script):
+            assert set(_names(words)) <= _OF_TCL | _OF_VIVADO
+
+
+def _table(script: str) -> list[list[str]]:
+    """The table of registers in a script."""
+    (loop,) = (words for words in commands(script)
+               if [word.text for word in words[:2]] == ["foreach", "entry"])
+    return [elements(entry) for entry in elements(loop[2].text)]
+
+
+def _expected(register: Register) -> list[object]:
+    return [register.name, register.offset, ACCESS[register.access], register.reset, register.description, [
+        [field.name, field.lsb, field.width, ACCESS[field.access], WRITES.get(field.access, ""), field.description]
+        for field in register.fields]]
+
+
+@pytest.mark.parametrize("config", [load_engine("tiny"), FAR], ids=lambda config: config.name)
+def test_registers(config: EngineConfig) -> None:
+    found = []
+    for name, offset, access, reset, description, fields in _table(_script(config)):
+        each = [elements(field) for field in elements(fields)]
+        found.append([name, int(offset, 0), access, int(reset), description,
+                      [[own, int(bit), int(width), *others] for own, bit, width, *others in each]])
+    assert found == [_expected(register) for register in registers(config)]
+
+
+@_each
+def test_constraints(config: Design) -> None:
+    """XDC: the clock and delays for all ports, in commands and without variables, which Vivado does not read there."""
+    text = files(described(config))[f"{config.name}.xdc"]
+    clock, *delays = commands(text)
+    assert "$" not in text
+    assert [word.text for word in clock] == ["create_clock", "-name", "aclk", "-period", "5.000", "[get_ports aclk]"]
+    found = {}
+    for words in delays:
+        *start, ports = words
+        ((*command, chosen),) = ports.inside
+        assert [word.text for word in command] == ["get_ports", "-filter"] and chosen.braced
+        found[chosen.text] = [word.text for word in start]
+    assert found == {"DIRECTION == IN && NAME != aclk": ["set_input_delay", "-clock", "aclk", "1.667"],
+                     "DIRECTION == OUT": ["set_output_delay", "-clock", "aclk", "1.667"]}
+    assert {port.direction for port in described(config).ports} == {"input", "output"}
+
+
+@_each
+def test_constraints_of_other_tools(config: Design) -> None:
+    """SDC: the same clock and ports."""
+    period, clock, *delays = commands(files(described(config))[f"{config.name}.sdc"])
+    assert [word.text for word in period] == ["set", "period", "2.000"]
+    assert [word.text for word in clock] == ["create_clock", "-name", "aclk", "-period", "$period", "[get_ports aclk]"]
+    assert [[word.text for word in words] for words in delays] == [
+        ["set_input_delay", "[expr $period / 3]", "-clock", "aclk",
+         "[remove_from_collection [all_inputs] [get_ports aclk]]"],
+        ["set_output_delay", "[expr $period / 3]", "-clock", "aclk", "[all_outputs]"]]
+
+
+_RUN = """\
+import sys, tkinter
+tcl = tkinter.Tcl()
+script, missing, *arguments = sys.argv[1:]
+answers = {
+    "ipx::current_core": lambda *words: "core", "ipx::add_register": lambda name, block: name,
+    "ipx::add_field": lambda name, register: register + "." + name, "current_fileset": lambda: "sources",
+    "ipx::get_bus_interfaces": lambda name, *words: "" if name == missing else "bus_" + name,
+    "ipx::add_memory_map": lambda *words: "map", "ipx::add_address_block": lambda *words: "block",
+    "get_files": lambda name: name, "ipx::get_file_groups": lambda name, *words: name}
+tcl.eval("namespace eval ipx {}")
+def stand_in(name):
+    def call(*words):
+        print(repr((name, *words)))
+        return answers.get(name, lambda *words: "")(*words)
+    tcl.createcommand(name, call)
+for name in %r:
+    if not name.startswith("ipgui"):
+        stand_in(name)
+tcl.call("set", "argv", tcl.call("list", *arguments))
+tcl.call("source", script)
+"""
+"""A Tcl with stand-ins for Vivado's commands, each of which prints what it is called with. It has a process of its own:
+``Tcl`` of ``tkinter`` changes the locale of its process."""
+
+
+def _has_tcl() -> bool:
+    """Whether this Python has a Tcl: those of some Linux distributions have it in a package of its own."""
+    return find_spec("_tkinter") is not None
+
+
+def _run(script: Path, *arguments: str, missing: str = "-") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", _RUN % sorted(_OF_VIVADO), str(script), missing, *arguments],
+                          capture_output=True, text=True, check=False)
+
+
+if _has_tcl():
+    @pytest.mark.parametrize("config", [load_engine("tiny"), FAR, PRESETS["narrow_compressor"]],
+                             ids=lambda config: config.name)
+    def test_a_script_packages_what_is_there(config: Design, tmp_path: Path) -> None:
+        place, folder = tmp_path / "of the user", tmp_path / "ip"
+        place.mkdir()
+        write_files(place, files(described(config)))
+        run = _run(place / f"package_{config.name}.tcl", str(folder), "xcku5p")
+        assert run.returncode == 0, run.stderr
+        called = [literal_eval(line) for line in run.stdout.splitlines() if line.startswith("(")]
+        project = str(folder / "project")
+        assert called[0] == ("create_project", "-force", "-part", "xcku5p", f"package_{config.name}", project)
+        added = [call[-1] for call in called if call[0] == "add_files"]
+        assert added == [f"{{{place / name}}}" for name in [*described(config).sources, f"{config.name}.xdc"]]
+        properties = {(call[3], call[1]): call[2] for call in called if call[0] == "set_property"}
+        assert properties["core", "name"] == properties["sources", "top"] == config.name
+        assert properties["core", "description"] == config.about
+        (packaged,) = (call for call in called if call[0] == "ipx::package_project")
+        assert packaged[1:5] == ("-root_dir", str(folder), "-vendor", "cdma-rtl")
+        assert [call[1] for call in called if call[0] == "ipx::get_bus_interfaces"][:len(
+            described(config).interfaces)] == [each.name for each in described(config).interfaces]
+        assert [call[0] for call in called][-5:] == [
+            "ipx::create_xgui_files", "ipx::update_checksums", "ipx::check_integrity", "ipx::save_core",
+            "close_project"]
+        table = registers(config) if isinstance(config, EngineConfig) else ()
+        assert [call[1] for call in called if call[0] == "ipx::add_register"] == [each.name for each in table]
+        for each in table:
+            assert int(properties[each.name, "address_offset"], 0) == each.offset
+            assert properties[each.name, "description"] == each.description
+            for field in each.fields:
+                own = f"{each.name}.{field.name}"
+                assert int(properties[own, "bit_offset"]) == field.lsb
+                assert int(properties[own, "bit_width"]) == field.width
+                assert properties.get((own, "modified_write_value")) == WRITES.get(field.access)
+        copied = {path.name for path in folder.rglob("*") if path.is_file()}
+        assert copied == {name for name in files(described(config)) if name.endswith((".h", ".c", ".rdl"))}
+        assert "add it to ip_repo_paths" in run.stdout
+
+    def test_a_script_stops_where_vivado_found_no_interface(tmp_path: Path) -> None:
+        write_files(tmp_path, files(described(load_engine("tiny"))))
+        run = _run(tmp_path / "package_cdma_tiny_engine.tcl", missing="m_axi_link")
+        assert "Vivado made no interface m_axi_link of the ports: see their attributes" in run.stderr
+        assert "save_core" not in run.stdout
+
+    @_each
+    def test_forms_are_accepted(config: Design, tmp_path: Path) -> None:
+        write_files(tmp_path, files(described(config)))
+        assert _run(tmp_path / f"{config.name}_ip/form.tcl").returncode == 0
