@@ -11,7 +11,7 @@ _FILES = """\
 | file | what it is for |
 |---|---|
 | `{name}.v` | the engine: Verilog-2005 without initial values, tried in Verilator and Icarus Verilog |{sram}
-| `{name}.json` | resolved configuration, ports, register map, tool versions |
+| `{name}.json` | resolved configuration, ports, bus interfaces, register map, tool versions |
 | `{name}.vlt` | lint waivers, each with its reason |
 | `{name}_regs.h` | offsets, masks, codings and status codes for C |
 | `cdma_driver.h` | reference driver in C, header only; include `{name}_regs.h` before it |

@@ -101,6 +101,24 @@ def test_the_readme_connects_every_port(engine: Path) -> None:
     assert {"engine", "offload", "prefetch"} == {page["name"] for page in facts["registers"]}
 
 
+def test_the_readme_names_every_file(engine: Path) -> None:
+    text = (engine / "cdma_tiny_engine_README.md").read_text()
+    named = set(re.findall(r"`([\w./]+)`", text.split("## Configuration")[0])) | {"cdma_tiny_engine_README.md"}
+    assert {path.name + "/" * path.is_dir() for path in engine.iterdir()} == named - {"ip_repo_paths"}
+
+
+def test_facts_have_the_buses(engine: Path) -> None:
+    facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
+    found = {each["name"]: (each["bus"], each["mode"]) for each in facts["interfaces"]}
+    axi = "xilinx.com:interface:aximm:1.0"
+    assert found == {
+        "aclk": ("xilinx.com:signal:clock:1.0", "slave"), "aresetn": ("xilinx.com:signal:reset:1.0", "slave"),
+        "s_axil": (axi, "slave"), "m_axi_lane0": (axi, "master"), "m_axi_link": (axi, "master"),
+        "irq": ("xilinx.com:signal:interrupt:1.0", "master")}
+    assert {port for each in facts["interfaces"] for port in each["ports"].values()} == {
+        port["name"] for port in facts["ports"]}
+
+
 def test_constraints_name_the_clock(engine: Path) -> None:
     facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
     assert "aclk" in {port["name"] for port in facts["ports"]}

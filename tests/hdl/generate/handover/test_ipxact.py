@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
-from peakrdl_ipxact import IPXACTExporter
+from peakrdl_ipxact import IPXACTExporter, IPXACTImporter
 from peakrdl_ipxact.exporter import Standard
 from systemrdl.compiler import RDLCompiler
+from systemrdl.node import RegNode
 
 from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.table import registers
+from hdl.engine.control.table import Access, registers
 from hdl.generate.handover.files import files
 from hdl.generate.handover.systemrdl import systemrdl
 from hdl.generate.interfaces import AXI, attributes
@@ -182,6 +183,26 @@ def test_registers_are_those_that_peakrdl_exports(config: EngineConfig, tmp_path
     resets = {name: _reset(register, "value") for name, _, register in _map(ours)}
     for name, _, register in _map(theirs):
         assert resets[name] & _reset(register, "mask") == _reset(register, "value")
+
+
+@_engines
+def test_registers_as_another_reader_takes_them(config: EngineConfig, tmp_path: Path) -> None:
+    """PeakRDL reads the description; it refuses registers and fields that overlap or do not fit."""
+    described_at = tmp_path / "component.xml"
+    described_at.write_text(files(described(config))[f"{config.name}_ip/component.xml"])
+    compiler = RDLCompiler()
+    IPXACTImporter(compiler).import_file(str(described_at))
+    found = {node.inst_name: node for node in compiler.elaborate().top.descendants() if isinstance(node, RegNode)}
+    assert set(found) == {register.name for register in registers(config)}
+    for register in registers(config):
+        node = found[register.name]
+        assert node.absolute_address == register.offset
+        read = [(field.inst_name, field.lsb, field.width, field.is_sw_readable, field.is_sw_writable,
+                 field.get_property("reset"), field.get_property("onwrite") is not None) for field in node.fields()]
+        assert read == [
+            (field.name, field.lsb, field.width, field.access is not Access.WO, field.access is not Access.RO,
+             field.reset, field.access in (Access.W1C, Access.W1S))
+            for field in sorted(register.fields, key=lambda field: field.lsb)]
 
 
 def test_texts_of_users_arrive() -> None:
