@@ -47,7 +47,7 @@ _CONFIGURATION = """\
 # Configuration
 
 A configuration is a preset, or a TOML file with lines `parameter = value`; `--set parameter=value` changes either.
-What is left out has its default.
+What is left out has its default. A table of presets has the parameters that some preset changes.
 """
 _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- end of what make prints -->"
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"
@@ -113,11 +113,13 @@ def configuration_page() -> str:
     for kind, (of, presets) in kinds().items():
         parts.append(f"## The {kind.replace('_', ' ')}{'' if kind == 'engine' else 's'}\n")
         parts.append("| parameter | allowed | default | what it sets |\n|---|---|---|---|")
+        defaults = {name: list(field.default) if isinstance(field.default, tuple) else field.default
+                    for name, field in of.fields().items()}
         for name, field in of.fields().items():
-            default = list(field.default) if isinstance(field.default, tuple) else field.default
-            parts.append(f"| `{name}` | {field.metadata['allowed']} | `{json.dumps(default)}` "
+            parts.append(f"| `{name}` | {field.metadata['allowed']} | `{json.dumps(defaults[name])}` "
                          f"| {field.metadata['help']} |")
-        shown = [name for name in of.fields() if name not in ("name", "about")]
+        shown = [name for name, default in defaults.items() if name not in ("name", "about")
+                 and any(preset.as_dict()[name] != default for preset in presets.values())]
         parts.append(f"\n| preset | {' | '.join(f'`{name}`' for name in shown)} | what it is for |")
         parts.append("|---|" + "---|" * (len(shown) + 1))
         for name, preset in presets.items():

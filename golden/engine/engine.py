@@ -145,7 +145,8 @@ class Engine:
             raise ValueError(f"the address of a ring's entry must be a multiple of {RECORD_BYTES}, not {address:#x}")
         if Silence(Status.LINK_READ_TIMEOUT) in self.silent:
             return Completion(tag=0, status=Status.DESCRIPTOR_READ_TIMEOUT, operation=0, place=address)
-        error = self.link.error(address, RECORD_BYTES, self.parameters.link_beat_bytes, write=False)
+        error = self.link.error(address, RECORD_BYTES, self.parameters.link_beat_bytes, write=False,
+                                most_beats=self.parameters.burst_beats)
         if error is not None:
             return Completion(tag=0, status=Status.DESCRIPTOR_READ_ERROR, operation=0, response=error.response,
                               place=address)
@@ -167,7 +168,8 @@ class Engine:
         room = int(ends[fitting - 1]) if fitting else 0
         # In stream order: blocks that reach the link come before all that do not.
         faults = []
-        if error := self.link.error(asked.destination, room, built.link_beat_bytes, write=True):
+        if error := self.link.error(asked.destination, room, built.link_beat_bytes, write=True,
+                                    most_beats=built.burst_beats):
             faults.append(_of_memory(blank, Status.LINK_WRITE_ERROR, error))
         if room < stream.size:
             faults.append(replace(blank, status=Status.DESTINATION_TOO_SMALL, place=fitting))
@@ -181,7 +183,8 @@ class Engine:
 
     def _prefetch(self, asked: Descriptor, blank: Completion) -> list[Completion]:
         built = self.parameters
-        error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False)
+        error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False,
+                                most_beats=built.burst_beats)
         stream = self.link.read(asked.source, error.beat - asked.source if error else asked.packed_bytes)
         part = _coded_part(asked)
         found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, Coding(asked.coding)))
@@ -227,7 +230,8 @@ class Engine:
         for block in sorted(hit):
             lane = self._lane(address, block)
             at = block * size
-            error = self.device.error(address + at, min(size, raw_bytes - at), built.beat_bytes, write=write)
+            error = self.device.error(address + at, min(size, raw_bytes - at), built.beat_bytes, write=write,
+                                      most_beats=built.burst_beats)
             if error is not None and lane not in found:
                 found[lane] = _LaneError(lane, block, error)
         return list(found.values())

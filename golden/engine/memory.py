@@ -14,7 +14,6 @@ from golden.engine.status import Response
 __all__ = ["BurstError", "Fault", "Memory"]
 
 _PAGE_BYTES = 4096
-_MOST_BEATS = 256
 
 
 @dataclass(frozen=True)
@@ -106,20 +105,24 @@ class Memory:
         regions = ", ".join(f"{image.size} at {base:#x}" for base, image in zip(self._bases, self._images, strict=True))
         raise ValueError(f"{size} bytes at {address:#x} are not within a region: there are {regions}")
 
-    def error(self, address: int, size: int, beat_bytes: int, *, write: bool) -> BurstError | None:
+    def error(self, address: int, size: int, beat_bytes: int, *, write: bool,
+              most_beats: int = 256) -> BurstError | None:
         """The first error of an access; None if there is none.
 
-        An access is split into bursts of at most 256 beats that do not cross 4 KiB. A beat fails if any of its bytes
+        An access is split into bursts of at most ``most_beats`` that cross no multiple of their bytes, and no 4 KiB. A
+        beat fails if any of its bytes
         lies in a fault, also a byte that is not used; of several faults in a beat the first in the list answers.
 
         Parameters
         ----------
         address
             A multiple of ``beat_bytes``.
+        most_beats
+            Beats of a burst at most, a power of two.
         """
         end = address + -(-size // beat_bytes) * beat_bytes
         found: BurstError | None = None
-        span = min(_PAGE_BYTES, _MOST_BEATS * beat_bytes)
+        span = min(_PAGE_BYTES, most_beats * beat_bytes)
         for fault in self.faults:
             first = max(fault.start, address)
             if not (fault.writes if write else fault.reads) or first >= min(fault.end, end):

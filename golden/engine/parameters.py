@@ -20,6 +20,7 @@ RING_ENTRIES = tuple(1 << power for power in range(1, 17))
 
 _UNDEFINED_FLAGS = 0xFFC0
 _BEAT_BYTES = (16, 32, 64)
+_BURST_BEATS = (16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,8 @@ class Parameters:
     narrowing
         Whether float32 values can be rounded to 16 bits. Blocks then have 1024 bytes or more, as the 16-bit values of
         a block must fill the smallest block.
+    burst_beats
+        Beats of the longest burst: a failed access is reported with the first address of its burst.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Parameters:
     codings: tuple[Coding, ...]
     crc: bool = True
     narrowing: bool = False
+    burst_beats: int = 256
 
     def __post_init__(self) -> None:
         check_block_bytes(self.block_bytes)
@@ -68,6 +72,8 @@ class Parameters:
         for name in ("beat_bytes", "link_beat_bytes"):
             if getattr(self, name) not in _BEAT_BYTES:
                 raise ValueError(f"{name} must be 16, 32 or 64, not {getattr(self, name)}")
+        if self.burst_beats not in _BURST_BEATS:
+            raise ValueError(f"burst_beats must be 16, 32, 64, 128 or 256, not {self.burst_beats}")
         if self.narrowing:
             check_block_bytes(self.block_bytes // 2)
         if not 1 <= self.lanes <= 16:

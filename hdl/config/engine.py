@@ -22,6 +22,7 @@ from hdl.config.settings import (
 __all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
 
 _PRESETS = PRESETS / "engine"
+_BURST_BEATS = (16, 32, 64, 128, 256)
 _NARROWING_BLOCK = 1024
 
 
@@ -49,6 +50,9 @@ class EngineConfig(CodingSettings):
         "a multiple of link_beat_bytes, at least a quarter more than block_bytes, at most 1048576")
     address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", "32 to 64")
     outstanding_reads: int = parameter(4, "greatest number of outstanding bursts of each port", "1 to 32")
+    burst_beats: int = parameter(
+        256, "beats of the longest burst of each port, for interconnects that take no longer ones; 4 KiB limit it too",
+        "16, 32, 64, 128 or 256")
     transfers_in_flight: int = parameter(
         6, "transfers that each direction has at work at the same time, so that one begins while others drain",
         "1 to 8; 1 takes the least area")
@@ -79,6 +83,7 @@ class EngineConfig(CodingSettings):
         self._check_number("buffer_bytes", range(1 << 20 | 1))
         self._check_number("address_bits", range(32, 65))
         self._check_number("outstanding_reads", range(1, 33))
+        self._check_number("burst_beats", _BURST_BEATS)
         self._check_number("transfers_in_flight", range(1, 9))
         self._check_number("queue_depth", (8, 16, 32, 64))
         self._check_codings()

@@ -152,7 +152,8 @@ def _width(signals: Mapping[str, Port], signal: str) -> int:
 def _axi(config: Design, signals: Mapping[str, Port]) -> dict[str, object]:
     full = "ARLEN" in signals
     data_bits = _width(signals, "RDATA")
-    open_bursts = config.outstanding_reads if full and isinstance(config, EngineConfig) else 1
+    engine = full and isinstance(config, EngineConfig)
+    open_bursts = config.outstanding_reads if engine else 1
     return {
         "PROTOCOL": "AXI4" if full else "AXI4LITE",
         "ADDR_WIDTH": _width(signals, "ARADDR"), "DATA_WIDTH": data_bits, "ID_WIDTH": _width(signals, "ARID"),
@@ -164,7 +165,7 @@ def _axi(config: Design, signals: Mapping[str, Port]) -> dict[str, object]:
         # All beats of a burst are whole.
         "SUPPORTS_NARROW_BURST": 0,
         "NUM_READ_OUTSTANDING": open_bursts, "NUM_WRITE_OUTSTANDING": open_bursts,
-        "MAX_BURST_LENGTH": burst_beats(data_bits // 8) if full else 1,
+        "MAX_BURST_LENGTH": burst_beats(data_bits // 8, config.burst_beats) if engine else 1,
     }
 
 

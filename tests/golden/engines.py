@@ -52,13 +52,13 @@ def summary(completions: list[Completion]) -> list[Outcome]:
     return [(each.status, each.lane, each.response, each.place) for each in completions]
 
 
-def first_error(faults: list[Fault], address: int, size: int, beat: int, write: bool) -> tuple[int, int, int] | None:
+def first_error(faults: list[Fault], address: int, size: int, beat: int, write: bool,
+                most_beats: int = 256) -> tuple[int, int, int] | None:
     """First address of the burst and of the beat that fails first, and the response."""
-    burst, beats = address, 0
+    burst = address
     for at in range(address, address + size, beat):
-        if at > address and (at % 4096 == 0 or beats == 256):
-            burst, beats = at, 0
-        beats += 1
+        if at % 4096 == 0 or at % (most_beats * beat) == 0:
+            burst = at
         for fault in faults:
             if (fault.writes if write else fault.reads) and any(fault.start <= byte < fault.end
                                                                 for byte in range(at, at + beat)):
@@ -93,7 +93,7 @@ class Slow:
         stopped: set[int] = set()
         place, fits = asked.destination, True
         for number, (at, size, lane) in enumerate(self._blocks(asked.source, asked.raw_bytes)):
-            error = first_error(self.device.faults, at, size, self.built.beat_bytes, False)
+            error = first_error(self.device.faults, at, size, self.built.beat_bytes, False, self.built.burst_beats)
             if error and lane not in stopped:
                 self.found.add((Status.LANE_READ_ERROR, lane, error[2], error[0]))
                 stopped.add(lane)
@@ -111,13 +111,14 @@ class Slow:
             else:
                 self.found.add((Status.DESTINATION_TOO_SMALL, 0, 0, number))
         error = first_error(self.link.faults, asked.destination, place - asked.destination,
-                            self.built.link_beat_bytes, True)
+                            self.built.link_beat_bytes, True, self.built.burst_beats)
         if error:
             self.found.add((Status.LINK_WRITE_ERROR, 0, error[2], error[0]))
 
     def _prefetch(self, asked: Descriptor) -> None:
         size = asked.packed_bytes
-        failed = first_error(self.link.faults, asked.source, size, self.built.link_beat_bytes, False)
+        failed = first_error(self.link.faults, asked.source, size, self.built.link_beat_bytes, False,
+                             self.built.burst_beats)
         if failed:
             self.found.add((Status.LINK_READ_ERROR, 0, failed[2], failed[0]))
             size = failed[1] - asked.source
@@ -141,7 +142,7 @@ class Slow:
                 if whole:
                     length = int.from_bytes(reader.stream[offset:offset + 2], "little")
                     offset += 4 + length + -length % 4
-            error = first_error(self.device.faults, at, raw, self.built.beat_bytes, True)
+            error = first_error(self.device.faults, at, raw, self.built.beat_bytes, True, self.built.burst_beats)
             if error and written and lane not in standing | failed_lanes:
                 self.found.add((Status.LANE_WRITE_ERROR, lane, error[2], error[0]))
                 failed_lanes.add(lane)

@@ -19,7 +19,9 @@ module cdma_memory #(
     parameter ADDRESS_BITS = 40,
     parameter BEAT_BYTES = 32,
     parameter IMAGE_BYTES = 1 << 20,    // at most, a multiple of BEAT_BYTES
-    parameter INTERLEAVE = 0            // bytes of the blocks that are interleaved over the ports; 0: no blocks
+    parameter INTERLEAVE = 0,           // bytes of the blocks that are interleaved over the ports; 0: no blocks
+    parameter MOST_BEATS = 256,         // of a burst
+    parameter MOST_OPEN = 64            // bursts that each port may have outstanding, each way
 ) (
     input  wire                             aclk,
     input  wire                             aresetn,
@@ -123,7 +125,7 @@ module cdma_memory #(
 
         cdma_memory_port #(
             .NAME(NAME), .PORT(n), .PORTS(PORTS), .ADDRESS_BITS(ADDRESS_BITS), .BEAT_BYTES(BEAT_BYTES),
-            .INTERLEAVE(INTERLEAVE)
+            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_OPEN(MOST_OPEN)
         ) port (
             .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base), .size(size),
             .knob_write(knob_write && (knob_port == n || knob_port == ALL_PORTS)), .knob(knob), .knob_value(knob_value),
@@ -180,7 +182,9 @@ module cdma_memory_port #(
     parameter PORTS = 1,
     parameter ADDRESS_BITS = 40,
     parameter BEAT_BYTES = 32,
-    parameter INTERLEAVE = 0
+    parameter INTERLEAVE = 0,
+    parameter MOST_BEATS = 256,
+    parameter MOST_OPEN = 64
 ) (
     input  wire                     aclk,
     input  wire                     aresetn,
@@ -285,7 +289,11 @@ module cdma_memory_port #(
     localparam RULE_W_STROBES = 12;     // wstrb is not a run of bytes from the first one on
     localparam RULE_RESET = 13;         // a valid is high in reset
     localparam RULE_KNOWN = 14;         // a valid or ready is unknown, or what it stands beside
-    localparam RULES = 15;
+    localparam RULE_AR_LONG = 15;       // a read has more beats than the longest burst
+    localparam RULE_AW_LONG = 16;       // a write has more beats than the longest burst
+    localparam RULE_AR_OPEN = 17;       // more reads are outstanding than may be
+    localparam RULE_AW_OPEN = 18;       // more writes are outstanding than may be
+    localparam RULES = 19;
 
     reg [63:0] read_latency, write_latency, bandwidth, stall_mask, fail_first, fail_last;
     reg [8:0] stall_ar, stall_r, stall_aw, stall_w, stall_b;
@@ -493,6 +501,16 @@ module cdma_memory_port #(
     wire [63:0] aw_first = 64'd0 | awaddr, aw_last = ((aw_first >> BEAT_BITS) + awlen << BEAT_BITS) + BEAT_BYTES - 1;
     reg [RULES-1:0] broken, now;
     integer place;
+    // Bursts that the master has outstanding, before this cycle.
+    reg [6:0] unread, unanswered;
+    always @(posedge aclk) begin
+        unread <= unread + (arvalid && arready) - (rvalid && rready && rlast);
+        unanswered <= unanswered + (awvalid && awready) - (bvalid && bready);
+        if (!aresetn) begin
+            unread <= 0;
+            unanswered <= 0;
+        end
+    end
     reg ar_waited, aw_waited, w_waited, was_reset;
     reg alive;                          // set by a reset of two cycles or more: nothing is checked before it
     reg [ADDRESS_BITS+13:0] ar_before, aw_before;
@@ -523,12 +541,16 @@ module cdma_memory_port #(
             now[RULE_AR_PAGE] = ar_first[63:12] != ar_last[63:12];
             now[RULE_AR_ALIGNED] = ar_first % BEAT_BYTES != 0;
             now[RULE_AR_OWN] = foreign(ar_first, ar_last);
+            now[RULE_AR_LONG] = arlen >= MOST_BEATS;
+            now[RULE_AR_OPEN] = unread >= MOST_OPEN;
         end
         if (awvalid && awready) begin
             now[RULE_AW_SIZE] = awsize != BEAT_BITS || awburst != 1;
             now[RULE_AW_PAGE] = aw_first[63:12] != aw_last[63:12];
             now[RULE_AW_ALIGNED] = aw_first % BEAT_BYTES != 0;
             now[RULE_AW_OWN] = foreign(aw_first, aw_last);
+            now[RULE_AW_LONG] = awlen >= MOST_BEATS;
+            now[RULE_AW_OPEN] = unanswered >= MOST_OPEN;
         end
         if (write_go) begin
             now[RULE_W_LAST] = wlast != write_ends;

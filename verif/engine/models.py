@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -36,7 +37,7 @@ class _Failed(Exception):  # noqa: N818 (not seen outside)
 
 
 class _Late:
-    """A channel of requests, which delays each by so many cycles and keeps their order.
+    """A channel of requests, which checks each, delays it by so many cycles, and keeps their order.
 
     Parameters
     ----------
@@ -44,11 +45,14 @@ class _Late:
         The sink that takes them from the pins.
     clock
         Counts the cycles.
+    check
+        Called with each request as it comes.
     """
 
-    def __init__(self, channel: Any, clock: Any) -> None:
+    def __init__(self, channel: Any, clock: Any, check: Callable[[Any], None]) -> None:
         self.latency = 0
         self._clock = clock
+        self._check = check
         self._queue: Queue[tuple[float, Any]] = Queue()
         self._channel = channel
         channel.queue_occupancy_limit = _OUTSTANDING
@@ -57,6 +61,7 @@ class _Late:
     async def _run(self) -> None:
         while True:
             request = await self._channel.recv()
+            self._check(request)
             self._queue.put_nowait((get_sim_time("ns"), request))
 
     async def recv(self) -> Any:
@@ -89,10 +94,12 @@ class ModelMemory:
         Size of its image.
     interleave
         Bytes of the blocks that are interleaved over the ports; 0 if every port has all addresses.
+    most_beats
+        Beats of a burst that are allowed.
     """
 
     def __init__(self, dut: Any, name: str, prefixes: list[str], *, beat_bytes: int, image_bytes: int,
-                 interleave: int) -> None:
+                 interleave: int, most_beats: int) -> None:
         self.name = name
         self.ports = len(prefixes)
         self.beat_bytes = beat_bytes
@@ -100,11 +107,13 @@ class ModelMemory:
         self.base = 0
         self._image = np.zeros(image_bytes, np.uint8)
         self._interleave = interleave
+        self._most_beats = most_beats
         self._failing: dict[int, tuple[int, int, bool, bool]] = {}
         self._broken: list[str] = []
         self._writes: list[Any] = []
         self._reads: list[Any] = []
         self._late: list[_Late] = []
+        self._prompt: list[_Late] = []      # writes are not delayed
         for port, prefix in enumerate(prefixes):
             bus = AxiBus.from_prefix(dut, prefix)
             read, write = self._sides(port)
@@ -112,9 +121,10 @@ class ModelMemory:
                 model = kind(side, dut.aclk, dut.aresetn, **_RESET)
                 model.log.setLevel(logging.ERROR)
                 made.append(model)
-            late = _Late(self._reads[-1].ar_channel, dut.aclk)
-            self._reads[-1].ar_channel = late
-            self._late.append(late)
+            for side, made, late in (("ar", self._reads, self._late), ("aw", self._writes, self._prompt)):
+                channel = f"{side}_channel"
+                late.append(_Late(getattr(made[-1], channel), dut.aclk, partial(self._check, port, side)))
+                setattr(made[-1], channel, late[-1])
 
     def _sides(self, port: int) -> tuple[type, type]:
         memory = self
@@ -132,6 +142,11 @@ class ModelMemory:
                 memory._image[at:at + len(data)] = np.frombuffer(data, np.uint8)
 
         return Read, Write
+
+    def _check(self, port: int, channel: str, request: Any) -> None:
+        beats = int(getattr(request, f"{channel}len")) + 1
+        if beats > self._most_beats:
+            self._broken.append(f"{self.name} port {port}: {channel}len of {beats} beats is above the longest burst")
 
     def _touch(self, port: int, address: int, reads: bool) -> None:
         if self._interleave and address // self._interleave % self.ports != port:
@@ -152,8 +167,9 @@ class ModelMemory:
             self._late[number].latency = how.latency
             busy = max(how.stalls, 1 - how.bandwidth)
             for place, (channel, share) in enumerate((
-                    (self._late[number]._channel, how.stalls), (read.r_channel, busy), (write.aw_channel, how.stalls),
-                    (write.w_channel, busy), (write.b_channel, how.stalls))):
+                    (self._late[number]._channel, how.stalls), (read.r_channel, busy),
+                    (self._prompt[number]._channel, how.stalls), (write.w_channel, busy),
+                    (write.b_channel, how.stalls))):
                 # The generators cost time in every cycle.
                 pauses = pattern(share, seed + 5 * number + place, how.longest / 2) if share else None
                 channel.set_pause_generator(pauses)

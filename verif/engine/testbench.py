@@ -103,7 +103,7 @@ class EngineTestbench:
         self._clock: Clock | None = None
         self._models = models
         if models:
-            size = {"image_bytes": image_bytes}
+            size = {"image_bytes": image_bytes, "most_beats": self.config.burst_beats}
             self.device = ModelMemory(dut, "device", lanes, beat_bytes=self.config.beat_bytes,
                                       interleave=self.config.block_bytes, **size)
             self.link = ModelMemory(dut, "link", [link_port], beat_bytes=self.config.link_beat_bytes, interleave=0,

@@ -6,6 +6,7 @@ from amaranth.hdl import Shape
 from amaranth.lib.wiring import Member
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.bursts import MOST_BEATS
 from hdl.engine.axi.signature import axi_full, axi_lite
 from verif.engine.memory import SOURCE
 
@@ -64,8 +65,10 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
         f"    {config.name} engine (\n        " + ",\n        ".join(pins) + "\n    );",
         "    wire [63:0] device_read, link_read;",
         "    assign knob_read = knob_memory ? link_read : device_read;",
-        memory("device", DEVICE, config.address_bits, config.beat_bytes, ports, image_bytes, config.block_bytes),
-        memory("link", LINK, config.address_bits, config.link_beat_bytes, ["m_axi_link"], image_bytes, 0),
+        memory("device", DEVICE, config.address_bits, config.beat_bytes, ports, image_bytes, config.block_bytes,
+               config.burst_beats, config.outstanding_reads),
+        memory("link", LINK, config.address_bits, config.link_beat_bytes, ["m_axi_link"], image_bytes, 0,
+               config.burst_beats, config.outstanding_reads),
         "endmodule\n",
     ]
     return "\n".join([SOURCE, engine, *text])
@@ -78,7 +81,7 @@ def wire_range(member: Member) -> str:
 
 
 def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: list[str], image_bytes: int,
-           interleave: int) -> str:
+           interleave: int, most_beats: int = MOST_BEATS, most_open: int = 64) -> str:
     """An instance of the memory.
 
     Parameters
@@ -89,7 +92,7 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
         Which value of ``knob_memory`` means it.
     ports
         Prefixes of the wires at its AXI ports.
-    image_bytes, interleave
+    image_bytes, interleave, most_beats, most_open
         As in Verilog.
     """
     pins = [".aclk(aclk)", ".aresetn(aresetn)", f".knob_write(knob_write && knob_memory == {number})",
@@ -99,6 +102,7 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
             # Verilog's concatenation begins with the highest bits.
             pins.append(f".{signal}({{{', '.join(f'{port}_{signal}' for port in reversed(ports))}}})")
     values = {"NAME": f'"{name}"', "PORTS": len(ports), "ADDRESS_BITS": address_bits, "BEAT_BYTES": beat_bytes,
-              "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave}
+              "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave, "MOST_BEATS": most_beats,
+              "MOST_OPEN": most_open}
     parameters = ", ".join(f".{key}({value})" for key, value in values.items())
     return f"    cdma_memory #({parameters}) {name} (\n        " + ",\n        ".join(pins) + "\n    );"

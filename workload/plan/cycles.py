@@ -118,7 +118,7 @@ class Timing:
         self.config = config
         self.latency = latency
         self._port = config.link_beat_bytes
-        self._burst = burst_beats(self._port) * self._port
+        self._burst = burst_beats(self._port, config.burst_beats) * self._port
         # Packed rows of a block wait in the compressor too: as many as tags take, and a few.
         row = max(config.beat_bytes, GROUP_BYTES) if config.exponents else config.beat_bytes
         self._packed = row * (most_tag_rows(row, config.element_bytes, config.block_bytes) + _MORE_ROWS)
@@ -188,7 +188,7 @@ class Timing:
         return OFFLOAD_CYCLES + begin + filling + moves, PREFETCH_CYCLES + begin + moves
 
     def _lane_burst(self) -> int:
-        return burst_beats(self.config.beat_bytes) * self.config.beat_bytes
+        return burst_beats(self.config.beat_bytes, self.config.burst_beats) * self.config.beat_bytes
 
     def _answered(self, beat: int, burst: int) -> float:
         """Bytes that a port moves per cycle."""

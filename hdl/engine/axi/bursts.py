@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["CACHE", "INCR", "BurstSplitter", "burst_beats", "burst_layout", "fault_layout", "span_layout"]
+__all__ = ["CACHE", "INCR", "MOST_BEATS", "BurstSplitter", "burst_beats", "burst_layout", "fault_layout", "span_layout"]
 
 INCR = 1
 """Addresses count up in a burst."""
@@ -15,13 +15,15 @@ INCR = 1
 CACHE = 0b0011
 """Modifiable and bufferable: interconnects may change the width of the bursts and split them."""
 
-_PAGE_BITS = 12         # no burst crosses 4 KiB
-_MOST_BEATS = 256       # of a burst
+MOST_BEATS = 256
+"""Beats of a burst that AXI4 allows (IHI 0022, A3.4.1)."""
+
+_PAGE_BYTES = 4096      # no burst crosses such a boundary
 
 
-def burst_beats(beat_bytes: int) -> int:
-    """Beats of a full-length burst: 4 KiB, or 256 beats if that is less (IHI 0022, A3.4.1)."""
-    return min((1 << _PAGE_BITS) // beat_bytes, _MOST_BEATS)
+def burst_beats(beat_bytes: int, most_beats: int = MOST_BEATS) -> int:
+    """Beats of a full-length burst: ``most_beats``, a power of two, or 4 KiB if that is less."""
+    return min(_PAGE_BYTES // beat_bytes, most_beats)
 
 
 def span_layout(address_bits: int, length_bits: int) -> data.StructLayout:
@@ -41,20 +43,25 @@ def fault_layout(address_bits: int) -> data.StructLayout:
 
 
 class BurstSplitter(wiring.Component):
-    """Splits requests into bursts of the greatest length allowed: up to the next 4 KiB boundary.
+    """Splits requests into bursts of the greatest length allowed: up to the next boundary.
 
     ::
 
         i --> [page, offset, beats left] --> [length: to the end of the request, or of the page] --> o
 
+    A *page* has the bytes of a full-length burst, 4 KiB or less, and begins at a multiple of them. Bursts end where
+    pages end, so none crosses 4 KiB.
+
     A request is registered as it comes: no path leads from it through an adder. A request of one burst takes three
-    cycles, every further burst two. A full-length burst occupies the bus for 64 cycles or more, so the sums are
+    cycles, every further burst two. A full-length burst occupies the bus for 16 cycles or more, so the sums are
     registered.
 
     Parameters
     ----------
     address_bits, beat_bytes, length_bits : int
         Bits of an address, bytes of a beat, bits of a request's length.
+    most_beats : int
+        Greatest number of beats of a burst, a power of two.
 
     Members
     -------
@@ -73,8 +80,9 @@ class BurstSplitter(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int):
+    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, most_beats: int = MOST_BEATS):
         self._beat_bytes = beat_bytes
+        self._burst_beats = burst_beats(beat_bytes, most_beats)
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
             "o": Out(stream.Signature(burst_layout(address_bits, beat_bytes))),
@@ -85,12 +93,14 @@ class BurstSplitter(wiring.Component):
         m = Module()
         shift = exact_log2(self._beat_bytes)
         request = self.i.payload
+        beat_bits = exact_log2(self._burst_beats)
+        page_bits = shift + beat_bits
         # What is left of the request, from `offset` on: whole pages' worth of beats, `beats`, and one if `partial`. The
         # request's bytes are not decremented by one first, because they arrive late and are wide.
-        beats = Signal(exact_log2(burst_beats(self._beat_bytes)), reset_less=True)
-        pages = Signal(max(0, len(request.bytes) - _PAGE_BITS), reset_less=True)
+        beats = Signal(beat_bits, reset_less=True)
+        pages = Signal(max(0, len(request.bytes) - page_bits), reset_less=True)
         partial = Signal(reset_less=True)
-        page = Signal(len(request.address) - _PAGE_BITS, reset_less=True)
+        page = Signal(len(request.address) - page_bits, reset_less=True)
         offset = Signal.like(beats, reset_less=True)
         length_less_one = Signal.like(beats, reset_less=True)
         last = Signal(reset_less=True)

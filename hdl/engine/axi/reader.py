@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.common.beat import beat_layout, beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import CACHE, INCR, BurstSplitter, burst_layout, fault_layout, span_layout
+from hdl.engine.axi.bursts import CACHE, INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
 from hdl.engine.axi.signature import axi_read
 
 __all__ = ["AxiReader"]
@@ -41,6 +41,8 @@ class AxiReader(wiring.Component):
         Bits of an address, bytes of a beat, bits of a request's length.
     outstanding : int
         Greatest number of outstanding bursts.
+    most_beats : int
+        Greatest number of beats of a burst, a power of two.
 
     Members
     -------
@@ -64,8 +66,10 @@ class AxiReader(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int):
+    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
+                 most_beats: int = MOST_BEATS):
         self._sizes = address_bits, beat_bytes, length_bits
+        self._most_beats = most_beats
         self._outstanding = outstanding
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
@@ -78,7 +82,8 @@ class AxiReader(wiring.Component):
         m = Module()
         address_bits, beat_bytes, length_bits = self._sizes
         axi = self.axi
-        m.submodules.splitter = splitter = BurstSplitter(address_bits, beat_bytes, length_bits)
+        m.submodules.splitter = splitter = BurstSplitter(
+            address_bits, beat_bytes, length_bits, self._most_beats)
         # It holds `outstanding` bursts: one of them in its output register.
         m.submodules.open = open_ = StreamFifo(burst_layout(address_bits, beat_bytes), self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), splitter.i)

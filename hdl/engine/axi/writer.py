@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import CACHE, INCR, BurstSplitter, fault_layout, span_layout
+from hdl.engine.axi.bursts import CACHE, INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
 from hdl.engine.axi.signature import axi_write
 
 __all__ = ["AxiWriter"]
@@ -47,6 +47,8 @@ class AxiWriter(wiring.Component):
         Bits of an address, bytes of a beat, bits of a request's length.
     outstanding : int
         Greatest number of outstanding bursts.
+    most_beats : int
+        Greatest number of beats of a burst, a power of two.
 
     Members
     -------
@@ -70,8 +72,10 @@ class AxiWriter(wiring.Component):
     i: stream.Interface
     data: stream.Interface
 
-    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int):
+    def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
+                 most_beats: int = MOST_BEATS):
         self._sizes = address_bits, beat_bytes, length_bits
+        self._most_beats = most_beats
         self._outstanding = outstanding
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
@@ -85,7 +89,8 @@ class AxiWriter(wiring.Component):
         address_bits, beat_bytes, length_bits = self._sizes
         shift = exact_log2(beat_bytes)
         axi = self.axi
-        m.submodules.splitter = splitter = BurstSplitter(address_bits, beat_bytes, length_bits)
+        m.submodules.splitter = splitter = BurstSplitter(
+            address_bits, beat_bytes, length_bits, self._most_beats)
         # It holds `outstanding` addresses: one of them in its output register.
         m.submodules.open = open_ = StreamFifo(address_bits - shift, self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), splitter.i)

@@ -78,7 +78,8 @@ class Fetcher(wiring.Component):
         m = Module()
         config = self._config
         again = Signal()
-        reader = AxiReader(config.address_bits, config.link_beat_bytes, exact_log2(RECORD_BYTES) + 1, 1)
+        reader = AxiReader(config.address_bits, config.link_beat_bytes, exact_log2(RECORD_BYTES) + 1, 1,
+                           config.burst_beats)
         m.submodules.reader = ResetInserter(again)(reader)
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
 

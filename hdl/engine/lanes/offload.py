@@ -90,7 +90,8 @@ class OffloadLane(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.reader = reader = AxiReader(
-            config.address_bits, config.beat_bytes, exact_log2(config.block_bytes) + 1, config.outstanding_reads)
+            config.address_bits, config.beat_bytes, exact_log2(config.block_bytes) + 1, config.outstanding_reads,
+            config.burst_beats)
         m.submodules.compressor = compressor = BlockCompressor(
             config.beat_bytes, config.element_bytes, config.block_bytes, config.pipeline, config.exponents,
             for_lane=True)

@@ -99,7 +99,7 @@ class PrefetchLane(wiring.Component):
             config.beat_bytes, config.element_bytes, config.block_bytes, rows, config.exponents,
             for_lane=True, row_bytes=row_bytes)
         m.submodules.writer = writer = AxiWriter(
-            config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads)
+            config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads, config.burst_beats)
         m.submodules.requests = requests = StreamFifo(span, _BLOCKS)
         m.submodules.blocks = blocks = StreamFifo(
             data.StructLayout({"number": BLOCK_BITS, **({"narrow": Narrowing} if config.narrowing else {})}), _BLOCKS)

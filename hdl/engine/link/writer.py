@@ -19,8 +19,6 @@ from hdl.engine.transfer.streams import words_stream
 
 __all__ = ["LinkWriter"]
 
-_PAGE_BYTES = 4096
-
 
 class LinkWriter(wiring.Component):
     """Writes the words of transfers, one after the other, in bursts of the greatest length allowed.
@@ -36,9 +34,9 @@ class LinkWriter(wiring.Component):
                                               +--> with the response of a burst: written
 
     A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst. While
-    it is written, the beats of the next one collect in the FIFO. Bursts end at 4 KiB boundaries; a full page is one
-    burst. A transfer may begin when the last beat of the one before it was taken: responses come in order, so the
-    bursts of several may be outstanding.
+    it is written, the beats of the next one collect in the FIFO. A *page* has the bytes of a full-length burst; bursts
+    end where pages end. A transfer may begin when the last beat of the one before it was taken: responses come in
+    order, so the bursts of several may be outstanding.
 
     Latency: a burst's ``awvalid`` rises 4 cycles after its last beat was taken, if the port is free. Throughput: one
     beat per cycle.
@@ -84,10 +82,13 @@ class LinkWriter(wiring.Component):
         config = self._config
         beat_bytes = config.link_beat_bytes
         shift = exact_log2(beat_bytes)
-        length_bits = exact_log2(_PAGE_BYTES) + 1
-        depth = 2 * burst_beats(beat_bytes)
+        page_beats = burst_beats(beat_bytes, config.burst_beats)
+        page_bits = exact_log2(page_beats * beat_bytes)
+        length_bits = page_bits + 1
+        depth = 2 * page_beats
         m.submodules.fifo = fifo = StreamFifo(8 * beat_bytes, depth)
-        m.submodules.writer = writer = AxiWriter(config.address_bits, beat_bytes, length_bits, config.outstanding_reads)
+        m.submodules.writer = writer = AxiWriter(
+            config.address_bits, beat_bytes, length_bits, config.outstanding_reads, config.burst_beats)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
 
         # For each burst at the writer, whether it is the last of its transfer. One more may be in the splitter.
@@ -99,8 +100,8 @@ class LinkWriter(wiring.Component):
         asks = Signal()         # a request waits for the writer
         request = Signal(span_layout(config.address_bits, length_bits), reset_less=True)
         # Place of the next beat; a transfer's first burst may begin inside a page.
-        page = Signal(config.address_bits - exact_log2(_PAGE_BYTES), reset_less=True)
-        place = Signal(exact_log2(_PAGE_BYTES // beat_bytes), reset_less=True)
+        page = Signal(config.address_bits - page_bits, reset_less=True)
+        place = Signal(exact_log2(page_beats), reset_less=True)
         first = Signal.like(place, reset_less=True)
         takes = Signal()
         cuts = Signal()

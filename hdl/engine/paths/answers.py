@@ -8,18 +8,21 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.bursts import burst_beats
 
-__all__ = ["PAGE_BYTES", "Answers", "bursts_of_block", "marks_layout"]
-
-PAGE_BYTES = 4096
-"""No burst crosses such a boundary; blocks begin at one, or fit between two."""
+__all__ = ["Answers", "burst_bytes", "bursts_of_block", "marks_layout"]
 
 _BLOCKS = 16            # more than the blocks that a lane holds, without those whose bursts are outstanding
 
 
+def burst_bytes(config: EngineConfig) -> int:
+    """Bytes of a full-length burst of a lane. No burst crosses a multiple; blocks begin at one, or fit between two."""
+    return burst_beats(config.beat_bytes, config.burst_beats) * config.beat_bytes
+
+
 def bursts_of_block(config: EngineConfig) -> int:
     """Bursts of a block at most."""
-    return -(-config.block_bytes // PAGE_BYTES)
+    return -(-config.block_bytes // burst_bytes(config))
 
 
 def marks_layout(config: EngineConfig) -> data.ArrayLayout:

@@ -19,7 +19,7 @@ from hdl.engine.lanes.prefetch import PrefetchLane
 from hdl.engine.link.crc32c import Crc32c
 from hdl.engine.link.distributor import Distributor
 from hdl.engine.link.verdict import Verdict
-from hdl.engine.paths.answers import PAGE_BYTES, Answers, bursts_of_block, marks_layout
+from hdl.engine.paths.answers import Answers, burst_bytes, bursts_of_block, marks_layout
 from hdl.engine.paths.data_path import DataPath
 from hdl.engine.paths.faults import first_fault, timeouts
 from hdl.engine.paths.supervisor import Supervisor, totals_layout
@@ -61,7 +61,8 @@ class PrefetchPath(DataPath):
         supervisor = self._supervised(m, "destination")
         clear = ResetInserter(supervisor.clear)
         unit_clear = self._unit_clears(m, supervisor)
-        reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads)
+        reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads,
+                           config.burst_beats)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
         m.submodules.reader = ResetInserter(unit_clear[config.lanes])(reader)
@@ -236,4 +237,4 @@ class PrefetchPath(DataPath):
         if bursts_of_block(config) == 1:
             return 1
         wide = Mux(block.narrow == Narrowing.NONE, block.raw_bytes, block.raw_bytes << 1)
-        return (wide + (PAGE_BYTES - 1)) >> exact_log2(PAGE_BYTES)
+        return (wide + (burst_bytes(config) - 1)) >> exact_log2(burst_bytes(config))

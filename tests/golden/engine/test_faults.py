@@ -238,19 +238,20 @@ def _faults(draw: st.DrawFn, base: int, size: int) -> list[Fault]:
 
 
 @given(faults=_faults(0x3000, 9000), beats=st.integers(0, 300), beat=st.sampled_from([16, 32, 64]),
-       less=st.integers(0, 15), page=st.integers(0, 260), write=st.booleans())
+       less=st.integers(0, 15), page=st.integers(0, 260), write=st.booleans(),
+       most=st.sampled_from([16, 64, 256]))
 def test_bursts_as_the_slow_model_has_them(faults: list[Fault], beats: int, beat: int, less: int, page: int,
-                                           write: bool) -> None:
+                                           write: bool, most: int) -> None:
     address, size = 0x3000 + page * beat, max(beats * beat - less, 0)
-    error = Memory(0, np.zeros(1, np.uint8), faults).error(address, size, beat, write=write)
-    slow = first_error(faults, address, size, beat, write)
+    error = Memory(0, np.zeros(1, np.uint8), faults).error(address, size, beat, write=write, most_beats=most)
+    slow = first_error(faults, address, size, beat, write, most)
     assert (error and (error.address, error.beat, error.response)) == slow
 
 
 _SHAPES = st.builds(
     Parameters, lanes=st.integers(1, 5), block_bytes=st.sampled_from([512, 1024]),
     beat_bytes=st.sampled_from([16, 32, 64]), link_beat_bytes=st.sampled_from([16, 32, 64]), address_bits=st.just(32),
-    codings=st.just(BUILT.codings))
+    codings=st.just(BUILT.codings), burst_beats=st.sampled_from([16, 32, 256]))
 
 
 _CODES = st.sampled_from([*((coding, 0) for coding in CODINGS), (0x12, 1), (0x22, 1), (0x12, 2)])

@@ -43,6 +43,7 @@ def test_presets_load_and_say_what_they_are_for() -> None:
     ({"narrowing": True, "codings": ["zvc8", "zvc32"]}, ValueError, ("must have zvc16", "not zvc8, zvc32")),
     ({"narrowing": True, "block_bytes": 512}, ValueError, ("block_bytes must be at least 1024", "512")),
     ({"narrowing": 1}, TypeError, ("narrowing", "true or false")),
+    ({"burst_beats": 24}, ValueError, ("burst_beats", "16, 32, 64, 128, 256", "24")),
     ({"crc": "no"}, TypeError, ("crc", "'no'")),
     ({"name": "a b"}, ValueError, ("name", "identifier")),
     ({"pipeline": "deep"}, ValueError, ("pipeline", "deep")),
@@ -69,6 +70,7 @@ def test_files_and_settings(tmp_path: Path) -> None:
 
 def test_derived_figures() -> None:
     assert [burst_beats(size) for size in (16, 32, 64)] == [256, 128, 64]
+    assert [burst_beats(size, 64) for size in (16, 32, 64)] == [64, 64, 64]
     config = EngineConfig(link_beat_bytes=64)
     assert (config.link_words, config.element_bytes, config.largest_payload) == (16, (1, 2, 4), 4608)
     assert (config.numbers, config.exponents) == ((0x11, 0x12, 0x14, 0x22, 0x24), (2, 4))

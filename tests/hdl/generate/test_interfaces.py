@@ -79,8 +79,8 @@ def test_parameters_are_what_was_built(config: Design) -> None:
             if each.master:
                 assert each.parameters["PROTOCOL"] == "AXI4"
                 assert numbers["NUM_READ_OUTSTANDING"] == numbers["NUM_WRITE_OUTSTANDING"] == config.outstanding_reads
-                # A burst is at most a page of 4 KiB, and at most what the protocol allows.
-                assert numbers["MAX_BURST_LENGTH"] == min(256, 4096 // (numbers["DATA_WIDTH"] // 8))
+                # A burst is at most a page of 4 KiB, and at most what was asked for.
+                assert numbers["MAX_BURST_LENGTH"] == min(config.burst_beats, 4096 // (numbers["DATA_WIDTH"] // 8))
                 assert numbers["ID_WIDTH"] == 1
             else:
                 assert each.parameters["PROTOCOL"] == "AXI4LITE"

@@ -210,6 +210,18 @@ async def broken_rules_are_named(dut: Any) -> None:
             for strobe, last in lasts:
                 await _data(dut, strobe, last, port=f"m_axi_lane{port}")
             await says(device, first + 4, port=port)
+        await _request(dut, channel, _BASE, 16, port="m_axi_lane0")
+        for beat in range(len(lasts) and 17):
+            await _data(dut, 0xFFFF, beat == 16, port="m_axi_lane0")
+        await says(device, 15 + (channel == "aw"))
+        await ClockCycles(dut.aclk, 20)
+        dut.m_axi_lane0_rready.value = 0
+        for _ in range(2):
+            await _request(dut, channel, _BASE, 1, port="m_axi_lane0")
+        dut.m_axi_lane0_rready.value = 1
+        for strobe, last in 2 * lasts:
+            await _data(dut, strobe, last, port="m_axi_lane0")
+        await says(device, 17 + (channel == "aw"))
         await link.behave(Behaviour(stalls=0.95, longest=256))
         getattr(dut, f"m_axi_link_{channel}addr").value = _BASE
         getattr(dut, f"m_axi_link_{channel}valid").value = 1

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdl.engine.axi.bursts import burst_beats
+from hdl.engine.axi.bursts import MOST_BEATS, burst_beats
 from tests.hdl.engine.axi.traffic import Pace
 
 __all__ = ["SIZE", "Memory"]
@@ -34,6 +34,8 @@ class Memory:
         Share of cycles that each channel pauses, and how long a pause may last.
     early
         Take written beats before their request.
+    most_beats
+        Beats of a burst that are allowed.
     faulty
         Responses other than OKAY, by the address of a beat that is read, or of a burst that is written.
     content
@@ -47,6 +49,7 @@ class Memory:
     pauses: float = 0.0
     stretch: int = 1
     early: bool = False
+    most_beats: int = MOST_BEATS
     faulty: dict[int, int] = field(default_factory=dict)
     content: bytearray = field(default_factory=lambda: bytearray(SIZE))
     bursts: list[tuple[int, int]] = field(default_factory=list)
@@ -60,8 +63,8 @@ class Memory:
         assert address % self.beat_bytes == 0
         assert 1 << size == self.beat_bytes
         assert burst == 1
-        assert beats <= burst_beats(self.beat_bytes)
-        assert address // 4096 == (address + beats * self.beat_bytes - 1) // 4096, f"{address:x}+{beats} crosses 4 KiB"
+        span = burst_beats(self.beat_bytes, self.most_beats) * self.beat_bytes
+        assert address // span == (address + beats * self.beat_bytes - 1) // span, f"{address:x}+{beats} crosses {span}"
         self.bursts.append((address, beats))
 
     def _opens(self, count: int) -> None:

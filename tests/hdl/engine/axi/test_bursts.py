@@ -1,4 +1,5 @@
-"""The burst splitter against AXI's rule: bursts up to the next 4 KiB boundary, and nothing but the request in them."""
+"""The burst splitter: bursts up to the next 4 KiB boundary, or multiple of the longest burst, and nothing but the
+request in them."""
 
 from __future__ import annotations
 
@@ -11,21 +12,21 @@ from hdl.engine.axi.bursts import BurstSplitter
 from tests.hdl.bench import clocked
 
 
-def _bursts(address: int, length: int, beat: int) -> list[tuple[int, int, int, int]]:
+def _bursts(address: int, length: int, beat: int, most: int) -> list[tuple[int, int, int, int]]:
     """Address, beats less one, whether it is the last, and bytes of the request's last beat."""
-    found, at, end = [], address, address + length
+    found, at, end, span = [], address, address + length, min(4096, most * beat)
     while at < end:
-        stop = min(end, (at // 4096 + 1) * 4096)
+        stop = min(end, (at // span + 1) * span)
         found.append((at, -(-(stop - at) // beat) - 1, int(stop == end), length % beat))
         at = stop
     return found
 
 
-@pytest.mark.parametrize("beat", [16, 32, 64])
+@pytest.mark.parametrize(("beat", "most"), [(16, 256), (32, 256), (64, 256), (16, 16), (32, 64), (64, 16)])
 @pytest.mark.parametrize(("busy", "willing"), [(1.0, 1.0), (0.3, 1.0), (1.0, 0.3), (0.6, 0.6)])
-def test_bursts_of_requests(beat: int, busy: float, willing: float) -> None:
-    splitter = BurstSplitter(40, beat, 20)
-    rng = random.Random(f"{beat} {busy} {willing}")
+def test_bursts_of_requests(beat: int, most: int, busy: float, willing: float) -> None:
+    splitter = BurstSplitter(40, beat, 20, most)
+    rng = random.Random(f"{beat} {most} {busy} {willing}")
     expected: list[tuple[int, int, int, int]] = []
     seen: list[tuple[int, int, int, int]] = []
 
@@ -49,9 +50,11 @@ def test_bursts_of_requests(beat: int, busy: float, willing: float) -> None:
             # Around page ends, in the upper half of the page's number too, where its carry takes a cycle of its own.
             if number % 3 == 0:
                 page = rng.choice([1, 0xFFFF, 1 << 13, (1 << 14) - 1, (1 << 20) - 1])
-                address = 4096 * page - beat * rng.randrange(1, 4)
+                if most < 256:
+                    page = (page << 4) + rng.choice([0, 15])
+                address = (min(4096, most * beat) * page - beat * rng.randrange(1, 4)) % (1 << 40)
             length = rng.choice([1, beat, beat + 1, 4096, 4097, rng.randrange(1, 40000), rng.randrange(1, 5 * beat)])
-            expected.extend(_bursts(address, length, beat))
+            expected.extend(_bursts(address, length, beat, most))
             while rng.random() >= busy:
                 await ctx.tick()
             ctx.set(splitter.i.valid, 1)

@@ -68,13 +68,13 @@ def test_widths(address_bits: int, length_bits: int) -> None:
     clocked(dut, take, ask, memory.read)
 
 
-@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
-def test_a_beat_in_every_cycle(beat_bytes: int) -> None:
+@pytest.mark.parametrize(("beat_bytes", "most"), [(16, 256), (32, 256), (64, 256), (16, 16), (32, 16), (64, 32)])
+def test_a_beat_in_every_cycle(beat_bytes: int, most: int) -> None:
     """Long requests that follow each other, with enough bursts on the way to cover the latency."""
     latency, size = 350, 4 * 4096
-    dut = AxiReader(40, beat_bytes, _LENGTH_BITS, latency // burst_beats(beat_bytes) + 2)
+    dut = AxiReader(40, beat_bytes, _LENGTH_BITS, latency // burst_beats(beat_bytes, most) + 2, most)
     rng = random.Random(1)
-    memory = Memory(dut.axi, beat_bytes, rng, latency)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, most_beats=most)
     beats = 3 * size // beat_bytes
 
     async def ask(ctx: Any) -> None:

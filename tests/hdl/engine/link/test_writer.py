@@ -17,8 +17,8 @@ _PAGE = 4096
 _PATIENCE = 5000        # cycles for any step; what takes longer has got stuck
 
 
-def _config(beat_bytes: int, outstanding: int = 4) -> EngineConfig:
-    return EngineConfig(beat_bytes=16, link_beat_bytes=beat_bytes, outstanding_reads=outstanding)
+def _config(beat_bytes: int, outstanding: int = 4, most: int = 256) -> EngineConfig:
+    return EngineConfig(beat_bytes=16, link_beat_bytes=beat_bytes, outstanding_reads=outstanding, burst_beats=most)
 
 
 def _beats(content: bytes, beat_bytes: int) -> list[dict[str, int]]:
@@ -58,24 +58,28 @@ async def _written(ctx: Any, dut: LinkWriter) -> int:
     raise AssertionError(f"not written after {_PATIENCE} cycles")
 
 
-def _bursts(address: int, size: int, beat_bytes: int) -> list[tuple[int, int]]:
-    """Bursts that a transfer is to make: pages."""
+def _bursts(address: int, size: int, beat_bytes: int, most: int) -> list[tuple[int, int]]:
+    """Bursts that a transfer is to make: pages, or multiples of the longest burst."""
     result = []
     end = address + size
+    span = min(_PAGE, most * beat_bytes)
     while address < end:
-        edge = min(end, address // _PAGE * _PAGE + _PAGE)
+        edge = min(end, address // span * span + span)
         result.append((address, -(-(edge - address) // beat_bytes)))
         address = edge
     return result
 
 
-@pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses"), [
-    (16, 1, 0, 0.0), (16, 4, 20, 0.4), (32, 2, 40, 0.2), (32, 4, 0, 0.6), (64, 8, 100, 0.1), (64, 1, 3, 0.5)])
-def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency: int, pauses: float) -> None:
+@pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses", "most"), [
+    (16, 1, 0, 0.0, 256), (16, 4, 20, 0.4, 256), (32, 2, 40, 0.2, 256), (32, 4, 0, 0.6, 256), (64, 8, 100, 0.1, 256),
+    (64, 1, 3, 0.5, 256), (16, 4, 20, 0.2, 16), (32, 2, 0, 0.4, 64), (64, 8, 40, 0.0, 32)])
+def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency: int, pauses: float,
+                                      most: int) -> None:
     """Lengths around the edges of beats and pages, each from a place of its own."""
     rng = random.Random(f"{beat_bytes} {latency}")
-    dut = LinkWriter(_config(beat_bytes, outstanding))
-    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, content=bytearray(rng.randbytes(1 << 16)))
+    dut = LinkWriter(_config(beat_bytes, outstanding, most))
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, most_beats=most,
+                    content=bytearray(rng.randbytes(1 << 16)))
     expected = bytearray(memory.content)
     sizes = [4, beat_bytes - 4, beat_bytes, beat_bytes + 4, _PAGE - 4, _PAGE, _PAGE + 4, rng.randrange(4, 3 * _PAGE, 4)]
     places = [0, _PAGE - beat_bytes, _PAGE - 2 * beat_bytes, beat_bytes, *(
@@ -88,7 +92,7 @@ def test_writes_its_words_and_no_more(beat_bytes: int, outstanding: int, latency
             address = place + _PAGE * rng.randrange(12)
             content = rng.randbytes(size)
             expected[address:address + size] = content
-            bursts.extend(_bursts(address, size, beat_bytes))
+            bursts.extend(_bursts(address, size, beat_bytes, most))
             await _transfer(ctx, dut, address, content, rng, rng.choice([0, pauses]))
             await _written(ctx, dut)
             assert ctx.get(dut.idle)
@@ -136,13 +140,13 @@ def test_transfers_one_behind_the_other() -> None:
 
 
 @pytest.mark.parametrize("place", [0, _PAGE - 64, 2048])
-@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
-def test_takes_a_beat_in_every_cycle(beat_bytes: int, place: int) -> None:
+@pytest.mark.parametrize(("beat_bytes", "most"), [(16, 256), (32, 256), (64, 256), (32, 16)])
+def test_takes_a_beat_in_every_cycle(beat_bytes: int, most: int, place: int) -> None:
     """No beat waits while the memory takes one in every cycle, however late it answers."""
     latency = 150
-    dut = LinkWriter(_config(beat_bytes, latency // burst_beats(beat_bytes) + 2))
+    dut = LinkWriter(_config(beat_bytes, latency // burst_beats(beat_bytes, most) + 2, most))
     rng = random.Random(place)
-    memory = Memory(dut.axi, beat_bytes, rng, latency)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, most_beats=most)
     content = rng.randbytes(8 * _PAGE + 20)
     cycles = []
 
@@ -153,7 +157,7 @@ def test_takes_a_beat_in_every_cycle(beat_bytes: int, place: int) -> None:
 
     clocked(dut, process, memory.write)
     # Behind the last beat: what is left of the burst before it, its own beats, and the answer.
-    assert cycles[0] <= 2 * burst_beats(beat_bytes) + latency + 16
+    assert cycles[0] <= 2 * burst_beats(beat_bytes, most) + latency + 16
 
 
 def test_a_burst_waits_until_all_of_it_is_there() -> None:

@@ -12,10 +12,11 @@ from hdl.engine.paths.answers import Answers, bursts_of_block
 from tests.hdl.bench import clocked
 
 
-@pytest.mark.parametrize("block_bytes", [2048, 16384])
-def test_done_when_all_bursts_of_a_transfer_are_answered(block_bytes: int) -> None:
+@pytest.mark.parametrize(("block_bytes", "burst_beats"), [(2048, 256), (16384, 256), (4096, 16)])
+def test_done_when_all_bursts_of_a_transfer_are_answered(block_bytes: int, burst_beats: int) -> None:
     """Transfers of no block, one and many; marks and responses in any order that a lane can make."""
-    config = EngineConfig(block_bytes=block_bytes, buffer_bytes=2 * block_bytes, transfers_in_flight=3)
+    config = EngineConfig(block_bytes=block_bytes, buffer_bytes=2 * block_bytes, transfers_in_flight=3,
+                          burst_beats=burst_beats)
     most = bursts_of_block(config)
     rng = random.Random(block_bytes)
     dut = Answers(config)
