@@ -24,6 +24,9 @@ __all__ = ["EngineConfig", "engine_preset_names", "load_engine"]
 _PRESETS = PRESETS / "engine"
 _BURST_BEATS = (16, 32, 64, 128, 256)
 _NARROWING_BLOCK = 1024
+# An allocate bit is for modifiable transactions only (IHI 0022, table A4-5).
+_CACHES = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
+_CACHE_ALLOWED = "0, 1, 2, 3, 6, 7, 10, 11, 14 or 15"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +72,20 @@ class EngineConfig(CodingSettings):
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
         "inferred or wrapped")
+    lane_cache: int = parameter(
+        0b0011, "AxCACHE of the lanes' ports: the default suits memory that no cache holds", _CACHE_ALLOWED)
+    lane_prot: int = parameter(0, "AxPROT of the lanes' ports: bit 0 privileged, bit 1 non-secure", "0 to 7")
+    lane_qos: int = parameter(0, "AxQOS of the lanes' ports: the higher, the more urgent; 0 takes no part", "0 to 15")
+    lane_user: int = parameter(0, "AxUSER of the lanes' ports", "0 to 2^user_bits - 1")
+    link_cache: int = parameter(
+        0b0011, "AxCACHE of the link's port: 15 or 7 where the link leads into a processor's caches", _CACHE_ALLOWED)
+    link_prot: int = parameter(0, "AxPROT of the link's port", "0 to 7")
+    link_qos: int = parameter(0, "AxQOS of the link's port", "0 to 15")
+    link_user: int = parameter(0, "AxUSER of the link's port", "0 to 2^user_bits - 1")
+    user_bits: int = parameter(0, "bits of AxUSER; 0: the ports have none", "0 to 16")
+    attribute_registers: bool = parameter(
+        False, "build registers by which a driver changes the attributes of both kinds of ports; the parameters are "
+        "their reset values", "true or false")
 
     def __post_init__(self) -> None:
         for name in ("name", "about"):
@@ -87,6 +104,7 @@ class EngineConfig(CodingSettings):
         self._check_number("transfers_in_flight", range(1, 9))
         self._check_number("queue_depth", (8, 16, 32, 64))
         self._check_codings()
+        self._check_attributes()
         self._check_flag("crc")
         self._check_flag("narrowing")
         if self.narrowing and TAGS_FIRST[NARROWED_BYTES] not in self.numbers:
@@ -104,6 +122,18 @@ class EngineConfig(CodingSettings):
         if self.buffer_bytes % self.link_beat_bytes:
             raise ValueError(f"buffer_bytes must be a multiple of link_beat_bytes, not {self.buffer_bytes} beside "
                              f"link_beat_bytes {self.link_beat_bytes}")
+
+    def _check_attributes(self) -> None:
+        self._check_flag("attribute_registers")
+        self._check_number("user_bits", range(17))
+        for port in ("lane", "link"):
+            self._check_number(f"{port}_cache", _CACHES)
+            self._check_number(f"{port}_prot", range(8))
+            self._check_number(f"{port}_qos", range(16))
+            self._check_number(f"{port}_user", range(1 << 16))
+            if getattr(self, f"{port}_user") >> self.user_bits:
+                raise ValueError(f"{port}_user must be 0 to 2^user_bits - 1, not {getattr(self, f'{port}_user')} "
+                                 f"beside user_bits {self.user_bits}")
 
     @property
     def link_words(self) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, ClockDomain, Module, Value
+from amaranth.hdl import Cat, ClockDomain, Module, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.arbiter import AxiReadArbiter
+from hdl.engine.axi.attributes import AttributeHold, attributes_layout
 from hdl.engine.axi.signature import axi_full, axi_lite
 from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
 from hdl.engine.control.control import Control
@@ -62,9 +63,9 @@ class Engine(wiring.Component):
         super().__init__({
             "aclk": In(1), "aresetn": In(1),
             "s_axil": In(axi_lite(ADDRESS_BITS)),
-            **{f"m_axi_lane{lane}": Out(axi_full(config.address_bits, config.beat_bytes))
+            **{f"m_axi_lane{lane}": Out(axi_full(config.address_bits, config.beat_bytes, config.user_bits))
                for lane in range(config.lanes)},
-            "m_axi_link": Out(axi_full(config.address_bits, config.link_beat_bytes)),
+            "m_axi_link": Out(axi_full(config.address_bits, config.link_beat_bytes, config.user_bits)),
             "irq": Out(1),
         })
 
@@ -91,7 +92,9 @@ class Engine(wiring.Component):
             ]
         for lane in range(config.lanes):
             self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
+            self._attribute(m, f"lane{lane}", "lane", control)
         self._join(m, self.m_axi_link, arbiter.o, offload.link)
+        self._attribute(m, "link", "link", control)
         self._watch(m, offload, prefetch, control)
         m.d.comb += self.irq.eq(control.irq)
         return m
@@ -117,6 +120,19 @@ class Engine(wiring.Component):
             control.isolated.link_read.eq(prefetch.isolated[lanes]),
             control.isolated.link_write.eq(offload.isolated[lanes]),
         ]
+
+    def _attribute(self, m: Module, name: str, kind: str, control: Control) -> None:
+        """Gives the requests of a port the attributes of its kind: constants, or what the driver chose."""
+        config, port = self._config, getattr(self, f"m_axi_{name}")
+        for channel in ("ar", "aw"):
+            given: dict[str, ValueLike] = {each: getattr(config, f"{kind}_{each}")
+                                           for each in attributes_layout(config.user_bits).members}
+            if config.attribute_registers:
+                m.submodules[f"{name}_{channel}"] = hold = AttributeHold(config.user_bits)
+                m.d.comb += [hold.i.eq(control.attributes[kind]), hold.valid.eq(getattr(port, f"{channel}valid")),
+                             hold.ready.eq(getattr(port, f"{channel}ready"))]
+                given = {each: hold.o[each] for each in given}
+            m.d.comb += [getattr(port, f"{channel}{each}").eq(value) for each, value in given.items()]
 
     def _join(self, m: Module, port: wiring.PureInterface, *masters: wiring.PureInterface) -> None:
         """Connects the channels of a port to the masters that own them."""

@@ -51,6 +51,7 @@ class Code(IntEnum):
     REFUSED = -10
     RING_DISABLED = -11
     RESET = -12
+    NOT_BUILT = -16
 
 
 class CDriver:

@@ -212,6 +212,11 @@ class Memory:
         continue where they stopped."""
         await self.set("silent", sum(1 << CHANNELS.index(each) for each in channels), port)
 
+    async def expect(self, attributes: int) -> None:
+        """Choose the attributes that requests must have from now on, as :func:`verif.engine.top.attributes` gives
+        them."""
+        await self.set("attributes", attributes)
+
     async def load(self, data: Bytes, address: int | None = None) -> None:
         """Write bytes into the image, whole beats from an address on; from its first byte when no address is given."""
         first, beats = self._beats(address, data.size)

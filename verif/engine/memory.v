@@ -21,7 +21,9 @@ module cdma_memory #(
     parameter IMAGE_BYTES = 1 << 20,    // at most, a multiple of BEAT_BYTES
     parameter INTERLEAVE = 0,           // bytes of the blocks that are interleaved over the ports; 0: no blocks
     parameter MOST_BEATS = 256,         // of a burst
-    parameter MOST_OPEN = 64            // bursts that each port may have outstanding, each way
+    parameter MOST_OPEN = 64,           // bursts that each port may have outstanding, each way
+    parameter ATTRIBUTE_BITS = 11,      // of {user, qos, prot, cache}
+    parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0   // that all requests must have, until the knob says others
 ) (
     input  wire                             aclk,
     input  wire                             aresetn,
@@ -37,6 +39,7 @@ module cdma_memory #(
     input  wire [PORTS*8-1:0]               arlen,
     input  wire [PORTS*3-1:0]               arsize,
     input  wire [PORTS*2-1:0]               arburst,
+    input  wire [PORTS*ATTRIBUTE_BITS-1:0]  arattributes,
     input  wire [PORTS-1:0]                 arvalid,
     output wire [PORTS-1:0]                 arready,
     output wire [PORTS-1:0]                 rid,
@@ -51,6 +54,7 @@ module cdma_memory #(
     input  wire [PORTS*8-1:0]               awlen,
     input  wire [PORTS*3-1:0]               awsize,
     input  wire [PORTS*2-1:0]               awburst,
+    input  wire [PORTS*ATTRIBUTE_BITS-1:0]  awattributes,
     input  wire [PORTS-1:0]                 awvalid,
     output wire [PORTS-1:0]                 awready,
     input  wire [PORTS*8*BEAT_BYTES-1:0]    wdata,
@@ -125,7 +129,8 @@ module cdma_memory #(
 
         cdma_memory_port #(
             .NAME(NAME), .PORT(n), .PORTS(PORTS), .ADDRESS_BITS(ADDRESS_BITS), .BEAT_BYTES(BEAT_BYTES),
-            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_OPEN(MOST_OPEN)
+            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_OPEN(MOST_OPEN),
+            .ATTRIBUTE_BITS(ATTRIBUTE_BITS), .ATTRIBUTES(ATTRIBUTES)
         ) port (
             .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base), .size(size),
             .knob_write(knob_write && (knob_port == n || knob_port == ALL_PORTS)), .knob(knob), .knob_value(knob_value),
@@ -133,11 +138,13 @@ module cdma_memory #(
             .read_index(read_index), .read_data(image[read_index]),
             .write_enable(write_enable), .write_index(write_index), .write_strobe(write_strobe),
             .araddr(araddr[ADDRESS_BITS*n +: ADDRESS_BITS]), .arid(arid[n]), .arlen(arlen[8*n +: 8]),
-            .arsize(arsize[3*n +: 3]), .arburst(arburst[2*n +: 2]), .arvalid(arvalid[n]), .arready(arready[n]),
+            .arsize(arsize[3*n +: 3]), .arburst(arburst[2*n +: 2]),
+            .arattributes(arattributes[ATTRIBUTE_BITS*n +: ATTRIBUTE_BITS]), .arvalid(arvalid[n]), .arready(arready[n]),
             .rid(rid[n]), .rdata(rdata[WIDTH*n +: WIDTH]), .rresp(rresp[2*n +: 2]), .rlast(rlast[n]),
             .rvalid(rvalid[n]), .rready(rready[n]),
             .awaddr(awaddr[ADDRESS_BITS*n +: ADDRESS_BITS]), .awid(awid[n]), .awlen(awlen[8*n +: 8]),
-            .awsize(awsize[3*n +: 3]), .awburst(awburst[2*n +: 2]), .awvalid(awvalid[n]), .awready(awready[n]),
+            .awsize(awsize[3*n +: 3]), .awburst(awburst[2*n +: 2]),
+            .awattributes(awattributes[ATTRIBUTE_BITS*n +: ATTRIBUTE_BITS]), .awvalid(awvalid[n]), .awready(awready[n]),
             .wdata(wdata[WIDTH*n +: WIDTH]), .wstrb(wstrb[BEAT_BYTES*n +: BEAT_BYTES]), .wlast(wlast[n]),
             .wvalid(wvalid[n]), .wready(wready[n]),
             .bid(bid[n]), .bresp(bresp[2*n +: 2]), .bvalid(bvalid[n]), .bready(bready[n])
@@ -184,7 +191,9 @@ module cdma_memory_port #(
     parameter BEAT_BYTES = 32,
     parameter INTERLEAVE = 0,
     parameter MOST_BEATS = 256,
-    parameter MOST_OPEN = 64
+    parameter MOST_OPEN = 64,
+    parameter ATTRIBUTE_BITS = 11,
+    parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0
 ) (
     input  wire                     aclk,
     input  wire                     aresetn,
@@ -207,6 +216,7 @@ module cdma_memory_port #(
     input  wire [7:0]               arlen,
     input  wire [2:0]               arsize,
     input  wire [1:0]               arburst,
+    input  wire [ATTRIBUTE_BITS-1:0] arattributes,
     input  wire                     arvalid,
     output wire                     arready,
     output reg                      rid,
@@ -220,6 +230,7 @@ module cdma_memory_port #(
     input  wire [7:0]               awlen,
     input  wire [2:0]               awsize,
     input  wire [1:0]               awburst,
+    input  wire [ATTRIBUTE_BITS-1:0] awattributes,
     input  wire                     awvalid,
     output wire                     awready,
     input  wire [8*BEAT_BYTES-1:0]  wdata,
@@ -256,6 +267,7 @@ module cdma_memory_port #(
 
     localparam [7:0] KNOB_FORGIVE = 15;         // clear the list of broken rules
     localparam [7:0] KNOB_SILENT = 16;          // channels that are stopped, a bit each: ar, r, aw, w, b
+    localparam [7:0] KNOB_ATTRIBUTES = 17;      // what requests must have from now on: {user, qos, prot, cache}
 
     // Counters.
     localparam [7:0] COUNT_READ_BEATS = 0;
@@ -293,15 +305,19 @@ module cdma_memory_port #(
     localparam RULE_AW_LONG = 16;       // a write has more beats than the longest burst
     localparam RULE_AR_OPEN = 17;       // more reads are outstanding than may be
     localparam RULE_AW_OPEN = 18;       // more writes are outstanding than may be
-    localparam RULES = 19;
+    localparam RULE_AR_ATTRIBUTES = 19; // a read has other attributes than were chosen
+    localparam RULE_AW_ATTRIBUTES = 20; // a write has other attributes than were chosen
+    localparam RULES = 21;
 
     reg [63:0] read_latency, write_latency, bandwidth, stall_mask, fail_first, fail_last;
     reg [8:0] stall_ar, stall_r, stall_aw, stall_w, stall_b;
     reg [3:0] fail;
     reg address_after_data;
     reg [4:0] silent;
+    reg [ATTRIBUTE_BITS-1:0] attributes;
     initial begin
         silent = 0;
+        attributes = ATTRIBUTES;
         read_latency = 0;
         write_latency = 0;
         bandwidth = FULL;
@@ -333,6 +349,7 @@ module cdma_memory_port #(
                 KNOB_FAIL_LAST: fail_last <= knob_value;
                 KNOB_FAIL: fail <= knob_value[3:0];
                 KNOB_SILENT: silent <= knob_value[4:0];
+                KNOB_ATTRIBUTES: attributes <= knob_value[ATTRIBUTE_BITS-1:0];
                 default: ;
             endcase
         end
@@ -513,10 +530,10 @@ module cdma_memory_port #(
     end
     reg ar_waited, aw_waited, w_waited, was_reset;
     reg alive;                          // set by a reset of two cycles or more: nothing is checked before it
-    reg [ADDRESS_BITS+13:0] ar_before, aw_before;
+    reg [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] ar_before, aw_before;
     reg [9*BEAT_BYTES:0] w_before;
-    wire [ADDRESS_BITS+13:0] ar_now = {araddr, arid, arlen, arsize, arburst};
-    wire [ADDRESS_BITS+13:0] aw_now = {awaddr, awid, awlen, awsize, awburst};
+    wire [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] ar_now = {arattributes, araddr, arid, arlen, arsize, arburst};
+    wire [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] aw_now = {awattributes, awaddr, awid, awlen, awsize, awburst};
     wire [9*BEAT_BYTES:0] w_now = {wdata, wstrb, wlast};
     initial begin
         broken = 0;
@@ -543,6 +560,7 @@ module cdma_memory_port #(
             now[RULE_AR_OWN] = foreign(ar_first, ar_last);
             now[RULE_AR_LONG] = arlen >= MOST_BEATS;
             now[RULE_AR_OPEN] = unread >= MOST_OPEN;
+            now[RULE_AR_ATTRIBUTES] = arattributes != attributes;
         end
         if (awvalid && awready) begin
             now[RULE_AW_SIZE] = awsize != BEAT_BITS || awburst != 1;
@@ -551,6 +569,7 @@ module cdma_memory_port #(
             now[RULE_AW_OWN] = foreign(aw_first, aw_last);
             now[RULE_AW_LONG] = awlen >= MOST_BEATS;
             now[RULE_AW_OPEN] = unanswered >= MOST_OPEN;
+            now[RULE_AW_ATTRIBUTES] = awattributes != attributes;
         end
         if (write_go) begin
             now[RULE_W_LAST] = wlast != write_ends;

@@ -14,16 +14,19 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from amaranth.hdl import Shape
 from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlaveRead, AxiSlaveWrite
 
+from hdl.engine.axi.attributes import attributes_layout
 from verif.common.base import CLOCK_NS
 from verif.common.stalls import pattern
 from verif.common.stream import Bytes
 from verif.engine.lite import OKAY, RegisterError
 from verif.engine.memory import Behaviour
+from verif.engine.top import Rules
 
 __all__ = ["ModelLite", "ModelMemory"]
 
@@ -94,12 +97,12 @@ class ModelMemory:
         Size of its image.
     interleave
         Bytes of the blocks that are interleaved over the ports; 0 if every port has all addresses.
-    most_beats
-        Beats of a burst that are allowed.
+    rules
+        What requests must keep.
     """
 
     def __init__(self, dut: Any, name: str, prefixes: list[str], *, beat_bytes: int, image_bytes: int,
-                 interleave: int, most_beats: int) -> None:
+                 interleave: int, rules: Rules) -> None:
         self.name = name
         self.ports = len(prefixes)
         self.beat_bytes = beat_bytes
@@ -107,7 +110,8 @@ class ModelMemory:
         self.base = 0
         self._image = np.zeros(image_bytes, np.uint8)
         self._interleave = interleave
-        self._most_beats = most_beats
+        self._rules = rules
+        self._attributes = rules.attributes
         self._failing: dict[int, tuple[int, int, bool, bool]] = {}
         self._broken: list[str] = []
         self._writes: list[Any] = []
@@ -145,7 +149,14 @@ class ModelMemory:
 
     def _check(self, port: int, channel: str, request: Any) -> None:
         beats = int(getattr(request, f"{channel}len")) + 1
-        if beats > self._most_beats:
+        bits, found = 0, 0
+        for name, width in attributes_layout(self._rules.user_bits).members.items():
+            found |= int(getattr(request, f"{channel}{name}")) << bits
+            bits += Shape.cast(width).width
+        if found != self._attributes:
+            self._broken.append(f"{self.name} port {port}: {channel} has the attributes {found:#x}, not "
+                                f"{self._attributes:#x}")
+        if beats > self._rules.most_beats:
             self._broken.append(f"{self.name} port {port}: {channel}len of {beats} beats is above the longest burst")
 
     def _touch(self, port: int, address: int, reads: bool) -> None:
@@ -197,6 +208,10 @@ class ModelMemory:
         """Read bytes of the image; all when no address is given."""
         at = 0 if address is None else address - self.base
         return self._image[at:self.image_bytes if size is None else at + size].copy()
+
+    async def expect(self, attributes: int) -> None:
+        """Choose the attributes that requests must have from now on."""
+        self._attributes = attributes
 
     async def broken(self) -> list[str]:
         """A sentence for each rule that the master broke; the list is then empty again."""

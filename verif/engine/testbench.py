@@ -33,7 +33,7 @@ from verif.engine.memory import Behaviour, Knobs, Memory
 from verif.engine.models import ModelLite, ModelMemory
 from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
-from verif.engine.top import DEVICE, IMAGE_BYTES, LINK
+from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, rules
 
 __all__ = ["EngineTestbench", "generator", "of_job", "ready", "share"]
 
@@ -103,11 +103,11 @@ class EngineTestbench:
         self._clock: Clock | None = None
         self._models = models
         if models:
-            size = {"image_bytes": image_bytes, "most_beats": self.config.burst_beats}
+            size = {"image_bytes": image_bytes}
             self.device = ModelMemory(dut, "device", lanes, beat_bytes=self.config.beat_bytes,
-                                      interleave=self.config.block_bytes, **size)
+                                      interleave=self.config.block_bytes, rules=rules(self.config, "lane"), **size)
             self.link = ModelMemory(dut, "link", [link_port], beat_bytes=self.config.link_beat_bytes, interleave=0,
-                                    **size)
+                                    rules=rules(self.config, "link"), **size)
             self.control = Control(ModelLite(dut), dut.aclk, self.config)
         else:
             self._knobs = Knobs(dut)
@@ -142,6 +142,12 @@ class EngineTestbench:
             channel.forget()
         await self.device.place(self.device_arena.base)
         await self.link.place(self.link_arena.base)
+        await self.attributes_of_parameters()
+
+    async def attributes_of_parameters(self) -> None:
+        """Expect the attributes that the engine has after reset."""
+        await self.device.expect(attributes(self.config, "lane"))
+        await self.link.expect(attributes(self.config, "link"))
 
     def close(self) -> None:
         """Stop the clock, so that another testbench can take the design."""

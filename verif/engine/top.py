@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Member
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.attributes import attributes_layout
 from hdl.engine.axi.bursts import MOST_BEATS
-from hdl.engine.axi.signature import axi_full, axi_lite
+from hdl.engine.axi.signature import axi_full, axi_lite, axi_read, axi_write
 from verif.engine.memory import SOURCE
 
-__all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "memory", "top", "top_name", "wire_range"]
+__all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "Rules", "attributes", "memory", "rules", "top",
+           "top_name", "wire_range"]
 
 DEVICE, LINK = 0, 1
 """Numbers of the memories, for the knobs."""
@@ -25,7 +29,14 @@ KNOB_PORTS = ["input wire knob_write", "input wire knob_memory", "input wire [7:
               "input wire [63:0] knob_value", "output wire [63:0] knob_read"]
 """Ports of a top that lead to the knobs of its memories."""
 
-_UNUSED = ("arcache", "arprot", "awcache", "awprot")
+@dataclass(frozen=True)
+class Rules:
+    """What a memory allows of the requests of its masters, beyond AXI; parameters of the memory in Verilog."""
+
+    most_beats: int = MOST_BEATS
+    most_open: int = 64
+    user_bits: int = 0
+    attributes: int = 0
 
 
 def top_name(config: EngineConfig) -> str:
@@ -49,7 +60,7 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
     wires, pins = [], []
     for prefix, beat_bytes in [*((port, config.beat_bytes) for port in ports),
                                ("m_axi_link", config.link_beat_bytes)]:
-        for name, member in axi_full(config.address_bits, beat_bytes).members.items():
+        for name, member in axi_full(config.address_bits, beat_bytes, config.user_bits).members.items():
             wires.append(f"    wire {wire_range(member)}{prefix}_{name};")
             pins.append(f".{prefix}_{name}({prefix}_{name})")
     header = ["input wire aclk", "input wire aresetn", "output wire irq"]
@@ -66,12 +77,23 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
         "    wire [63:0] device_read, link_read;",
         "    assign knob_read = knob_memory ? link_read : device_read;",
         memory("device", DEVICE, config.address_bits, config.beat_bytes, ports, image_bytes, config.block_bytes,
-               config.burst_beats, config.outstanding_reads),
+               rules(config, "lane")),
         memory("link", LINK, config.address_bits, config.link_beat_bytes, ["m_axi_link"], image_bytes, 0,
-               config.burst_beats, config.outstanding_reads),
+               rules(config, "link")),
         "endmodule\n",
     ]
     return "\n".join([SOURCE, engine, *text])
+
+
+def attributes(config: EngineConfig, port: str) -> int:
+    """The attributes of a kind of ports, ``lane`` or ``link``, as the memory takes them."""
+    layout = attributes_layout(config.user_bits)
+    return sum(getattr(config, f"{port}_{name}") << layout[name].offset for name in layout.members)
+
+
+def rules(config: EngineConfig, port: str) -> Rules:
+    """What an engine keeps at a kind of ports, ``lane`` or ``link``."""
+    return Rules(config.burst_beats, config.outstanding_reads, config.user_bits, attributes(config, port))
 
 
 def wire_range(member: Member) -> str:
@@ -81,7 +103,7 @@ def wire_range(member: Member) -> str:
 
 
 def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: list[str], image_bytes: int,
-           interleave: int, most_beats: int = MOST_BEATS, most_open: int = 64) -> str:
+           interleave: int, kept: Rules) -> str:
     """An instance of the memory.
 
     Parameters
@@ -92,17 +114,22 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
         Which value of ``knob_memory`` means it.
     ports
         Prefixes of the wires at its AXI ports.
-    image_bytes, interleave, most_beats, most_open
+    image_bytes, interleave
         As in Verilog.
+    kept
+        What requests must keep.
     """
     pins = [".aclk(aclk)", ".aresetn(aresetn)", f".knob_write(knob_write && knob_memory == {number})",
             ".knob_port(knob_port)", ".knob(knob)", ".knob_value(knob_value)", f".knob_read({name}_read)"]
-    for signal in axi_full(address_bits, beat_bytes).members:
-        if signal not in _UNUSED:
-            # Verilog's concatenation begins with the highest bits.
-            pins.append(f".{signal}({{{', '.join(f'{port}_{signal}' for port in reversed(ports))}}})")
+    # Verilog's concatenation begins with the highest bits.
+    names = list(reversed(attributes_layout(kept.user_bits).members))
+    for signal in {**axi_read(address_bits, beat_bytes).members, **axi_write(address_bits, beat_bytes).members}:
+        pins.append(f".{signal}({{{', '.join(f'{port}_{signal}' for port in reversed(ports))}}})")
+    for channel in ("ar", "aw"):
+        bits = (f"{port}_{channel}{name}" for port in reversed(ports) for name in names)
+        pins.append(f".{channel}attributes({{{', '.join(bits)}}})")
     values = {"NAME": f'"{name}"', "PORTS": len(ports), "ADDRESS_BITS": address_bits, "BEAT_BYTES": beat_bytes,
-              "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave, "MOST_BEATS": most_beats,
-              "MOST_OPEN": most_open}
+              "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave, "MOST_BEATS": kept.most_beats,
+              "MOST_OPEN": kept.most_open, "ATTRIBUTE_BITS": 11 + kept.user_bits, "ATTRIBUTES": kept.attributes}
     parameters = ", ".join(f".{key}({value})" for key, value in values.items())
     return f"    cdma_memory #({parameters}) {name} (\n        " + ",\n        ".join(pins) + "\n    );"

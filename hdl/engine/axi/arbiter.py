@@ -11,7 +11,7 @@ from hdl.engine.axi.signature import axi_read
 
 __all__ = ["AxiReadArbiter"]
 
-_REQUEST = ("araddr", "arlen", "arsize", "arburst", "arcache", "arprot")
+_REQUEST = ("araddr", "arlen", "arsize", "arburst")
 
 
 class AxiReadArbiter(wiring.Component):

@@ -7,13 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["CACHE", "INCR", "MOST_BEATS", "BurstSplitter", "burst_beats", "burst_layout", "fault_layout", "span_layout"]
+__all__ = ["INCR", "MOST_BEATS", "BurstSplitter", "burst_beats", "burst_layout", "fault_layout", "span_layout"]
 
 INCR = 1
 """Addresses count up in a burst."""
-
-CACHE = 0b0011
-"""Modifiable and bufferable: interconnects may change the width of the bursts and split them."""
 
 MOST_BEATS = 256
 """Beats of a burst that AXI4 allows (IHI 0022, A3.4.1)."""

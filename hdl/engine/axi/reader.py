@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.common.beat import beat_layout, beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import CACHE, INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
+from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
 from hdl.engine.axi.signature import axi_read
 
 __all__ = ["AxiReader"]
@@ -108,7 +108,6 @@ class AxiReader(wiring.Component):
             axi.arlen.eq(splitter.o.payload.len),
             axi.arsize.eq(exact_log2(beat_bytes)),
             axi.arburst.eq(INCR),
-            axi.arcache.eq(CACHE),
             splitter.o.ready.eq(axi.arready),
             open_.i.valid.eq(splitter.o.valid & ~shown),
             open_.i.payload.eq(splitter.o.payload),

@@ -1,5 +1,7 @@
 """Ports of AXI4 and AXI4-Lite as signatures, with the specification's own signal names.
 
+Masters inside the engine have no attributes (AxCACHE, AxPROT, AxQOS, AxUSER): the engine's ports add them.
+
 Source: AMBA AXI and ACE (IHI 0022), chapters A2 (signals), B1 (AXI4-Lite).
 """
 
@@ -7,6 +9,8 @@ from __future__ import annotations
 
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
+
+from hdl.engine.axi.attributes import attributes_layout
 
 __all__ = ["Resp", "axi_full", "axi_lite", "axi_read", "axi_write"]
 
@@ -25,7 +29,7 @@ class Resp(enum.Enum, shape=2):
 def _request(channel: str, address_bits: int) -> dict[str, wiring.Member]:
     return {
         f"{channel}id": Out(ID_BITS), f"{channel}addr": Out(address_bits), f"{channel}len": Out(8),
-        f"{channel}size": Out(3), f"{channel}burst": Out(2), f"{channel}cache": Out(4), f"{channel}prot": Out(3),
+        f"{channel}size": Out(3), f"{channel}burst": Out(2),
         f"{channel}valid": Out(1), f"{channel}ready": In(1),
     }
 
@@ -46,10 +50,12 @@ def axi_write(address_bits: int, beat_bytes: int) -> wiring.Signature:
     })
 
 
-def axi_full(address_bits: int, beat_bytes: int) -> wiring.Signature:
-    """An AXI4 port with all channels, as the master has it."""
+def axi_full(address_bits: int, beat_bytes: int, user_bits: int = 0) -> wiring.Signature:
+    """An AXI4 port with all channels and attributes, as the master has it; with ``user_bits``, AxUSER too."""
+    attributes = {f"{channel}{name}": Out(shape) for channel in ("ar", "aw")
+                  for name, shape in attributes_layout(user_bits).members.items()}
     return wiring.Signature({**axi_read(address_bits, beat_bytes).members,
-                             **axi_write(address_bits, beat_bytes).members})
+                             **axi_write(address_bits, beat_bytes).members, **attributes})
 
 
 def axi_lite(address_bits: int) -> wiring.Signature:

@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import CACHE, INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
+from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
 from hdl.engine.axi.signature import axi_write
 
 __all__ = ["AxiWriter"]
@@ -134,7 +134,6 @@ class AxiWriter(wiring.Component):
             axi.awlen.eq(burst.len),
             axi.awsize.eq(shift),
             axi.awburst.eq(INCR),
-            axi.awcache.eq(CACHE),
         ]
         m.d.sync += asks.eq(begins | (asks & ~axi.awready))
 

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.attributes import attributes_layout
 from hdl.engine.axi.lite import AxiLite
 from hdl.engine.axi.signature import axi_lite, axi_read
 from hdl.engine.axi.watch import Metronome
@@ -61,6 +62,8 @@ class Control(wiring.Component):
         Ticks of the time limits: for the link's ports, for the lanes' ports.
     offload_events, prefetch_events : In(events_layout(config))
         For the counters.
+    attributes : Out({lane, link})
+        With ``attribute_registers``: attributes of the ports' transactions.
     soft_reset : Out(1)
         High for one cycle in which both directions are idle. Resets all of control except an isolated reader of
         descriptors.
@@ -69,6 +72,9 @@ class Control(wiring.Component):
     def __init__(self, config: EngineConfig):
         self._config = config
         members: dict[str, wiring.Member] = {}
+        if config.attribute_registers:
+            members["attributes"] = Out(data.StructLayout(dict.fromkeys(
+                ("lane", "link"), attributes_layout(config.user_bits))))
         for name in DIRECTIONS:
             members |= {
                 f"{name}_request": Out(stream.Signature(request_layout(config))),
@@ -150,6 +156,8 @@ class Control(wiring.Component):
             m.d.comb += channel.unread.eq(fetcher.failed & store.from_ring)
         self._interrupt(m, bank, channels, fetcher)
         self._time_limit(m, bank, fetcher)
+        if config.attribute_registers:
+            self._attributes(m, bank)
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
         m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & fetcher.idle
@@ -209,19 +217,31 @@ class Control(wiring.Component):
             m.d.sync += status.eq(0)
         m.d.comb += Value.cast(bank.values[register]).eq(status)
 
+    def _written(self, m: Module, bank: Bank, name: str) -> data.View:
+        """A register that the bus writes as it is; the soft reset gives it its reset value."""
+        register, = (each for each in registers(self._config) if each.name == name)
+        value = Signal(fields_layout(register), name=name.lower(),
+                       init={each.name.lower(): each.reset for each in register.fields})
+        for each in register.fields:
+            field = each.name.lower()
+            with m.If(self.soft_reset):
+                m.d.sync += value[field].eq(each.reset)
+            with m.Elif(bank.written[name.lower()]):
+                m.d.sync += value[field].eq(data.View(value.shape(), bank.data)[field])
+        m.d.comb += bank.values[name.lower()].eq(value)
+        return value
+
+    def _attributes(self, m: Module, bank: Bank) -> None:
+        """The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES."""
+        for port in ("lane", "link"):
+            chosen, register = self.attributes[port], self._written(m, bank, f"{port.upper()}_ATTRIBUTES")
+            m.d.comb += [chosen[name].eq(register[name]) for name, _ in chosen.shape()]
+
     def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher) -> None:
         """The register TIME_LIMIT, the ticks made from it, and the status bits of isolated ports."""
-        register, = (each for each in registers(self._config) if each.name == "TIME_LIMIT")
-        limit = Signal(fields_layout(register), init={each.name.lower(): each.reset for each in register.fields})
-        m.submodules.metronome = metronome = Metronome(len(register.fields))
-        for each in register.fields:
-            name = each.name.lower()
-            with m.If(self.soft_reset):
-                m.d.sync += limit[name].eq(each.reset)
-            with m.Elif(bank.written.time_limit):
-                m.d.sync += limit[name].eq(data.View(limit.shape(), bank.data)[name])
+        limit = self._written(m, bank, "TIME_LIMIT")
+        m.submodules.metronome = metronome = Metronome(len(dict(limit.shape())))
         m.d.comb += [
-            bank.values.time_limit.eq(limit),
             metronome.limit[0].eq(limit.link),
             metronome.limit[1].eq(limit.lanes),
             metronome.changed.eq(bank.written.time_limit | self.soft_reset),

@@ -23,7 +23,7 @@ from hdl.engine.transfer.records import Status
 
 __all__ = [
     "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "PAGE_BITS", "PORTS", "RING_INDEX_BITS", "TIME_LIMIT", "VERSION",
-    "Access", "Field", "Home", "Page", "Register", "pages", "registers",
+    "Access", "Field", "Home", "Page", "Register", "pages", "registers", "with_options",
 ]
 
 ADDRESS_BITS = 12
@@ -35,7 +35,7 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (2, 0)
+VERSION = (2, 1)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 RING_INDEX_BITS = 16
@@ -186,6 +186,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
           for k, (name, number) in enumerate(CODINGS.items())),
         Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
         Field("NARROWING", 10, 1, ro, config.narrowing, "float32 can be rounded to 16 bits."),
+        Field("ATTRIBUTE_REGISTERS", 13, 1, ro, config.attribute_registers,
+              "The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES are there."),
         home=Home.CONSTANT)
     yield _register(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
@@ -219,6 +221,22 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
                 ("COMPLETION", "A descriptor with the flag 'interrupt' was completed, with any status."),
                 ("ERROR", "A descriptor was completed with a status other than OK."),
                 ("RING_ERROR", "A descriptor could not be read from the ring; the ring is disabled.")))))
+    if config.attribute_registers:
+        yield from _attributes(config)
+
+
+def _attributes(config: EngineConfig) -> Iterator[Register]:
+    for offset, port, about in ((0x38, "lane", "of the lanes' ports"), (0x3C, "link", "of the link's port")):
+        fields = {"cache": (0, 4, "Cacheability: see the page on integration."),
+                  "prot": (4, 3, "Protection: bit 0 privileged, bit 1 non-secure, bit 2 instruction."),
+                  "qos": (8, 4, "Quality of service: the higher, the more urgent; 0 takes no part."),
+                  "user": (16, config.user_bits, "What the system defines.")}
+        yield _register(
+            f"{port.upper()}_ATTRIBUTES", offset, Access.RW,
+            f"AxCACHE, AxPROT, AxQOS and AxUSER {about}, for reads and writes. A write applies to bursts that begin "
+            "after it: write while no descriptor is being processed. There only with attribute_registers.",
+            *(Field(name.upper(), lsb, width, Access.RW, getattr(config, f"{port}_{name}"), meaning)
+              for name, (lsb, width, meaning) in fields.items() if width))
 
 
 def _channel(config: EngineConfig) -> Iterator[Register]:
@@ -294,6 +312,11 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         for half, part in enumerate(("LO", "HI")):
             yield _whole(f"{name}_{part}", 0xC0 + 8 * number + 4 * half, ro,
                          f"{about}: bits {32 * half + 31} to {32 * half} of the snapshot.", home=Home.SNAPSHOT)
+
+
+def with_options(config: EngineConfig) -> EngineConfig:
+    """The configuration with everything that adds registers: offsets do not depend on what was built."""
+    return config.replace(attribute_registers=True, user_bits=16)
 
 
 def pages(config: EngineConfig) -> tuple[Page, ...]:

@@ -67,12 +67,13 @@ enum {
     CDMA_E_PENDING = -4,        /* no completion yet */
     CDMA_E_TIMEOUT = -5,        /* gave up after cdma.polls reads of a register */
     CDMA_E_RING_SIZE = -6,      /* number of entries or address of a ring are not allowed */
-    CDMA_E_ARGUMENT = -7,       /* a null pointer, or an operation that does not exist */
-    CDMA_E_BUSY = -8,           /* a blocking call while completions of submitted descriptors are outstanding */
+    CDMA_E_ARGUMENT = -7,       /* a null pointer, an operation that does not exist, or a value that is too large */
+    CDMA_E_BUSY = -8,           /* a call that needs an idle engine while descriptors are at work */
     CDMA_E_TAG = -9,            /* a tag that is reserved for blocking calls */
     CDMA_E_REFUSED = -10,       /* the engine did not take what was written to the ring's registers */
     CDMA_E_RING_DISABLED = -11, /* the ring is disabled */
-    CDMA_E_RESET = -12          /* a soft reset did not end */
+    CDMA_E_RESET = -12,         /* a soft reset did not end */
+    CDMA_E_NOT_BUILT = -16      /* the engine was built without what was asked for */
 };
 
 /*
@@ -163,12 +164,15 @@ static inline const char *cdma_error_text(int error)
     case CDMA_E_TIMEOUT: return "gave up waiting, but the engine goes on: drain or reset it, or raise cdma.polls";
     case CDMA_E_RING_SIZE:
         return "a ring has 2 to 65536 entries (a power of two), is aligned to 64 bytes, and ends within the addresses";
-    case CDMA_E_ARGUMENT: return "a pointer is null, or the operation is neither offload nor prefetch";
-    case CDMA_E_BUSY: return "take the completions of submitted descriptors before a blocking call";
+    case CDMA_E_ARGUMENT: 
+        return "a pointer is null, the operation is neither offload nor prefetch, or a value is too large";
+    case CDMA_E_BUSY:
+        return "take the completions of submitted descriptors before a blocking call, and before attributes change";
     case CDMA_E_TAG: return "tags from 0x80000000 on are the driver's own";
     case CDMA_E_REFUSED: return "the engine refused to set up the ring";
     case CDMA_E_RING_DISABLED: return "the ring is disabled: a descriptor could not be read, or the engine was reset";
     case CDMA_E_RESET: return "the soft reset does not end: is the engine's clock on? reset it by its pin";
+    case CDMA_E_NOT_BUILT: return "the engine was built without this: see its FEATURES register, and its parameters";
     default: return "unknown error";
     }
 }
@@ -223,6 +227,53 @@ static inline void cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles
     engine->write(engine->bus, CDMA_REG_TIME_LIMIT,
                   cdma_time_limit_log2(link_cycles) << CDMA_REG_TIME_LIMIT_LINK_SHIFT
                   | cdma_time_limit_log2(lane_cycles) << CDMA_REG_TIME_LIMIT_LANES_SHIFT);
+}
+
+/* Attributes of the bursts of a port, in the words of AXI; what they mean is the system's business. */
+struct cdma_attributes {
+    unsigned cache; /* AxCACHE */
+    unsigned prot;  /* AxPROT */
+    unsigned qos;   /* AxQOS */
+    unsigned user;  /* AxUSER */
+};
+
+/* Write one of the two registers of attributes. */
+static inline int cdma_set_attributes(struct cdma *engine, uint32_t offset, const struct cdma_attributes *chosen)
+{
+    uint32_t value, before;
+
+    if (!chosen || chosen->cache > 15 || chosen->prot > 7 || chosen->qos > 15 || chosen->user > 0xffff)
+        return CDMA_E_ARGUMENT;
+    if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_ATTRIBUTE_REGISTERS))
+        return CDMA_E_NOT_BUILT;
+    if (engine->read(engine->bus, CDMA_REG_STATUS)
+        & (CDMA_REG_STATUS_OFFLOAD_BUSY_MASK | CDMA_REG_STATUS_PREFETCH_BUSY_MASK))
+        return CDMA_E_BUSY;
+    value = (uint32_t)chosen->cache << CDMA_REG_LANE_ATTRIBUTES_CACHE_SHIFT
+            | (uint32_t)chosen->prot << CDMA_REG_LANE_ATTRIBUTES_PROT_SHIFT
+            | (uint32_t)chosen->qos << CDMA_REG_LANE_ATTRIBUTES_QOS_SHIFT
+            | (uint32_t)chosen->user << CDMA_REG_LANE_ATTRIBUTES_USER_SHIFT;
+    before = engine->read(engine->bus, offset);
+    engine->write(engine->bus, offset, value);
+    if (engine->read(engine->bus, offset) == value)
+        return 0;
+    engine->write(engine->bus, offset, before); /* bits of AxUSER that were not built read as 0 */
+    return CDMA_E_ARGUMENT;
+}
+
+/*
+ * Choose the attributes of all lanes' ports for the bursts that follow; a reset brings those back that the engine was
+ * built with. Only while no descriptor is at work.
+ */
+static inline int cdma_set_lane_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
+{
+    return cdma_set_attributes(engine, CDMA_REG_LANE_ATTRIBUTES, chosen);
+}
+
+/* The same for the link's port: block streams, and descriptors of the rings. */
+static inline int cdma_set_link_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
+{
+    return cdma_set_attributes(engine, CDMA_REG_LINK_ATTRIBUTES, chosen);
 }
 
 /* The bits of STATUS that say that a port of a direction is isolated. */

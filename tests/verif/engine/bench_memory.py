@@ -164,8 +164,9 @@ async def addresses_fail(dut: Any) -> None:
 
 
 async def _request(dut: Any, channel: str, address: int, length: int, *, port: str = "m_axi_link",
-                   size: int = 4) -> None:
-    pins = {"addr": address, "len": length, "size": size, "burst": 1, "id": 0, "valid": 1}
+                   size: int = 4, qos: int = 0) -> None:
+    pins = {"addr": address, "len": length, "size": size, "burst": 1, "id": 0, "cache": 3, "prot": 2, "qos": qos,
+            "valid": 1}
     for name, value in pins.items():
         getattr(dut, f"{port}_{channel}{name}").value = value
     ready = getattr(dut, f"{port}_{channel}ready")
@@ -222,6 +223,13 @@ async def broken_rules_are_named(dut: Any) -> None:
         for strobe, last in 2 * lasts:
             await _data(dut, strobe, last, port="m_axi_lane0")
         await says(device, 17 + (channel == "aw"))
+        for qos, rules in ((1, [19 + (channel == "aw")]), (2, [])):
+            await device.set("attributes", 0x23 + 128 * 2 * (qos == 2))
+            await _request(dut, channel, _BASE, 1, port="m_axi_lane0", qos=qos)
+            for strobe, last in lasts:
+                await _data(dut, strobe, last, port="m_axi_lane0")
+            await says(device, *rules)
+        await device.set("attributes", 0x23)
         await link.behave(Behaviour(stalls=0.95, longest=256))
         getattr(dut, f"m_axi_link_{channel}addr").value = _BASE
         getattr(dut, f"m_axi_link_{channel}valid").value = 1

@@ -57,6 +57,17 @@ int set_time_limit(uint64_t link_cycles, uint64_t lane_cycles)
     return 0;
 }
 
+int set_attributes(int link, unsigned cache, unsigned prot, unsigned qos, unsigned user)
+{
+    struct cdma_attributes chosen;
+
+    chosen.cache = cache;
+    chosen.prot = prot;
+    chosen.qos = qos;
+    chosen.user = user;
+    return link ? cdma_set_link_attributes(&engine, &chosen) : cdma_set_lane_attributes(&engine, &chosen);
+}
+
 const char *error_text(int error)
 {
     return cdma_error_text(error);

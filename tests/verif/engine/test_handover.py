@@ -14,8 +14,10 @@ from hdl.engine.control.table import Access, Home, registers
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import DRIVER, driver
 from hdl.generate.handover.systemrdl import systemrdl
+from tests.verif.engine.sweep import SWEEP
 
-_PRESETS = ("tiny", "default")
+_CONFIGS = {name: load_engine(name) for name in ("tiny", "default")} | {"sweep0": SWEEP["sweep0"]}
+"""Two presets, and an engine with the registers that only some have."""
 
 
 def _rdl_offsets(text: str, folder: Path) -> dict[str, int]:
@@ -29,9 +31,9 @@ def _rdl_offsets(text: str, folder: Path) -> dict[str, int]:
             for node in top.descendants() if isinstance(node, RegNode)}
 
 
-@pytest.mark.parametrize("preset", _PRESETS)
-def test_registers_answer_where_the_map_has_them(preset: str, engine_bench, tmp_path: Path) -> None:
-    config = load_engine(preset)
+@pytest.mark.parametrize("name", _CONFIGS)
+def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_path: Path) -> None:
+    config = _CONFIGS[name]
     offsets = _rdl_offsets(systemrdl(config), tmp_path)
     table = {}
     for register in registers(config):
@@ -43,10 +45,11 @@ def test_registers_answer_where_the_map_has_them(preset: str, engine_bench, tmp_
     engine_bench(config, "verif.engine.benches.registers", share=1, map=table)
 
 
-@pytest.mark.parametrize("bench", ["reference_driver", "reference_rings"])
-@pytest.mark.parametrize("preset", _PRESETS)
-def test_the_reference_driver(preset: str, bench: str, engine_bench, tmp_path: Path) -> None:
-    config = load_engine(preset)
+@pytest.mark.parametrize(("name", "bench"), [
+    (name, bench) for bench in ("reference_driver", "reference_rings") for name in _CONFIGS
+    if (name, bench) != ("sweep0", "reference_rings")])
+def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
+    config = _CONFIGS[name]
     header, library = tmp_path / f"{config.name}_regs.h", tmp_path / "driver.so"
     header.write_text(c_header(config))
     (tmp_path / DRIVER).write_text(driver())

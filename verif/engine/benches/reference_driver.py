@@ -182,6 +182,32 @@ async def time_limits(dut: Any) -> None:
 
 
 @cocotb.test()
+async def attributes_of_ports(dut: Any) -> None:
+    """What the driver chooses is at every burst; what does not fit is refused, and everything where no register is
+    built."""
+    bench = await ready(dut)
+    driver = CDriver(bench)
+    assert await driver.init() == 0
+    if not bench.config.attribute_registers:
+        assert [await driver.call("set_attributes", link, 15, 2, 5, 0) for link in (0, 1)] == 2 * [Code.NOT_BUILT]
+        assert "FEATURES" in driver.text(Code.NOT_BUILT)
+        return
+    user = (1 << bench.config.user_bits) - 1
+    for link, memory in ((0, bench.device), (1, bench.link)):
+        for refused in ((16, 0, 0, 0), (0, 8, 0, 0), (0, 0, 16, 0), (0, 0, 0, 1 << 16)):
+            assert await driver.call("set_attributes", link, *refused) == Code.ARGUMENT
+        assert await driver.call("set_attributes", link, 15, 2, 5, user) == 0
+        await memory.expect(15 | 2 << 4 | 5 << 7 | user << 11)
+    tensor = random_tensor(bench.rng, bench.config)
+    offload = bench.offload(tensor)
+    await bench.load()
+    assert await driver.transfer(offload) == Status.OK
+    check_result(bench, driver, offload)
+    await bench.compare()
+    assert await driver.call("set_attributes", 0, 15, 2, 5, user + 1) == (Code.ARGUMENT if user < 0xFFFF else 0)
+
+
+@cocotb.test()
 async def starts_on_a_silent_link(dut: Any) -> None:
     """Without a time limit the engine waits for a link that does not answer: a new driver resets it, and knows when the
     buffers of the old transfer are free."""

@@ -17,6 +17,7 @@ from verif.engine.stimulus import BEHAVIOURS, RawTensor, codings, edges, random_
 from verif.engine.testbench import EngineTestbench, ready, share
 
 SLVERR = 2
+_LANE_ATTRIBUTES, _LINK_ATTRIBUTES = 0x38, 0x3C
 
 
 @cocotb.test()
@@ -171,6 +172,39 @@ async def interrupts(dut: Any) -> None:
                 await bench.control.wait(2)
                 assert int(dut.irq.value) == 0
     bench.scoreboard.check()
+
+
+@cocotb.test()
+async def attributes(dut: Any) -> None:
+    """What a driver writes into the attribute registers is at every burst, of rings too, until a soft reset; engines
+    without the registers refuse to write them."""
+    bench = await ready(dut)
+    built = bench.config.attribute_registers
+    assert (await bench.control.fields("FEATURES"))["ATTRIBUTE_REGISTERS"] == built
+    for _ in range(share(6)):
+        bench.clear()
+        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+        for offset, memory in ((_LANE_ATTRIBUTES, bench.device), (_LINK_ATTRIBUTES, bench.link)):
+            value = int(bench.rng.integers(1 << 32))
+            try:
+                await bench.control.bus.write(offset, value)
+            except RegisterError as error:
+                assert (built, error.resp) == (False, SLVERR)
+                continue
+            assert built
+            seen = await bench.control.bus.read(offset)
+            assert seen == value & (((1 << bench.config.user_bits) - 1) << 16 | 0xF7F)
+            await memory.expect((seen & 0x7F) | (seen & 0xF00) >> 1 | seen >> 16 << 11)
+        both = bench.rings(4)
+        for ring in both.values():
+            await ring.enable()
+        await _both(bench, share(12), rings=both)
+        for ring in both.values():
+            await ring.disable()
+    await bench.control.soft_reset()
+    await bench.attributes_of_parameters()
+    bench.clear()
+    await _both(bench, 2)
 
 
 @cocotb.test()

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.table import Access, Register, pages, registers
+from hdl.engine.control.table import Access, Register, pages, registers, with_options
 from tests.hdl.engine.control.bench import Bench, good
 
 _SLVERR = 2
-_CONFIGS = [load_engine("tiny"), load_engine("wide").replace(address_bits=64, crc=False)]
+_CONFIGS = [load_engine("tiny"), load_engine("wide").replace(
+    address_bits=64, crc=False, attribute_registers=True, user_bits=5, lane_user=17, link_cache=15, link_qos=3)]
 _CONDITIONAL = ("RING_SIZE", "RING_TAIL")   # take only some values
 
 
@@ -20,9 +21,10 @@ def _kept(register: Register) -> int:
     return sum(field.mask for field in register.fields if field.access is Access.RW)
 
 
-@pytest.mark.parametrize("preset", engine_preset_names())
-def test_the_table_is_sound(preset: str) -> None:
-    table = registers(load_engine(preset))
+@pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), with_options(load_engine("default"))],
+                         ids=[*engine_preset_names(), "options"])
+def test_the_table_is_sound(config: EngineConfig) -> None:
+    table = registers(config)
     assert len({register.name for register in table}) == len(table)
     assert len({register.offset for register in table}) == len(table)
     for register in table:
@@ -34,7 +36,7 @@ def test_the_table_is_sound(preset: str) -> None:
             assert field.mask < 1 << 32 and not field.mask & taken, f"{register.name}.{field.name}"
             assert 0 <= field.reset < 1 << field.width and field.description
             taken |= field.mask
-    for page in pages(load_engine(preset)):
+    for page in pages(config):
         assert all(register.offset < 0x100 for register in page.registers)
 
 

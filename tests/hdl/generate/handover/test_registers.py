@@ -14,7 +14,7 @@ from systemrdl.node import AddressableNode, RegNode
 from hdl.codec.coding import CODINGS, RAW_CODING
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.engine.control.descriptor import Operation
-from hdl.engine.control.table import Access, pages, registers
+from hdl.engine.control.table import Access, pages, registers, with_options
 from hdl.engine.transfer.records import Status
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import CODEC
@@ -25,7 +25,8 @@ from tests.hdl.generate.handover.codec import FOLDER
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {
-    "far": EngineConfig(address_bits=64, codings=("zvc8",), crc=False, about='Says "far".')}
+    "far": EngineConfig(address_bits=64, codings=("zvc8",), crc=False, about='Says "far".'),
+    "options": with_options(load_engine("default"))}
 _each = pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 
 
@@ -58,7 +59,8 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
     own = config.name.upper()
     assert macros[f"{own}_LANES"] == config.lanes
     assert {name for name in CODINGS if macros[f"{own}_{name.upper()}"]} == set(config.codings)
-    assert (macros[f"{own}_CRC"], macros[f"{own}_NARROWING"]) == (config.crc, config.narrowing)
+    for name in ("crc", "narrowing", "attribute_registers"):
+        assert macros[f"{own}_{name.upper()}"] == getattr(config, name)
 
 
 def test_codings_in_c(tmp_path: Path) -> None:
