@@ -24,11 +24,13 @@ breaks, each with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc; for V
 NAME_ip, and package_NAME.tcl, which packages it anew. An engine comes with NAME_regs.h and NAME.rdl of its registers,
 cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md with an instantiation as well.
 The same configuration gives the same bytes on every machine. The Verilog of an engine takes 15 seconds to some minutes,
-depending on the number of lanes."""
+depending on the number of lanes. With --split, the folder NAME has a file for each module instead of NAME.v:
+equivalent, and written to be read."""
 
 _EXAMPLES = """\
   cdma generate --list                                    presets and parameters
   cdma generate engine -o rtl                             the DMA engine
+  cdma generate engine --split -o rtl                     one file a module: rtl/cdma_engine/*.v
   cdma generate engine --set lanes=8 --set name=my_dma -o rtl
   cdma generate -o rtl                                    compressor and decompressor alone
   cdma generate compressor --set beat_bytes=16 --set name=small -o rtl
@@ -66,6 +68,8 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "generate", "write the Verilog of engines and cores", _DESCRIPTION, _EXAMPLES, run)
     core_options(parser)
     parser.add_argument("-o", "--output", default=".", metavar="DIR", help="folder to write into (default: this one)")
+    parser.add_argument("--split", action="store_true", help="one file a module in the folder NAME, instead of NAME.v: "
+                        "modules named by their classes, equal ones once, plain names, lines of 120 characters at most")
     parser.add_argument("--list", action="store_true", help="list presets and parameters, write nothing")
     json_option(parser)
 
@@ -84,7 +88,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         for config in configs:
             written += [_Generated(one.file, one.bytes, config.name)
-                        for one in write_files(folder, files(emit(config, progress)))]
+                        for one in write_files(folder, files(emit(config, progress, split=call.split)))]
     if call.json:
         print_json(written)
     else:

@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 
 from hdl.common.modules import SharedModule
 
-__all__ = ["mark_memories", "verilog_text"]
+__all__ = ["convert", "mark_memories", "mark_ports", "verilog_text"]
 
 _SCRIPT = (
     # A memory that is written starts without contents; only a ROM keeps its words.
@@ -51,7 +51,7 @@ def mark_memories(netlist: str) -> str:
     return _MEMORY.sub(mark, netlist)
 
 
-def _mark_ports(netlist: str, module: str, attributes: Mapping[str, Mapping[str, str]]) -> str:
+def mark_ports(netlist: str, module: str, attributes: Mapping[str, Mapping[str, str]]) -> str:
     """RTLIL in which the ports of a module have these attributes.
 
     An attribute of an Amaranth signal would be on every signal that it is connected to, in every module.
@@ -106,11 +106,15 @@ def verilog_text(top: wiring.Component | Fragment, name: str,
     Source: IEEE 1364-2005, 5.6.1 (continuous assignments are evaluated at time zero); IEEE 1800-2012, 6.8 (initial
     values of variables are set before any process starts, without an event).
     """
-    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    netlist = _mark_ports(rtlil.convert(top, name=name, ports=ports, emit_src=False), name, attributes or {})
+    netlist = mark_ports(rtlil.convert(top, name=name, ports=ports, emit_src=False), name, attributes or {})
     netlist += "".join(rtlil.convert(each.design, name=each.name, ports=each.ports, emit_src=False) for each in shared)
-    netlist = mark_memories(netlist)
-    script = "\n".join([f"read_rtlil <<rtlil\n{netlist}\nrtlil", *_SCRIPT])
+    return convert(netlist)
+
+
+def convert(netlist: str) -> str:
+    """The Verilog of a netlist in Amaranth's RTLIL, as :func:`verilog_text` describes it."""
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    script = "\n".join([f"read_rtlil <<rtlil\n{mark_memories(netlist)}\nrtlil", *_SCRIPT])
     text = find_yosys(lambda version: version >= (0, 40)).run(["-q", "-"], script, ignore_warnings=True)
     # Yosys numbers functions and signals alike, and Verilator warns if a function has the name of a signal further up.
     text = _FUNCTION.sub(lambda function: function[0].replace(function[1], f"select{function[1]}"), text)

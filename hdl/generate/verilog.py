@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from amaranth.hdl import Fragment
@@ -20,27 +20,49 @@ from hdl.generate.axis import AxiStreamCore
 from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor, axi_stream_block_core
 from hdl.generate.backend import verilog_text
 from hdl.generate.interfaces import Interface, Port, attributes, interfaces
+from hdl.generate.split.modules import split_modules
 
 __all__ = ["WAIVERS", "Verilog", "emit"]
 
 WAIVERS = Path(__file__).parent / "waivers.vlt"
 """Lint waivers for the rules that generated Verilog cannot follow, each with its reason."""
 
+_ONE_FILE = "DECLFILENAME"
+"""The rule of which only a file with all modules needs a waiver."""
+
 
 @dataclass(frozen=True)
 class Verilog:
-    """A generated design; ``sram`` is the wrapper of its memories, if they are wrapped."""
+    """A generated design.
+
+    Parameters
+    ----------
+    text : str
+        All modules but the wrapper of the memories.
+    sram : str or None
+        This wrapper, if memories are wrapped.
+    modules : dict
+        Text of each module by its name, if the design is split; each comes behind those that are in it.
+    """
 
     config: Design
     text: str
     ports: tuple[Port, ...]
     sram: str | None = None
+    modules: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sources(self) -> dict[str, str]:
-        """All Verilog, by file name."""
-        found = {f"{self.name}.v": self.text}
-        return found if self.sram is None else found | {f"{sram_name(self.name)}.v": self.sram}
+        """All Verilog, by file name; of a split design, its modules are in a folder of its name."""
+        sram = {} if self.sram is None else {f"{sram_name(self.name)}.v": self.sram}
+        if self.modules:
+            return sram | {f"{self.name}/{name}.v": text for name, text in self.modules.items()}
+        return {f"{self.name}.v": self.text} | sram
+
+    @property
+    def top_file(self) -> str:
+        """Name of the file that has the top module."""
+        return f"{self.name}/{self.name}.v" if self.modules else f"{self.name}.v"
 
     @property
     def interfaces(self) -> tuple[Interface, ...]:
@@ -50,7 +72,8 @@ class Verilog:
     @property
     def waivers(self) -> str:
         """Verilator configuration with the lint waivers and their reasons."""
-        return WAIVERS.read_text(encoding="utf-8")
+        paragraphs = WAIVERS.read_text(encoding="utf-8").split("\n\n")
+        return "\n\n".join(each for each in paragraphs if not (self.modules and _ONE_FILE in each))
 
     @property
     def name(self) -> str:
@@ -58,7 +81,7 @@ class Verilog:
         return self.config.name
 
 
-def emit(config: Design, progress: Callable[[str, int, int], None] | None = None) -> Verilog:
+def emit(config: Design, progress: Callable[[str, int, int], None] | None = None, *, split: bool = False) -> Verilog:
     """Generates the Verilog of a core, a block core or an engine.
 
     The text depends on the configuration and the tool versions alone; see :func:`hdl.generate.backend.verilog_text`.
@@ -69,6 +92,9 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
         What to build.
     progress
         Called with the name of each stage and two zeros, since progress within a stage is not known.
+    split : bool
+        One text for each module, for readers, as :func:`hdl.generate.split.modules.split_modules` describes it; it does
+        the same as the single text.
 
     Returns
     -------
@@ -86,9 +112,11 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
         design = Fragment.get(top, platform)
         if progress is not None:
             progress(f"converting {config.name} to Verilog", 0, 0)
-        text = verilog_text(design, config.name, ports, platform.shared.values(),
-                            attributes(interfaces(config, facts)))
-    return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None)
+        shared, marks = platform.shared.values(), attributes(interfaces(config, facts))
+        modules = split_modules(design, config.name, ports, shared, marks) if split else {}
+        text = "\n".join(modules.values()) or verilog_text(design, config.name, ports, shared, marks)
+    return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None,
+                   modules=modules)
 
 
 def _top(config: Design) -> Engine | AxiStreamCore | AxiStreamBlockCompressor | AxiStreamBlockDecompressor:

@@ -77,7 +77,8 @@ def _facts(design: Verilog) -> str:
     config = design.config
     facts = {
         "module": design.name,
-        "file": f"{design.name}.v",
+        "file": design.top_file,
+        "files": list(design.sources),
         "configuration": config.as_dict(),
         "ports": [asdict(port) for port in design.ports],
         "interfaces": [{

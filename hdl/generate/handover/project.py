@@ -20,7 +20,7 @@ description: "{design.config.about or name}"
 
 filesets:
   rtl:
-    files: [{", ".join(design.sources)}]
+    files:{_rtl(design)}
     file_type: verilogSource
   constraints:
     files:
@@ -44,6 +44,13 @@ targets:
       tool: verilator
       verilator_options: [-Wall]
 """
+
+
+def _rtl(design: Verilog) -> str:
+    """The sources as YAML: a line for each if the design is split."""
+    if design.modules:
+        return "".join(f"\n      - {name}" for name in design.sources)
+    return f" [{', '.join(design.sources)}]"
 
 
 def file_list(design: Verilog) -> str:

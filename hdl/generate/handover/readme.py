@@ -10,7 +10,7 @@ __all__ = ["readme"]
 _FILES = """\
 | file | what it is for |
 |---|---|
-| `{name}.v` | the engine: Verilog-2005 without initial values, tried in Verilator and Icarus Verilog |{sram}
+{verilog}{sram}
 | `{name}.json` | resolved configuration, ports, bus interfaces, register map, tool versions |
 | `{name}.vlt` | lint waivers, each with its reason |
 | `{name}_regs.h` | offsets, masks, codings and status codes for C |
@@ -23,6 +23,10 @@ _FILES = """\
 | `{name}.xdc` | timing constraints to start from, for Vivado |
 | `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |"""
 
+_SINGLE = "| `{name}.v` | the engine: Verilog-2005 without initial values, tried in Verilator and Icarus Verilog |"
+_SPLIT = """\
+| `{name}/*.v` | the engine, a file for each of its {modules} modules, `{name}/{name}.v` on top: Verilog-2005 without \
+initial values, tried in Verilator, Icarus Verilog and slang |"""
 _SRAM = "\n| `{name}_sram.v` | its memories: replace the module's body by your macros |"
 
 _PROGRAM = """\
@@ -74,10 +78,11 @@ def readme(design: Verilog) -> str:
     parameters = "\n".join(f"| `{key}` | {_value(value)} | {config.fields()[key].metadata['help']} |"
                            for key, value in config.as_dict().items() if key not in ("name", "about"))
     sram = _SRAM.format(name=name) if design.sram else ""
+    verilog = (_SPLIT if design.modules else _SINGLE).format(name=name, modules=len(design.modules))
     return "\n\n".join([
         f"# {name}",
         config.about or "A compressing DMA engine.",
-        f"## Files\n\n{_FILES.format(name=name, sram=sram)}",
+        f"## Files\n\n{_FILES.format(name=name, verilog=verilog, sram=sram)}",
         f"## Configuration\n\n| parameter | value | what it sets |\n|---|---|---|\n{parameters}",
         f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
         f"## Programming\n\n{_PROGRAM.format(name=name, coding=f'CDMA_CODING_{config.codings[-1].upper()}')}",

@@ -118,3 +118,14 @@ def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> No
     (tmp_path / "file").write_text("")
     assert words in fails("generate", *arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_split(cdma) -> None:
+    written = cdma("generate", "narrow_compressor", "--split", "--json", "-o", "rtl").json
+    modules = files(emit(load("narrow_compressor"), split=True))
+    assert {Path(entry["file"]).relative_to("rtl").as_posix() for entry in written} == set(modules)
+    for name, text in modules.items():
+        assert (Path("rtl") / name).read_text() == text
+    facts = json.loads(Path("rtl/cdma_narrow_compressor.json").read_text())
+    assert facts["file"] == "cdma_narrow_compressor/cdma_narrow_compressor.v" == facts["files"][-1]
+    assert facts["files"] == Path("rtl/cdma_narrow_compressor.f").read_text().split()

@@ -1,0 +1,1 @@
+"""Verilog for readers: one file a module, equal modules once, plain names, short lines."""

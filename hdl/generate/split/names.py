@@ -1,0 +1,96 @@
+"""Plain names: of modules by their classes, and of signals without escapes, dollars and keywords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+__all__ = ["PlainNames", "module_names", "snake_case"]
+
+_KEYWORDS = frozenset("""
+accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
+binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
+constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge else
+end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule endpackage
+endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect export extends
+extern final first_match for force foreach forever fork forkjoin function generate genvar global highz0 highz1 if iff
+ifnone ignore_bins illegal_bins implements implies import incdir include initial inout input inside instance int integer
+interconnect interface intersect join join_any join_none large let liblist library local localparam logic longint
+macromodule matches medium modport module nand negedge nettype new nexttime nmos nor noshowcancelled not notif0 notif1
+null or output package packed parameter pmos posedge primitive priority program property protected pull0 pull1 pulldown
+pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real realtime ref reg
+reject_on release repeat restrict return rnmos rpmos rtran rtranif0 rtranif1 s_always s_eventually s_nexttime s_until
+s_until_with scalared sequence shortint shortreal showcancelled signed small soft solve specify specparam static string
+strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table tagged task this throughout time
+timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned
+until until_with untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire
+with within wor xnor xor
+""".split())
+"""Reserved words of IEEE 1800-2017, which has all of Verilog-2005's; source: its annex B."""
+
+_OTHER = re.compile(r"[^A-Za-z0-9_]+")
+_NUMBER = re.compile(r"\$\d+$")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class PlainNames:
+    """Gives each name of a scope a plain one that no other has.
+
+    Parameters
+    ----------
+    taken : iterable of str
+        Plain names that nothing else may get.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def plain(self, wanted: str) -> str:
+        """The plain name for a wanted one: ``i.data`` is ``i_data``, a second one ``i_data_2``, ``end`` is ``end_``.
+
+        Parameters
+        ----------
+        wanted : str
+            Any text, with or without a backslash; a number behind a dollar at its end, by which Amaranth tells equal
+            names apart, is left out.
+        """
+        base = _OTHER.sub("_", _NUMBER.sub("", wanted.removeprefix("\\"))).strip("_") or "signal"
+        base = f"n{base}" if base[0].isdigit() else base
+        name = f"{base}_" if base in _KEYWORDS else base
+        number = self._next.get(base, 2)
+        while name in self._taken:
+            name = f"{base}_{number}"
+            number += 1
+        self._next[base] = number
+        self._taken.add(name)
+        return name
+
+    def numbered(self, base: str) -> str:
+        """A name that ends with a number, from 1 on."""
+        number = self._next.get(base, 1)
+        while (name := f"{base}_{number}") in self._taken:
+            number += 1
+        self._next[base] = number + 1
+        self._taken.add(name)
+        return name
+
+
+def snake_case(name: str) -> str:
+    """``BlockCompressor`` as ``block_compressor``."""
+    return _CAPITAL.sub("_", name.strip("_")).lower()
+
+
+def module_names(top: str, kinds: Sequence[str]) -> list[str]:
+    """Names of modules by their kinds, the top's own first: ``top_kind``, or ``top_kind_1`` where several are of one.
+
+    Parameters
+    ----------
+    top : str
+        Name of the top, which comes first.
+    kinds : sequence of str
+        Of the modules below it, in the order in which they get their numbers.
+    """
+    names = PlainNames([top, f"{top}_sram"])
+    return [top, *(names.plain(f"{top}_{kind}") if kinds.count(kind) == 1 else names.numbered(f"{top}_{kind}")
+                   for kind in kinds)]

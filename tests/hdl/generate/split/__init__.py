@@ -1,0 +1,1 @@
+"""Tests of the Verilog that is written module by module."""
