@@ -72,6 +72,9 @@ class EngineConfig(CodingSettings):
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
         "inferred or wrapped")
+    safe_writes: bool = parameter(
+        False, "give the address of a write only when all data of its burst are there, on the lanes' ports as on the "
+        "link's: two more bursts of memory in each lane", "true or false")
     lane_cache: int = parameter(
         0b0011, "AxCACHE of the lanes' ports: the default suits memory that no cache holds", _CACHE_ALLOWED)
     lane_prot: int = parameter(0, "AxPROT of the lanes' ports: bit 0 privileged, bit 1 non-secure", "0 to 7")
@@ -104,6 +107,7 @@ class EngineConfig(CodingSettings):
         self._check_number("transfers_in_flight", range(1, 9))
         self._check_number("queue_depth", (8, 16, 32, 64))
         self._check_codings()
+        self._check_flag("safe_writes")
         self._check_attributes()
         self._check_flag("crc")
         self._check_flag("narrowing")

@@ -23,7 +23,8 @@ module cdma_memory #(
     parameter MOST_BEATS = 256,         // of a burst
     parameter MOST_OPEN = 64,           // bursts that each port may have outstanding, each way
     parameter ATTRIBUTE_BITS = 11,      // of {user, qos, prot, cache}
-    parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0   // that all requests must have, until the knob says others
+    parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0,  // that all requests must have, until the knob says others
+    parameter SAFE_WRITES = 0           // 1: the data of a write must be there when its address is taken
 ) (
     input  wire                             aclk,
     input  wire                             aresetn,
@@ -130,7 +131,7 @@ module cdma_memory #(
         cdma_memory_port #(
             .NAME(NAME), .PORT(n), .PORTS(PORTS), .ADDRESS_BITS(ADDRESS_BITS), .BEAT_BYTES(BEAT_BYTES),
             .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_OPEN(MOST_OPEN),
-            .ATTRIBUTE_BITS(ATTRIBUTE_BITS), .ATTRIBUTES(ATTRIBUTES)
+            .ATTRIBUTE_BITS(ATTRIBUTE_BITS), .ATTRIBUTES(ATTRIBUTES), .SAFE_WRITES(SAFE_WRITES)
         ) port (
             .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base), .size(size),
             .knob_write(knob_write && (knob_port == n || knob_port == ALL_PORTS)), .knob(knob), .knob_value(knob_value),
@@ -193,7 +194,8 @@ module cdma_memory_port #(
     parameter MOST_BEATS = 256,
     parameter MOST_OPEN = 64,
     parameter ATTRIBUTE_BITS = 11,
-    parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0
+    parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0,
+    parameter SAFE_WRITES = 0
 ) (
     input  wire                     aclk,
     input  wire                     aresetn,
@@ -307,7 +309,8 @@ module cdma_memory_port #(
     localparam RULE_AW_OPEN = 18;       // more writes are outstanding than may be
     localparam RULE_AR_ATTRIBUTES = 19; // a read has other attributes than were chosen
     localparam RULE_AW_ATTRIBUTES = 20; // a write has other attributes than were chosen
-    localparam RULES = 21;
+    localparam RULE_W_WAITS = 21;       // the master waits between an address and the last beat of its data
+    localparam RULES = 22;
 
     reg [63:0] read_latency, write_latency, bandwidth, stall_mask, fail_first, fail_last;
     reg [8:0] stall_ar, stall_r, stall_aw, stall_w, stall_b;
@@ -528,6 +531,8 @@ module cdma_memory_port #(
             unanswered <= 0;
         end
     end
+    reg data_due;                       // an address was taken two cycles ago or earlier, and its data are still to come
+    always @(posedge aclk) data_due <= aresetn && write_head != write_tail && !(write_go && write_ends);
     reg ar_waited, aw_waited, w_waited, was_reset;
     reg alive;                          // set by a reset of two cycles or more: nothing is checked before it
     reg [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] ar_before, aw_before;
@@ -571,6 +576,8 @@ module cdma_memory_port #(
             now[RULE_AW_OPEN] = unanswered >= MOST_OPEN;
             now[RULE_AW_ATTRIBUTES] = awattributes != attributes;
         end
+        // The first beat may come a cycle behind the address.
+        now[RULE_W_WAITS] = SAFE_WRITES && write_head != write_tail && !wvalid && (write_beat != 0 || data_due);
         if (write_go) begin
             now[RULE_W_LAST] = wlast != write_ends;
             now[RULE_W_STROBES] = (wstrb & (wstrb + {{BEAT_BYTES-1{1'b0}}, 1'b1})) != 0;

@@ -37,6 +37,7 @@ class Rules:
     most_open: int = 64
     user_bits: int = 0
     attributes: int = 0
+    safe_writes: bool = False
 
 
 def top_name(config: EngineConfig) -> str:
@@ -93,7 +94,8 @@ def attributes(config: EngineConfig, port: str) -> int:
 
 def rules(config: EngineConfig, port: str) -> Rules:
     """What an engine keeps at a kind of ports, ``lane`` or ``link``."""
-    return Rules(config.burst_beats, config.outstanding_reads, config.user_bits, attributes(config, port))
+    return Rules(config.burst_beats, config.outstanding_reads, config.user_bits, attributes(config, port),
+                 port == "link" or config.safe_writes)
 
 
 def wire_range(member: Member) -> str:
@@ -130,6 +132,7 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
         pins.append(f".{channel}attributes({{{', '.join(bits)}}})")
     values = {"NAME": f'"{name}"', "PORTS": len(ports), "ADDRESS_BITS": address_bits, "BEAT_BYTES": beat_bytes,
               "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave, "MOST_BEATS": kept.most_beats,
-              "MOST_OPEN": kept.most_open, "ATTRIBUTE_BITS": 11 + kept.user_bits, "ATTRIBUTES": kept.attributes}
+              "MOST_OPEN": kept.most_open, "ATTRIBUTE_BITS": 11 + kept.user_bits, "ATTRIBUTES": kept.attributes,
+              "SAFE_WRITES": int(kept.safe_writes)}
     parameters = ", ".join(f".{key}({value})" for key, value in values.items())
     return f"    cdma_memory #({parameters}) {name} (\n        " + ",\n        ".join(pins) + "\n    );"

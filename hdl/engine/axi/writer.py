@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -41,6 +41,17 @@ class AxiWriter(wiring.Component):
     last beat of a burst on. ``wvalid`` does not wait for ``awready`` of its own burst, only for that of the previous
     one. While the previous burst ends, an address may be sent before the data of its burst arrive.
 
+    **Whole bursts.** With ``whole`` beats pass a FIFO of two bursts, and a burst begins only when all of its beats are
+    in it, so that the master never waits between an address and the last beat of its burst::
+
+        data --> [FIFO: two bursts] --> [count, strobe] --> ...
+                   |
+                   +--> stored: beats of bursts that have not begun >= beats of the next burst?
+
+    ``awvalid`` then rises 3 cycles after the last beat of a burst was taken, if the port is free and the burst's
+    request was there. While a burst is written the next one collects, so the throughput is the same, but for bursts of
+    fewer than 5 beats.
+
     Parameters
     ----------
     address_bits, beat_bytes, length_bits : int
@@ -49,6 +60,9 @@ class AxiWriter(wiring.Component):
         Greatest number of outstanding bursts.
     most_beats : int
         Greatest number of beats of a burst, a power of two.
+    whole : int
+        Give an address only when all data of its burst are there, of bursts of so many beats at most; 0: as soon as the
+        first beat is.
 
     Members
     -------
@@ -73,9 +87,10 @@ class AxiWriter(wiring.Component):
     data: stream.Interface
 
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
-                 most_beats: int = MOST_BEATS):
+                 most_beats: int = MOST_BEATS, whole: int = 0):
         self._sizes = address_bits, beat_bytes, length_bits
         self._most_beats = most_beats
+        self._whole = whole
         self._outstanding = outstanding
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
@@ -116,10 +131,14 @@ class AxiWriter(wiring.Component):
             self.fault.resp.eq(fault_resp),
             self.fault.address.eq(fault_address),
             free.eq(~held | axi.wready),
+        ]
+        source, complete, empty = self._source(m, splitter, halted, begins, asks)
+        m.d.comb += [
             # The address is sent a cycle before the first beat, in the cycle of the previous burst's last beat.
-            begins.eq(splitter.o.valid & ~asks & open_.i.ready & ~halted & Mux(more, moves & last, self.data.valid)),
-            moves.eq(more & free & (self.data.valid | halted)),
-            self.data.ready.eq(halted | (free & more)),
+            begins.eq(splitter.o.valid & ~asks & open_.i.ready & ~halted & complete
+                      & Mux(more, moves & last, source.valid)),
+            moves.eq(more & free & (source.valid | halted)),
+            source.ready.eq(halted | (free & more)),
         ]
 
         # Requests: the splitter holds a burst until it may begin; then it is valid at the port until it is taken.
@@ -155,7 +174,7 @@ class AxiWriter(wiring.Component):
             m.d.sync += held.eq(moves)
         with m.If(moves):
             m.d.sync += [
-                beat.data.eq(self.data.payload.data),
+                beat.data.eq(source.payload.data),
                 beat.last.eq(last),
                 beat.strobe.eq(Mux(partial, thermometer(tail, beat_bytes), (1 << beat_bytes) - 1)
                                & (~halted).replicate(beat_bytes)),
@@ -166,9 +185,34 @@ class AxiWriter(wiring.Component):
         m.d.comb += [
             axi.bready.eq(open_.o.valid & ~((open_.level == 1) & (more | held))),
             open_.o.ready.eq(axi.bvalid & axi.bready),
-            self.idle.eq((splitter.i.ready | halted) & ~asks & ~held & ~more & (open_.level == 0)),
+            self.idle.eq((splitter.i.ready & empty | halted) & ~asks & ~held & ~more & (open_.level == 0)),
         ]
         with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~faulty):
             m.d.sync += [faulty.eq(1), fault_resp.eq(axi.bresp),
                          fault_address.eq(Cat(Const(0, shift), open_.o.payload))]
         return m
+
+    def _source(self, m: Module, splitter: BurstSplitter, halted: Signal, begins: Signal, asks: Signal
+                ) -> tuple[stream.Interface, Value, Value]:
+        """Where beats come from; whether those of the splitter's burst may begin; and whether none is stored."""
+        if not self._whole:
+            return self.data, Const(1), Const(1)
+        depth = 2 * self._whole
+        m.submodules.beats = beats = StreamFifo(len(self.data.payload.data), depth)
+        source = beat_stream(self._sizes[1]).create(path=("source",))
+        # Stored beats of bursts that have not begun. Their comparison is registered, because the sum is wide.
+        stored = Signal(range(depth + 3))
+        complete = Signal()
+        burst = splitter.o.payload
+        m.d.comb += [
+            beats.i.payload.eq(self.data.payload.data),
+            beats.i.valid.eq(self.data.valid & ~halted),
+            self.data.ready.eq(halted | beats.i.ready),
+            source.valid.eq(beats.o.valid), source.payload.data.eq(beats.o.payload),
+            beats.o.ready.eq(source.ready),
+        ]
+        m.d.sync += [
+            stored.eq(stored + (beats.i.valid & beats.i.ready) - Mux(begins, burst.len + 1, 0)),
+            complete.eq(splitter.o.valid & ~asks & ~begins & (stored > burst.len)),
+        ]
+        return source, complete, stored == 0

@@ -15,7 +15,7 @@ from hdl.codec.payload.unpacking import PayloadError
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
 from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import fault_layout, span_layout
+from hdl.engine.axi.bursts import burst_beats, fault_layout, span_layout
 from hdl.engine.axi.signature import axi_write
 from hdl.engine.axi.writer import AxiWriter
 from hdl.engine.transfer.records import BLOCK_BITS, Status
@@ -44,7 +44,8 @@ class PrefetchLane(wiring.Component):
 
     The memory of the decompressor is the buffer of the lane: the rows of a block wait in it, those of a raw block too.
     The widener is built with ``narrowing``; beats pass beside it unless their block was narrowed. Such a block is half
-    as long in front of the widener.
+    as long in front of the widener. With ``safe_writes`` the writer holds two bursts, and gives an address when all
+    data of its burst are there.
 
     Latency: that of :class:`~hdl.codec.payload.block_decompressor.BlockDecompressor`, and that of the writer.
     Throughput: 1 lane beat per cycle.
@@ -98,8 +99,10 @@ class PrefetchLane(wiring.Component):
         m.submodules.decompressor = decompressor = BlockDecompressor(
             config.beat_bytes, config.element_bytes, config.block_bytes, rows, config.exponents,
             for_lane=True, row_bytes=row_bytes)
+        longest = min(burst_beats(config.beat_bytes, config.burst_beats), config.block_bytes // config.beat_bytes)
         m.submodules.writer = writer = AxiWriter(
-            config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads, config.burst_beats)
+            config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads, config.burst_beats,
+            longest if config.safe_writes else 0)
         m.submodules.requests = requests = StreamFifo(span, _BLOCKS)
         m.submodules.blocks = blocks = StreamFifo(
             data.StructLayout({"number": BLOCK_BITS, **({"narrow": Narrowing} if config.narrowing else {})}), _BLOCKS)

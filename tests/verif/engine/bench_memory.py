@@ -246,6 +246,14 @@ async def broken_rules_are_named(dut: Any) -> None:
         await _request(dut, "aw", _BASE, 0)
         await _data(dut, *beat)
         await says(link, rule)
+    # Data may come a cycle behind their address, but neither later nor with a pause between them.
+    for pauses, rules in (((0, 0), []), ((1, 0), []), ((2, 0), [21]), ((0, 1), [21])):
+        await _request(dut, "aw", _BASE, 1, port="m_axi_lane0")
+        for pause, last in zip(pauses, (0, 1), strict=True):
+            for _ in range(pause):
+                await RisingEdge(dut.aclk)
+            await _data(dut, 0xFFFF, last, port="m_axi_lane0")
+        await says(device, *rules)
     dut.m_axi_link_wvalid.value = 1
     await ClockCycles(dut.aclk, 3)
     dut.m_axi_link_wvalid.value = 0

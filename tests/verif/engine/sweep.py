@@ -10,13 +10,14 @@ __all__ = ["SWEEP"]
 _FEWEST = 2
 _ALL = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, codings=("zvc8",),
-                 transfers_in_flight=8, burst_beats=16, attribute_registers=True, user_bits=3, lane_user=5, lane_prot=2,
-                 lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1),
+                 transfers_in_flight=8, burst_beats=16, safe_writes=True, attribute_registers=True, user_bits=3,
+                 lane_user=5, lane_prot=2, lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1),
     EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
                  codings=("zvc16", "zvc32", "bfloat16"), narrowing=True, memories="wrapped", transfers_in_flight=1,
                  outstanding_reads=1, lane_cache=0b0111, link_prot=3, link_qos=15),
     EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
-                 pipeline="fast", transfers_in_flight=2, burst_beats=32, user_bits=16, link_user=0xBEEF),
+                 pipeline="fast", transfers_in_flight=2, burst_beats=32, user_bits=16, link_user=0xBEEF,
+                 safe_writes=True),
     EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
                  codings=("zvc8", "zvc16", "bfloat16")),
     EngineConfig(lanes=5, beat_bytes=16, link_beat_bytes=32, block_bytes=2048, buffer_bytes=6144, crc=False,
@@ -38,7 +39,7 @@ _ALL = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=4096, buffer_bytes=8192, narrowing=True,
                  codings=("zvc8", "zvc16", "zvc32")),
     EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=8192, narrowing=True,
-                 crc=False, pipeline="fast", burst_beats=16),
+                 crc=False, pipeline="fast", burst_beats=16, safe_writes=True),
     EngineConfig(lanes=16, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, outstanding_reads=2),
 ]
 """The first few are in every run, all of them in the full regression."""

@@ -26,7 +26,8 @@ def _bare() -> str:
     return "\n".join([
         top.SOURCE, "module bare (\n" + ",\n".join(header) + ");",
         "wire [63:0] device_read, link_read;", "assign knob_read = knob_memory ? link_read : device_read;",
-        top.memory("device", top.DEVICE, *size, _PORTS, most, _JOB["interleave"], top.Rules(16, 1, attributes=0x23)),
+        top.memory("device", top.DEVICE, *size, _PORTS, most, _JOB["interleave"],
+                   top.Rules(16, 1, attributes=0x23, safe_writes=True)),
         top.memory("link", top.LINK, *size, ["m_axi_link"], most, 0, top.Rules(attributes=0x23)), "endmodule"])
 
 

@@ -25,12 +25,14 @@ def _requests(items: list[tuple[int, int]]) -> list[dict[str, int]]:
     return [{"address": address, "bytes": size} for address, size in items]
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses", "stretch", "early"), _LINKS)
 def test_any_request_at_any_pace(
-        beat_bytes: int, outstanding: int, latency: int, pauses: float, stretch: int, early: bool) -> None:
+        beat_bytes: int, outstanding: int, latency: int, pauses: float, stretch: int, early: bool, whole: bool) -> None:
     rng = random.Random(f"{beat_bytes} {latency} {pauses}")
-    dut = AxiWriter(40, beat_bytes, _LENGTH_BITS, outstanding)
-    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, stretch, early, content=bytearray(rng.randbytes(SIZE)))
+    dut = AxiWriter(40, beat_bytes, _LENGTH_BITS, outstanding, *((32, 32) if whole else ()))
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, stretch, early, most_beats=32 if whole else 256,
+                    content=bytearray(rng.randbytes(SIZE)))
     asked = spans(rng, beat_bytes, 25)
     expected = bytearray(memory.content)
     beats: list[Any] = []
@@ -53,7 +55,29 @@ def test_any_request_at_any_pace(
         assert memory.most_open <= outstanding
         assert not ctx.get(dut.fault.valid)
 
-    clocked(dut, ask, feed, memory.write)
+    clocked(dut, ask, feed, memory.write, *((_never_waits(dut),) if whole else ()))
+
+
+def _never_waits(dut: Any) -> Any:
+    """Watches that the data of a burst are there from its address on: a cycle later, and in every cycle up to the last
+    beat."""
+
+    async def watch(ctx: Any) -> None:
+        inside = False
+        open_ = late = 0        # bursts whose address was shown and whose last beat was not taken; since when
+        before = False
+        while True:
+            _, _, asks, ready, beat, moves, last = await ctx.tick().sample(
+                dut.axi.awvalid, dut.axi.awready, dut.axi.wvalid, dut.axi.wready, dut.axi.wlast)
+            late = late + 1 if open_ and not beat else 0
+            assert late <= 1, "an address was given, and its data wait"
+            assert not (late and inside), "data wait inside a burst"
+            open_ += bool(asks) and not before
+            before = bool(asks) and not ready
+            inside = bool(beat) and not (moves and last)
+            open_ -= bool(beat and moves and last)
+
+    return watch
 
 
 def test_no_request_before_its_data() -> None:
@@ -106,11 +130,13 @@ def test_idle_does_not_believe_a_response_that_comes_too_early(first: str) -> No
     clocked(dut, process)
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("beat_bytes", "most"), [(16, 256), (32, 256), (64, 256), (16, 16), (32, 16), (64, 32)])
-def test_a_beat_in_every_cycle(beat_bytes: int, most: int) -> None:
+def test_a_beat_in_every_cycle(beat_bytes: int, most: int, whole: bool) -> None:
     """Long requests that follow each other, with enough bursts on the way to cover the latency."""
     latency, size = 350, 4 * 4096
-    dut = AxiWriter(40, beat_bytes, _LENGTH_BITS, latency // burst_beats(beat_bytes, most) + 2, most)
+    dut = AxiWriter(40, beat_bytes, _LENGTH_BITS, latency // burst_beats(beat_bytes, most) + 2, most,
+                    burst_beats(beat_bytes, most) if whole else 0)
     rng = random.Random(1)
     memory = Memory(dut.axi, beat_bytes, rng, latency, most_beats=most)
 
@@ -151,11 +177,12 @@ def _rate(dut: Any, memory: Memory, ask: Any, beats: int) -> float:
     return rates[0]
 
 
+@pytest.mark.parametrize("whole", [0, 128])
 @pytest.mark.parametrize("seed", range(8))
-def test_an_error_ends_it(seed: int) -> None:
+def test_an_error_ends_it(seed: int, whole: int) -> None:
     """Of any burst; the first one is told, and the bursts that were begun are finished."""
     rng = random.Random(seed)
-    dut = AxiWriter(40, 32, _LENGTH_BITS, 2)
+    dut = AxiWriter(40, 32, _LENGTH_BITS, 2, whole=whole)
     memory = Memory(dut.axi, 32, rng, 10, rng.choice([0, 0.2]))
     starts = [0, 4096, 8192, 3 * 4096 + 512, 4 * 4096, 5 * 4096]
     first = rng.randrange(len(starts))
@@ -178,13 +205,14 @@ def test_an_error_ends_it(seed: int) -> None:
     clocked(dut, watch, ask, memory.write)
 
 
+@pytest.mark.parametrize("whole", [0, 16])
 @pytest.mark.parametrize("seed", range(12))
-def test_stop_and_reset(seed: int) -> None:
+def test_stop_and_reset(seed: int, whole: int) -> None:
     """Stopped at any time, nothing new begins, and bursts that were begun end without writing more than was given;
     after a reset the unit is as new."""
     rng = random.Random(seed)
     clear = Signal()
-    dut = AxiWriter(40, 32, _LENGTH_BITS, rng.choice([1, 3]))
+    dut = AxiWriter(40, 32, _LENGTH_BITS, rng.choice([1, 3]), whole or 256, whole)
     memory = Memory(dut.axi, 32, rng, rng.choice([0, 25]), rng.choice([0, 0.3]), 3, rng.random() < 0.5)
     feeding = rng.choice([0.3, 0.9])
     still_feeding = rng.choice([0, 0.5])
@@ -216,7 +244,10 @@ def test_stop_and_reset(seed: int) -> None:
             assert not idle or memory.open == 0
         assert ctx.get(dut.idle)
         assert dropped > 100
-        assert memory.content == b"\xff" * 32 * given + bytes(SIZE - 32 * given)
+        # Of whole bursts, those that had not begun are dropped.
+        written = memory.content.count(b"\xff") // 32 if whole else given
+        assert given - 3 * whole <= written <= given
+        assert memory.content == b"\xff" * 32 * written + bytes(SIZE - 32 * written)
         ctx.set(dut.i.valid, 0)
         ctx.set(dut.data.valid, 0)
         ctx.set(clear, 1)
