@@ -109,9 +109,9 @@ class Memory:
               most_beats: int = 256) -> BurstError | None:
         """The first error of an access; None if there is none.
 
-        An access is split into bursts of at most ``most_beats`` that cross no multiple of their bytes, and no 4 KiB. A
-        beat fails if any of its bytes
-        lies in a fault, also a byte that is not used; of several faults in a beat the first in the list answers.
+        An access is split into bursts of at most ``most_beats`` that end at multiples of their greatest length, and
+        at 4 KiB boundaries. A beat fails if any of its bytes lies in a fault, also a byte that is not used; of several
+        faults in a beat the first in the list answers.
 
         Parameters
         ----------

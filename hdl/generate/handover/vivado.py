@@ -59,7 +59,7 @@ set_property supported_families {{{families}}} $core
 
 foreach bus {{{buses}}} {{
     if {{[llength [ipx::get_bus_interfaces $bus -of_objects $core]] == 0}} {{
-        error "Vivado made no interface $bus of the ports: see their attributes in {name}.v"
+        error "Vivado made no interface $bus of the ports: see their attributes in {top}"
     }}
 }}
 {engine}
@@ -139,7 +139,8 @@ def packaging(design: Verilog, beside: tuple[str, ...]) -> str:
         drivers=" ".join(beside), block=BLOCK, range=1 << ADDRESS_BITS,
         registers="\n".join(_registers(config))) if isinstance(config, EngineConfig) else ""
     return _PACKAGE.format(
-        name=design.name, sources=" ".join(design.sources), vendor=VENDOR, library=LIBRARY, version=ip_version(),
+        name=design.name, top=design.top_file, sources=" ".join(design.sources), vendor=VENDOR, library=LIBRARY,
+        version=ip_version(),
         description=_word(config.about or design.name),
         families=" ".join(f"{each} Pre-Production" for each in FAMILIES),
         buses=" ".join(each.name for each in design.interfaces), engine=engine)
