@@ -5,6 +5,7 @@ from golden.engine.memory import BurstError, Fault, Memory
 from golden.engine.parameters import LENGTH_BITS, Parameters
 from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Response, Status
+from golden.engine.windows import OPEN, WINDOW_BYTES, Window, Windows
 
-__all__ = ["LENGTH_BITS", "RECORD_BYTES", "BurstError", "Completion", "Descriptor", "Engine", "Fault", "Memory",
-           "Operation", "Parameters", "Response", "Silence", "Status"]
+__all__ = ["LENGTH_BITS", "OPEN", "RECORD_BYTES", "WINDOW_BYTES", "BurstError", "Completion", "Descriptor", "Engine",
+           "Fault", "Memory", "Operation", "Parameters", "Response", "Silence", "Status", "Window", "Windows"]

@@ -37,6 +37,7 @@ from golden.engine.memory import BurstError, Memory
 from golden.engine.parameters import LENGTH_BITS, Parameters
 from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Status, status_of
+from golden.engine.windows import OPEN, Windows
 
 __all__ = ["Engine", "Silence"]
 
@@ -85,12 +86,15 @@ class Engine:
         Device memory and the memory behind the link.
     silent
         Ports that answer nothing for the time limit.
+    windows
+        The address windows; open when not given.
     """
 
     parameters: Parameters
     device: Memory
     link: Memory
     silent: frozenset[Silence] = frozenset()
+    windows: Windows = OPEN
 
     def run(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion:
         """Run a transfer and return its completion; the destination's image changes if the transfer succeeds.
@@ -129,7 +133,7 @@ class Engine:
 
     def refusal(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion | None:
         """The completion of a descriptor that is refused before anything is read or written; None if it is accepted."""
-        status = self.parameters.refusal(descriptor, channel)
+        status = self.parameters.refusal(descriptor, channel, self.windows)
         return None if status is None else Completion(tag=descriptor.tag, status=status,
                                                       operation=descriptor.operation)
 

@@ -9,6 +9,7 @@ from golden.codec.coding import Coding, check_coding, coding_name
 from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
 from golden.engine.records import RECORD_BYTES, Descriptor
 from golden.engine.status import Operation, Status
+from golden.engine.windows import OPEN, Window, Windows
 
 __all__ = ["LENGTH_BITS", "RING_ENTRIES", "Parameters"]
 
@@ -81,13 +82,16 @@ class Parameters:
         if not 32 <= self.address_bits <= 64:
             raise ValueError(f"address_bits must be 32 to 64, not {self.address_bits}")
 
-    def refusal(self, asked: Descriptor, channel: Operation | None = None) -> Status | None:
+    def refusal(self, asked: Descriptor, channel: Operation | None = None, windows: Windows = OPEN) -> Status | None:
         """Why a descriptor is refused before anything is read or written: the first check that fails, or None.
 
         Parameters
         ----------
         channel
             The direction of the queue it is in; its own when not given.
+        windows
+            The address windows; source and destination lie inside, the latter with its whole capacity (offload) or
+            raw length (prefetch).
         """
         offload = asked.operation == Operation.OFFLOAD
         most = 1 << LENGTH_BITS
@@ -114,11 +118,16 @@ class Parameters:
                                                (asked.destination, target, Status.BAD_DESTINATION)):
             if address % grain or address + size > 1 << self.address_bits:
                 return status
+        of_source, of_target = (windows.device, windows.link) if offload else (windows.link, windows.device)
+        if not of_source.holds(asked.source, source[1], self.address_bits):
+            return Status.SOURCE_OUTSIDE_WINDOW
+        if not of_target.holds(asked.destination, target[1], self.address_bits):
+            return Status.DESTINATION_OUTSIDE_WINDOW
         return Status.DESTINATION_TOO_SMALL if not offload and asked.capacity < asked.raw_bytes else None
 
-    def takes_ring(self, address: int, entries: int) -> bool:
-        """Whether a ring of descriptors can be enabled: it is aligned, its size is allowed, and it ends within the
-        addresses.
+    def takes_ring(self, address: int, entries: int, window: Window = OPEN.link) -> bool:
+        """Whether a ring of descriptors can be enabled: it is aligned, its size is allowed, and it lies within the
+        addresses and inside the link's window.
 
         Parameters
         ----------
@@ -126,9 +135,12 @@ class Parameters:
             Link address of its first entry.
         entries
             Descriptors of 64 bytes that it holds.
+        window
+            The link's window.
         """
+        size = entries * RECORD_BYTES
         return (address >= 0 and address % RECORD_BYTES == 0 and entries in RING_ENTRIES
-                and address + entries * RECORD_BYTES <= 1 << self.address_bits)
+                and address + size <= 1 << self.address_bits and window.holds(address, size, self.address_bits))
 
     def _misplaced(self, asked: Descriptor, offload: bool) -> bool:
         """Whether a flag is set that belongs to the other direction, contradicts another flag, or was not built."""

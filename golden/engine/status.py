@@ -46,6 +46,11 @@ class Status(IntEnum):
     """The packed length of a prefetch is zero, too large or not a multiple of 4, or that of an offload is not zero."""
     BAD_RESERVED = 0x08
     """A reserved word is not zero."""
+    SOURCE_OUTSIDE_WINDOW = 0x09
+    """The source is not inside the window of its memory."""
+    DESTINATION_OUTSIDE_WINDOW = 0x0A
+    """The destination is not inside the window of its memory, with its whole capacity (offload) or the raw length
+    (prefetch)."""
     DESTINATION_TOO_SMALL = 0x10
     """The capacity is too small, for a block of an offload or for the raw length of a prefetch."""
     LANE_READ_ERROR = 0x20

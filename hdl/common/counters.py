@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 
-__all__ = ["count_down", "count_up", "counter", "decreased", "increased", "joined_sums", "part_sums"]
+__all__ = ["count_down", "count_up", "counter", "decreased", "increased", "joined_carry", "joined_sums", "part_carries",
+           "part_sums"]
 
 _CHUNK = 6
 _PART = 8
@@ -35,11 +36,32 @@ def part_sums(a: Value, b: Value) -> Value:
 def joined_sums(parts: Value, carry: ValueLike = 0) -> Value:
     """``a`` + ``b`` + ``carry``, which is 0 or 1, one bit wider than these, from their :func:`part_sums`."""
     carry, total = Value.cast(carry)[0], []
-    for start in range(0, len(parts), _PART + 1):
-        *part, over = parts[start:start + _PART + 1]
-        total.append((Cat(*part) + carry)[:len(part)])
-        carry = over | (carry & Cat(*part).all())
+    for part, over in _split(parts):
+        total.append((part + carry)[:len(part)])
+        carry = over | (carry & part.all())
     return Cat(*total, carry)
+
+
+def part_carries(a: Value, b: Value) -> Value:
+    """For each 8 bits of ``a`` and ``b``, which are equally wide: whether their sum has a carry, and whether it is all
+    ones; for a register that :func:`joined_carry` reads. A comparison of wide numbers takes two cycles in this way:
+    ``a`` + ~``b`` has a carry if ``a`` > ``b``, and with a carry coming in if ``a`` >= ``b``."""
+    sums = part_sums(a, b)
+    return Cat(Cat(over, part.all()) for part, over in _split(sums))
+
+
+def joined_carry(parts: Value, carry: ValueLike = 0) -> Value:
+    """The carry of ``a`` + ``b`` + ``carry``, which is 0 or 1, from their :func:`part_carries`."""
+    carry = Value.cast(carry)[0]
+    for start in range(0, len(parts), 2):
+        carry = parts[start] | (carry & parts[start + 1])
+    return carry
+
+
+def _split(sums: Value) -> list[tuple[Value, Value]]:
+    """The sum and the carry of each part of :func:`part_sums`."""
+    parts = [sums[start:start + _PART + 1] for start in range(0, len(sums), _PART + 1)]
+    return [(part[:-1], part[-1]) for part in parts]
 
 
 def counter(m: Module, value: Value, step: ValueLike, clear: ValueLike = 0, begin: Value | None = None,

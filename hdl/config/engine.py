@@ -66,6 +66,9 @@ class EngineConfig(CodingSettings):
     narrowing: bool = parameter(
         False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
         "true or false; needs zvc16 in codings, and block_bytes of 1024 or more")
+    address_windows: bool = parameter(
+        False, "build registers that confine descriptors and rings to a part of device memory and of link memory, with "
+        "a lock", "true or false")
     pipeline: str = parameter(
         "small", "pipeline of the lanes' compressors: fast has one more stage behind their memories, for FPGAs",
         "small or fast")
@@ -111,6 +114,7 @@ class EngineConfig(CodingSettings):
         self._check_attributes()
         self._check_flag("crc")
         self._check_flag("narrowing")
+        self._check_flag("address_windows")
         if self.narrowing and TAGS_FIRST[NARROWED_BYTES] not in self.numbers:
             raise ValueError(f"narrowing codes elements of 16 bits: codings must have zvc16, not "
                              f"{', '.join(self.codings)}")

@@ -51,6 +51,8 @@ class Code(IntEnum):
     REFUSED = -10
     RING_DISABLED = -11
     RESET = -12
+    WINDOW = -14
+    LOCKED = -15
     NOT_BUILT = -16
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import RisingEdge, Timer
 
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation
+from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Windows
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.table import COUNTERS, registers
 from verif.common.base import CLOCK_NS
@@ -87,6 +87,13 @@ class Control:
             raise AssertionError(f"the soft reset was not done after {cycles} cycles")
         for channel in self.channels.values():
             channel.forget()
+
+    async def set_windows(self, windows: Windows) -> None:
+        """Write the address windows of both memories."""
+        for name, window in (("DEVICE", windows.device), ("LINK", windows.link)):
+            for end, value in (("BASE", window.base), ("LIMIT", window.limit)):
+                await self.write(f"{name}_{end}_LO", value & 0xFFFF_FFFF)
+                await self.write(f"{name}_{end}_HI", value >> 32)
 
     async def state(self) -> str:
         """The state of the engine from its registers, for messages."""

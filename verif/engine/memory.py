@@ -207,6 +207,10 @@ class Memory:
         """Answer every access without errors again."""
         await self.set("fail", 0)
 
+    async def confine(self, first: int, last: int) -> None:
+        """Count every burst that touches an address before the first or behind the last as a broken rule."""
+        await self._knobs.set(self._number, ALL_PORTS, {"window_first": first, "window_last": last})
+
     async def silence(self, channels: Iterable[str], port: int = ALL_PORTS) -> None:
         """Stop these channels of a port (``ar``, ``r``, ``aw``, ``w``, ``b``), and let the others run; with none, all
         continue where they stopped."""

@@ -270,6 +270,8 @@ module cdma_memory_port #(
     localparam [7:0] KNOB_FORGIVE = 15;         // clear the list of broken rules
     localparam [7:0] KNOB_SILENT = 16;          // channels that are stopped, a bit each: ar, r, aw, w, b
     localparam [7:0] KNOB_ATTRIBUTES = 17;      // what requests must have from now on: {user, qos, prot, cache}
+    localparam [7:0] KNOB_WINDOW_FIRST = 18;    // addresses that the master may touch: first and last byte
+    localparam [7:0] KNOB_WINDOW_LAST = 19;
 
     // Counters.
     localparam [7:0] COUNT_READ_BEATS = 0;
@@ -310,9 +312,11 @@ module cdma_memory_port #(
     localparam RULE_AR_ATTRIBUTES = 19; // a read has other attributes than were chosen
     localparam RULE_AW_ATTRIBUTES = 20; // a write has other attributes than were chosen
     localparam RULE_W_WAITS = 21;       // the master waits between an address and the last beat of its data
-    localparam RULES = 22;
+    localparam RULE_AR_WINDOW = 22;     // a read touches an address outside the window
+    localparam RULE_AW_WINDOW = 23;     // a write touches an address outside the window
+    localparam RULES = 24;
 
-    reg [63:0] read_latency, write_latency, bandwidth, stall_mask, fail_first, fail_last;
+    reg [63:0] read_latency, write_latency, bandwidth, stall_mask, fail_first, fail_last, window_first, window_last;
     reg [8:0] stall_ar, stall_r, stall_aw, stall_w, stall_b;
     reg [3:0] fail;
     reg address_after_data;
@@ -327,6 +331,8 @@ module cdma_memory_port #(
         stall_mask = 0;
         fail_first = 0;
         fail_last = 0;
+        window_first = 0;
+        window_last = ~64'd0;
         stall_ar = 0;
         stall_r = 0;
         stall_aw = 0;
@@ -353,6 +359,8 @@ module cdma_memory_port #(
                 KNOB_FAIL: fail <= knob_value[3:0];
                 KNOB_SILENT: silent <= knob_value[4:0];
                 KNOB_ATTRIBUTES: attributes <= knob_value[ATTRIBUTE_BITS-1:0];
+                KNOB_WINDOW_FIRST: window_first <= knob_value;
+                KNOB_WINDOW_LAST: window_last <= knob_value;
                 default: ;
             endcase
         end
@@ -566,6 +574,7 @@ module cdma_memory_port #(
             now[RULE_AR_LONG] = arlen >= MOST_BEATS;
             now[RULE_AR_OPEN] = unread >= MOST_OPEN;
             now[RULE_AR_ATTRIBUTES] = arattributes != attributes;
+            now[RULE_AR_WINDOW] = ar_first < window_first || ar_last > window_last;
         end
         if (awvalid && awready) begin
             now[RULE_AW_SIZE] = awsize != BEAT_BITS || awburst != 1;
@@ -575,6 +584,7 @@ module cdma_memory_port #(
             now[RULE_AW_LONG] = awlen >= MOST_BEATS;
             now[RULE_AW_OPEN] = unanswered >= MOST_OPEN;
             now[RULE_AW_ATTRIBUTES] = awattributes != attributes;
+            now[RULE_AW_WINDOW] = aw_first < window_first || aw_last > window_last;
         end
         // The first beat may come a cycle behind the address.
         now[RULE_W_WAITS] = SAFE_WRITES && write_head != write_tail && !wvalid && (write_beat != 0 || data_due);

@@ -19,6 +19,7 @@ from golden.engine import (
     Response,
     Silence,
     Status,
+    Windows,
 )
 from hdl.config.engine import EngineConfig
 from verif.common.stream import Bytes
@@ -95,6 +96,10 @@ class Scoreboard:
     def silence(self, *ports: Silence) -> None:
         """Expect that these ports do not answer, and that all others do."""
         self._engine = replace(self._engine, silent=frozenset(ports))
+
+    def confine(self, windows: Windows) -> None:
+        """Expect that descriptors which are not inside these windows are refused."""
+        self._engine = replace(self._engine, windows=windows)
 
     def fault(self, sentence: str) -> None:
         """Note something that was wrong."""

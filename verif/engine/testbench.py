@@ -20,7 +20,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
 from golden.codec.crc32c import crc32c
-from golden.engine import Completion, Descriptor, Operation
+from golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import job
@@ -143,11 +143,23 @@ class EngineTestbench:
         await self.device.place(self.device_arena.base)
         await self.link.place(self.link_arena.base)
         await self.attributes_of_parameters()
+        if self.config.address_windows and not self._models:
+            await self._expect_windows(OPEN)
 
     async def attributes_of_parameters(self) -> None:
         """Expect the attributes that the engine has after reset."""
         await self.device.expect(attributes(self.config, "lane"))
         await self.link.expect(attributes(self.config, "link"))
+
+    async def confine(self, windows: Windows) -> None:
+        """Set the address windows; no access to memory may leave them from now on."""
+        await self.control.set_windows(windows)
+        await self._expect_windows(windows)
+
+    async def _expect_windows(self, windows: Windows) -> None:
+        self.scoreboard.confine(windows)
+        for memory, window in ((self.device, windows.device), (self.link, windows.link)):
+            await memory.confine(window.base, (window.limit or 1 << self.config.address_bits) - 1)
 
     def close(self) -> None:
         """Stop the clock, so that another testbench can take the design."""

@@ -15,6 +15,7 @@ from hdl.engine.control.checker import Checker
 from hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout
 from hdl.engine.control.records import RecordQueue, record_port
 from hdl.engine.control.store import account_layout
+from hdl.engine.control.windows import windows_layout
 from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout, result_layout
 
 __all__ = ["Channel", "causes_layout"]
@@ -61,6 +62,8 @@ class Channel(wiring.Component):
         With ``push``: the record stands for an entry of the ring that could not be read.
     unread_waits : Out(1)
         Such a record is queued or being processed; a second one must not be pushed.
+    windows : In(windows_layout(config))
+        The address windows, if they are built. They do not change while the channel is ``busy``.
     level : Out(range(queue_depth + 1))
         Descriptors in the queue.
     word, completion : In(4), Out(32)
@@ -105,6 +108,7 @@ class Channel(wiring.Component):
             "result": In(stream.Signature(result_layout(config))),
             "abort": In(1), "aborting": Out(1), "hold": In(1), "busy": Out(1), "blocked": Out(1),
             "causes": Out(causes_layout()), "account": Out(account_layout()), "accounted": In(1),
+            **({"windows": In(windows_layout(config))} if config.address_windows else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -114,6 +118,8 @@ class Channel(wiring.Component):
         m.submodules.checker = checker = Checker(config, self._operation)
         m.submodules.done = done = RecordQueue(config.queue_depth)
         wiring.connect(m, wiring.flipped(self.record), queue.i)
+        if config.address_windows:
+            m.d.comb += checker.windows.eq(self.windows)
         full = done.level[-1]
         m.d.comb += [
             self.level.eq(queue.level),

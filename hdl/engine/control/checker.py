@@ -11,9 +11,11 @@ from amaranth.utils import exact_log2
 
 from hdl.codec.coding import EXPONENTS, TAGS_FIRST
 from hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
-from hdl.common.counters import joined_sums, part_sums
+from hdl.common.counters import joined_carry, joined_sums, part_carries, part_sums
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import Operation, descriptor_layout, flags_layout
+from hdl.engine.control.table import WINDOW_BITS
+from hdl.engine.control.windows import windows_layout
 from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
 
 __all__ = ["Checker"]
@@ -22,13 +24,12 @@ _HIGH_BITS = LENGTH_BITS - 32
 _ORDER = (0, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12, 1)
 """Order in which the words are read. Lengths come before the addresses they are added to. Words that are not added come
 last, because sums are known two steps late."""
+_WINDOWS_ORDER = (0, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 13, 14, 15, 12, 1)
+"""The same with address windows: sums are compared with them three steps later."""
 _STATUS = (Status.BAD_OPERATION, Status.CODING_NOT_BUILT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
-           Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.DESTINATION_TOO_SMALL)
-
-
-def _step(field: str, word: int = 0) -> int:
-    """The step at which a word of a field is read."""
-    return _ORDER.index(descriptor_layout()[field].offset // 32 + word)
+           Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.SOURCE_OUTSIDE_WINDOW,
+           Status.DESTINATION_OUTSIDE_WINDOW, Status.DESTINATION_TOO_SMALL)
+_OF_WINDOWS = (Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW)
 
 
 class Checker(wiring.Component):
@@ -38,6 +39,7 @@ class Checker(wiring.Component):
 
         word --> (queue) --> data --> [word] --+--> fields of the transfer
                                                +--> [sums of 8 bits] --> [sum] --> ends of addresses --+
+                                               +--> [windows' bases] -------------- [limits] <---------+
                                                +--> failures, one bit each <---------------------------+
                                                        +--> the first one: status
 
@@ -58,6 +60,8 @@ class Checker(wiring.Component):
         Number of the word to read.
     data : In(32)
         That word, one cycle later.
+    windows : In(windows_layout(config))
+        The address windows, if they are built. They do not change from the cycle after ``start`` until ``done``.
     done : Out(1)
         High for one cycle. The outputs below are valid from then until the next start.
     status : Out(Status)
@@ -71,10 +75,17 @@ class Checker(wiring.Component):
     def __init__(self, config: EngineConfig, operation: Operation):
         self._config = config
         self._operation = operation
+        self._order = _WINDOWS_ORDER if config.address_windows else _ORDER
+        self._statuses = tuple(each for each in _STATUS if config.address_windows or each not in _OF_WINDOWS)
         super().__init__({
             "start": In(1), "word": Out(4), "data": In(32), "done": Out(1), "status": Out(Status),
             "request": Out(request_layout(config)), "tag": Out(32), "operation": Out(8), "interrupt": Out(1),
+            **({"windows": In(windows_layout(config))} if config.address_windows else {}),
         })
+
+    def _step(self, field: str, word: int = 0) -> int:
+        """The step at which a word of a field is read."""
+        return self._order.index(descriptor_layout()[field].offset // 32 + word)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -84,7 +95,7 @@ class Checker(wiring.Component):
         tag = Signal(32, reset_less=True)
         operation = Signal(8, reset_less=True)
         interrupt = Signal(reset_less=True)
-        fails = Signal(data.StructLayout({status.name: 1 for status in _STATUS}), reset_less=True)
+        fails = Signal(data.StructLayout({status.name: 1 for status in self._statuses}), reset_less=True)
         m.d.comb += [self.request.eq(request), self.tag.eq(tag), self.operation.eq(operation),
                      self.interrupt.eq(interrupt)]
         if offload:
@@ -92,18 +103,19 @@ class Checker(wiring.Component):
             m.d.sync += request.packed_bytes.eq(0)
 
         # A word arrives two steps after its number was output; its sum is known two steps after that.
-        step = Signal(range(len(_ORDER)))
+        step = Signal(range(len(self._order)))
         steps = {"asks": step}
         works = {"asks": Signal(name="asks")}
-        for earlier, later in pairwise(("asks", "comes", "there", "adds", "added")):
+        stages = ("asks", "comes", "there", "adds", "added", *(("compared",) if config.address_windows else ()))
+        for earlier, later in pairwise(stages):
             steps[later] = Signal.like(step, name=f"step_{later}", reset_less=True)
             works[later] = Signal(name=later)
             m.d.sync += [steps[later].eq(steps[earlier]), works[later].eq(works[earlier])]
         asks, there = works["asks"], works["there"]
         word = Signal(32, reset_less=True)
-        m.d.comb += self.word.eq(Array(_ORDER)[step])
+        m.d.comb += self.word.eq(Array(self._order)[step])
         m.d.sync += [
-            asks.eq(self.start | (asks & (step != len(_ORDER) - 1))),
+            asks.eq(self.start | (asks & (step != len(self._order) - 1))),
             self.done.eq(there & ~works["comes"]),
         ]
         with m.If(asks):
@@ -127,27 +139,27 @@ class Checker(wiring.Component):
         with m.If(self.start):
             m.d.sync += fails.BAD_RESERVED.eq(0)
         with m.If(there), m.Switch(steps["there"]):
-            with m.Case(_step("operation")):
+            with m.Case(self._step("operation")):
                 self._head(m, word, request, fails, operation, interrupt)
-            with m.Case(_step("tag")):
+            with m.Case(self._step("tag")):
                 m.d.sync += tag.eq(word)
             for half in range(3):
-                with m.Case(_step("reserved", half)):
+                with m.Case(self._step("reserved", half)):
                     m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
 
             low, rest = length_fails("BAD_RAW_BYTES", Mux(
                 request.element[2] | (request.narrow != Narrowing.NONE), word[:2].any(),
                 request.element[1] & word[0]))
-            with m.Case(_step("raw_bytes")):
+            with m.Case(self._step("raw_bytes")):
                 m.d.sync += [request.raw_bytes[:32].eq(word), low]
-            with m.Case(_step("raw_bytes", 1)):
+            with m.Case(self._step("raw_bytes", 1)):
                 m.d.sync += [request.raw_bytes[32:].eq(word), rest]
 
             low, rest = length_fails("BAD_PACKED_BYTES", word[:2].any())
-            with m.Case(_step("packed_bytes")):
+            with m.Case(self._step("packed_bytes")):
                 m.d.sync += fails.BAD_PACKED_BYTES.eq(~zero) if offload else [
                     request.packed_bytes[:32].eq(word), low]
-            with m.Case(_step("packed_bytes", 1)):
+            with m.Case(self._step("packed_bytes", 1)):
                 m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
                     request.packed_bytes[32:].eq(word), rest]
 
@@ -157,38 +169,40 @@ class Checker(wiring.Component):
                     ("BAD_DESTINATION", "destination",
                      config.link_beat_bytes if offload else config.block_bytes,
                      Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
-                with m.Case(_step(field)):
+                with m.Case(self._step(field)):
                     m.d.comb += added.eq(behind[:32])
                     m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
-                with m.Case(_step(field, 1)):
+                with m.Case(self._step(field, 1)):
                     m.d.comb += [added.eq(behind[32:]), second.eq(1)]
                     m.d.sync += [request[field][32:].eq(word), fails[name].eq(fails[name] | word[high:].any())]
 
             # Offload adds the capacity to the destination; prefetch subtracts it from the raw length.
             minuend = request.destination if offload else request.raw_bytes
-            with m.Case(_step("capacity")):
+            with m.Case(self._step("capacity")):
                 m.d.comb += [added.eq(minuend[:32]), subtracts.eq(not offload)]
                 m.d.sync += request.capacity[:32].eq(word)
-            with m.Case(_step("capacity", 1)):
+            with m.Case(self._step("capacity", 1)):
                 m.d.comb += [added.eq(minuend[32:]), second.eq(1), subtracts.eq(not offload)]
                 m.d.sync += request.capacity[32:].eq(word)
                 with m.If(word[_HIGH_BITS:].any()):
                     m.d.sync += request.capacity.eq((1 << LENGTH_BITS) - 1)
-            with m.Case(_step("crc")):
+            with m.Case(self._step("crc")):
                 m.d.sync += request.crc.eq(word)
 
-        self._sums(m, word, added, second, subtracts, steps["added"], works["added"], fails)
-        for status in reversed(_STATUS):
+        total = self._sums(m, word, added, second, subtracts, steps["added"], works["added"], fails)
+        if config.address_windows:
+            self._windows(m, word, total, steps, works, fails)
+        for status in reversed(self._statuses):
             with m.If(fails[status.name]):
                 m.d.comb += self.status.eq(status)
         return m
 
     def _sums(self, m: Module, word: Signal, added: Signal, second: Signal, subtracts: Signal,
-              step: Signal, valid: Signal, fails: data.View) -> None:
+              step: Signal, valid: Signal, fails: data.View) -> Signal:
         """Computes 64-bit sums in two steps of 32 bits, and sets the failures that depend on them.
 
         The first step passes on its carry, and whether the lower half of the sum was zero. ``step`` is the step of the
-        word whose sum is ready, if ``valid``.
+        word whose sum is ready, if ``valid``. Returns that sum.
         """
         offload = self._operation is Operation.OFFLOAD
         high = self._config.address_bits - 32
@@ -207,14 +221,69 @@ class Checker(wiring.Component):
         ]
         with m.If(valid), m.Switch(step):
             for name, field in (("BAD_SOURCE", "source"), ("BAD_DESTINATION", "destination")):
-                with m.Case(_step(field, 1)):
+                with m.Case(self._step(field, 1)):
                     m.d.sync += fails[name].eq(fails[name] | beyond)
-            with m.Case(_step("capacity", 1)):
+            with m.Case(self._step("capacity", 1)):
                 if offload:
                     m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | beyond),
                                  fails.DESTINATION_TOO_SMALL.eq(0)]
                 else:
                     m.d.sync += fails.DESTINATION_TOO_SMALL.eq(total[32])
+        return total
+
+    def _windows(self, m: Module, word: Signal, total: Signal, steps: dict[str, Signal], works: dict[str, Signal],
+                 fails: data.View) -> None:
+        """Compares addresses with the windows, half by half, in two cycles each.
+
+        ::
+
+            lower half   there: base, parts    joined
+            upper half              there: base, parts    joined with the lower one: known at "adds" of this word
+
+        Ends are compared in the same way with the limits when their sums are there, at "added", so the result is known
+        at "compared". An end may equal the limit.
+        """
+        offload = self._operation is Operation.OFFLOAD
+        low, high = 32 - WINDOW_BITS, self._config.address_bits - 32
+        device, link = self.windows.device, self.windows.link
+        source, destination = (device, link) if offload else (link, device)
+        of_source = {stage: Signal(name=f"source_{stage}") for stage in ("there", "adds", "added")}
+        base, limit, unlimited = Signal(low + high), Signal(low + high), Signal()
+        first = self._step("source")
+        m.d.comb += [
+            base.eq(Mux(of_source["there"], source.base, destination.base)),
+            limit.eq(Mux(of_source["added"], source.limit, destination.limit)),
+        ]
+        m.d.sync += [
+            of_source["there"].eq((steps["comes"] == first) | (steps["comes"] == first + 1)),
+            of_source["adds"].eq(of_source["there"]), of_source["added"].eq(of_source["adds"]),
+            unlimited.eq(Mux(of_source["added"], source.unlimited, destination.unlimited)),
+        ]
+        ragged = Signal(reset_less=True)        # the end is inside a page
+        m.d.sync += ragged.eq(total[:WINDOW_BITS].any())
+        before = self._compared(m, "base", (base[:low], base[low:]), (word[WINDOW_BITS:], word[:high]))
+        after = self._compared(m, "limit", (total[WINDOW_BITS:32], total[:high + 1]),
+                               (limit[:low], Cat(limit[low:], Const(0, 1))), ragged) & ~unlimited
+        last = "capacity" if offload else "destination"
+        with m.If(works["adds"]), m.Switch(steps["adds"]):
+            for field, fail in (("source", "SOURCE_OUTSIDE_WINDOW"), ("destination", "DESTINATION_OUTSIDE_WINDOW")):
+                with m.Case(self._step(field, 1)):
+                    m.d.sync += fails[fail].eq(before)
+        with m.If(works["compared"]), m.Switch(steps["compared"]):
+            for field, fail in (("source", "SOURCE_OUTSIDE_WINDOW"), (last, "DESTINATION_OUTSIDE_WINDOW")):
+                with m.Case(self._step(field, 1)):
+                    m.d.sync += fails[fail].eq(fails[fail] | after)
+
+    def _compared(self, m: Module, name: str, left: tuple[Value, Value], right: tuple[Value, Value],
+                  tie: Value | int = 0) -> Value:
+        """Whether the left number is greater, or equal with ``tie``: its lower half comes a cycle before its upper one,
+        and the answer a cycle after that. ``tie`` is valid a cycle after the lower half."""
+        lower, upper = (part_carries(a, ~b) for a, b in zip(left, right))
+        parts = [Signal(len(part), name=f"{name}_{half}", reset_less=True)
+                 for half, part in (("low", lower), ("high", upper))]
+        joined = Signal(name=f"{name}_joined", reset_less=True)
+        m.d.sync += [parts[0].eq(lower), parts[1].eq(upper), joined.eq(joined_carry(parts[0], tie))]
+        return joined_carry(parts[1], joined)
 
     def _head(self, m: Module, word: Signal, request: data.View, fails: data.View, operation: Signal,
               interrupt: Signal) -> None:

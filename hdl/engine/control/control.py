@@ -17,7 +17,8 @@ from hdl.engine.control.descriptor import Operation
 from hdl.engine.control.fetcher import Fetcher
 from hdl.engine.control.ring import Ring
 from hdl.engine.control.store import Store
-from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, registers
+from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, WINDOW_BITS, registers
+from hdl.engine.control.windows import WINDOW_REGISTERS, Windows
 from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import request_layout, result_layout
 
@@ -32,6 +33,7 @@ class Control(wiring.Component):
         bus --> AxiLite --> bank --+--> store --+--> channel (offload)  <--> offload_request, offload_result
                                    |      ^     +--> channel (prefetch) <--> prefetch_request, prefetch_result
                                    +--> rings
+                                   +--> windows
                                           |
         fetch <---------------------- fetcher
 
@@ -107,7 +109,7 @@ class Control(wiring.Component):
         ]
 
         resetting = Signal()
-        channels = []
+        channels, rings = [], []
         refusals: list[Value] = []      # by direction, in the order of the fields of REFUSED
         pushes: list[Value] = []
         counts: list[Value] = []
@@ -116,6 +118,7 @@ class Control(wiring.Component):
             m.submodules[f"{name}_channel"] = renew(channel)
             m.submodules[f"{name}_ring"] = renew(ring)
             channels.append(channel)
+            rings.append(ring)
             wiring.connect(m, channel.request, wiring.flipped(getattr(self, f"{name}_request")))
             wiring.connect(m, wiring.flipped(getattr(self, f"{name}_result")), channel.result)
             m.d.comb += getattr(self, f"{name}_abort").eq(channel.aborting)
@@ -144,9 +147,11 @@ class Control(wiring.Component):
             ]
             refused = Cat(pushed & taken[-1], popped & (channel.completions == 0), ring.refuse)
             refusals.append(refused)
-            self._refused(m, bank, name, refused)
+            self._refused(m, bank, f"{name}_refused", refused)
             pushes.append(pushed)
             counts.append(count)
+        if config.address_windows:
+            refusals.append(self._windows(m, bank, channels, rings))
         m.d.comb += [
             bank.refuse.eq(Cat(refusals).any()),
             bank.push.eq(Cat(pushes).any()),
@@ -207,11 +212,29 @@ class Control(wiring.Component):
         m.d.comb += [ring.write[register].eq(bank.written[f"{name}_ring_{register}"])
                      for register in ("base_lo", "base_hi", "size", "tail", "control")]
 
-    def _refused(self, m: Module, bank: Bank, name: str, happened: Value) -> None:
-        """The register REFUSED of a channel: a refused write sets its bit; writing 1 clears it."""
-        register = f"{name}_refused"
-        status = Signal(3, name=register)
-        cleared = bank.data[:3] & bank.written[register].replicate(3)
+    def _windows(self, m: Module, bank: Bank, channels: list[Channel], rings: list[Ring]) -> Value:
+        """The registers of the address windows; returns whether a write of them is refused. A soft reset leaves them
+        alone."""
+        m.submodules.windows = windows = Windows(self._config)
+        m.d.comb += [
+            *(windows.write[name].eq(bank.written[name]) for name in WINDOW_REGISTERS),
+            windows.data.eq(bank.data),
+            windows.idle.eq(~Cat([each.busy for each in channels], [each.values.enable for each in rings]).any()),
+            *(channel.windows.eq(windows.values) for channel in channels),
+            *(ring.window.eq(windows.values.link) for ring in rings),
+            bank.values.window_control.lock.eq(windows.locked),
+        ]
+        for name in WINDOW_REGISTERS[:-1]:
+            window = windows.values[name.split("_")[0]][name.split("_")[1]]
+            low = 32 - WINDOW_BITS
+            m.d.comb += bank.values[name].address.eq(window[:low] if name.endswith("lo") else window[low:])
+        self._refused(m, bank, "refused", windows.refuse)
+        return windows.refuse
+
+    def _refused(self, m: Module, bank: Bank, register: str, happened: Value) -> None:
+        """A register REFUSED: a refused write sets its bit; writing 1 clears it."""
+        status = Signal(len(happened), name=register)
+        cleared = bank.data[:len(status)] & bank.written[register].replicate(len(status))
         m.d.sync += status.eq((status & ~cleared) | happened)
         with m.If(self.soft_reset):
             m.d.sync += status.eq(0)

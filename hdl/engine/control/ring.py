@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.common.counters import joined_carry, part_carries
 from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import RING_INDEX_BITS
+from hdl.engine.control.table import RING_INDEX_BITS, WINDOW_BITS
+from hdl.engine.control.windows import window_layout
 
 __all__ = ["Ring", "ring_layout"]
 
@@ -25,8 +27,8 @@ class Ring(wiring.Component):
     """Registers of a ring in link memory. The driver writes entries at ``tail``; the engine reads them at ``head``.
 
     ``enable`` reads 1 while an entry is being read, even if 0 has been written. When it reads 0 the ring is idle.
-    Base and size can be changed only while the ring is idle. A ring that ends beyond the last address cannot be
-    enabled.
+    Base and size can be changed only while the ring is idle. A ring that ends beyond the last address, or is not inside
+    the link's window, cannot be enabled.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ class Ring(wiring.Component):
         One bit for each register that is written in this cycle with ``data``; in every third cycle at most.
     data : In(32)
         The value written.
+    window : In(window_layout(config))
+        The link's window, if windows are built. It does not change while the ring is not idle.
     refuse : Out(1)
         In the cycle of a write: the write is not allowed, and changes nothing.
     values : Out(ring_layout(config))
@@ -57,6 +61,7 @@ class Ring(wiring.Component):
             "write": In(data.StructLayout({"base_lo": 1, "base_hi": 1, "size": 1, "tail": 1, "control": 1})),
             "data": In(32), "refuse": Out(1), "values": Out(ring_layout(config)),
             "pending": Out(1), "begin": In(1), "advance": In(1), "fail": In(1), "reading": Out(1),
+            **({"window": In(window_layout(config))} if config.address_windows else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -108,8 +113,11 @@ class Ring(wiring.Component):
             m.d.comb += self.refuse.eq((self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any())
             with m.If(~self.refuse):
                 m.d.sync += tail.eq(self.data)
+        misplaced = beyond
+        if self._config.address_windows:
+            misplaced = beyond | self._outside(m, base, self.values.size)
         with m.If(self.write.control):
-            m.d.comb += self.refuse.eq(self.data[0] & beyond)
+            m.d.comb += self.refuse.eq(self.data[0] & misplaced)
             with m.If(~self.refuse):
                 m.d.sync += enable.eq(self.data[0])
 
@@ -122,3 +130,26 @@ class Ring(wiring.Component):
         with m.If(self.fail):
             m.d.sync += enable.eq(0)
         return m
+
+    def _outside(self, m: Module, base: Value, size: Value) -> Signal:
+        """Whether the ring is not inside the window, two cycles after any of its registers was written: before the bus
+        can write again.
+
+        Its end, base and size, is not computed: the window's limit is subtracted at once, and three numbers are two
+        after one row of full adders. After a reset the registers say "outside" until the comparison is through.
+        """
+        page = WINDOW_BITS - _ALIGNMENT_BITS
+        behind = ~Cat(Const(0, page), self.window.limit)
+        size = Cat(size, Const(0, len(base) - len(size)))
+        sums, carries = base ^ size ^ behind, (base & size) | (base & behind) | (size & behind)
+        begins, ends = (part_carries(self.window.base, ~base[page:]),
+                        part_carries(sums, Cat(Const(0, 1), carries[:-1])))
+        before, after = (Signal(len(parts), init=(1 << len(parts)) - 1, name=name)
+                         for name, parts in (("before", begins), ("after", ends)))
+        over = Signal()
+        outside = Signal(init=1)
+        m.d.sync += [
+            before.eq(begins), after.eq(ends), over.eq(carries[-1]),
+            outside.eq(joined_carry(before) | (~self.window.unlimited & (over | joined_carry(after)))),
+        ]
+        return outside

@@ -22,8 +22,9 @@ from hdl.engine.control.descriptor import (
 from hdl.engine.transfer.records import Status
 
 __all__ = [
-    "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "PAGE_BITS", "PORTS", "RING_INDEX_BITS", "TIME_LIMIT", "VERSION",
-    "Access", "Field", "Home", "Page", "Register", "pages", "registers", "with_options",
+    "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS", "RING_INDEX_BITS",
+    "TIME_LIMIT", "VERSION", "WINDOW_BITS", "Access", "Field", "Home", "Page", "Register", "pages", "registers",
+    "with_options",
 ]
 
 ADDRESS_BITS = 12
@@ -35,13 +36,19 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (2, 1)
+VERSION = (2, 2)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 RING_INDEX_BITS = 16
 """Bits of an index into a ring."""
 
+WINDOW_BITS = 12
+"""Bits of an address that windows do not compare: 4 KiB, the largest piece of memory that bursts never leave."""
+
 DIRECTIONS = ("offload", "prefetch")
+
+MEMORIES = {"device": "device memory", "link": "link memory"}
+"""The memories that have an address window: the lanes' and the link's."""
 
 PORTS = {"lane_read": "offload", "lane_write": "prefetch", "link_read": "prefetch, or descriptors",
          "link_write": "offload"}
@@ -186,6 +193,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
           for k, (name, number) in enumerate(CODINGS.items())),
         Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
         Field("NARROWING", 10, 1, ro, config.narrowing, "float32 can be rounded to 16 bits."),
+        Field("ADDRESS_WINDOWS", 12, 1, ro, config.address_windows,
+              "Address windows can be set: the registers from DEVICE_BASE_LO to REFUSED are there."),
         Field("ATTRIBUTE_REGISTERS", 13, 1, ro, config.attribute_registers,
               "The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES are there."),
         home=Home.CONSTANT)
@@ -193,7 +202,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
         Field("SOFT_RESET", 0, 1, Access.W1S, 0,
               "1: abort the running transfers, wait until no AXI transaction is open but those of isolated ports, then "
-              "put all registers, queues, rings and counters back to their reset values. Isolated ports remain so."))
+              "put all registers but the address windows, queues, rings and counters back to their reset values. "
+              "Isolated ports remain so."))
     yield _register(
         "STATUS", 0x24, ro, "What the engine is doing.",
         *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed.")
@@ -223,6 +233,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
                 ("RING_ERROR", "A descriptor could not be read from the ring; the ring is disabled.")))))
     if config.attribute_registers:
         yield from _attributes(config)
+    if config.address_windows:
+        yield from _address_windows(config)
 
 
 def _attributes(config: EngineConfig) -> Iterator[Register]:
@@ -237,6 +249,42 @@ def _attributes(config: EngineConfig) -> Iterator[Register]:
             "after it: write while no descriptor is being processed. There only with attribute_registers.",
             *(Field(name.upper(), lsb, width, Access.RW, getattr(config, f"{port}_{name}"), meaning)
               for name, (lsb, width, meaning) in fields.items() if width))
+
+
+def _address_windows(config: EngineConfig) -> Iterator[Register]:
+    refused = ("A write is refused while a ring is enabled or STATUS says that a descriptor is being processed, and "
+               "always after WINDOW_CONTROL.LOCK.")
+    ends = {"base": "First address of the window in {}.",
+            "limit": "First address behind the window in {}. 0 in both halves: the window ends with the address space."}
+    places = [(memory, end, half) for memory in MEMORIES for end in ends for half in range(2)]
+    for number, (memory, end, half) in enumerate(places):
+        name, about = f"{memory}_{end}_{('lo', 'hi')[half]}".upper(), f"{ends[end].format(MEMORIES[memory])} {refused}"
+        offset = 0x80 + 4 * number
+        if half == 0:
+            field = Field("ADDRESS", WINDOW_BITS, 32 - WINDOW_BITS, Access.RW, 0,
+                          "Bits 31 to 12; the address is a multiple of 4096.")
+        else:
+            field = _upper_address(config)
+        yield _register(name, offset, Access.RW, f"{about} A soft reset does not change it. "
+                        "There only with address_windows.", field)
+    yield _register(
+        "WINDOW_CONTROL", 0xA0, Access.W1S,
+        "Locks the windows. A soft reset does not unlock them. There only with address_windows.",
+        Field("LOCK", 0, 1, Access.W1S, 0,
+              "1: from now on, every write of this register and of bases and limits is refused, until the engine is "
+              "reset by aresetn."))
+    yield _register(
+        "REFUSED", 0xA4, Access.W1C,
+        "Writes that were refused since the bits were cleared: each was answered with SLVERR and changed nothing. For "
+        "buses that do not report errors of writes. There only with address_windows.",
+        Field("ADDRESS_WINDOW", 0, 1, Access.W1C, 0, "A write of a window's base or limit, or of WINDOW_CONTROL."))
+
+
+def _upper_address(config: EngineConfig) -> Field:
+    """The upper half of an address as the field of a register."""
+    if config.address_bits > 32:
+        return Field("ADDRESS", 0, config.address_bits - 32, Access.RW, 0, "Bits from 32 on.")
+    return Field("ADDRESS", 0, 32, Access.RO, 0, "Bits from 32 on: none was built, so writes change nothing.")
 
 
 def _channel(config: EngineConfig) -> Iterator[Register]:
@@ -278,7 +326,8 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         Field("COMPLETION_POP", 1, 1, Access.W1C, 0, "A removal while there was no completion."),
         Field("RING", 2, 1, Access.W1C, 0,
               "A write of a ring register: base or size while RING_CONTROL.ENABLE reads 1, a size that is not allowed, "
-              "a tail that is not below the size, or an enable of a ring that ends beyond the last address."))
+              "a tail that is not below the size, or an enable of a ring that ends beyond the last address or is not "
+              "inside the link's window."))
     yield _register(
         "RING_BASE_LO", 0xA0, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
@@ -286,8 +335,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
     yield _register(
         "RING_BASE_HI", 0xA4, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
-        Field("ADDRESS", 0, config.address_bits - 32, rw, 0, "Bits from 32 on.") if config.address_bits > 32 else
-        Field("ADDRESS", 0, 32, ro, 0, "Bits from 32 on: none was built, so writes change nothing."))
+        _upper_address(config))
     yield _register(
         "RING_SIZE", 0xA8, rw,
         "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
@@ -303,7 +351,8 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
               "The entry that the engine reads next. The driver may write the entries before it again."))
     yield _register(
         "RING_CONTROL", 0xB4, rw,
-        "Lets the engine read the ring. Enabling is refused when the ring ends beyond the last address.",
+        "Lets the engine read the ring. Enabling is refused when the ring ends beyond the last address, or is not "
+        "inside the link's window.",
         Field("ENABLE", 0, 1, rw, 0,
               "1: entries from head to tail are read whenever the queue has a free place. After a write of 0 it still "
               "reads 1 while an entry is being read; wait until it reads 0 before base or size are written. It becomes "
@@ -316,7 +365,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
 
 def with_options(config: EngineConfig) -> EngineConfig:
     """The configuration with everything that adds registers: offsets do not depend on what was built."""
-    return config.replace(attribute_registers=True, user_bits=16)
+    return config.replace(address_windows=True, attribute_registers=True, user_bits=16)
 
 
 def pages(config: EngineConfig) -> tuple[Page, ...]:

@@ -38,6 +38,11 @@ class Status(enum.Enum, shape=8):
     """Bad descriptor: packed length zero, too large or not a multiple of 4 (prefetch), or not zero (offload)."""
     BAD_RESERVED = 0x08
     """Bad descriptor: a reserved word is not zero."""
+    SOURCE_OUTSIDE_WINDOW = 0x09
+    """Bad descriptor: the source is not inside the address window of its memory."""
+    DESTINATION_OUTSIDE_WINDOW = 0x0A
+    """Bad descriptor: the destination, with its whole capacity (offload) or the raw length (prefetch), is not inside
+    the address window of its memory."""
     DESTINATION_TOO_SMALL = 0x10
     """The destination's capacity does not hold the result; nothing was written beyond it."""
     LANE_READ_ERROR = 0x20

@@ -63,7 +63,7 @@ def _built(config: EngineConfig, own: str) -> Iterator[str]:
     for name in ("lanes", "beat_bytes", "link_beat_bytes", "block_bytes", "buffer_bytes", "address_bits",
                  "queue_depth"):
         yield _define(f"{own}_{name.upper()}", f"{getattr(config, name)}u")
-    for name in ("crc", "narrowing", "attribute_registers"):
+    for name in ("crc", "narrowing", "address_windows", "attribute_registers"):
         yield _define(f"{own}_{name.upper()}", f"{int(getattr(config, name))}u")
     for name in CODINGS:
         yield _define(f"{own}_{name.upper()}", f"{int(name in config.codings)}u")

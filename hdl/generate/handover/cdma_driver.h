@@ -70,9 +70,11 @@ enum {
     CDMA_E_ARGUMENT = -7,       /* a null pointer, an operation that does not exist, or a value that is too large */
     CDMA_E_BUSY = -8,           /* a call that needs an idle engine while descriptors are at work */
     CDMA_E_TAG = -9,            /* a tag that is reserved for blocking calls */
-    CDMA_E_REFUSED = -10,       /* the engine did not take what was written to the ring's registers */
+    CDMA_E_REFUSED = -10,       /* the engine did not take what was written to the registers of a ring or a window */
     CDMA_E_RING_DISABLED = -11, /* the ring is disabled */
     CDMA_E_RESET = -12,         /* a soft reset did not end */
+    CDMA_E_WINDOW = -14,        /* base or limit of an address window are not allowed */
+    CDMA_E_LOCKED = -15,        /* the address windows are locked */
     CDMA_E_NOT_BUILT = -16      /* the engine was built without what was asked for */
 };
 
@@ -105,7 +107,7 @@ struct cdma {
     unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
     /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
-    int crc, narrowing;
+    int crc, narrowing, address_windows;
     /* By direction, 0 for offload and 1 for prefetch. */
     uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
     uint32_t late[2];    /* blocking calls without a completion yet; their buffers are in use, even after a timeout */
@@ -136,6 +138,12 @@ struct cdma_result {
     uint64_t cycles;
     uint64_t place;         /* where it failed: a block's number from 0, for TRAILING the number of blocks, or an
                                address */
+};
+
+/* The part of a memory that descriptors and rings may use: multiples of 4096. */
+struct cdma_window {
+    uint64_t base;          /* the first address inside */
+    uint64_t limit;         /* the first address behind it; 0: it ends with the address space */
 };
 
 /* A ring of descriptors in memory, which the engine reads over the link. */
@@ -169,9 +177,13 @@ static inline const char *cdma_error_text(int error)
     case CDMA_E_BUSY:
         return "take the completions of submitted descriptors before a blocking call, and before attributes change";
     case CDMA_E_TAG: return "tags from 0x80000000 on are the driver's own";
-    case CDMA_E_REFUSED: return "the engine refused to set up the ring";
+    case CDMA_E_REFUSED:
+        return "the engine refused it: the ring is outside the link's window, or a ring or a descriptor is in the way";
     case CDMA_E_RING_DISABLED: return "the ring is disabled: a descriptor could not be read, or the engine was reset";
     case CDMA_E_RESET: return "the soft reset does not end: is the engine's clock on? reset it by its pin";
+    case CDMA_E_WINDOW:
+        return "base and limit of a window are multiples of 4096 within the addresses, the limit not below the base";
+    case CDMA_E_LOCKED: return "the address windows are locked: only a reset of the engine by its pin opens them";
     case CDMA_E_NOT_BUILT: return "the engine was built without this: see its FEATURES register, and its parameters";
     default: return "unknown error";
     }
@@ -345,6 +357,62 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     engine->queue_depth = CDMA_FIELD(sizes, CDMA_REG_SIZES_QUEUE_DEPTH);
     engine->crc = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_CRC);
     engine->narrowing = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_NARROWING);
+    engine->address_windows = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_ADDRESS_WINDOWS);
+    return 0;
+}
+
+/* Whether base and limit of a window are allowed: used by cdma_set_windows. */
+static inline int cdma_window_allowed(const struct cdma *engine, const struct cdma_window *window)
+{
+    if (((window->base | window->limit) & 4095) || (window->limit && window->limit < window->base))
+        return 0;
+    return engine->address_bits == 64
+        || (!(window->base >> engine->address_bits) && window->limit <= (uint64_t)1 << engine->address_bits);
+}
+
+/* Write 64 bits to two registers: used by cdma_set_windows. */
+static inline void cdma_write_pair(struct cdma *engine, uint32_t offset, uint64_t value)
+{
+    engine->write(engine->bus, offset, (uint32_t)value);
+    engine->write(engine->bus, offset + 4, (uint32_t)(value >> 32));
+}
+
+/*
+ * Confine descriptors and rings to a part of device memory and of link memory. CDMA_E_REFUSED: a ring is enabled or a
+ * descriptor is being processed, and only some of the registers may have been written; disable the rings, wait for the
+ * completions, and call it again. A soft reset, so cdma_init and cdma_reset as well, leaves the windows as they are.
+ */
+static inline int cdma_set_windows(struct cdma *engine, const struct cdma_window *device,
+                                   const struct cdma_window *link)
+{
+    if (!engine || !device || !link)
+        return CDMA_E_ARGUMENT;
+    if (!engine->address_windows)
+        return CDMA_E_NOT_BUILT;
+    if (!cdma_window_allowed(engine, device) || !cdma_window_allowed(engine, link))
+        return CDMA_E_WINDOW;
+    if (engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK)
+        return CDMA_E_LOCKED;
+    engine->write(engine->bus, CDMA_REG_REFUSED, CDMA_REG_REFUSED_ADDRESS_WINDOW_MASK);
+    cdma_write_pair(engine, CDMA_REG_DEVICE_BASE_LO, device->base);
+    cdma_write_pair(engine, CDMA_REG_DEVICE_LIMIT_LO, device->limit);
+    cdma_write_pair(engine, CDMA_REG_LINK_BASE_LO, link->base);
+    cdma_write_pair(engine, CDMA_REG_LINK_LIMIT_LO, link->limit);
+    if (engine->read(engine->bus, CDMA_REG_REFUSED) & CDMA_REG_REFUSED_ADDRESS_WINDOW_MASK)
+        return CDMA_E_REFUSED;
+    return 0;
+}
+
+/* Lock the address windows: from now on only a reset of the engine by its pin changes them. */
+static inline int cdma_lock_windows(struct cdma *engine)
+{
+    if (!engine->address_windows)
+        return CDMA_E_NOT_BUILT;
+    if (engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK)
+        return CDMA_E_LOCKED;
+    engine->write(engine->bus, CDMA_REG_WINDOW_CONTROL, CDMA_REG_WINDOW_CONTROL_LOCK_MASK);
+    if (!(engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK))
+        return CDMA_E_REFUSED;
     return 0;
 }
 

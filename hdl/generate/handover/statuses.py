@@ -20,6 +20,9 @@ MEANINGS: dict[Status, str] = {
     Status.BAD_PACKED_BYTES:
         "bad descriptor: the packed length is zero, too large or not a multiple of 4; or not zero for an offload",
     Status.BAD_RESERVED: "bad descriptor: a reserved word is not zero",
+    Status.SOURCE_OUTSIDE_WINDOW: "refused descriptor: the source is not inside the address window of its memory",
+    Status.DESTINATION_OUTSIDE_WINDOW: "refused descriptor: the destination, with its whole capacity (offload) or raw "
+                                       "length (prefetch), is not inside the address window of its memory",
     Status.DESTINATION_TOO_SMALL: "the destination's capacity does not hold the result",
     Status.LANE_READ_ERROR: "a memory controller answered a read with an error",
     Status.LANE_WRITE_ERROR: "a memory controller answered a write with an error",
@@ -48,6 +51,8 @@ MEANINGS: dict[Status, str] = {
 """One sentence for each status, without a full stop."""
 
 _DESCRIPTOR = "A mistake of the driver; nothing was read or written. Correct the field."
+_WINDOW = ("Nothing was read or written. The descriptor asks for memory that its software must not use, or the window "
+           "is too small: whoever set it knows.")
 _MEMORY = "`lane`, `resp` and the address of the burst (`place`) say where. Check the mapping, then try again."
 _SILENT = (
     "The port is isolated (a lane's number is in `lane`). While its bit in `STATUS` is 1, do not use the transfer's "
@@ -57,6 +62,8 @@ _STREAM = "`place` is the block's number. Fetch the stream again; if it fails ag
 ADVICE: dict[Status, str] = {
     Status.OK: "`bytes`, `nonzero`, `raw_blocks` and `crc` are valid.",
     **{status: _DESCRIPTOR for status in Status if 0 < status.value < 0x10},
+    Status.SOURCE_OUTSIDE_WINDOW: _WINDOW,
+    Status.DESTINATION_OUTSIDE_WINDOW: _WINDOW,
     Status.DESTINATION_TOO_SMALL:
         "`place` is the number of the first block that did not fit. Nothing was written beyond the capacity. Use a "
         "larger one: without NO_FALLBACK, the raw length rounded up to 4, plus 4 bytes per block, always suffices.",

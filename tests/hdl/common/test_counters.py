@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.common.counters import counter, decreased, increased, joined_sums, part_sums
+from hdl.common.counters import counter, decreased, increased, joined_carry, joined_sums, part_carries, part_sums
 from tests.hdl.bench import clocked, settled
 
 
@@ -31,6 +31,30 @@ def test_wide_sums(width: int) -> None:
             ctx.set(carry, comes_in)
             await ctx.tick()
             assert ctx.get(total) == first + second + comes_in
+
+    clocked(m, process)
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 20, 28, 52])
+def test_wide_comparisons(width: int) -> None:
+    """Random numbers, equal ones, neighbours, and those that differ in one bit."""
+    m = Module()
+    a, b, tie, greater = Signal(width), Signal(width), Signal(), Signal()
+    m.d.sync += greater.eq(joined_carry(part_carries(a, ~b), tie))
+    rng = random.Random(width)
+    most = (1 << width) - 1
+
+    async def process(ctx: Any) -> None:
+        for _ in range(300):
+            first = rng.choice([0, most, rng.randrange(most + 1)])
+            second = rng.choice([first, max(first - 1, 0), min(first + 1, most), first ^ 1 << rng.randrange(width),
+                                 rng.randrange(most + 1)])
+            equal = rng.randrange(2)
+            ctx.set(a, first)
+            ctx.set(b, second)
+            ctx.set(tie, equal)
+            await ctx.tick()
+            assert ctx.get(greater) == (first > second or (first == second and equal)), (first, second, equal)
 
     clocked(m, process)
 

@@ -205,6 +205,19 @@ async def broken_rules_are_named(dut: Any) -> None:
             for strobe, last in lasts:
                 await _data(dut, strobe, last)
             await says(link, first + rule)
+        # Two beats of which one is before the window, or behind it.
+        for window in ((_BASE + 16, _BASE + 511), (_BASE, _BASE + 15)):
+            await link.confine(*window)
+            await _request(dut, channel, _BASE, 1)
+            for strobe, last in lasts:
+                await _data(dut, strobe, last)
+            await says(link, 22 + (channel == "aw"))
+        await link.confine(_BASE, _BASE + 31)
+        await _request(dut, channel, _BASE, 1)
+        for strobe, last in lasts:
+            await _data(dut, strobe, last)
+        await says(link)
+        await link.confine(0, (1 << 64) - 1)
         # The block belongs to port 0; then one that does, but ends in the next.
         for port, address in ((1, _BASE), (0, _BASE + 496)):
             await _request(dut, channel, address, 1, port=f"m_axi_lane{port}")

@@ -42,7 +42,7 @@ uint32_t built(int which)
 {
     const uint32_t all[] = {engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.address_bits,
                             engine.block_bytes, engine.queue_depth, (uint32_t)engine.crc,
-                            (uint32_t)engine.narrowing};
+                            (uint32_t)engine.narrowing, (uint32_t)engine.address_windows};
     return all[which];
 }
 
@@ -66,6 +66,22 @@ int set_attributes(int link, unsigned cache, unsigned prot, unsigned qos, unsign
     chosen.qos = qos;
     chosen.user = user;
     return link ? cdma_set_link_attributes(&engine, &chosen) : cdma_set_lane_attributes(&engine, &chosen);
+}
+
+int set_windows(uint64_t device_base, uint64_t device_limit, uint64_t link_base, uint64_t link_limit)
+{
+    struct cdma_window device = {0, 0}, link = {0, 0};
+
+    device.base = device_base;
+    device.limit = device_limit;
+    link.base = link_base;
+    link.limit = link_limit;
+    return cdma_set_windows(&engine, &device, &link);
+}
+
+int lock_windows(void)
+{
+    return cdma_lock_windows(&engine);
 }
 
 const char *error_text(int error)

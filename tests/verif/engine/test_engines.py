@@ -35,6 +35,11 @@ def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
     engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.4 / config.lanes)
 
 
+@pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.address_windows])
+def test_windows(name: str, engine_bench) -> None:
+    engine_bench(SWEEP[name], "verif.engine.benches.windows", share=0.1, full=1.0 / SWEEP[name].lanes)
+
+
 @pytest.mark.parametrize("name", [*(engine_preset_names() if FULL else ["tiny"]), "sweep0"])
 def test_bus_models_of_others(name: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer. They need an engine that is

@@ -9,7 +9,7 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
-from hdl.config.engine import load_engine
+from hdl.config.engine import EngineConfig, load_engine
 from hdl.engine.control.table import Access, Home, registers
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import DRIVER, driver
@@ -47,13 +47,19 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
 
 @pytest.mark.parametrize(("name", "bench"), [
     (name, bench) for bench in ("reference_driver", "reference_rings") for name in _CONFIGS
-    if (name, bench) != ("sweep0", "reference_rings")])
+    if (name, bench) != ("sweep0", "reference_rings")] + [("sweep0", "reference_windows")])
 def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
+    assert bench != "reference_windows" or config.address_windows
+    engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=_library(config, tmp_path))
+
+
+def _library(config: EngineConfig, tmp_path: Path) -> str:
+    """The driver for an engine as a shared library."""
     header, library = tmp_path / f"{config.name}_regs.h", tmp_path / "driver.so"
     header.write_text(c_header(config))
     (tmp_path / DRIVER).write_text(driver())
     subprocess.run(["gcc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC",
                     f"-I{tmp_path}", f'-DREGS="{header.name}"', "-o", str(library),
                     str(Path(__file__).parent / "driver.c")], check=True)
-    engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=str(library))
+    return str(library)

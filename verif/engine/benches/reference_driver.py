@@ -22,9 +22,12 @@ async def finds_the_engine(dut: Any) -> None:
     driver = CDriver(bench)
     assert await driver.init() == 0
     config = bench.config
-    built = [await driver.call("built", number) for number in range(8)]
+    built = [await driver.call("built", number) for number in range(9)]
     assert built == [config.lanes, config.beat_bytes, config.link_beat_bytes, config.address_bits, config.block_bytes,
-                     config.queue_depth, config.crc, config.narrowing]
+                     config.queue_depth, config.crc, config.narrowing, config.address_windows]
+    if not config.address_windows:
+        assert await driver.call("set_windows", *map(LONG, (0, 0, 0, 0))) == Code.NOT_BUILT
+        assert await driver.call("lock_windows") == Code.NOT_BUILT
     assert await CDriver(bench, shift=4).init() == Code.NO_ENGINE
 
 

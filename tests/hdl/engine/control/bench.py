@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from golden.engine import Completion, Descriptor
+from golden.engine import WINDOW_BYTES, Completion, Descriptor, Windows
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.control import Control
 from hdl.engine.control.table import registers
@@ -18,7 +18,7 @@ from tests.hdl.bench import Bench as Prepared
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace
 
-__all__ = ["CONFIG", "Bench", "Path", "good"]
+__all__ = ["CONFIG", "Bench", "Path", "good", "window_pages"]
 
 # The data paths that are played run one transfer at a time; for several, see test_channel.py.
 CONFIG = EngineConfig(lanes=3, transfers_in_flight=1)
@@ -29,6 +29,12 @@ def good(direction: int, **changes: Any) -> Descriptor:
     fields: dict[str, Any] = {"operation": direction, "coding": 0x14, "source": 0, "destination": 0,
                               "raw_bytes": 4096, "capacity": 1 << 20, "packed_bytes": 0 if direction == 1 else 128}
     return Descriptor(**fields | changes)
+
+
+def window_pages(windows: Windows) -> dict[str, dict[str, int]]:
+    """Windows as the units of control have them."""
+    return {name: {"base": each.base // WINDOW_BYTES, "limit": each.limit // WINDOW_BYTES, "unlimited": not each.limit}
+            for name, each in (("device", windows.device), ("link", windows.link))}
 
 
 @lru_cache(maxsize=8)

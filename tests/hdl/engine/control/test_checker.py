@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from golden.engine import Descriptor
+from golden.engine import OPEN, WINDOW_BYTES, Descriptor, Window, Windows
 from golden.engine import Operation as GoldenOperation
 from hdl.config.engine import EngineConfig, load_engine
 from hdl.engine.control.checker import Checker
@@ -17,7 +19,7 @@ from hdl.engine.control.descriptor import Operation
 from hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
 from tests.hdl.engine.built import parameters
-from tests.hdl.engine.control.bench import good
+from tests.hdl.engine.control.bench import good, window_pages
 
 _MOST = 1 << 40
 _CODINGS = (0x11, 0x12, 0x14, 0x22, 0x24)
@@ -31,7 +33,11 @@ _CONFIGS = {
     "narrowing16": EngineConfig(narrowing=True, codings=("zvc16",), block_bytes=1024, crc=False),
     "odd": EngineConfig(address_bits=33, codings=("zvc8", "zvc16"), link_beat_bytes=64, block_bytes=32768,
                         buffer_bytes=65536),
+    "windows": load_engine("default").replace(address_windows=True, codings=("zvc8", "zvc32")),
+    "windows32": load_engine("tiny").replace(address_windows=True),
+    "windows64": load_engine("wide").replace(address_windows=True, address_bits=64),
 }
+_OF_WINDOWS = {Status.SOURCE_OUTSIDE_WINDOW.value, Status.DESTINATION_OUTSIDE_WINDOW.value}
 
 
 def _edges(config: EngineConfig, operation: int) -> Iterator[Descriptor]:
@@ -112,11 +118,14 @@ def _random(rng: random.Random, config: EngineConfig, operation: int) -> Descrip
         reserved=(often(0, 1), 0, often(0, 1 << 31)))
 
 
-def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descriptor, int]]) -> None:
+def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descriptor, int]],
+         windows: list[Windows] | None = None) -> None:
     dut = Checker(config, operation)
 
     async def process(ctx: Any) -> None:
-        for asked, status in cases:
+        for number, (asked, status) in enumerate(cases):
+            if config.address_windows:
+                ctx.set(dut.windows, window_pages(windows[number] if windows else OPEN))
             words = struct.unpack("<16I", asked.pack())
             ctx.set(dut.start, 1)
             cycles = 0
@@ -152,7 +161,7 @@ def test_edges(name: str, operation: Operation) -> None:
     built = parameters(config)
     cases = [(asked, int(built.refusal(asked, GoldenOperation(operation.value)) or 0))
              for asked in _edges(config, operation.value)]
-    expected = {status.value for status in Status if status.value < 0x10}
+    expected = {status.value for status in Status if status.value < 0x10} - _OF_WINDOWS
     if operation is Operation.PREFETCH:
         expected.add(Status.DESTINATION_TOO_SMALL.value)
     assert {status for _, status in cases} == expected, "the edges leave a check out"
@@ -169,6 +178,58 @@ def test_many_failures_at_once(seed: int) -> None:
     descriptors = [_random(rng, config, operation.value) for _ in range(120)]
     _run(config, operation, [(asked, int(built.refusal(asked, GoldenOperation(operation.value)) or 0))
                              for asked in descriptors])
+
+
+def _window(rng: random.Random, config: EngineConfig) -> Window:
+    """A window anywhere, often with an end near a multiple of 4 GiB; some are empty, some have no limit."""
+    top = 1 << config.address_bits
+
+    def place() -> int:
+        page = rng.randrange(top) >> rng.randrange(config.address_bits - 11) >> rng.choice([0, 32]) << 12
+        return rng.choice([page, (page >> 32 << 32) + rng.randrange(-2, 3) * WINDOW_BYTES]) % top
+
+    base, limit = sorted([place(), place()])
+    return Window(*rng.choice([*[(base, limit)] * 8, (0, limit), (base, 0), (limit, base), (base, base)]))
+
+
+def _around(rng: random.Random, config: EngineConfig, window: Window, grain: int, longest: int) -> tuple[int, int]:
+    """An address and a length that just fit into a window or just do not."""
+    top = 1 << config.address_bits
+    limit = window.limit or top
+    room = max(limit - window.base, grain)
+    if rng.random() < 0.4:
+        address = window.base + rng.choice([-grain, 0, 0, grain])
+        size = rng.choice([1, grain, room, room + 1])
+    else:
+        address = limit - rng.randrange(1, min(room, longest) // grain + 2) * grain
+        size = limit - address + rng.choice([-1, -1, 0, 0, 1])
+    address %= top
+    return address, min(max(size, 1), top - address, longest)
+
+
+@pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
+@pytest.mark.parametrize("name", ["windows", "windows32", "windows64"])
+def test_windows(name: str, operation: Operation) -> None:
+    """Sources and destinations that begin a unit before their window, or end a byte behind it, or just do not."""
+    config = _CONFIGS[name]
+    built = parameters(config)
+    rng = random.Random(f"{name} {operation}")
+    offload = operation is Operation.OFFLOAD
+    cases, windows = [], []
+    for _ in range(600):
+        each = Windows(_window(rng, config), _window(rng, config))
+        near, far = (each.device, each.link) if offload else (each.link, each.device)
+        grains = (config.block_bytes, config.link_beat_bytes)[::1 if offload else -1]
+        source, length = _around(rng, config, near, grains[0], _MOST - 4)
+        destination, room = _around(rng, config, far, grains[1], 1 << 50 if offload else _MOST - 1)
+        asked = good(operation.value, coding=0x11, source=source, destination=destination)
+        asked = replace(asked, raw_bytes=length, capacity=room) if offload else replace(
+            asked, packed_bytes=max(length // 4 * 4, 4), raw_bytes=room, capacity=room)
+        windows.append(each)
+        cases.append((asked, int(built.refusal(asked, GoldenOperation(operation.value), each) or 0)))
+    seen = Counter(status for _, status in cases)
+    assert all(seen[status] > 50 for status in (0, *_OF_WINDOWS)), seen
+    _run(config, operation, cases, windows)
 
 
 def test_nothing_fits_behind_the_last_address() -> None:

@@ -12,7 +12,8 @@ from tests.hdl.engine.control.bench import Bench, good
 
 _SLVERR = 2
 _CONFIGS = [load_engine("tiny"), load_engine("wide").replace(
-    address_bits=64, crc=False, attribute_registers=True, user_bits=5, lane_user=17, link_cache=15, link_qos=3)]
+    address_bits=64, crc=False, attribute_registers=True, user_bits=5, lane_user=17, link_cache=15, link_qos=3,
+    address_windows=True), load_engine("tiny").replace(name="windows", address_windows=True)]
 _CONDITIONAL = ("RING_SIZE", "RING_TAIL")   # take only some values
 
 

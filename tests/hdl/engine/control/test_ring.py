@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from golden.engine import OPEN, WINDOW_BYTES, Window
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.ring import Ring
 from tests.hdl.bench import clocked
@@ -27,6 +28,7 @@ class _Model:
     head: int = 0
     enabled: bool = False
     reading: bool = False
+    window: Window = OPEN.link
 
     @property
     def at_rest(self) -> bool:
@@ -53,7 +55,8 @@ class _Model:
                 return False
             self.tail = value
         else:
-            if value & 1 and self.base + 64 * self.size > 1 << self.address_bits:
+            if value & 1 and (self.base + 64 * self.size > 1 << self.address_bits
+                              or not self.window.holds(self.base, 64 * self.size, self.address_bits)):
                 return False
             self.enabled = bool(value & 1)
         return True
@@ -69,21 +72,41 @@ def _value(rng: random.Random, name: str, model: _Model) -> int:
         return rng.choice([0, 1, 1, 1, rng.getrandbits(32)])
     if name == "base_hi":
         return rng.choice([0, (1 << 32) - 1, (1 << 32) - 1, rng.getrandbits(32)])
-    # Rings that end with the last address, one entry later, or anywhere.
-    ends = (1 << 32) - 64 * model.size
-    return rng.choice([max(0, ends), max(0, ends + 64), 0xFFFFFFC0, rng.getrandbits(32)]) & 0xFFFFFFFF
+    # Rings that end with the last address or the window, or one entry later, or begin with the window or one entry
+    # earlier, or anywhere.
+    ends = [((1 << 32) + model.window.limit - 64 * model.size) & 0xFFFFFFFF, (1 << 32) - 64 * model.size]
+    return rng.choice([*ends, *(end + 64 for end in ends), *(model.window.base + step for step in (-64, 0, 0)),
+                       0xFFFFFFC0, rng.getrandbits(32)]) & 0xFFFFFFFF
 
 
+def _window(rng: random.Random, model: _Model) -> Window:
+    """A window around the ring, which may begin a page late or end a page early, or one anywhere."""
+    last = model.base + 64 * model.size - 1
+    base = model.base // WINDOW_BYTES + rng.choice([0, 0, 0, 1, -1])
+    limit = last // WINDOW_BYTES + rng.choice([1, 1, 1, 0, 2])
+    pages = 1 << model.address_bits - 12
+    pair = rng.choice([(base, limit), (base, limit), (base, 0), (0, 0), (0, limit), (rng.randrange(pages), 0)])
+    return Window(*(each % pages * WINDOW_BYTES for each in pair))
+
+
+@pytest.mark.parametrize("windows", [False, True])
 @pytest.mark.parametrize("address_bits", [33, 40, 64])
-def test_registers(address_bits: int) -> None:
+def test_registers(address_bits: int, windows: bool) -> None:
     rng = random.Random(address_bits)
-    dut = Ring(EngineConfig(address_bits=address_bits))
+    dut = Ring(EngineConfig(address_bits=address_bits, address_windows=windows))
     model = _Model(address_bits)
     seen: Counter[tuple[str, bool]] = Counter()
+    outside: Counter[str] = Counter()
+
+    def set_window(ctx: Any) -> None:
+        ctx.set(dut.window, {"base": model.window.base // WINDOW_BYTES, "limit": model.window.limit // WINDOW_BYTES,
+                             "unlimited": not model.window.limit})
 
     async def process(ctx: Any) -> None:
         since = 0
-        for _ in range(4000):
+        if windows:
+            set_window(ctx)
+        for _ in range(6000 if windows else 4000):
             values = ctx.get(dut.values)
             assert (values.base * 64, values.size, values.tail, values.head) == (
                 model.base, model.size, model.tail, model.head)
@@ -94,7 +117,13 @@ def test_registers(address_bits: int) -> None:
             fails = ends and rng.random() < 0.2
             # The bus writes in every third cycle at most, and the engine does not move the ring in the same one.
             since += 1
-            name = rng.choice(_REGISTERS) if since >= 3 and not begins and not ends and rng.random() < 0.7 else ""
+            writes = since >= 3 and not begins and not ends and rng.random() < 0.7
+            if windows and writes and model.at_rest and rng.random() < 0.2:
+                # A window is written as any register is, while the ring is at rest.
+                model.window = _window(rng, model)
+                set_window(ctx)
+                since, writes = 0, False
+            name = rng.choice(_REGISTERS) if writes else ""
             since = 0 if name else since
             value = _value(rng, name, model) if name else rng.getrandbits(32)
             ctx.set(dut.write, {each: each == name for each in _REGISTERS})
@@ -106,6 +135,8 @@ def test_registers(address_bits: int) -> None:
                 allowed = model.write(name, value)
                 assert ctx.get(dut.refuse) == (not allowed), (name, value)
                 seen[name, allowed] += 1
+                outside["inside" if allowed else "outside"] += (
+                    name == "control" and value & 1 and model.base + 64 * model.size <= 1 << address_bits)
             await ctx.tick()
             if begins:
                 model.reading = True
@@ -117,3 +148,4 @@ def test_registers(address_bits: int) -> None:
 
     clocked(dut, process)
     assert set(seen) == {(name, allowed) for name in (*_REGISTERS, "read") for allowed in (True, False)}
+    assert outside["inside"] > 25 and (outside["outside"] > 25) == windows

@@ -26,6 +26,7 @@ from tests.hdl.generate.handover.codec import FOLDER
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {
     "far": EngineConfig(address_bits=64, codings=("zvc8",), crc=False, about='Says "far".'),
+    "windows": load_engine("tiny").replace(name="windows", address_windows=True),
     "options": with_options(load_engine("default"))}
 _each = pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 
@@ -59,8 +60,10 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
     own = config.name.upper()
     assert macros[f"{own}_LANES"] == config.lanes
     assert {name for name in CODINGS if macros[f"{own}_{name.upper()}"]} == set(config.codings)
-    for name in ("crc", "narrowing", "attribute_registers"):
+    for name in ("crc", "narrowing", "address_windows", "attribute_registers"):
         assert macros[f"{own}_{name.upper()}"] == getattr(config, name)
+    # The driver is the same for every engine, so registers that were not built have their offsets too.
+    assert macros["CDMA_REG_WINDOW_CONTROL"] == 0xA0
 
 
 def test_codings_in_c(tmp_path: Path) -> None:
