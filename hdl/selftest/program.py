@@ -53,7 +53,8 @@ from typing import Any
 from amaranth.lib import data, enum
 
 from hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout, descriptor_layout
-from hdl.engine.control.table import ADDRESS_BITS, MAGIC, Register, registers
+from hdl.engine.control.register import Register
+from hdl.engine.control.table import ADDRESS_BITS, MAGIC, registers
 from hdl.engine.transfer.records import Status
 from hdl.selftest.config import EngineTestConfig
 

@@ -9,8 +9,9 @@ from amaranth.utils import exact_log2
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.lite import register_port
+from hdl.engine.control.register import Access, Home, Register
 from hdl.engine.control.store import Command, command_port
-from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, Access, Home, Register, registers
+from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, registers
 
 __all__ = ["Bank", "fields_layout"]
 

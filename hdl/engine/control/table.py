@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from enum import Enum
-
-from amaranth.lib import data
+from dataclasses import replace
 
 from hdl.codec.coding import CODINGS
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.watch import LIMIT_BITS
-from hdl.engine.control.descriptor import (
-    COMPLETION_FIELDS,
-    DESCRIPTOR_FIELDS,
-    RECORD_WORDS,
-    completion_layout,
-    descriptor_layout,
-    record_fields,
+from hdl.engine.control.descriptor import COMPLETION_FIELDS, DESCRIPTOR_FIELDS, completion_layout, descriptor_layout
+from hdl.engine.control.register import (
+    Access,
+    Field,
+    Home,
+    Page,
+    Register,
+    record_registers,
+    register_of,
+    whole_register,
 )
-from hdl.engine.transfer.records import Status
 
 __all__ = [
     "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS", "RING_INDEX_BITS",
-    "TIME_LIMIT", "VERSION", "WINDOW_BITS", "Access", "Field", "Home", "Page", "Register", "pages", "registers",
-    "with_options",
+    "TIME_LIMIT", "VERSION", "WINDOW_BITS", "pages", "registers", "with_options",
 ]
 
 ADDRESS_BITS = 12
@@ -59,100 +57,6 @@ TIME_LIMIT = 26
 answers within microseconds. For a PCIe device that does not answer, the root complex answers after its completion
 timeout, usually 50 ms. A port that is silent for longer is dead; this holds at any clock up to 1.3 GHz."""
 
-
-class Access(Enum):
-    """What the bus may do with a register or a field."""
-
-    RO = "read only"
-    RW = "read and write"
-    WO = "write only: the write starts something; reads as 0"
-    W1C = "write 1 to clear"
-    W1S = "write 1 to start; reads 1 until it is done"
-
-
-class Home(Enum):
-    """Where a register's bits are kept."""
-
-    CONSTANT = "nowhere: they never change"
-    LOGIC = "in the unit they belong to"
-    WINDOW = "in the memory of the descriptor windows"
-    COMPLETION = "in the memory of the completion queue"
-    SNAPSHOT = "in the memory of the counters' snapshots"
-
-
-@dataclass(frozen=True)
-class Field:
-    """Bits of a register. ``enum`` names values; the description says what the bits mean."""
-
-    name: str
-    lsb: int
-    width: int
-    access: Access
-    reset: int
-    description: str
-    enum: type[Enum] | None = None
-
-    @property
-    def mask(self) -> int:
-        """The field's bits in the register."""
-        return ((1 << self.width) - 1) << self.lsb
-
-
-@dataclass(frozen=True)
-class Register:
-    """32 bits at an offset (in bytes). Bits that belong to no field read as 0; writes do not change them."""
-
-    name: str
-    offset: int
-    access: Access
-    description: str
-    fields: tuple[Field, ...]
-    home: Home = Home.LOGIC
-
-    @property
-    def reset(self) -> int:
-        """What is read after reset."""
-        return sum(field.reset << field.lsb for field in self.fields)
-
-
-@dataclass(frozen=True)
-class Page:
-    """Registers that belong together; their offsets count from the page's own."""
-
-    name: str
-    offset: int
-    description: str
-    registers: tuple[Register, ...]
-
-
-def _register(name: str, offset: int, access: Access, description: str, *fields: Field,
-              home: Home = Home.LOGIC) -> Register:
-    return Register(name, offset, access, description, fields, home)
-
-
-def _whole(name: str, offset: int, access: Access, description: str, reset: int = 0,
-           home: Home = Home.CONSTANT) -> Register:
-    """A register that is one number."""
-    return _register(name, offset, access, description, Field("VALUE", 0, 32, access, reset, description), home=home)
-
-
-def _window(prefix: str, offset: int, access: Access, layout: data.StructLayout,
-            meanings: dict[str, str], about: str, home: Home) -> Iterator[Register]:
-    """A record as registers, one for each word."""
-    fields = list(record_fields(layout))
-    for word in range(RECORD_WORDS):
-        inside = []
-        for name, first, width in fields:
-            low, high = max(first, 32 * word), min(first + width, 32 * word + 32)
-            if low < high:
-                part = {64: ("_LO", "_HI")}.get(width, ("",) * RECORD_WORDS)[(low - first) // 32]
-                inside.append(Field(f"{name.upper()}{part}", low - 32 * word, high - low, access, 0,
-                                    meanings[name] + (f"; bits {high - first - 1} to {low - first}." if width > 32
-                                                      else "."),
-                                    Status if name == "status" else None))
-        yield _register(f"{prefix}_{word}", offset + 4 * word, access, f"Word {word} of {about}.", *inside, home=home)
-
-
 COUNTERS = {
     "RAW_BYTES": "Raw bytes of the transfers that succeeded",
     "PACKED_BYTES": "Bytes of their block streams",
@@ -167,27 +71,29 @@ COUNTERS = {
 
 def _engine(config: EngineConfig) -> Iterator[Register]:
     ro, rw = Access.RO, Access.RW
-    yield _whole("MAGIC", 0x00, ro, "The bytes 'cDMA' in memory order, by which a driver recognises the engine.", MAGIC)
-    yield _register(
+    yield whole_register(
+        "MAGIC", 0x00, ro, "The bytes 'cDMA' in memory order, by which a driver recognises the engine.", MAGIC)
+    yield register_of(
         "VERSION", 0x04, ro, "Version of register map and descriptors.",
         Field("MINOR", 0, 16, ro, VERSION[1], "Counted up when something is added."),
         Field("MAJOR", 16, 16, ro, VERSION[0], "Counted up when older drivers no longer work."), home=Home.CONSTANT)
-    yield _register(
+    yield register_of(
         "GEOMETRY", 0x08, ro, "What was built.",
         Field("LANES", 0, 8, ro, config.lanes, "Lanes: one for each memory controller."),
         Field("BEAT_BYTES", 8, 8, ro, config.beat_bytes, "Bytes of a beat at a memory controller."),
         Field("LINK_BEAT_BYTES", 16, 8, ro, config.link_beat_bytes,
               "Bytes of a beat at the link; link addresses are multiples of it."),
         Field("ADDRESS_BITS", 24, 8, ro, config.address_bits, "Bits of an address."), home=Home.CONSTANT)
-    yield _register(
+    yield register_of(
         "SIZES", 0x0C, ro, "What was built.",
         Field("BLOCK_BYTES", 0, 16, ro, config.block_bytes,
               "Raw bytes of a block; addresses in device memory are multiples of it."),
         Field("QUEUE_DEPTH", 16, 8, ro, config.queue_depth,
               "Descriptors that a queue holds; also completions that a queue holds."),
         home=Home.CONSTANT)
-    yield _whole("BUFFER", 0x10, ro, "Packed bytes that a lane's buffer holds, in each direction.", config.buffer_bytes)
-    yield _register(
+    yield whole_register(
+        "BUFFER", 0x10, ro, "Packed bytes that a lane's buffer holds, in each direction.", config.buffer_bytes)
+    yield register_of(
         "FEATURES", 0x14, ro, "What was built.",
         *(Field(name.upper(), k, 1, ro, name in config.codings, f"The coding {name}, {number:#04x}.")
           for k, (name, number) in enumerate(CODINGS.items())),
@@ -198,13 +104,13 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
         Field("ATTRIBUTE_REGISTERS", 13, 1, ro, config.attribute_registers,
               "The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES are there."),
         home=Home.CONSTANT)
-    yield _register(
+    yield register_of(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
         Field("SOFT_RESET", 0, 1, Access.W1S, 0,
               "1: abort the running transfers, wait until no AXI transaction is open but those of isolated ports, then "
               "put all registers but the address windows, queues, rings and counters back to their reset values. "
               "Isolated ports remain so."))
-    yield _register(
+    yield register_of(
         "STATUS", 0x24, ro, "What the engine is doing.",
         *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed.")
           for k, name in enumerate(DIRECTIONS)),
@@ -215,7 +121,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
                 "transactions open of a transfer that was reported already. Until they end, that transfer's memory may "
                 "still be accessed.")
           for k, (port, of) in enumerate(PORTS.items())))
-    yield _register(
+    yield register_of(
         "TIME_LIMIT", 0x28, rw,
         "How long a port may answer nothing before its transfer ends with a TIMEOUT status: at least 2^n cycles, at "
         "most twice as many. 0: for ever; an abort or a soft reset waits for the port then. A write takes effect at "
@@ -225,7 +131,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
     for name, offset, access, about in (
             ("IRQ_ENABLE", 0x30, rw, "The interrupt is high while any bit is set both here and in IRQ_STATUS."),
             ("IRQ_STATUS", 0x34, Access.W1C, "Events since the bits were cleared.")):
-        yield _register(name, offset, access, about, *(
+        yield register_of(name, offset, access, about, *(
             Field(f"{direction.upper()}_{cause}", 4 * k + bit, 1, access, 0, meaning)
             for k, direction in enumerate(DIRECTIONS) for bit, (cause, meaning) in enumerate((
                 ("COMPLETION", "A descriptor with the flag 'interrupt' was completed, with any status."),
@@ -243,7 +149,7 @@ def _attributes(config: EngineConfig) -> Iterator[Register]:
                   "prot": (4, 3, "Protection: bit 0 privileged, bit 1 non-secure, bit 2 instruction."),
                   "qos": (8, 4, "Quality of service: the higher, the more urgent; 0 takes no part."),
                   "user": (16, config.user_bits, "What the system defines.")}
-        yield _register(
+        yield register_of(
             f"{port.upper()}_ATTRIBUTES", offset, Access.RW,
             f"AxCACHE, AxPROT, AxQOS and AxUSER {about}, for reads and writes. A write applies to bursts that begin "
             "after it: write while no descriptor is being processed. There only with attribute_registers.",
@@ -265,15 +171,15 @@ def _address_windows(config: EngineConfig) -> Iterator[Register]:
                           "Bits 31 to 12; the address is a multiple of 4096.")
         else:
             field = _upper_address(config)
-        yield _register(name, offset, Access.RW, f"{about} A soft reset does not change it. "
+        yield register_of(name, offset, Access.RW, f"{about} A soft reset does not change it. "
                         "There only with address_windows.", field)
-    yield _register(
+    yield register_of(
         "WINDOW_CONTROL", 0xA0, Access.W1S,
         "Locks the windows. A soft reset does not unlock them. There only with address_windows.",
         Field("LOCK", 0, 1, Access.W1S, 0,
               "1: from now on, every write of this register and of bases and limits is refused, until the engine is "
               "reset by aresetn."))
-    yield _register(
+    yield register_of(
         "REFUSED", 0xA4, Access.W1C,
         "Writes that were refused since the bits were cleared: each was answered with SLVERR and changed nothing. For "
         "buses that do not report errors of writes. There only with address_windows.",
@@ -289,35 +195,35 @@ def _upper_address(config: EngineConfig) -> Field:
 
 def _channel(config: EngineConfig) -> Iterator[Register]:
     ro, rw, wo = Access.RO, Access.RW, Access.WO
-    yield from _window("DESCRIPTOR", 0x00, rw, descriptor_layout(), DESCRIPTOR_FIELDS,
+    yield from record_registers("DESCRIPTOR", 0x00, rw, descriptor_layout(), DESCRIPTOR_FIELDS,
                        "the descriptor that DOORBELL pushes", Home.WINDOW)
-    yield from _window("COMPLETION", 0x40, ro, completion_layout(), COMPLETION_FIELDS,
+    yield from record_registers("COMPLETION", 0x40, ro, completion_layout(), COMPLETION_FIELDS,
                        "the oldest completion; 0 while there is none", Home.COMPLETION)
-    yield _register(
+    yield register_of(
         "DOORBELL", 0x80, wo, "Pushes the descriptor window into the queue. Refused while no place is free.",
         Field("PUSH", 0, 1, wo, 0, "1: push. The window keeps its content."))
-    yield _register(
+    yield register_of(
         "QUEUE", 0x84, ro, "Descriptors that wait.",
         Field("LEVEL", 0, 8, ro, 0, "Descriptors in the queue; each leaves it after it was checked."),
         Field("FREE", 8, 8, ro, config.queue_depth,
               "Free places. An entry of the ring that is being read has reserved its place already."))
-    yield _register(
+    yield register_of(
         "COMPLETIONS", 0x88, ro, "Completions that wait.",
         Field("COUNT", 0, 8, ro, 0, "Completions in the queue. No descriptor is started while it is full."))
-    yield _register(
+    yield register_of(
         "COMPLETION_POP", 0x8C, wo, "Removes the oldest completion. Refused while there is none.",
         Field("POP", 0, 1, wo, 0, "1: remove."))
-    yield _register(
+    yield register_of(
         "ABORT", 0x90, Access.W1S, "Ends the oldest transfer that runs; does nothing while none runs.",
         Field("ABORT", 0, 1, Access.W1S, 0,
               "1: abort. The completion has the status ABORTED, unless the transfer was already done. Descriptors that "
               "wait in the queue are not affected."))
-    yield _register(
+    yield register_of(
         "COUNTER_CONTROL", 0x94, wo, "Commands to the counters below, whose registers show the last snapshot.",
         Field("SNAPSHOT", 0, 1, wo, 0, "1: take a snapshot of this direction's counters."),
         Field("CLEAR", 1, 1, wo, 0,
               "1: set the counters to zero, after the snapshot if one is taken with the same write."))
-    yield _register(
+    yield register_of(
         "REFUSED", 0x98, Access.W1C,
         "Writes that were refused since the bits were cleared: each was answered with SLVERR and changed nothing. For "
         "buses that do not report errors of writes.",
@@ -328,28 +234,28 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
               "A write of a ring register: base or size while RING_CONTROL.ENABLE reads 1, a size that is not allowed, "
               "a tail that is not below the size, or an enable of a ring that ends beyond the last address or is not "
               "inside the link's window."))
-    yield _register(
+    yield register_of(
         "RING_BASE_LO", 0xA0, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
         Field("ADDRESS", 6, 26, rw, 0, "Bits 31 to 6; the ring begins at a multiple of 64."))
-    yield _register(
+    yield register_of(
         "RING_BASE_HI", 0xA4, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
         _upper_address(config))
-    yield _register(
+    yield register_of(
         "RING_SIZE", 0xA8, rw,
         "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
         "and for a size that is not allowed.",
         Field("ENTRIES", 0, RING_INDEX_BITS + 1, rw, 2, "Descriptors of 64 bytes: a power of two from 2 to 65536."))
-    yield _register(
+    yield register_of(
         "RING_TAIL", 0xAC, rw, "Written by the driver. An index that is not below the size is refused.",
         Field("INDEX", 0, RING_INDEX_BITS, rw, 0,
               "The entry that the driver writes next. The ring is empty when it equals RING_HEAD."))
-    yield _register(
+    yield register_of(
         "RING_HEAD", 0xB0, ro, "Counted by the engine.",
         Field("INDEX", 0, RING_INDEX_BITS, ro, 0,
               "The entry that the engine reads next. The driver may write the entries before it again."))
-    yield _register(
+    yield register_of(
         "RING_CONTROL", 0xB4, rw,
         "Lets the engine read the ring. Enabling is refused when the ring ends beyond the last address, or is not "
         "inside the link's window.",
@@ -359,7 +265,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
               "0 when a read fails; when it is set again, that entry is read again."))
     for number, (name, about) in enumerate(COUNTERS.items()):
         for half, part in enumerate(("LO", "HI")):
-            yield _whole(f"{name}_{part}", 0xC0 + 8 * number + 4 * half, ro,
+            yield whole_register(f"{name}_{part}", 0xC0 + 8 * number + 4 * half, ro,
                          f"{about}: bits {32 * half + 31} to {32 * half} of the snapshot.", home=Home.SNAPSHOT)
 
 

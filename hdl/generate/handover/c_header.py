@@ -9,7 +9,8 @@ from pathlib import Path
 from hdl.codec.coding import CODINGS
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import RECORD_BYTES, Operation
-from hdl.engine.control.table import MAGIC, VERSION, Field, Register, pages, with_options
+from hdl.engine.control.register import Field, Register
+from hdl.engine.control.table import MAGIC, VERSION, pages, with_options
 from hdl.generate.handover.statuses import MEANINGS
 
 __all__ = ["c_header"]

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import ADDRESS_BITS, Access, Field, Register, registers
+from hdl.engine.control.register import Access, Field, Register
+from hdl.engine.control.table import ADDRESS_BITS, registers
 from hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
 from hdl.generate.interfaces import AXI, Interface, Port
 from hdl.generate.verilog import Verilog

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TypedDict
 
 from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import Register, pages
+from hdl.engine.control.register import Register
+from hdl.engine.control.table import pages
 
 __all__ = ["register_facts", "register_page"]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import Access, Field, Home, Register, pages
+from hdl.engine.control.register import Access, Field, Home, Register
+from hdl.engine.control.table import pages
 
 __all__ = ["systemrdl"]
 

@@ -10,7 +10,8 @@ from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
 from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.control.table import Access, Home, registers
+from hdl.engine.control.register import Access, Home
+from hdl.engine.control.table import registers
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import DRIVER, driver
 from hdl.generate.handover.systemrdl import systemrdl

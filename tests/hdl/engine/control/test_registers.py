@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.table import Access, Register, pages, registers, with_options
+from hdl.engine.control.register import Access, Register
+from hdl.engine.control.table import pages, registers, with_options
 from tests.hdl.engine.control.bench import Bench, good
 
 _SLVERR = 2

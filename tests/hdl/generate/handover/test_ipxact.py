@@ -16,7 +16,8 @@ from systemrdl.node import RegNode
 
 from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.table import Access, registers
+from hdl.engine.control.register import Access
+from hdl.engine.control.table import registers
 from hdl.generate.handover.files import files
 from hdl.generate.handover.systemrdl import systemrdl
 from hdl.generate.interfaces import AXI, attributes

@@ -14,7 +14,8 @@ from systemrdl.node import AddressableNode, RegNode
 from hdl.codec.coding import CODINGS, RAW_CODING
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.engine.control.descriptor import Operation
-from hdl.engine.control.table import Access, pages, registers, with_options
+from hdl.engine.control.register import Access
+from hdl.engine.control.table import pages, registers, with_options
 from hdl.engine.transfer.records import Status
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import CODEC

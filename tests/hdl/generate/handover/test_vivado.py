@@ -14,7 +14,8 @@ import pytest
 from cdma.console.files import write_files
 from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.control.table import Register, registers
+from hdl.engine.control.register import Register
+from hdl.engine.control.table import registers
 from hdl.generate.handover.files import files
 from hdl.generate.handover.ipxact import ACCESS, WRITES
 from tests.hdl.generate.designs import FAR, PRESETS, described
