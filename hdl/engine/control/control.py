@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,6 +23,9 @@ from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import request_layout, result_layout
 
 __all__ = ["Control"]
+
+_ATTRIBUTE_REGISTERS = {port: f"{port}_attributes" for port in ("lane", "link")}
+_NEVER = Const(0, 1)
 
 
 class Control(wiring.Component):
@@ -150,8 +153,10 @@ class Control(wiring.Component):
             self._refused(m, bank, f"{name}_refused", refused)
             pushes.append(pushed)
             counts.append(count)
+        locked: Value = _NEVER
         if config.address_windows:
-            refusals.append(self._windows(m, bank, channels, rings))
+            refused, locked = self._windows(m, bank, channels, rings)
+            refusals.append(refused)
         m.d.comb += [
             bank.refuse.eq(Cat(refusals).any()),
             bank.push.eq(Cat(pushes).any()),
@@ -162,7 +167,7 @@ class Control(wiring.Component):
         self._interrupt(m, bank, channels, fetcher)
         self._time_limit(m, bank, fetcher)
         if config.attribute_registers:
-            self._attributes(m, bank)
+            self._attributes(m, bank, locked)
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
         m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & fetcher.idle
@@ -212,9 +217,9 @@ class Control(wiring.Component):
         m.d.comb += [ring.write[register].eq(bank.written[f"{name}_ring_{register}"])
                      for register in ("base_lo", "base_hi", "size", "tail", "control")]
 
-    def _windows(self, m: Module, bank: Bank, channels: list[Channel], rings: list[Ring]) -> Value:
-        """The registers of the address windows; returns whether a write of them is refused. A soft reset leaves them
-        alone."""
+    def _windows(self, m: Module, bank: Bank, channels: list[Channel], rings: list[Ring]) -> tuple[Value, Value]:
+        """The registers of the address windows, which a soft reset leaves alone. Returns which writes are refused, in
+        the order of the fields of REFUSED, and whether the windows are locked."""
         m.submodules.windows = windows = Windows(self._config)
         m.d.comb += [
             *(windows.write[name].eq(bank.written[name]) for name in WINDOW_REGISTERS),
@@ -228,8 +233,12 @@ class Control(wiring.Component):
             window = windows.values[name.split("_")[0]][name.split("_")[1]]
             low = 32 - WINDOW_BITS
             m.d.comb += bank.values[name].address.eq(window[:low] if name.endswith("lo") else window[low:])
-        self._refused(m, bank, "refused", windows.refuse)
-        return windows.refuse
+        refused: Value = windows.refuse
+        if self._config.attribute_registers:
+            changes = Cat(bank.written[name] for name in _ATTRIBUTE_REGISTERS.values()).any()
+            refused = Cat(refused, windows.locked & changes)
+        self._refused(m, bank, "refused", refused)
+        return refused, windows.locked
 
     def _refused(self, m: Module, bank: Bank, register: str, happened: Value) -> None:
         """A register REFUSED: a refused write sets its bit; writing 1 clears it."""
@@ -240,29 +249,30 @@ class Control(wiring.Component):
             m.d.sync += status.eq(0)
         m.d.comb += Value.cast(bank.values[register]).eq(status)
 
-    def _written(self, m: Module, bank: Bank, name: str) -> data.View:
-        """A register that the bus writes as it is; the soft reset gives it its reset value."""
+    def _written(self, m: Module, bank: Bank, name: str, locked: Value) -> data.View:
+        """A register that the bus writes as it is; the soft reset gives it its reset value. Neither changes it while it
+        is locked."""
         register, = (each for each in registers(self._config) if each.name == name)
         value = Signal(fields_layout(register), name=name.lower(),
                        init={each.name.lower(): each.reset for each in register.fields})
         for each in register.fields:
             field = each.name.lower()
-            with m.If(self.soft_reset):
+            with m.If(self.soft_reset & ~locked):
                 m.d.sync += value[field].eq(each.reset)
-            with m.Elif(bank.written[name.lower()]):
+            with m.Elif(bank.written[name.lower()] & ~locked):
                 m.d.sync += value[field].eq(data.View(value.shape(), bank.data)[field])
         m.d.comb += bank.values[name.lower()].eq(value)
         return value
 
-    def _attributes(self, m: Module, bank: Bank) -> None:
-        """The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES."""
-        for port in ("lane", "link"):
-            chosen, register = self.attributes[port], self._written(m, bank, f"{port.upper()}_ATTRIBUTES")
+    def _attributes(self, m: Module, bank: Bank, locked: Value) -> None:
+        """The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES, which the lock of the windows locks, too."""
+        for port, name in _ATTRIBUTE_REGISTERS.items():
+            chosen, register = self.attributes[port], self._written(m, bank, name.upper(), locked)
             m.d.comb += [chosen[name].eq(register[name]) for name, _ in chosen.shape()]
 
     def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher) -> None:
         """The register TIME_LIMIT, the ticks made from it, and the status bits of isolated ports."""
-        limit = self._written(m, bank, "TIME_LIMIT")
+        limit = self._written(m, bank, "TIME_LIMIT", _NEVER)
         m.submodules.metronome = metronome = Metronome(len(dict(limit.shape())))
         m.d.comb += [
             metronome.limit[0].eq(limit.link),

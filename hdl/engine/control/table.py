@@ -108,8 +108,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
         Field("SOFT_RESET", 0, 1, Access.W1S, 0,
               "1: abort the running transfers, wait until no AXI transaction is open but those of isolated ports, then "
-              "put all registers but the address windows, queues, rings and counters back to their reset values. "
-              "Isolated ports remain so."))
+              "put all registers, queues, rings and counters back to their reset values, but for the address windows "
+              "and locked attributes. Isolated ports remain so."))
     yield register_of(
         "STATUS", 0x24, ro, "What the engine is doing.",
         *(Field(f"{name.upper()}_BUSY", k, 1, ro, 0, "A descriptor is being processed.")
@@ -144,6 +144,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
 
 
 def _attributes(config: EngineConfig) -> Iterator[Register]:
+    held = (" After WINDOW_CONTROL.LOCK, every write is refused, and a soft reset does not change it."
+            if config.address_windows else "")
     for offset, port, about in ((0x38, "lane", "of the lanes' ports"), (0x3C, "link", "of the link's port")):
         fields = {"cache": (0, 4, "Cacheability: see the page on integration."),
                   "prot": (4, 3, "Protection: bit 0 privileged, bit 1 non-secure, bit 2 instruction."),
@@ -152,7 +154,7 @@ def _attributes(config: EngineConfig) -> Iterator[Register]:
         yield register_of(
             f"{port.upper()}_ATTRIBUTES", offset, Access.RW,
             f"AxCACHE, AxPROT, AxQOS and AxUSER {about}, for reads and writes. A write applies to bursts that begin "
-            "after it: write while no descriptor is being processed. There only with attribute_registers.",
+            "after it: write while no descriptor is being processed." + held + " There only with attribute_registers.",
             *(Field(name.upper(), lsb, width, Access.RW, getattr(config, f"{port}_{name}"), meaning)
               for name, (lsb, width, meaning) in fields.items() if width))
 
@@ -175,15 +177,18 @@ def _address_windows(config: EngineConfig) -> Iterator[Register]:
                         "There only with address_windows.", field)
     yield register_of(
         "WINDOW_CONTROL", 0xA0, Access.W1S,
-        "Locks the windows. A soft reset does not unlock them. There only with address_windows.",
+        "Locks the windows, and LANE_ATTRIBUTES and LINK_ATTRIBUTES where they are built. A soft reset does not unlock "
+        "them. There only with address_windows.",
         Field("LOCK", 0, 1, Access.W1S, 0,
-              "1: from now on, every write of this register and of bases and limits is refused, until the engine is "
-              "reset by aresetn."))
+              "1: from now on, every write of this register, of bases and limits and of attributes is refused, until "
+              "the engine is reset by aresetn."))
     yield register_of(
         "REFUSED", 0xA4, Access.W1C,
         "Writes that were refused since the bits were cleared: each was answered with SLVERR and changed nothing. For "
         "buses that do not report errors of writes. There only with address_windows.",
-        Field("ADDRESS_WINDOW", 0, 1, Access.W1C, 0, "A write of a window's base or limit, or of WINDOW_CONTROL."))
+        Field("ADDRESS_WINDOW", 0, 1, Access.W1C, 0, "A write of a window's base or limit, or of WINDOW_CONTROL."),
+        *([Field("ATTRIBUTES", 1, 1, Access.W1C, 0, "A write of LANE_ATTRIBUTES or LINK_ATTRIBUTES after the lock.")]
+          if config.attribute_registers else []))
 
 
 def _upper_address(config: EngineConfig) -> Field:

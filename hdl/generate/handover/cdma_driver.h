@@ -74,7 +74,7 @@ enum {
     CDMA_E_RING_DISABLED = -11, /* the ring is disabled */
     CDMA_E_RESET = -12,         /* a soft reset did not end */
     CDMA_E_WINDOW = -14,        /* base or limit of an address window are not allowed */
-    CDMA_E_LOCKED = -15,        /* the address windows are locked */
+    CDMA_E_LOCKED = -15,        /* address windows and attributes are locked */
     CDMA_E_NOT_BUILT = -16      /* the engine was built without what was asked for */
 };
 
@@ -183,7 +183,8 @@ static inline const char *cdma_error_text(int error)
     case CDMA_E_RESET: return "the soft reset does not end: is the engine's clock on? reset it by its pin";
     case CDMA_E_WINDOW:
         return "base and limit of a window are multiples of 4096 within the addresses, the limit not below the base";
-    case CDMA_E_LOCKED: return "the address windows are locked: only a reset of the engine by its pin opens them";
+    case CDMA_E_LOCKED:
+        return "address windows and attributes are locked: only a reset of the engine by its pin opens them";
     case CDMA_E_NOT_BUILT: return "the engine was built without this: see its FEATURES register, and its parameters";
     default: return "unknown error";
     }
@@ -241,6 +242,13 @@ static inline void cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles
                   | cdma_time_limit_log2(lane_cycles) << CDMA_REG_TIME_LIMIT_LANES_SHIFT);
 }
 
+/* Whether address windows and attributes are locked. */
+static inline int cdma_locked(const struct cdma *engine)
+{
+    return engine->address_windows
+        && (engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK) != 0;
+}
+
 /* Attributes of the bursts of a port, in the words of AXI; what they mean is the system's business. */
 struct cdma_attributes {
     unsigned cache; /* AxCACHE */
@@ -258,6 +266,8 @@ static inline int cdma_set_attributes(struct cdma *engine, uint32_t offset, cons
         return CDMA_E_ARGUMENT;
     if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_ATTRIBUTE_REGISTERS))
         return CDMA_E_NOT_BUILT;
+    if (cdma_locked(engine))
+        return CDMA_E_LOCKED;
     if (engine->read(engine->bus, CDMA_REG_STATUS)
         & (CDMA_REG_STATUS_OFFLOAD_BUSY_MASK | CDMA_REG_STATUS_PREFETCH_BUSY_MASK))
         return CDMA_E_BUSY;
@@ -275,7 +285,7 @@ static inline int cdma_set_attributes(struct cdma *engine, uint32_t offset, cons
 
 /*
  * Choose the attributes of all lanes' ports for the bursts that follow; a reset brings those back that the engine was
- * built with. Only while no descriptor is at work.
+ * built with. Only while no descriptor is at work, and not after cdma_lock_windows: then what was chosen stays.
  */
 static inline int cdma_set_lane_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
 {
@@ -391,7 +401,7 @@ static inline int cdma_set_windows(struct cdma *engine, const struct cdma_window
         return CDMA_E_NOT_BUILT;
     if (!cdma_window_allowed(engine, device) || !cdma_window_allowed(engine, link))
         return CDMA_E_WINDOW;
-    if (engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK)
+    if (cdma_locked(engine))
         return CDMA_E_LOCKED;
     engine->write(engine->bus, CDMA_REG_REFUSED, CDMA_REG_REFUSED_ADDRESS_WINDOW_MASK);
     cdma_write_pair(engine, CDMA_REG_DEVICE_BASE_LO, device->base);
@@ -403,17 +413,15 @@ static inline int cdma_set_windows(struct cdma *engine, const struct cdma_window
     return 0;
 }
 
-/* Lock the address windows: from now on only a reset of the engine by its pin changes them. */
+/* Lock address windows and attributes: from now on only a reset of the engine by its pin changes them. */
 static inline int cdma_lock_windows(struct cdma *engine)
 {
     if (!engine->address_windows)
         return CDMA_E_NOT_BUILT;
-    if (engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK)
+    if (cdma_locked(engine))
         return CDMA_E_LOCKED;
     engine->write(engine->bus, CDMA_REG_WINDOW_CONTROL, CDMA_REG_WINDOW_CONTROL_LOCK_MASK);
-    if (!(engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK))
-        return CDMA_E_REFUSED;
-    return 0;
+    return cdma_locked(engine) ? 0 : CDMA_E_REFUSED;
 }
 
 /*

@@ -38,12 +38,17 @@ async def windows_and_their_lock(dut: Any) -> None:
         assert await driver.transfer(asked) == Status.OK
         check_result(bench, driver, asked)
         await bench.compare()
+    built = bench.config.attribute_registers
+    assert await driver.call("set_attributes", 1, 15, 2, 5, 0) == (0 if built else Code.NOT_BUILT)
+    if built:
+        await bench.link.expect(15 | 2 << 4 | 5 << 7)
     assert await driver.call("lock_windows") == 0
     assert await driver.call("lock_windows") == Code.LOCKED
     assert await _set(driver, Windows()) == Code.LOCKED
     again = CDriver(bench)
     assert await again.init() == 0
     assert await _set(again, Windows()) == Code.LOCKED
+    assert await again.call("set_attributes", 1, 15, 0, 5, 0) == (Code.LOCKED if built else Code.NOT_BUILT)
     for operation in Operation:
         bench.clear()
         asked, _ = two_transfers(bench, operation)

@@ -76,6 +76,18 @@ async def _refuses(bench: EngineTestbench, name: str, value: int) -> None:
         raise AssertionError(f"the write of {name} was not refused")
 
 
+async def _choose_attributes(bench: EngineTestbench) -> dict[str, int]:
+    """Write attributes that are not those of the parameters, where there are registers for them. The memories expect
+    them from now on. Returns what the registers read."""
+    chosen = {}
+    if bench.config.attribute_registers:
+        for name, memory in (("LANE_ATTRIBUTES", bench.device), ("LINK_ATTRIBUTES", bench.link)):
+            await bench.control.write(name, 0x62A)
+            chosen[name] = await bench.control.read(name)
+            await memory.expect(0xA | 2 << 4 | 6 << 7)
+    return chosen
+
+
 async def _bounds(bench: EngineTestbench) -> list[int]:
     return [await bench.control.read(name) for name in _BOUNDS]
 
@@ -130,10 +142,11 @@ async def windows_among_transfers(dut: Any) -> None:
 
 @cocotb.test()
 async def locked_windows(dut: Any) -> None:
-    """After the lock no write changes a window, and no soft reset opens it; a reset by the pin does."""
+    """After the lock no write changes a window or attributes, and no soft reset opens it; a reset by the pin does."""
     bench = await ready(dut)
     windows = Windows(_middle(bench, bench.device_arena), _middle(bench, bench.link_arena))
     await bench.confine(windows)
+    chosen = await _choose_attributes(bench)
     was = await _bounds(bench)
     await bench.control.write("WINDOW_CONTROL", 1)
     for resets in range(2):
@@ -145,6 +158,10 @@ async def locked_windows(dut: Any) -> None:
             assert await bench.control.read("REFUSED") == 1
             await bench.control.write("REFUSED", 1)
         assert await bench.control.read("WINDOW_CONTROL") == 1
+        for name, value in chosen.items():
+            await _refuses(bench, name, int(bench.rng.integers(1 << 32)))
+            assert (await bench.control.read("REFUSED"), await bench.control.read(name)) == (2, value)
+            await bench.control.write("REFUSED", 2)
         assert await _bounds(bench) == was
         bench.clear()
         for asked in right_pair(bench):

@@ -144,6 +144,44 @@ def test_the_lock() -> None:
     bench.run(driver)
 
 
+def test_the_lock_holds_attributes() -> None:
+    """Attributes can be written until the windows are locked; then neither a write nor a soft reset changes them."""
+    bench = Bench(_CONFIG.replace(attribute_registers=True, user_bits=4, link_cache=7))
+    chosen = {"LANE_ATTRIBUTES": 0x5_092F, "LINK_ATTRIBUTES": 0xA_0F10}
+    address_window, attributes = 1, 2
+
+    async def driver(ctx: Any) -> None:
+        async def soft_reset(held: dict[str, int]) -> None:
+            await bench.write(ctx, "CONTROL", 1)
+            await bench.until(ctx, "CONTROL", 1, 0)
+            assert {name: await bench.read(ctx, name) for name in held} == held
+
+        for locked in (False, True):
+            for name, value in chosen.items():
+                await bench.write(ctx, name, value)
+                assert await bench.read(ctx, name) == value
+            if not locked:
+                await soft_reset({"LANE_ATTRIBUTES": 3, "LINK_ATTRIBUTES": 7, "REFUSED": 0})
+        await bench.write(ctx, "WINDOW_CONTROL", 1)
+        await soft_reset(chosen)
+        for name in chosen:
+            for value in (0, 0xFFFFFFFF):
+                await bench.write(ctx, name, value, response=_SLVERR)
+                assert await bench.read(ctx, "REFUSED") == attributes
+                await bench.write(ctx, "REFUSED", address_window)
+                assert await bench.read(ctx, "REFUSED") == attributes
+                await bench.write(ctx, "REFUSED", attributes)
+        await bench.write(ctx, "DEVICE_BASE_LO", 0, response=_SLVERR)
+        assert await bench.read(ctx, "REFUSED") == address_window
+        await soft_reset(chosen)
+        for port in ("lane", "link"):
+            seen, register = ctx.get(bench.dut.attributes[port]), chosen[f"{port.upper()}_ATTRIBUTES"]
+            assert (seen.cache, seen.prot, seen.qos, seen.user) == (
+                register & 15, register >> 4 & 7, register >> 8 & 15, register >> 16)
+
+    bench.run(driver)
+
+
 @pytest.mark.parametrize(("name", "operation"), _DIRECTIONS)
 def test_windows_in_use_stay(name: str, operation: int) -> None:
     """No window can be changed while a descriptor is being processed or a ring is enabled; it can be locked."""
