@@ -70,8 +70,8 @@ class EngineConfig(CodingSettings):
         False, "build registers that confine descriptors and rings to a part of device memory and of link memory, with "
         "a lock", "true or false")
     pipeline: str = parameter(
-        "small", "pipeline of the lanes' compressors: fast has one more stage behind their memories, for FPGAs",
-        "small or fast")
+        "small", "fast, for FPGAs, has another stage behind the memories of the lanes' compressors, and one in front "
+        "of the link's writer", "small or fast")
     memories: str = parameter(
         "inferred", "how buffers become memory: inferred by tools, or in a module NAME_sram that you replace by macros",
         "inferred or wrapped")

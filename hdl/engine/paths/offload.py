@@ -9,6 +9,7 @@ from amaranth.utils import exact_log2
 from hdl.common.counters import counter
 from hdl.common.kept import Kept
 from hdl.common.modules import shared
+from hdl.common.skid import Skid
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.signature import axi_read, axi_write
 from hdl.engine.lanes.offload import OffloadLane
@@ -35,6 +36,8 @@ class OffloadPath(DataPath):
           ...       +--------+   +------+  /     +------------+   |    +-------------+
                                                                   +--> CRC
         request --> supervisor --> result
+
+    In the pipeline ``fast`` there is a skid buffer in front of the link writer.
 
     Parameters
     ----------
@@ -157,14 +160,21 @@ class OffloadPath(DataPath):
         totals = supervisor.totals
         ends = totals.valid & totals.ready
         m.submodules.kept = ResetInserter(supervisor.clear)(kept)
+        words = writer.i
+        if config.pipeline == "fast":
+            # The ready of the lanes depends on that of the aggregator's sink: here it is registered.
+            skid = Skid(writer.i.payload.shape())
+            m.submodules.skid = ResetInserter(supervisor.clear)(skid)
+            wiring.connect(m, skid.o, writer.i)
+            words = skid.i
         with m.If(aggregator.done):
             m.d.sync += [counted[name].eq(getattr(aggregator, name)) for name in names if name != "crc"]
         m.d.comb += [
             kept.i.valid.eq(complete), kept.i.payload.eq(counted), kept.keep.eq(supervisor.keeps),
             *(totals.payload[name].eq(kept.o.payload[name]) for name in names),
             kept.o.ready.eq(ends),
-            writer.i.valid.eq(aggregator.o.valid & ~holds), aggregator.o.ready.eq(writer.i.ready & ~holds),
-            writer.i.payload.eq(aggregator.o.payload),
+            words.valid.eq(aggregator.o.valid & ~holds), aggregator.o.ready.eq(words.ready & ~holds),
+            words.payload.eq(aggregator.o.payload),
         ]
         finished: Value = aggregator.done
         busy: Value = aggregator.done
@@ -179,7 +189,7 @@ class OffloadPath(DataPath):
                 m.d.sync += counted.crc.eq(crc.value)
             finished, busy = crc.done, crc.busy | crc.done
         # A last beat waits until the totals of the transfer before are kept, for transfers of a few beats.
-        m.d.comb += holds.eq(aggregator.o.payload.last & (busy | (complete & ~kept.i.ready)))
+        m.d.comb += holds.eq(aggregator.o.payload.last & (busy | complete))
         m.d.sync += complete.eq((complete & ~kept.i.ready) | finished)
         m.d.comb += totals.valid.eq(kept.o.valid & (written != 0))
         m.d.sync += written.eq(written + writer.written - ends)

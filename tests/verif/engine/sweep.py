@@ -10,8 +10,8 @@ __all__ = ["SWEEP"]
 _FEWEST = 2
 _ALL = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=64, block_bytes=512, buffer_bytes=1024, codings=("zvc8",),
-                 transfers_in_flight=8, burst_beats=16, safe_writes=True, attribute_registers=True, user_bits=3,
-                 lane_user=5, lane_prot=2, lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1,
+                 pipeline="fast", transfers_in_flight=8, burst_beats=16, safe_writes=True, attribute_registers=True,
+                 user_bits=3, lane_user=5, lane_prot=2, lane_qos=9, link_cache=0b1111, link_user=2, link_qos=1,
                  address_windows=True),
     EngineConfig(lanes=3, beat_bytes=32, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
                  codings=("zvc16", "zvc32", "bfloat16"), narrowing=True, memories="wrapped", transfers_in_flight=1,
