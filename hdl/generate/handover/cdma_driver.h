@@ -633,6 +633,55 @@ static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t d
     return cdma_run(engine, &given, result);
 }
 
+/*
+ * Let events raise the interrupt, and no others: CDMA_REG_IRQ_ENABLE_..._MASK, or 0 for none. The completion of a
+ * descriptor is an event only if it has the flag CDMA_INTERRUPT.
+ */
+static inline void cdma_enable_interrupts(const struct cdma *engine, uint32_t events)
+{
+    engine->write(engine->bus, CDMA_REG_IRQ_ENABLE, events);
+}
+
+/*
+ * Take the events since the last call, for an interrupt handler: they are cleared, so that the interrupt ends. Take
+ * completions after it, so that none is missed. Events are CDMA_REG_IRQ_STATUS_..._MASK.
+ */
+static inline uint32_t cdma_take_events(const struct cdma *engine)
+{
+    uint32_t events = engine->read(engine->bus, CDMA_REG_IRQ_STATUS);
+
+    if (events)
+        engine->write(engine->bus, CDMA_REG_IRQ_STATUS, events);
+    return events;
+}
+
+/* What a direction has counted. */
+struct cdma_counters {
+    uint64_t raw_bytes;        /* of the transfers that succeeded */
+    uint64_t packed_bytes;     /* of their block streams */
+    uint64_t busy_cycles;      /* cycles in which a descriptor was being processed */
+    uint64_t link_busy_cycles; /* cycles with a beat of a block stream on the link */
+    uint64_t memory_stalls;    /* cycles in which lanes waited for their memory controllers, summed over all */
+    uint64_t buffer_stalls;    /* cycles in which lanes waited for their buffers, summed over all */
+};
+
+/* Read the counters of a direction since the last call, and set them to zero. */
+static inline void cdma_take_counters(const struct cdma *engine, unsigned operation, struct cdma_counters *counters)
+{
+    uint64_t *const values[] = {&counters->raw_bytes, &counters->packed_bytes, &counters->busy_cycles,
+                                &counters->link_busy_cycles, &counters->memory_stalls, &counters->buffer_stalls};
+    unsigned number;
+
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_COUNTER_CONTROL,
+                       CDMA_CHANNEL_COUNTER_CONTROL_SNAPSHOT_MASK | CDMA_CHANNEL_COUNTER_CONTROL_CLEAR_MASK);
+    for (number = 0; number < 6; number++) {
+        uint32_t offset = CDMA_CHANNEL_RAW_BYTES_LO + 8 * number;
+
+        *values[number] = cdma_read_channel(engine, operation, offset)
+                        | (uint64_t)cdma_read_channel(engine, operation, offset + 4) << 32;
+    }
+}
+
 /* End the oldest running transfer of a direction; its completion has the status CDMA_STATUS_ABORTED unless it was done. */
 static inline void cdma_abort(struct cdma *engine, unsigned operation)
 {

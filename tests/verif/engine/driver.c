@@ -84,6 +84,31 @@ int lock_windows(void)
     return cdma_lock_windows(&engine);
 }
 
+int enable_interrupts(uint32_t events)
+{
+    cdma_enable_interrupts(&engine, events);
+    return 0;
+}
+
+int take_events(void)
+{
+    return (int)cdma_take_events(&engine);
+}
+
+int take_counters(unsigned operation, uint64_t *out)
+{
+    struct cdma_counters counted;
+
+    cdma_take_counters(&engine, operation, &counted);
+    out[0] = counted.raw_bytes;
+    out[1] = counted.packed_bytes;
+    out[2] = counted.busy_cycles;
+    out[3] = counted.link_busy_cycles;
+    out[4] = counted.memory_stalls;
+    out[5] = counted.buffer_stalls;
+    return 0;
+}
+
 const char *error_text(int error)
 {
     return cdma_error_text(error);

@@ -8,6 +8,7 @@ from typing import Any
 import cocotb
 
 from golden.engine import Operation, Status
+from hdl.engine.control.table import COUNTERS
 from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, CDriver, Code, check_result, two_transfers
 from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on
@@ -60,6 +61,35 @@ async def there_and_back(dut: Any) -> None:
         assert driver.found()["bytes"] == tensor.raw.size
         bench.device_arena.view(destination, tensor.raw.size)[:] = tensor.raw
         await bench.compare()
+
+
+@cocotb.test()
+async def events_and_counters(dut: Any) -> None:
+    """An enabled event raises the interrupt until it is taken; counters count since they were last taken."""
+    bench = await ready(dut)
+    driver = CDriver(bench)
+    assert await driver.init() == 0
+    tensor = random_tensor(bench.rng, bench.config, narrows=False)
+    offload = bench.offload(tensor)
+    await bench.load()
+    error = next(field.mask for field in bench.control.registers["IRQ_STATUS"].fields if field.name == "OFFLOAD_ERROR")
+    for enabled in (0, error):
+        await driver.call("enable_interrupts", enabled)
+        assert await driver.transfer(replace(offload, capacity=0)) == Status.DESTINATION_TOO_SMALL
+        assert int(dut.irq.value) == bool(enabled)
+        assert await driver.call("take_events") == error
+        await bench.control.wait(2)
+        assert int(dut.irq.value) == 0
+        assert await driver.call("take_events") == 0
+    counted = (LONG * len(COUNTERS))()
+    await driver.call("take_counters", int(Operation.OFFLOAD), counted)
+    assert await driver.transfer(offload) == Status.OK
+    right = await bench.control.channels[Operation.OFFLOAD].counters()
+    await driver.call("take_counters", int(Operation.OFFLOAD), counted)
+    assert dict(zip(COUNTERS, counted, strict=True)) == right
+    assert right["RAW_BYTES"] == tensor.raw.size and right["BUSY_CYCLES"]
+    await driver.call("take_counters", int(Operation.OFFLOAD), counted)
+    assert not any(counted)
 
 
 @cocotb.test()

@@ -1,0 +1,100 @@
+"""``cdma soc``: a RISC-V core runs the C driver in a simulated SoC and moves a tensor through the engine."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.console.errors import CheckError, simulation_errors
+from cdma.console.options import add_command, engine, engine_option, json_option, whole_number
+from cdma.console.output import count, print_json
+from cdma.console.progress import Progress
+from cdma.report.tables import table
+
+if TYPE_CHECKING:
+    from verif.soc.simulate import SocRun
+
+_DESCRIPTION = """\
+Build a SoC with LiteX, with a RISC-V core, memories, a UART and an engine on its bus, and simulate it while the core
+runs firmware: our C driver, compiled by a bare-metal compiler. The firmware moves a tensor through the engine and back
+by polling, by interrupt and through a descriptor ring in main memory; it compares every byte and prints what the
+engine counted. Lengths and checksums of the streams are compared with the golden model; the exit code is 1 if anything
+differs. LiteX comes with the extra [soc]: pip install 'cdma-rtl[soc]'; the compiler is Debian's
+gcc-riscv64-unknown-elf. The first run takes some minutes, the next ones less than one."""
+
+_EXAMPLES = """\
+  cdma soc                                                64 KiB of the shipped dump
+  cdma soc --set lanes=2                                  an engine of two lanes
+  cdma soc my_dump.npz --array conv1 --kib 128
+  cdma soc --json | jq '.transfers[].cycles'"""
+
+_ARRAY = "fire4/concat"
+_KIB = 64
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "soc", "simulate a SoC in which a RISC-V core runs the C driver", _DESCRIPTION,
+                         _EXAMPLES, run)
+    parser.add_argument("dump", nargs="?", metavar="DUMP", help="dump with the tensor (default: the shipped one)")
+    parser.add_argument("--array", metavar="NAME", help=f"which array of the dump (default: {_ARRAY} of the shipped "
+                        "one)")
+    parser.add_argument("--kib", type=whole_number, default=_KIB, metavar="N",
+                        help=f"take the first N KiB of the array (default: {_KIB})")
+    engine_option(parser, "preset of an engine (default: tiny), or TOML file; it needs address_bits 32")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter of the engine; may be repeated")
+    parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
+    parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
+                        help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Simulate and print a row for each direction of each way."""
+    for package in ("litex", "migen", "pythondata_cpu_vexriscv"):
+        if importlib.util.find_spec(package) is None:
+            raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
+    import numpy as np
+
+    from cdma.measure.arrays import arrays_with_codings
+    from verif.soc.simulate import simulate_soc
+
+    config = engine(call.engine or "tiny", call.settings)
+    name = call.array or (None if call.dump else _ARRAY)
+    asked, *others = arrays_with_codings([Path(call.dump)] if call.dump else [], [name] if name else None, None, None,
+                                         built=config.numbers)
+    if others:
+        names = ", ".join(each.name for each in (asked, *others))
+        raise ValueError(f"{call.dump} has {1 + len(others)} arrays: choose one with --array ({names})")
+    tensor = np.ascontiguousarray(asked.array).reshape(-1).view(np.uint8)[:1024 * call.kib]
+    build_dir = Path(call.build_dir).resolve()
+    waves = build_dir / "waves" if call.waves else None
+    with Progress() as progress, simulation_errors():
+        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, build_dir=build_dir, waves=waves,
+                               progress=progress)
+    if call.json:
+        print_json(outcome)
+    else:
+        print(_text(outcome))
+        if waves is not None:
+            print(f"waves: {waves}")
+    if outcome.difference:
+        raise CheckError(outcome.difference)
+    return 0
+
+
+def _text(outcome: SocRun) -> str:
+    rows = [[each.way, each.direction, count(each.raw_bytes), count(each.packed_bytes),
+             f"{each.raw_bytes / each.packed_bytes:.3f}" if each.packed_bytes else "-", count(each.cycles),
+             f"{each.raw_bytes / each.cycles:.2f}" if each.cycles else "-", count(each.memory_stalls)]
+            for each in outcome.transfers]
+    head = ["by", "direction", "raw bytes", "packed bytes", "ratio", "cycles", "raw bytes/cycle", "memory stalls"]
+    lanes = "1 lane" if outcome.lanes == 1 else f"{outcome.lanes} lanes"
+    return (f"{outcome.engine}, {lanes}, on the bus of a RISC-V SoC; the tensor is coded as {outcome.coding}.\n"
+            f"What the firmware printed, of {count(outcome.tensor_bytes)} bytes moved in each way:\n\n"
+            f"{table(head, rows, left=(0, 1))}\n\n"
+            f"{'every byte compared: FAIL' if outcome.difference else 'every byte compared: pass'}; "
+            f"{count(outcome.cycles)} cycles, {count(outcome.firmware_bytes)} bytes of firmware")

@@ -1,0 +1,33 @@
+"""``cdma soc``: mistakes in the call, which need neither LiteX nor a compiler. What it simulates: tests/verif/soc."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdma.commands import soc
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extra was installed."""
+    monkeypatch.setattr(soc, "importlib", SimpleNamespace(util=SimpleNamespace(find_spec=lambda name: True)))
+
+
+def test_a_missing_extra_is_named(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(name: str) -> Any:
+        return None if name == "litex" else importlib.util.find_spec(name)
+
+    monkeypatch.setattr(soc, "importlib", SimpleNamespace(util=SimpleNamespace(find_spec=found)))
+    assert "needs the Python package litex: pip install 'cdma-rtl[soc]'" in fails("soc")
+
+
+@pytest.mark.usefixtures("installed")
+def test_mistakes_in_the_call(fails: Callable[..., str]) -> None:
+    assert "conv99" in fails("soc", "--array", "conv99")
+    assert "lanes must be 1 to 16" in fails("soc", "--set", "lanes=17")
+    assert "none.npz" in fails("soc", "none.npz")

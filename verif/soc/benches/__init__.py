@@ -1,0 +1,1 @@
+"""Benches of the SoC, which run inside the simulator."""
