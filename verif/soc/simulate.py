@@ -13,7 +13,7 @@ from golden.codec.coding import Coding, coding_name
 from golden.codec.crc32c import crc32c
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
-from hdl.litex.firmware import Layout, firmware
+from hdl.litex.firmware import Layout, compiler, firmware
 from hdl.litex.soc import TOP, plain_errors, simulation_soc
 from verif.common import runner, tools
 from verif.engine.build import engine_text
@@ -131,6 +131,7 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, build_d
     """
     say = progress or (lambda stage, done, total: None)
     tools.require("verilator")
+    compiler()
     layout = Layout(config, len(tensor))
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         folder = Path(place)
