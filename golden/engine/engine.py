@@ -5,6 +5,7 @@ the transfer depends on the speed of the memories, because lanes and link work i
 for each fault that the engine can reach:
 
 - memory errors: the first one of each lane, in the order of its blocks, and the first one on the link;
+- the first page of the stream that cannot be used;
 - offload: the first block for which the capacity is too small;
 - prefetch: the first fault of the stream, in the order of the stream. The engine checks everything before a fault
   before it reports the fault, so it cannot report a later one. Within a block the order is that of docs/formats.md:
@@ -34,6 +35,7 @@ from golden.codec.errors import Reason, StreamError
 from golden.codec.headers import HEADER_BYTES, Frame, Scan, scan
 from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, narrow, widen
 from golden.engine.memory import BurstError, Memory
+from golden.engine.pages import BadPage, PageList, Span, gathered, scattered
 from golden.engine.parameters import LENGTH_BITS, Parameters
 from golden.engine.records import RECORD_BYTES, Completion, Descriptor
 from golden.engine.status import Operation, Status, status_of
@@ -42,6 +44,7 @@ from golden.engine.windows import OPEN, Windows
 __all__ = ["Engine", "Silence"]
 
 _LONGEST = (1 << LENGTH_BITS) - 1
+_LIST_SILENCE = Status.LINK_READ_TIMEOUT
 _PORTS = {Status.LANE_READ_TIMEOUT: Operation.OFFLOAD, Status.LINK_WRITE_TIMEOUT: Operation.OFFLOAD,
           Status.LANE_WRITE_TIMEOUT: Operation.PREFETCH, Status.LINK_READ_TIMEOUT: Operation.PREFETCH}
 
@@ -129,7 +132,12 @@ class Engine:
         """A completion for each silent port of the direction; an isolated port blocks every transfer."""
         silent = sorted((each for each in self.silent if _PORTS[each.status] == asked.operation),
                         key=lambda each: (each.status, each.lane))
-        return [replace(blank, status=each.status, lane=each.lane) for each in silent]
+        found = [replace(blank, status=each.status, lane=each.lane) for each in silent]
+        # An offload reads page lists through the port through which a prefetch reads streams.
+        listed = self.parameters.page_lists and asked.operation == Operation.OFFLOAD
+        if listed and Silence(_LIST_SILENCE) in self.silent:
+            found.append(replace(blank, status=Status.PAGE_LIST_READ_TIMEOUT))
+        return found
 
     def refusal(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion | None:
         """The completion of a descriptor that is refused before anything is read or written; None if it is accepted."""
@@ -172,24 +180,50 @@ class Engine:
         room = int(ends[fitting - 1]) if fitting else 0
         # In stream order: blocks that reach the link come before all that do not.
         faults = []
-        if error := self.link.error(asked.destination, room, built.link_beat_bytes, write=True,
-                                    most_beats=built.burst_beats):
-            faults.append(_of_memory(blank, Status.LINK_WRITE_ERROR, error))
+        spans, bad = self._places(asked, asked.destination, room)
+        if error := self._span_error(spans, write=True):
+            faults.append(_of_memory(blank, Status.LINK_WRITE_ERROR, error[1]))
+        if bad is not None:
+            faults.append(_of_page(blank, bad))
         if room < stream.size:
             faults.append(replace(blank, status=Status.DESTINATION_TOO_SMALL, place=fitting))
         faults += [_of_memory(blank, Status.LANE_READ_ERROR, each.error, each.lane) for each in unread]
         if faults:
             return faults
-        self.link.write(asked.destination, stream)
+        scattered(self.link, spans, stream)
         nonzero = int(np.count_nonzero(coded.view(f"<u{Coding(asked.coding).element_bytes}")))
         return [replace(blank, crc=crc32c(stream) if built.crc else 0, bytes_written=stream.size, nonzero=nonzero,
-                        raw_blocks=_raw_blocks(found))]
+                        raw_blocks=_raw_blocks(found), pages=len(spans) if asked.page_list else 0)]
+
+    def _places(self, asked: Descriptor, address: int, size: int) -> tuple[list[Span], BadPage | None]:
+        """Where the first bytes of a stream are in link memory, up to the first page that cannot be used."""
+        if not asked.page_list:
+            return [Span(0, address, size)], None
+        built = self.parameters
+        pages = PageList(self.link, address, asked.pages, 1 << asked.page_size, built.address_bits,
+                         built.link_beat_bytes, built.burst_beats, self.windows.link)
+        found = list(pages.spans(size))
+        return ([each for each in found if isinstance(each, Span)],
+                next((each for each in found if isinstance(each, BadPage)), None))
+
+    def _span_error(self, spans: list[Span], *, write: bool) -> tuple[int, BurstError] | None:
+        """The first error of link memory in a stream: the byte of the stream where its beat begins, and the error."""
+        for span in spans:
+            error = self.link.error(span.address, span.size, self.parameters.link_beat_bytes, write=write,
+                                    most_beats=self.parameters.burst_beats)
+            if error is not None:
+                return span.start + error.beat - span.address, error
+        return None
 
     def _prefetch(self, asked: Descriptor, blank: Completion) -> list[Completion]:
         built = self.parameters
-        error = self.link.error(asked.source, asked.packed_bytes, built.link_beat_bytes, write=False,
-                                most_beats=built.burst_beats)
-        stream = self.link.read(asked.source, error.beat - asked.source if error else asked.packed_bytes)
+        spans, bad = self._places(asked, asked.source, asked.packed_bytes)
+        error = self._span_error(spans, write=False)
+        # The bytes of the stream that can be read.
+        readable = asked.packed_bytes if bad is None else bad.start
+        readable = readable if error is None else error[0]
+        stream = gathered(self.link, [replace(span, size=min(span.size, readable - span.start))
+                                      for span in spans if span.start < readable])
         part = _coded_part(asked)
         found = scan(stream, Frame(built.block_bytes // part, asked.raw_bytes // part, Coding(asked.coding)))
         faults: list[tuple[int, Completion]] = []
@@ -197,8 +231,8 @@ class Engine:
         standing: tuple[int, int] | None = None
         if fault is not None:
             status, place = status_of(fault)
-            # After a link error the end of the stream is unknown.
-            if not (error and status is Status.TRUNCATED):
+            # After a link error or a bad page the end of the stream is unknown.
+            if not ((error or bad) and status is Status.TRUNCATED):
                 faults.append((place, replace(blank, status=status, place=place)))
             if status is Status.BAD_PAYLOAD:
                 standing = self._lane(asked.destination, place), place
@@ -207,14 +241,17 @@ class Engine:
             if each.block < _handed_out(found) and not stands:
                 faults.append((each.block, _of_memory(blank, Status.LANE_WRITE_ERROR, each.error, each.lane)))
         if error:
-            faults.append((found.offset.size, _of_memory(blank, Status.LINK_READ_ERROR, error)))
+            faults.append((found.offset.size, _of_memory(blank, Status.LINK_READ_ERROR, error[1])))
+        if bad is not None:
+            faults.append((found.offset.size, _of_page(blank, bad)))
         if faults:
             return [completion for _, completion in sorted(faults, key=lambda each: each[0])]
         crc = crc32c(stream) if built.crc else 0
         if asked.check_crc and crc != asked.crc:
             return [replace(blank, status=Status.CRC_MISMATCH, crc=crc)]
         self.device.write(asked.destination, raw)
-        return [replace(blank, crc=crc, bytes_written=raw.size, raw_blocks=_raw_blocks(found))]
+        return [replace(blank, crc=crc, bytes_written=raw.size, raw_blocks=_raw_blocks(found),
+                        pages=len(spans) if asked.page_list else 0)]
 
     def _lane(self, address: int, block: int) -> int:
         """The lane of a block, for a transfer that begins at this address of device memory."""
@@ -243,6 +280,12 @@ class Engine:
 
 def _of_memory(blank: Completion, status: Status, error: BurstError, lane: int = 0) -> Completion:
     return replace(blank, status=status, lane=lane, response=error.response, place=error.address)
+
+
+def _of_page(blank: Completion, bad: BadPage) -> Completion:
+    if bad.error is not None:
+        return _of_memory(blank, bad.status, bad.error)
+    return replace(blank, status=bad.status, place=bad.start)
 
 
 def _ends(found: Scan) -> np.ndarray:

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from golden.codec.blocks import check_block_bytes
 from golden.codec.coding import Coding, check_coding, coding_name
 from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
+from golden.engine.pages import ENTRY_BYTES, PAGE_SIZES
 from golden.engine.records import RECORD_BYTES, Descriptor
 from golden.engine.status import Operation, Status
 from golden.engine.windows import OPEN, Window, Windows
 
-__all__ = ["LENGTH_BITS", "RING_ENTRIES", "Parameters"]
+__all__ = ["LENGTH_BITS", "MOST_PAGES", "RING_ENTRIES", "Parameters"]
 
 LENGTH_BITS = 40
 """Bits of every length in bytes."""
 
+MOST_PAGES = 1 << LENGTH_BITS - PAGE_SIZES[0]
+"""Entries of a page list are fewer than this."""
+
 RING_ENTRIES = tuple(1 << power for power in range(1, 17))
 """Allowed sizes of a ring, in descriptors."""
 
-_UNDEFINED_FLAGS = 0xFFC0
+_UNDEFINED_FLAGS = 0xFF80
 _BEAT_BYTES = (16, 32, 64)
 _BURST_BEATS = (16, 32, 64, 128, 256)
 
@@ -47,6 +51,8 @@ class Parameters:
         a block must fill the smallest block.
     burst_beats
         Beats of the longest burst: a failed access is reported with the first address of its burst.
+    page_lists
+        Whether streams can be in pages.
 
     Raises
     ------
@@ -63,6 +69,7 @@ class Parameters:
     crc: bool = True
     narrowing: bool = False
     burst_beats: int = 256
+    page_lists: bool = False
 
     def __post_init__(self) -> None:
         check_block_bytes(self.block_bytes)
@@ -91,7 +98,7 @@ class Parameters:
             The direction of the queue it is in; its own when not given.
         windows
             The address windows; source and destination lie inside, the latter with its whole capacity (offload) or
-            raw length (prefetch).
+            raw length (prefetch). With a page list, the list lies inside; its pages are checked one by one.
         """
         offload = asked.operation == Operation.OFFLOAD
         most = 1 << LENGTH_BITS
@@ -101,19 +108,21 @@ class Parameters:
             return Status.CODING_NOT_BUILT
         if asked.flags & _UNDEFINED_FLAGS or self._misplaced(asked, offload):
             return Status.BAD_FLAGS
-        if any(asked.reserved):
+        if any(asked.reserved) or (not asked.page_list and (asked.pages or asked.page_size)):
             return Status.BAD_RESERVED
         if not 0 < asked.raw_bytes < most or asked.raw_bytes % (
                 WIDE_BYTES if asked.narrow else Coding(asked.coding).element_bytes):
             return Status.BAD_RAW_BYTES
-        if offload:
-            if asked.packed_bytes:
-                return Status.BAD_PACKED_BYTES
-            source, target = (self.block_bytes, asked.raw_bytes), (self.link_beat_bytes, asked.capacity)
-        else:
-            if not 0 < asked.packed_bytes < most or asked.packed_bytes % 4:
-                return Status.BAD_PACKED_BYTES
-            source, target = (self.link_beat_bytes, asked.packed_bytes), (self.block_bytes, asked.raw_bytes)
+        if asked.packed_bytes if offload else not 0 < asked.packed_bytes < most or asked.packed_bytes % 4:
+            return Status.BAD_PACKED_BYTES
+        if asked.page_list and not (0 < asked.pages < MOST_PAGES and asked.page_size in PAGE_SIZES):
+            return Status.BAD_PAGE_LIST
+        linked = asked.capacity if offload else asked.packed_bytes
+        if asked.page_list:
+            linked = asked.pages * ENTRY_BYTES
+        source, target = (self.block_bytes, asked.raw_bytes), (self.link_beat_bytes, linked)
+        if not offload:
+            source, target = target, source
         for address, (grain, size), status in ((asked.source, source, Status.BAD_SOURCE),
                                                (asked.destination, target, Status.BAD_DESTINATION)):
             if address % grain or address + size > 1 << self.address_bits:
@@ -147,5 +156,6 @@ class Parameters:
         return ((asked.check_crc and (offload or not self.crc))
                 or (not asked.fallback and not offload)
                 or (asked.leave_raw and not (offload and asked.fallback))
+                or (asked.page_list and not self.page_lists)
                 or (asked.narrow != Narrowing.NONE and not (
                     self.narrowing and asked.coding in NARROWED_CODINGS.get(asked.narrow, ()))))

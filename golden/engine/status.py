@@ -45,14 +45,22 @@ class Status(IntEnum):
     BAD_PACKED_BYTES = 0x07
     """The packed length of a prefetch is zero, too large or not a multiple of 4, or that of an offload is not zero."""
     BAD_RESERVED = 0x08
-    """A reserved word is not zero."""
+    """A reserved bit is not zero, or a field of a page list in a descriptor without one."""
     SOURCE_OUTSIDE_WINDOW = 0x09
-    """The source is not inside the window of its memory."""
+    """The source is not inside the window of its memory; with a page list, the list."""
     DESTINATION_OUTSIDE_WINDOW = 0x0A
     """The destination is not inside the window of its memory, with its whole capacity (offload) or the raw length
-    (prefetch)."""
+    (prefetch); with a page list, the list."""
+    BAD_PAGE_LIST = 0x0D
+    """The page size or the number of entries of a page list is not allowed."""
     DESTINATION_TOO_SMALL = 0x10
     """The capacity is too small, for a block of an offload or for the raw length of a prefetch."""
+    PAGE_MISALIGNED = 0x18
+    """An entry of the page list is not a multiple of the page size."""
+    PAGE_OUTSIDE = 0x19
+    """An entry of the page list is beyond the last address, or its page is not inside the link's window."""
+    PAGE_LIST_TOO_SHORT = 0x1A
+    """The stream needs more pages than the page list has."""
     LANE_READ_ERROR = 0x20
     """Device memory answered a read with an error."""
     LANE_WRITE_ERROR = 0x21
@@ -63,6 +71,8 @@ class Status(IntEnum):
     """The far side answered a write with an error."""
     DESCRIPTOR_READ_ERROR = 0x24
     """The far side answered the read of a ring's entry with an error."""
+    PAGE_LIST_READ_ERROR = 0x25
+    """The far side answered the read of a page list with an error."""
     LANE_READ_TIMEOUT = 0x28
     """Device memory answered no read within the time limit."""
     LANE_WRITE_TIMEOUT = 0x29
@@ -73,6 +83,8 @@ class Status(IntEnum):
     """The far side answered no write within the time limit."""
     DESCRIPTOR_READ_TIMEOUT = 0x2C
     """The far side answered no read within the time limit while a ring's entry was being read or waited to be read."""
+    PAGE_LIST_READ_TIMEOUT = 0x2D
+    """The far side answered no read within the time limit, so that an offload could not read its page list."""
     BAD_CODING = 0x30
     """A block's coding is neither raw nor the descriptor's, or marks a whole block as short or a short one as whole."""
     BAD_SEQUENCE = 0x31

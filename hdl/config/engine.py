@@ -66,6 +66,9 @@ class EngineConfig(CodingSettings):
     narrowing: bool = parameter(
         False, "build the rounding of float32 to bfloat16 or float16 before coding, chosen per descriptor",
         "true or false; needs zvc16 in codings, and block_bytes of 1024 or more")
+    page_lists: bool = parameter(
+        False, "build streams in pages of link memory, whose addresses the engine reads from a list",
+        "true or false")
     address_windows: bool = parameter(
         False, "build registers that confine descriptors and rings to a part of device memory and of link memory, with "
         "a lock", "true or false")
@@ -114,6 +117,7 @@ class EngineConfig(CodingSettings):
         self._check_attributes()
         self._check_flag("crc")
         self._check_flag("narrowing")
+        self._check_flag("page_lists")
         self._check_flag("address_windows")
         if self.narrowing and TAGS_FIRST[NARROWED_BYTES] not in self.numbers:
             raise ValueError(f"narrowing codes elements of 16 bits: codings must have zvc16, not "

@@ -77,12 +77,13 @@ class Engine(wiring.Component):
         m.submodules.offload = offload = OffloadPath(config)
         m.submodules.prefetch = prefetch = PrefetchPath(config)
         m.submodules.control = control = Control(config)
+        readers = [prefetch.link, control.fetch, *((offload.lists, prefetch.lists) if config.page_lists else ())]
         m.submodules.arbiter = arbiter = AxiReadArbiter(
-            config.address_bits, config.link_beat_bytes, 2, config.outstanding_reads)
+            config.address_bits, config.link_beat_bytes, len(readers), config.outstanding_reads)
 
         wiring.connect(m, wiring.flipped(self.s_axil), control.bus)
-        wiring.connect(m, prefetch.link, arbiter.i[0])
-        wiring.connect(m, control.fetch, arbiter.i[1])
+        for number, reader in enumerate(readers):
+            wiring.connect(m, reader, arbiter.i[number])
         for path, name in ((offload, "offload"), (prefetch, "prefetch")):
             wiring.connect(m, getattr(control, f"{name}_request"), path.request)
             wiring.connect(m, path.result, getattr(control, f"{name}_result"))
@@ -90,6 +91,8 @@ class Engine(wiring.Component):
                 path.abort.eq(getattr(control, f"{name}_abort")),
                 getattr(control, f"{name}_events").eq(path.events),
             ]
+            if config.page_lists and config.address_windows:
+                m.d.comb += path.window.eq(control.window)
         for lane in range(config.lanes):
             self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
             self._attribute(m, f"lane{lane}", "lane", control)
@@ -111,13 +114,17 @@ class Engine(wiring.Component):
                 m.submodules[f"watch_{name}_{channels}"] = watch = PortWatch()
                 m.d.comb += [watch.answers.eq(answers), watch.tick.eq(control.tick[0 if link else 1])]
                 silent[path].append(watch.silent)
+        link_read: Value = prefetch.isolated[lanes]
+        if self._config.page_lists:
+            silent["offload"].append(silent["prefetch"][lanes])
+            link_read = link_read | offload.isolated[lanes + 1]
         m.d.comb += [
             offload.silent.eq(Cat(silent["offload"])),
             prefetch.silent.eq(Cat(silent["prefetch"])),
             control.silent.eq(prefetch.silent[lanes]),
             control.isolated.lane_read.eq(offload.isolated[:lanes].any()),
             control.isolated.lane_write.eq(prefetch.isolated[:lanes].any()),
-            control.isolated.link_read.eq(prefetch.isolated[lanes]),
+            control.isolated.link_read.eq(link_read),
             control.isolated.link_write.eq(offload.isolated[lanes]),
         ]
 

@@ -31,7 +31,8 @@ POLLS = 20_000
 LONG = ctypes.c_uint64
 """Type of the arguments that have 64 bits."""
 
-_RESULT = ("tag", "status", "operation", "lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "cycles", "place")
+_RESULT = ("tag", "status", "operation", "lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "cycles", "place",
+           "pages")
 _WRITE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)
 _READ = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
 
@@ -119,16 +120,19 @@ class CDriver:
 
     async def transfer(self, asked: Descriptor) -> int:
         """A blocking transfer with the addresses and lengths of a descriptor; the driver sets tag and flags."""
+        pages = (asked.pages, asked.page_size) if asked.page_list else ()
+        suffix = "_pages" if asked.page_list else ""
         if asked.operation == Operation.OFFLOAD:
-            return await self.move("offload", asked.source, asked.destination, asked.raw_bytes, asked.capacity,
-                                   asked.coding)
-        return await self.move("prefetch", asked.source, asked.destination, asked.packed_bytes, asked.raw_bytes,
-                               asked.coding, asked.crc)
+            return await self.move(f"offload{suffix}", asked.source, asked.destination, *pages, asked.raw_bytes,
+                                   asked.capacity, asked.coding)
+        return await self.move(f"prefetch{suffix}", asked.source, *pages, asked.destination, asked.packed_bytes,
+                               asked.raw_bytes, asked.coding, asked.crc)
 
     async def submit(self, asked: Descriptor, tag: int) -> int:
         """Queue a descriptor with a tag, without waiting."""
         return await self.call("submit", int(asked.operation), tag, *map(LONG, (
-            asked.source, asked.destination, asked.raw_bytes, asked.capacity, asked.packed_bytes)), asked.coding)
+            asked.source, asked.destination, asked.raw_bytes, asked.capacity, asked.packed_bytes)), asked.coding,
+            asked.pages, asked.page_size)
 
     async def wait(self, operation: int) -> tuple[int, int]:
         """Status and tag of the next completion of submitted descriptors."""
@@ -168,7 +172,8 @@ class RingMemory:
     async def submit(self, driver: CDriver, asked: Descriptor, tag: int, publish: bool = True) -> int:
         """Write a descriptor into the ring, and the new tail into the engine if it is to be published."""
         status = await driver.call("ring_fill", tag, *map(LONG, (
-            asked.source, asked.destination, asked.raw_bytes, asked.capacity)), asked.coding)
+            asked.source, asked.destination, asked.raw_bytes, asked.capacity)), asked.coding, asked.pages,
+            asked.page_size)
         content = self._words.view(np.uint8)
         self._bench.link_arena.view(self.place, content.size)[:] = content
         await self._bench.link.load(content, self.place)
@@ -191,5 +196,5 @@ def two_transfers(bench: EngineTestbench, operation: Operation, blocks: int = 0)
 def check_result(bench: EngineTestbench, driver: CDriver, asked: Descriptor) -> None:
     """Check that the counts of the last result are those of a descriptor, and expect what it writes in memory."""
     right, seen = bench.scoreboard.expected(asked)[0], driver.found()
-    assert (seen["operation"], seen["bytes"], seen["crc"], seen["nonzero"], seen["raw_blocks"]) == (
-        asked.operation, right.bytes_written, right.crc, right.nonzero, right.raw_blocks)
+    assert (seen["operation"], seen["bytes"], seen["crc"], seen["nonzero"], seen["raw_blocks"], seen["pages"]) == (
+        asked.operation, right.bytes_written, right.crc, right.nonzero, right.raw_blocks, right.pages)

@@ -24,6 +24,7 @@ from golden.engine import (
 from hdl.config.engine import EngineConfig
 from verif.common.stream import Bytes
 from verif.engine.layout import Arena
+from verif.engine.pages import pages_of
 
 __all__ = ["Scoreboard", "Totals"]
 
@@ -138,10 +139,12 @@ class Scoreboard:
             return self._compare(descriptor, [refused], seen)
         arena = self._arenas[channel]
         size = descriptor.capacity if channel is Operation.OFFLOAD else descriptor.raw_bytes
+        spans = [(descriptor.destination, size)] if channel is Operation.PREFETCH else pages_of(
+            arena, descriptor.destination, descriptor, size)
         # An address outside the image answers with an error; what is inside may be written.
-        size = max(0, min(size, arena.base + arena.size - descriptor.destination))
-        place = arena.view(descriptor.destination, size)
-        before = place.copy()
+        places = [(address, arena.view(address, max(0, min(size, arena.base + arena.size - address))))
+                  for address, size in spans]
+        before = [place.copy() for _, place in places]
         right = self.expected(descriptor)
         succeeds = right[0].status is Status.OK
         if aborted:
@@ -154,8 +157,9 @@ class Scoreboard:
             if seen.cycles < least:
                 self.fault(f"{_shown(descriptor)}: {seen.cycles} cycles, but {least} beats passed the link")
         else:
-            self._loose.append(_Loose(arena, descriptor.destination, before, place.copy() if succeeds else None))
-            place[:] = before
+            for (address, place), old in zip(places, before, strict=True):
+                self._loose.append(_Loose(arena, address, old, place.copy() if succeeds else None))
+                place[:] = old
         return self._compare(descriptor, right, seen)
 
     def lost(self, descriptor: Descriptor) -> None:

@@ -31,6 +31,7 @@ from verif.engine.layout import Arena, OutOfSpaceError
 from verif.engine.lite import Lite
 from verif.engine.memory import Behaviour, Knobs, Memory
 from verif.engine.models import ModelLite, ModelMemory
+from verif.engine.pages import Listed, listed_bytes, pages_of, take_pages
 from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
 from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, rules
@@ -64,6 +65,11 @@ def of_job(dut: Any) -> EngineTestbench:
                            image_bytes=asked.get("image_bytes", IMAGE_BYTES), models=asked.get("models", False))
 
 
+def _fields(listed: Listed | None) -> dict[str, Any]:
+    """A page list in a descriptor."""
+    return {"page_list": True, "pages": listed.pages, "page_size": listed.page_size} if listed else {}
+
+
 class EngineTestbench:
     """An engine between two memories.
 
@@ -90,6 +96,8 @@ class EngineTestbench:
         The registers.
     scoreboard
         What was wrong.
+    page_share
+        How many of the streams are in pages, where the engine can use these.
     """
 
     def __init__(self, dut: Any, rng: np.random.Generator, *, config: EngineConfig, image_bytes: int = IMAGE_BYTES,
@@ -125,6 +133,7 @@ class EngineTestbench:
         self.link_arena = Arena(bases[1], image_bytes, self.config.link_beat_bytes, rng)
         self.scoreboard = Scoreboard(self.config, self.device_arena, self.link_arena)
         self._tag = int(rng.integers(1 << 32))
+        self.page_share = 0.5
 
     async def reset(self, cycles: int = 4) -> None:
         """Reset the engine and its memories' ports; the images stay."""
@@ -194,15 +203,23 @@ class EngineTestbench:
         if capacity is None:
             capacity = stream.size + int(self.rng.choice([0, 4, 1000]))
         source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
-        return self._descriptor(Operation.OFFLOAD, tensor, source, self.link_arena.take(capacity),
-                                capacity=capacity, fallback=fallback, leave_raw=leave_raw)
+        listed = self._listed(capacity)
+        return self._descriptor(
+            Operation.OFFLOAD, tensor, source, listed.address if listed else self.link_arena.take(capacity),
+            capacity=capacity, fallback=fallback, leave_raw=leave_raw, **_fields(listed))
+
+    def _listed(self, size: int) -> Listed | None:
+        """Pages for a stream of so many bytes, now and then where the engine can use them."""
+        if not self.config.page_lists or self.rng.random() >= self.page_share:
+            return None
+        return take_pages(self.rng, self.link_arena, size, self.config.link_beat_bytes)
 
     def stream(self, tensor: RawTensor, fallback: bool = True, leave_raw: bool = False) -> Bytes:
         """The block stream of a tensor."""
         return tensor.stream(self.config.block_bytes, fallback, leave_raw)
 
     def prefetch(self, stream: Bytes, tensor: RawTensor, *, check_crc: bool | None = None, source: int | None = None,
-                 destination: int | None = None) -> Descriptor:
+                 destination: int | None = None, written: Descriptor | None = None) -> Descriptor:
         """Put a stream into link memory, and find a place for its tensor.
 
         Parameters
@@ -213,15 +230,30 @@ class EngineTestbench:
             Where the stream is already.
         destination
             Where the tensor belongs; a free place when not given.
+        written
+            The offload that wrote the stream, if it is where that left it.
         """
         if check_crc is None:
             check_crc = self.config.crc and bool(self.rng.random() < 0.5)
         if destination is None:
             destination = self.device_arena.take(tensor.raw.size, gap=self.config.lanes)
-        return self._descriptor(
-            Operation.PREFETCH, tensor, self.link_arena.put(stream) if source is None else source, destination,
-            packed_bytes=stream.size, check_crc=check_crc,
-            capacity=tensor.raw.size + int(self.rng.choice([0, 1, 4096])), crc=crc32c(stream) if check_crc else 0)
+        listed = None
+        if written is not None:
+            source = written.destination
+            listed = Listed(source, written.pages, written.page_size) if written.page_list else None
+        elif source is None:
+            listed = self._listed(stream.size)
+            source = listed.address if listed else self.link_arena.put(stream)
+        descriptor = self._descriptor(
+            Operation.PREFETCH, tensor, source, destination, packed_bytes=stream.size, check_crc=check_crc,
+            capacity=tensor.raw.size + int(self.rng.choice([0, 1, 4096])), crc=crc32c(stream) if check_crc else 0,
+            **_fields(listed))
+        if listed and written is None:
+            at = 0
+            for address, size in pages_of(self.link_arena, source, descriptor, stream.size):
+                self.link_arena.view(address, size)[:] = stream[at:at + size]
+                at += size
+        return descriptor
 
     def _descriptor(self, operation: Operation, tensor: RawTensor, source: int, destination: int,
                     **fields: Any) -> Descriptor:
@@ -323,8 +355,8 @@ class EngineTestbench:
             self.device_arena.clear()
             self.device_arena.image[:] = self.rng.integers(0, 256, self.device_arena.size, dtype=np.uint8)
             await self.device.load(self.device_arena.image)
-            prefetches = [self.prefetch(self.link_arena.view(done.destination, completion.bytes_written), tensor,
-                                        source=done.destination)
+            prefetches = [self.prefetch(listed_bytes(self.link_arena, done.destination, done, completion.bytes_written),
+                                        tensor, written=done)
                           for done, completion, tensor in zip(offloads, completions, batch, strict=False)]
             await self.run(prefetches)
             await self.compare()

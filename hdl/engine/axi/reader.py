@@ -11,6 +11,7 @@ from hdl.common.beat import beat_layout, beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
 from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
+from hdl.engine.axi.pages import pages_port, translated
 from hdl.engine.axi.signature import axi_read
 
 __all__ = ["AxiReader"]
@@ -43,6 +44,8 @@ class AxiReader(wiring.Component):
         Greatest number of outstanding bursts.
     most_beats : int
         Greatest number of beats of a burst, a power of two.
+    paged : bool
+        Whether requests may be those of streams in pages.
 
     Members
     -------
@@ -56,6 +59,8 @@ class AxiReader(wiring.Component):
         Begin no new burst; discard arriving beats and the beat that waits at ``o``.
     idle : Out(1)
         No burst is outstanding. Requests may wait, unless stopped.
+    pages : Out(pages_port(address_bits))
+        If ``paged``: the pages of streams. Requests then take one cycle more.
     fault : Out(fault_layout(address_bits))
         The first error response. Its beat and all later ones are discarded, and the unit begins nothing new until
         reset.
@@ -67,15 +72,17 @@ class AxiReader(wiring.Component):
     o: stream.Interface
 
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
-                 most_beats: int = MOST_BEATS):
+                 most_beats: int = MOST_BEATS, paged: bool = False):
         self._sizes = address_bits, beat_bytes, length_bits
         self._most_beats = most_beats
+        self._paged = paged
         self._outstanding = outstanding
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
             "o": Out(beat_stream(beat_bytes)),
             "axi": Out(axi_read(address_bits, beat_bytes)),
             "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(address_bits)),
+            **({"pages": Out(pages_port(address_bits))} if paged else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -84,6 +91,7 @@ class AxiReader(wiring.Component):
         axi = self.axi
         m.submodules.splitter = splitter = BurstSplitter(
             address_bits, beat_bytes, length_bits, self._most_beats)
+        bursts = translated(m, splitter, self) if self._paged else splitter
         # It holds `outstanding` bursts: one of them in its output register.
         m.submodules.open = open_ = StreamFifo(burst_layout(address_bits, beat_bytes), self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), splitter.i)
@@ -101,18 +109,18 @@ class AxiReader(wiring.Component):
         # Requests are entered into the FIFO in the first cycle in which they are valid at the port.
         shown = Signal()
         m.d.comb += [
-            splitter.begin.eq(open_.i.ready),
-            splitter.drop.eq(halted),
-            axi.arvalid.eq(splitter.o.valid),
-            axi.araddr.eq(splitter.o.payload.address),
-            axi.arlen.eq(splitter.o.payload.len),
+            bursts.begin.eq(open_.i.ready),
+            bursts.drop.eq(halted),
+            axi.arvalid.eq(bursts.o.valid),
+            axi.araddr.eq(bursts.o.payload.address),
+            axi.arlen.eq(bursts.o.payload.len),
             axi.arsize.eq(exact_log2(beat_bytes)),
             axi.arburst.eq(INCR),
-            splitter.o.ready.eq(axi.arready),
-            open_.i.valid.eq(splitter.o.valid & ~shown),
-            open_.i.payload.eq(splitter.o.payload),
+            bursts.o.ready.eq(axi.arready),
+            open_.i.valid.eq(bursts.o.valid & ~shown),
+            open_.i.payload.eq(bursts.o.payload),
         ]
-        m.d.sync += shown.eq(splitter.o.valid & ~axi.arready)
+        m.d.sync += shown.eq(bursts.o.valid & ~axi.arready)
 
         # Beats are counted, so that a memory with a wrong rlast cannot shift packets.
         burst = open_.o.payload

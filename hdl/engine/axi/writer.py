@@ -11,6 +11,7 @@ from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
 from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
+from hdl.engine.axi.pages import PageTranslator, pages_port, translated
 from hdl.engine.axi.signature import axi_write
 
 __all__ = ["AxiWriter"]
@@ -63,6 +64,8 @@ class AxiWriter(wiring.Component):
     whole : int
         Give an address only when all data of its burst are there, of bursts of so many beats at most; 0: as soon as the
         first beat is.
+    paged : bool
+        Whether requests may be those of streams in pages.
 
     Members
     -------
@@ -73,6 +76,8 @@ class AxiWriter(wiring.Component):
         request.
     axi : Out(axi_write(address_bits, beat_bytes))
         The memory.
+    pages : Out(pages_port(address_bits))
+        If ``paged``: the pages of streams. Requests then take one cycle more.
     stop : In(1)
         Begin no new burst and discard what arrives; a burst that has begun is completed with all strobes low.
     idle : Out(1)
@@ -87,16 +92,18 @@ class AxiWriter(wiring.Component):
     data: stream.Interface
 
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
-                 most_beats: int = MOST_BEATS, whole: int = 0):
+                 most_beats: int = MOST_BEATS, whole: int = 0, paged: bool = False):
         self._sizes = address_bits, beat_bytes, length_bits
         self._most_beats = most_beats
         self._whole = whole
+        self._paged = paged
         self._outstanding = outstanding
         super().__init__({
             "i": In(stream.Signature(span_layout(address_bits, length_bits))),
             "data": In(beat_stream(beat_bytes)),
             "axi": Out(axi_write(address_bits, beat_bytes)),
             "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(address_bits)),
+            **({"pages": Out(pages_port(address_bits))} if paged else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -106,10 +113,11 @@ class AxiWriter(wiring.Component):
         axi = self.axi
         m.submodules.splitter = splitter = BurstSplitter(
             address_bits, beat_bytes, length_bits, self._most_beats)
+        bursts = translated(m, splitter, self) if self._paged else splitter
         # It holds `outstanding` addresses: one of them in its output register.
         m.submodules.open = open_ = StreamFifo(address_bits - shift, self._outstanding - 1)
         wiring.connect(m, wiring.flipped(self.i), splitter.i)
-        burst = splitter.o.payload
+        burst = bursts.o.payload
         faulty = Signal()
         fault_resp = Signal(2, reset_less=True)
         fault_address = Signal(address_bits, reset_less=True)
@@ -132,10 +140,10 @@ class AxiWriter(wiring.Component):
             self.fault.address.eq(fault_address),
             free.eq(~held | axi.wready),
         ]
-        source, complete, empty = self._source(m, splitter, halted, begins, asks)
+        source, complete, empty = self._source(m, bursts, halted, begins, asks)
         m.d.comb += [
             # The address is sent a cycle before the first beat, in the cycle of the previous burst's last beat.
-            begins.eq(splitter.o.valid & ~asks & open_.i.ready & ~halted & complete
+            begins.eq(bursts.o.valid & ~asks & open_.i.ready & ~halted & complete
                       & Mux(more, moves & last, source.valid)),
             moves.eq(more & free & (source.valid | halted)),
             source.ready.eq(halted | (free & more)),
@@ -143,9 +151,9 @@ class AxiWriter(wiring.Component):
 
         # Requests: the splitter holds a burst until it may begin; then it is valid at the port until it is taken.
         m.d.comb += [
-            splitter.begin.eq(1),
-            splitter.drop.eq(halted),
-            splitter.o.ready.eq(Mux(asks, axi.awready, halted)),
+            bursts.begin.eq(1),
+            bursts.drop.eq(halted),
+            bursts.o.ready.eq(Mux(asks, axi.awready, halted)),
             open_.i.valid.eq(begins),
             open_.i.payload.eq(burst.address[shift:]),
             axi.awvalid.eq(asks),
@@ -180,21 +188,22 @@ class AxiWriter(wiring.Component):
                                & (~halted).replicate(beat_bytes)),
             ]
 
+        free_of_requests = splitter.i.ready & ~bursts.o.valid if self._paged else splitter.i.ready
         # Responses come in the order of the requests, because all have the same identifier. `bready` stays low while
         # the oldest burst still has beats to send, so that a port that waits for them does not count as silent.
         m.d.comb += [
             axi.bready.eq(open_.o.valid & ~((open_.level == 1) & (more | held))),
             open_.o.ready.eq(axi.bvalid & axi.bready),
-            self.idle.eq((splitter.i.ready & empty | halted) & ~asks & ~held & ~more & (open_.level == 0)),
+            self.idle.eq((free_of_requests & empty | halted) & ~asks & ~held & ~more & (open_.level == 0)),
         ]
         with m.If(axi.bvalid & axi.bready & axi.bresp[1] & ~faulty):
             m.d.sync += [faulty.eq(1), fault_resp.eq(axi.bresp),
                          fault_address.eq(Cat(Const(0, shift), open_.o.payload))]
         return m
 
-    def _source(self, m: Module, splitter: BurstSplitter, halted: Signal, begins: Signal, asks: Signal
+    def _source(self, m: Module, bursts: BurstSplitter | PageTranslator, halted: Signal, begins: Signal, asks: Signal
                 ) -> tuple[stream.Interface, Value, Value]:
-        """Where beats come from; whether those of the splitter's burst may begin; and whether none is stored."""
+        """Where beats come from; whether those of the next burst may begin; and whether none is stored."""
         if not self._whole:
             return self.data, Const(1), Const(1)
         depth = 2 * self._whole
@@ -203,7 +212,7 @@ class AxiWriter(wiring.Component):
         # Stored beats of bursts that have not begun. Their comparison is registered, because the sum is wide.
         stored = Signal(range(depth + 3))
         complete = Signal()
-        burst = splitter.o.payload
+        burst = bursts.o.payload
         m.d.comb += [
             beats.i.payload.eq(self.data.payload.data),
             beats.i.valid.eq(self.data.valid & ~halted),
@@ -213,6 +222,6 @@ class AxiWriter(wiring.Component):
         ]
         m.d.sync += [
             stored.eq(stored + (beats.i.valid & beats.i.ready) - Mux(begins, burst.len + 1, 0)),
-            complete.eq(splitter.o.valid & ~asks & ~begins & (stored > burst.len)),
+            complete.eq(bursts.o.valid & ~asks & ~begins & (stored > burst.len)),
         ]
         return source, complete, stored == 0

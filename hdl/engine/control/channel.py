@@ -8,9 +8,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.common.bits import pick
-from hdl.common.counters import counter
+from hdl.common.counters import counter, increased
 from hdl.common.kept import Kept
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, PAGES_BITS, SMALLEST_PAGE
 from hdl.engine.control.checker import Checker
 from hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout
 from hdl.engine.control.records import RecordQueue, record_port
@@ -150,6 +151,8 @@ class Channel(wiring.Component):
         # The other length is that of the result.
         length = "raw_bytes" if offload else "packed_bytes"
         layout = {"tag": 32, "interrupt": 1, length: LENGTH_BITS, "stamp": _CYCLE_BITS}
+        if config.page_lists:
+            layout |= {"listed": 1, "page_size": PAGE_SIZE_BITS}
         m.submodules.tickets = tickets = Kept(
             data.StructLayout(layout), config.transfers_in_flight + 1 if many else 1)
         ticket = tickets.o.payload
@@ -161,7 +164,8 @@ class Channel(wiring.Component):
         m.d.comb += [
             tickets.i.payload.tag.eq(checker.tag), tickets.i.payload.interrupt.eq(checker.interrupt),
             tickets.i.payload.stamp.eq(stamp),
-            tickets.i.payload[length].eq(checker.request[length]),
+            *(tickets.i.payload[name].eq(checker.request[name])
+              for name in layout if name in checker.request.shape().members),
             tickets.o.ready.eq(lands),
         ]
         counter(m, now, 1)
@@ -228,6 +232,7 @@ class Channel(wiring.Component):
         unread_status = Signal(Status)
         cycles = Signal(_CYCLE_BITS, reset_less=True)
         account = self.account
+        pages = self._pages(m, account.packed_bytes, ticket, result.status == Status.OK)
         m.d.comb += [
             # For an entry that could not be read, the CRC field holds the AXI response; 0 means no response.
             unread_status.eq(Mux(checker.request.crc[1], Status.DESCRIPTOR_READ_ERROR, Status.DESCRIPTOR_READ_TIMEOUT)),
@@ -239,7 +244,7 @@ class Channel(wiring.Component):
             done.i.word.eq(word),
             done.i.data.eq(self._completion(
                 m, Cat(waits, *((word == number) & ~waits for number in range(RECORD_WORDS - 1))), rejects, checker,
-                ticket, Value.cast(reason), unread, cycles)),
+                ticket, Value.cast(reason), unread, cycles, pages)),
         ]
         m.d.sync += bad.eq(rejects)
         self._elapsed(m, cycles, Mux(bad, stamp, ticket.stamp), word)
@@ -274,6 +279,21 @@ class Channel(wiring.Component):
             m.d.comb += account.valid.eq(uncounted & ~fsm.ongoing("wait"))
         return done.i.push
 
+    def _pages(self, m: Module, stream_bytes: Value, ticket: data.View, good: Value) -> Value:
+        """The pages that a stream took, two cycles later; none if it was not in pages, or failed."""
+        if not self._config.page_lists:
+            return Const(0, 32)
+        whole = Signal(PAGES_BITS, reset_less=True)
+        rest = Signal(reset_less=True)
+        pages = Signal(32, reset_less=True)
+        with m.Switch(ticket.page_size):
+            for size in range(LARGEST_PAGE - SMALLEST_PAGE + 1):
+                with m.Case(size):
+                    m.d.sync += [whole.eq(stream_bytes[SMALLEST_PAGE + size:]),
+                                 rest.eq(stream_bytes[:SMALLEST_PAGE + size].any())]
+        m.d.sync += pages.eq(Mux(ticket.listed & good, increased(whole, rest), 0))
+        return pages
+
     def _elapsed(self, m: Module, cycles: Signal, start: Value, word: Value) -> None:
         """Subtracts the start from the time of the end, part by part, while the first words are written."""
         borrow = Signal()
@@ -284,7 +304,7 @@ class Channel(wiring.Component):
                     Cat(cycles[part], Const(0, 1)) - start[part] - (borrow if low else 0))
 
     def _completion(self, m: Module, coming: Value, rejects: Value, checker: Checker, ticket: data.View, reason: Value,
-                    unread: Value, cycles: Signal) -> Value:
+                    unread: Value, cycles: Signal, pages: Value) -> Value:
         """A word of the completion: that of a transfer, or of a refused descriptor.
 
         ``coming`` is the word of the next cycle, one-hot, and ``rejects`` whether it is of a refused descriptor: what
@@ -296,6 +316,7 @@ class Channel(wiring.Component):
         names = ("status", "lane", "resp", "crc", "raw_blocks", "bytes", "nonzero", "place")
         m.d.comb += [
             landed.tag.eq(ticket.tag), landed.operation.eq(self._operation), landed.cycles.eq(cycles),
+            landed.pages.eq(pages),
             *(landed[name].eq(result[name]) for name in names),
             refused.tag.eq(checker.tag), refused.operation.eq(checker.operation), refused.cycles.eq(cycles),
             refused.status.eq(reason),
@@ -303,7 +324,8 @@ class Channel(wiring.Component):
         with m.If(unread):
             m.d.comb += [refused.place.eq(checker.request.source), refused.resp.eq(checker.request.crc)]
         shown: Value = Const(0, 32)
-        for name, record, kind, fields in (("landed", landed, ~rejects, ("tag", *names, "cycles")),
+        counts = ("cycles", "pages") if self._config.page_lists else ("cycles",)
+        for name, record, kind, fields in (("landed", landed, ~rejects, ("tag", *names, *counts)),
                                            ("refused", refused, rejects, ("tag", "status", "cycles", "place"))):
             words = sorted({number for field in fields for number in _words(layout[field])})
             choice = Signal(len(words), name=f"{name}_words")

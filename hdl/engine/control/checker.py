@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -13,7 +13,9 @@ from hdl.codec.coding import EXPONENTS, TAGS_FIRST
 from hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
 from hdl.common.counters import joined_carry, joined_sums, part_carries, part_sums
 from hdl.config.engine import EngineConfig
-from hdl.engine.control.descriptor import Operation, descriptor_layout, flags_layout
+from hdl.engine.axi.page_list import ENTRY_BYTES
+from hdl.engine.axi.pages import LARGEST_PAGE, PAGES_BITS, SMALLEST_PAGE
+from hdl.engine.control.descriptor import RECORD_WORDS, Operation, descriptor_layout, flags_layout
 from hdl.engine.control.table import WINDOW_BITS
 from hdl.engine.control.windows import windows_layout
 from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
@@ -24,12 +26,14 @@ _HIGH_BITS = LENGTH_BITS - 32
 _ORDER = (0, 13, 14, 15, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 12, 1)
 """Order in which the words are read. Lengths come before the addresses they are added to. Words that are not added come
 last, because sums are known two steps late."""
-_WINDOWS_ORDER = (0, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 13, 14, 15, 12, 1)
+_WINDOWS_ORDER = (0, 13, 6, 7, 10, 11, 2, 3, 4, 5, 8, 9, 14, 15, 12, 1)
 """The same with address windows: sums are compared with them three steps later."""
 _STATUS = (Status.BAD_OPERATION, Status.CODING_NOT_BUILT, Status.BAD_FLAGS, Status.BAD_RESERVED, Status.BAD_RAW_BYTES,
-           Status.BAD_PACKED_BYTES, Status.BAD_SOURCE, Status.BAD_DESTINATION, Status.SOURCE_OUTSIDE_WINDOW,
-           Status.DESTINATION_OUTSIDE_WINDOW, Status.DESTINATION_TOO_SMALL)
+           Status.BAD_PACKED_BYTES, Status.BAD_PAGE_LIST, Status.BAD_SOURCE, Status.BAD_DESTINATION,
+           Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW, Status.DESTINATION_TOO_SMALL)
 _OF_WINDOWS = (Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW)
+
+_PAGE_SIZE_BITS = Shape.cast(descriptor_layout()["page_size"].shape).width
 
 
 class Checker(wiring.Component):
@@ -136,16 +140,14 @@ class Checker(wiring.Component):
         added = Signal(32)          # addend of this word
         second = Signal()           # this word is the upper half of a sum
         subtracts = Signal()        # this word is subtracted from `added` instead
-        with m.If(self.start):
-            m.d.sync += fails.BAD_RESERVED.eq(0)
         with m.If(there), m.Switch(steps["there"]):
             with m.Case(self._step("operation")):
                 self._head(m, word, request, fails, operation, interrupt)
             with m.Case(self._step("tag")):
                 m.d.sync += tag.eq(word)
-            for half in range(3):
-                with m.Case(self._step("reserved", half)):
-                    m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
+            self._page_list(m, word, zero, request, fails)
+            with m.Case(self._order.index(RECORD_WORDS - 1)):
+                m.d.sync += fails.BAD_RESERVED.eq(fails.BAD_RESERVED | ~zero)
 
             low, rest = length_fails("BAD_RAW_BYTES", Mux(
                 request.element[2] | (request.narrow != Narrowing.NONE), word[:2].any(),
@@ -163,12 +165,17 @@ class Checker(wiring.Component):
                 m.d.sync += fails.BAD_PACKED_BYTES.eq(fails.BAD_PACKED_BYTES | ~zero) if offload else [
                     request.packed_bytes[32:].eq(word), rest]
 
-            length = request.raw_bytes if offload else request.packed_bytes
+            # Behind the address at the link are the bytes of the stream, or those of its page list.
+            length: Value = request.raw_bytes if offload else request.packed_bytes
+            linked: Value = Const(0, LENGTH_BITS) if offload else length
+            if config.page_lists:
+                linked = Mux(request.listed, (request.pages << exact_log2(ENTRY_BYTES)), linked)
+                length = length if offload else linked
             for name, field, unit, behind in (
                     ("BAD_SOURCE", "source", config.block_bytes if offload else config.link_beat_bytes, length),
                     ("BAD_DESTINATION", "destination",
                      config.link_beat_bytes if offload else config.block_bytes,
-                     Const(0, LENGTH_BITS) if offload else request.raw_bytes)):
+                     linked if offload else request.raw_bytes)):
                 with m.Case(self._step(field)):
                     m.d.comb += added.eq(behind[:32])
                     m.d.sync += [request[field][:32].eq(word), fails[name].eq(word[:exact_log2(unit)].any())]
@@ -177,7 +184,9 @@ class Checker(wiring.Component):
                     m.d.sync += [request[field][32:].eq(word), fails[name].eq(fails[name] | word[high:].any())]
 
             # Offload adds the capacity to the destination; prefetch subtracts it from the raw length.
-            minuend = request.destination if offload else request.raw_bytes
+            minuend: Value = request.destination if offload else request.raw_bytes
+            if offload and config.page_lists:
+                minuend = Mux(request.listed, 0, minuend)
             with m.Case(self._step("capacity")):
                 m.d.comb += [added.eq(minuend[:32]), subtracts.eq(not offload)]
                 m.d.sync += request.capacity[:32].eq(word)
@@ -189,16 +198,16 @@ class Checker(wiring.Component):
             with m.Case(self._step("crc")):
                 m.d.sync += request.crc.eq(word)
 
-        total = self._sums(m, word, added, second, subtracts, steps["added"], works["added"], fails)
+        total = self._sums(m, word, added, second, subtracts, steps["added"], works["added"], request, fails)
         if config.address_windows:
-            self._windows(m, word, total, steps, works, fails)
+            self._windows(m, word, total, steps, works, request, fails)
         for status in reversed(self._statuses):
             with m.If(fails[status.name]):
                 m.d.comb += self.status.eq(status)
         return m
 
     def _sums(self, m: Module, word: Signal, added: Signal, second: Signal, subtracts: Signal,
-              step: Signal, valid: Signal, fails: data.View) -> Signal:
+              step: Signal, valid: Signal, request: data.View, fails: data.View) -> Signal:
         """Computes 64-bit sums in two steps of 32 bits, and sets the failures that depend on them.
 
         The first step passes on its carry, and whether the lower half of the sum was zero. ``step`` is the step of the
@@ -225,14 +234,16 @@ class Checker(wiring.Component):
                     m.d.sync += fails[name].eq(fails[name] | beyond)
             with m.Case(self._step("capacity", 1)):
                 if offload:
-                    m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | beyond),
+                    # The capacity of pages says nothing of their addresses.
+                    ends = beyond & ~request.listed if self._config.page_lists else beyond
+                    m.d.sync += [fails.BAD_DESTINATION.eq(fails.BAD_DESTINATION | ends),
                                  fails.DESTINATION_TOO_SMALL.eq(0)]
                 else:
                     m.d.sync += fails.DESTINATION_TOO_SMALL.eq(total[32])
         return total
 
     def _windows(self, m: Module, word: Signal, total: Signal, steps: dict[str, Signal], works: dict[str, Signal],
-                 fails: data.View) -> None:
+                 request: data.View, fails: data.View) -> None:
         """Compares addresses with the windows, half by half, in two cycles each.
 
         ::
@@ -264,15 +275,22 @@ class Checker(wiring.Component):
         before = self._compared(m, "base", (base[:low], base[low:]), (word[WINDOW_BITS:], word[:high]))
         after = self._compared(m, "limit", (total[WINDOW_BITS:32], total[:high + 1]),
                                (limit[:low], Cat(limit[low:], Const(0, 1))), ragged) & ~unlimited
-        last = "capacity" if offload else "destination"
+        # The end of a page list comes with its address, the end of an offload's destination with the capacity.
+        destination_ends = {"destination": Const(1)}
+        if offload:
+            listed = request.listed if self._config.page_lists else Const(0)
+            destination_ends = {"destination": listed, "capacity": ~listed}
         with m.If(works["adds"]), m.Switch(steps["adds"]):
             for field, fail in (("source", "SOURCE_OUTSIDE_WINDOW"), ("destination", "DESTINATION_OUTSIDE_WINDOW")):
                 with m.Case(self._step(field, 1)):
                     m.d.sync += fails[fail].eq(before)
         with m.If(works["compared"]), m.Switch(steps["compared"]):
-            for field, fail in (("source", "SOURCE_OUTSIDE_WINDOW"), (last, "DESTINATION_OUTSIDE_WINDOW")):
+            with m.Case(self._step("source", 1)):
+                m.d.sync += fails.SOURCE_OUTSIDE_WINDOW.eq(fails.SOURCE_OUTSIDE_WINDOW | after)
+            for field, counts in destination_ends.items():
                 with m.Case(self._step(field, 1)):
-                    m.d.sync += fails[fail].eq(fails[fail] | after)
+                    m.d.sync += fails.DESTINATION_OUTSIDE_WINDOW.eq(
+                        fails.DESTINATION_OUTSIDE_WINDOW | (after & counts))
 
     def _compared(self, m: Module, name: str, left: tuple[Value, Value], right: tuple[Value, Value],
                   tie: Value | int = 0) -> Value:
@@ -296,6 +314,8 @@ class Checker(wiring.Component):
             misplaced = flags.check_crc | (flags.leave_raw & flags.no_fallback)
         else:
             misplaced = flags.no_fallback | flags.leave_raw | (0 if config.crc else flags.check_crc)
+        if not config.page_lists:
+            misplaced |= flags.page_list
         narrows = flags.narrow != Narrowing.NONE
         if config.narrowing:
             # To bfloat16 with either coding of 16-bit values, to float16 with zero-value coding.
@@ -311,6 +331,7 @@ class Checker(wiring.Component):
         m.d.sync += [
             operation.eq(word[:8]),
             interrupt.eq(flags.interrupt),
+            *([request.listed.eq(flags.page_list)] if config.page_lists else []),
             request.element.eq(coding[:3]),
             request.exponents.eq(coding[5] if config.exponents else 0),
             request.fallback.eq(~flags.no_fallback),
@@ -320,3 +341,24 @@ class Checker(wiring.Component):
             fails.CODING_NOT_BUILT.eq(~Cat(coding == number for number in config.numbers).any()),
             fails.BAD_FLAGS.eq(flags.undefined.any() | misplaced),
         ]
+
+    def _page_list(self, m: Module, word: Signal, zero: Signal, request: data.View, fails: data.View) -> None:
+        """The number of entries of the page list, and the page size."""
+        size = word[:_PAGE_SIZE_BITS]
+        known = (size >= SMALLEST_PAGE) & (size <= LARGEST_PAGE)
+        reserved = word[_PAGE_SIZE_BITS:].any()
+        listed = request.listed if self._config.page_lists else Const(0)
+        with m.Case(self._step("pages")):
+            m.d.sync += [
+                fails.BAD_PAGE_LIST.eq(listed & (zero | word[PAGES_BITS:].any())),
+                fails.BAD_RESERVED.eq(~listed & ~zero),
+            ]
+            if self._config.page_lists:
+                m.d.sync += request.pages.eq(word)
+        with m.Case(self._step("page_size")):
+            m.d.sync += [
+                fails.BAD_PAGE_LIST.eq(fails.BAD_PAGE_LIST | (listed & ~known)),
+                fails.BAD_RESERVED.eq(fails.BAD_RESERVED | Mux(listed, reserved, ~zero)),
+            ]
+            if self._config.page_lists:
+                m.d.sync += request.page_size.eq(size - SMALLEST_PAGE)

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.attributes import attributes_layout
 from hdl.engine.axi.lite import AxiLite
+from hdl.engine.axi.pages import window_layout
 from hdl.engine.axi.signature import axi_lite, axi_read
 from hdl.engine.axi.watch import Metronome
 from hdl.engine.control.bank import Bank, fields_layout
@@ -69,6 +70,8 @@ class Control(wiring.Component):
         For the counters.
     attributes : Out({lane, link})
         With ``attribute_registers``: attributes of the ports' transactions.
+    window : Out(window_layout(address_bits))
+        With ``address_windows``: the link's window.
     soft_reset : Out(1)
         High for one cycle in which both directions are idle. Resets all of control except an isolated reader of
         descriptors.
@@ -80,6 +83,8 @@ class Control(wiring.Component):
         if config.attribute_registers:
             members["attributes"] = Out(data.StructLayout(dict.fromkeys(
                 ("lane", "link"), attributes_layout(config.user_bits))))
+        if config.address_windows:
+            members["window"] = Out(window_layout(config.address_bits))
         for name in DIRECTIONS:
             members |= {
                 f"{name}_request": Out(stream.Signature(request_layout(config))),
@@ -227,6 +232,7 @@ class Control(wiring.Component):
             windows.idle.eq(~Cat([each.busy for each in channels], [each.values.enable for each in rings]).any()),
             *(channel.windows.eq(windows.values) for channel in channels),
             *(ring.window.eq(windows.values.link) for ring in rings),
+            self.window.eq(windows.values.link),
             bank.values.window_control.lock.eq(windows.locked),
         ]
         for name in WINDOW_REGISTERS[:-1]:

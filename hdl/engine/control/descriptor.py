@@ -35,10 +35,11 @@ def flags_layout() -> data.StructLayout:
     ``interrupt`` sets the direction's completion bit of IRQ_STATUS when the descriptor completes. ``check_crc``
     (prefetch) compares the stream's CRC-32C with ``crc``. ``no_fallback`` (offload) codes every block; ``leave_raw``
     (offload) codes no block. ``narrow`` is the format to which an offload rounds float32 values before coding, and from
-    which a prefetch widens them. All other bits must be zero.
+    which a prefetch widens them. ``page_list``: the stream is in pages; its address is that of a list of their
+    addresses. All other bits must be zero.
     """
     return data.StructLayout({"interrupt": 1, "check_crc": 1, "no_fallback": 1, "leave_raw": 1, "narrow": Narrowing,
-                              "undefined": 10})
+                              "page_list": 1, "undefined": 9})
 
 
 def descriptor_layout() -> data.StructLayout:
@@ -47,12 +48,13 @@ def descriptor_layout() -> data.StructLayout:
     ``coding`` is a coding number of docs/formats.md that was built, with bit 7 clear; its lower four bits are the bytes
     of an element. ``tag`` is any number, returned in the completion. ``source`` and ``destination`` are byte addresses,
     ``raw_bytes`` is the raw length. ``capacity`` is the size of the destination in bytes. ``packed_bytes`` is the
-    length of the stream (prefetch; zero for offload). ``crc`` is read only with the flag ``check_crc``. ``reserved``
-    must be zero.
+    length of the stream (prefetch; zero for offload). ``crc`` is read only with the flag ``check_crc``. ``pages`` and
+    ``page_size`` are the entries of the page list and the logarithm of the bytes of a page; without the flag
+    ``page_list`` they must be zero, and ``reserved`` always.
     """
     return data.StructLayout({
         "operation": 8, "coding": 8, "flags": flags_layout(), "tag": 32, "source": 64, "destination": 64,
-        "raw_bytes": 64, "capacity": 64, "packed_bytes": 64, "crc": 32, "reserved": 96,
+        "raw_bytes": 64, "capacity": 64, "packed_bytes": 64, "crc": 32, "pages": 32, "page_size": 8, "reserved": 56,
     })
 
 
@@ -61,11 +63,11 @@ def completion_layout() -> data.StructLayout:
 
     ``tag`` and ``operation`` are the descriptor's. ``lane``, ``resp``, ``crc``, ``raw_blocks``, ``bytes``, ``nonzero``
     and ``place`` are those of :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the
-    descriptor to its completion.
+    descriptor to its completion. ``pages`` is the number of pages that the stream takes, if it is in pages.
     """
     return data.StructLayout({
         "tag": 32, "status": Status, "lane": 8, "resp": 2, "unused": 6, "operation": 8, "crc": 32, "raw_blocks": 32,
-        "bytes": 64, "nonzero": 64, "cycles": 64, "place": 64, "reserved": 128,
+        "bytes": 64, "nonzero": 64, "cycles": 64, "place": 64, "pages": 32, "reserved": 96,
     })
 
 
@@ -77,6 +79,7 @@ DESCRIPTOR_FIELDS = {
     "no_fallback": "Flag (offload): code every block, even where that does not shrink it",
     "leave_raw": "Flag (offload): code no block",
     "narrow": "What float32 values are rounded to: 0 not at all, 1 bfloat16, 2 float16",
+    "page_list": "Flag: the address at the link is that of a page list",
     "undefined": "Zero",
     "tag": "Any number; the completion has the same",
     "source": "Byte address: device memory (offload) or link (prefetch)",
@@ -85,6 +88,8 @@ DESCRIPTOR_FIELDS = {
     "capacity": "Size of the destination in bytes",
     "packed_bytes": "Length of the block stream in bytes (prefetch); zero for offload",
     "crc": "Expected CRC-32C of the block stream, for CHECK_CRC",
+    "pages": "Entries of the page list; zero without PAGE_LIST",
+    "page_size": "Logarithm of the bytes of a page, 12 to 21; zero without PAGE_LIST",
     "reserved": "Zero",
 }
 """What each field of a descriptor is."""
@@ -102,6 +107,7 @@ COMPLETION_FIELDS = {
     "nonzero": "Non-zero elements (offload)",
     "cycles": "Cycles from the start of the descriptor to its completion",
     "place": "Where it failed: see the status",
+    "pages": "Pages that the block stream takes, with PAGE_LIST and status OK; otherwise zero",
     "reserved": "Zero",
 }
 """What each field of a completion is."""

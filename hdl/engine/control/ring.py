@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.common.counters import joined_carry, part_carries
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.pages import window_layout
 from hdl.engine.control.table import RING_INDEX_BITS, WINDOW_BITS
-from hdl.engine.control.windows import window_layout
 
 __all__ = ["Ring", "ring_layout"]
 
@@ -41,7 +41,7 @@ class Ring(wiring.Component):
         One bit for each register that is written in this cycle with ``data``; in every third cycle at most.
     data : In(32)
         The value written.
-    window : In(window_layout(config))
+    window : In(window_layout(address_bits))
         The link's window, if windows are built. It does not change while the ring is not idle.
     refuse : Out(1)
         In the cycle of a write: the write is not allowed, and changes nothing.
@@ -61,7 +61,7 @@ class Ring(wiring.Component):
             "write": In(data.StructLayout({"base_lo": 1, "base_hi": 1, "size": 1, "tail": 1, "control": 1})),
             "data": In(32), "refuse": Out(1), "values": Out(ring_layout(config)),
             "pending": Out(1), "begin": In(1), "advance": In(1), "fail": In(1), "reading": Out(1),
-            **({"window": In(window_layout(config))} if config.address_windows else {}),
+            **({"window": In(window_layout(config.address_bits))} if config.address_windows else {}),
         })
 
     def elaborate(self, platform: object) -> Module:

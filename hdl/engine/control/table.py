@@ -34,7 +34,7 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (2, 2)
+VERSION = (2, 3)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 RING_INDEX_BITS = 16
@@ -99,6 +99,7 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
           for k, (name, number) in enumerate(CODINGS.items())),
         Field("CRC", 9, 1, ro, config.crc, "The CRC-32C of block streams is computed."),
         Field("NARROWING", 10, 1, ro, config.narrowing, "float32 can be rounded to 16 bits."),
+        Field("PAGE_LISTS", 11, 1, ro, config.page_lists, "Block streams can be in pages of link memory."),
         Field("ADDRESS_WINDOWS", 12, 1, ro, config.address_windows,
               "Address windows can be set: the registers from DEVICE_BASE_LO to REFUSED are there."),
         Field("ATTRIBUTE_REGISTERS", 13, 1, ro, config.attribute_registers,

@@ -7,30 +7,19 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.pages import window_layout
 from hdl.engine.control.table import MEMORIES, WINDOW_BITS
 
-__all__ = ["WINDOW_REGISTERS", "Windows", "window_layout", "windows_layout"]
+__all__ = ["WINDOW_REGISTERS", "Windows", "windows_layout"]
 
 WINDOW_REGISTERS = (*(f"{memory}_{end}_{half}" for memory in MEMORIES for end in ("base", "limit")
                       for half in ("lo", "hi")), "window_control")
 """The registers, in small letters."""
 
 
-def window_layout(config: EngineConfig) -> data.StructLayout:
-    """A window, in pages of 4 KiB: from page ``base`` to before page ``limit``; ``unlimited``: to the end of the
-    address space.
-
-    A range of addresses is inside if its first page is at least ``base``, and its last page is below ``limit`` or
-    the window is unlimited. :func:`hdl.common.counters.part_carries` compares such numbers in two cycles.
-    ``unlimited`` follows ``limit`` one cycle later: it belongs to the second of them.
-    """
-    pages = config.address_bits - WINDOW_BITS
-    return data.StructLayout({"base": pages, "limit": pages, "unlimited": 1})
-
-
 def windows_layout(config: EngineConfig) -> data.StructLayout:
     """The windows of both memories."""
-    return data.StructLayout({memory: window_layout(config) for memory in MEMORIES})
+    return data.StructLayout({memory: window_layout(config.address_bits) for memory in MEMORIES})
 
 
 class Windows(wiring.Component):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -12,6 +12,7 @@ from hdl.common.counters import count_up
 from hdl.common.fifo import StreamFifo
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.bursts import burst_beats, span_layout
+from hdl.engine.axi.pages import PAGE_SIZE_BITS, pages_port, paging_layout
 from hdl.engine.axi.signature import axi_write
 from hdl.engine.axi.writer import AxiWriter
 from hdl.engine.transfer.records import axi_fault_layout
@@ -49,12 +50,15 @@ class LinkWriter(wiring.Component):
     Members
     -------
     start : In(stream of {address})
-        Address of the next transfer, a multiple of the beat. Taken when the last beat of the previous one was.
+        Address of the next transfer, a multiple of the beat. Taken when the last beat of the previous one was. With
+        ``page_lists``, also ``paging``; the address of a stream in pages is 0.
     i : In(words_stream(config))
         Words of the transfer, up to ``last``. Ready from the start on, unless the FIFO is full; ``i.ready`` does not
         depend on ``i.valid`` or ``i.payload``. With ``stop``, or after a fault, all beats are taken and discarded.
     axi : Out(axi_write(config.address_bits, config.link_beat_bytes))
         The link's memory. Of the last beat, only the bytes of its words are written.
+    pages : Out(pages_port(config.address_bits))
+        With ``page_lists``: the pages of streams, without ``paging``.
     stop : In(1)
         Begin no new burst and discard what arrives; a burst that has begun is completed with all strobes low.
     idle : Out(1)
@@ -70,11 +74,15 @@ class LinkWriter(wiring.Component):
 
     def __init__(self, config: EngineConfig):
         self._config = config
+        start: dict[str, ShapeLike] = {"address": config.address_bits}
+        if config.page_lists:
+            start |= {"listed": 1, "size": PAGE_SIZE_BITS}
         super().__init__({
-            "start": In(stream.Signature(data.StructLayout({"address": config.address_bits}))),
+            "start": In(stream.Signature(data.StructLayout(start))),
             "i": In(words_stream(config)),
             "axi": Out(axi_write(config.address_bits, config.link_beat_bytes)),
             "stop": In(1), "idle": Out(1), "fault": Out(axi_fault_layout(config)), "written": Out(1),
+            **({"pages": Out(pages_port(config.address_bits))} if config.page_lists else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -88,11 +96,13 @@ class LinkWriter(wiring.Component):
         depth = 2 * page_beats
         m.submodules.fifo = fifo = StreamFifo(8 * beat_bytes, depth)
         m.submodules.writer = writer = AxiWriter(
-            config.address_bits, beat_bytes, length_bits, config.outstanding_reads, config.burst_beats)
+            config.address_bits, beat_bytes, length_bits, config.outstanding_reads, config.burst_beats,
+            paged=config.page_lists)
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
 
-        # For each burst at the writer, whether it is the last of its transfer. One more may be in the splitter.
-        m.submodules.finals = finals = StreamFifo(1, config.outstanding_reads)
+        # For each burst at the writer, whether it is the last of its transfer. One more may be in the splitter, and one
+        # behind it that waits for its page.
+        m.submodules.finals = finals = StreamFifo(1, config.outstanding_reads + config.page_lists)
 
         halted = Signal()
         active = Signal()       # a transfer runs, and its last beat has not arrived
@@ -129,6 +139,8 @@ class LinkWriter(wiring.Component):
             finals.i.payload.eq(final),
             finals.o.ready.eq(self.axi.bvalid & self.axi.bready),
         ]
+        if config.page_lists:
+            self._pages(m, writer, cuts, final)
         m.d.sync += self.written.eq(finals.o.ready & finals.o.payload & ~self.axi.bresp[1] & ~halted)
         m.d.sync += asks.eq(cuts | (asks & ~writer.i.ready))
         with m.If(cuts):
@@ -149,3 +161,20 @@ class LinkWriter(wiring.Component):
             address = self.start.payload.address
             m.d.sync += [Cat(place, page).eq(address[shift:]), first.eq(address[shift:]), active.eq(1)]
         return m
+
+    def _pages(self, m: Module, writer: AxiWriter, cuts: Value, final: Value) -> None:
+        """How each request finds its bytes; the next transfer may begin while the last request of one waits."""
+        start = self.start.payload
+        listed, size = (Signal.like(field, name=name, reset_less=True)
+                        for name, field in (("listed", start.listed), ("size", start.size)))
+        paging = Signal(paging_layout(), reset_less=True)
+        with m.If(self.start.valid & self.start.ready):
+            m.d.sync += [listed.eq(start.listed), size.eq(start.size)]
+        with m.If(cuts):
+            m.d.sync += [paging.listed.eq(listed), paging.size.eq(size)]
+        wiring.connect(m, wiring.flipped(self.pages.entries), writer.pages.entries)
+        m.d.comb += [
+            writer.pages.paging.eq(paging), writer.pages.paging.final.eq(final),
+            self.pages.done.eq(writer.pages.done), self.pages.bad.eq(writer.pages.bad),
+            self.pages.place.eq(writer.pages.place),
+        ]

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.page_list import PageList
+from hdl.engine.axi.pages import Entry, window_layout
+from hdl.engine.axi.signature import axi_read
 from hdl.engine.paths.supervisor import Supervisor
 from hdl.engine.transfer.events import events_layout
-from hdl.engine.transfer.records import request_layout, result_layout
+from hdl.engine.transfer.records import Status, request_layout, result_layout
 
 __all__ = ["DataPath"]
+
+_LISTS = 4      # most page lists that are kept: of the stream that is in work, and of those behind it
+_BAD = {Entry.MISALIGNED: Status.PAGE_MISALIGNED, Entry.OUTSIDE: Status.PAGE_OUTSIDE,
+        Entry.MISSING: Status.PAGE_LIST_TOO_SHORT}
 
 
 class DataPath(wiring.Component):
@@ -36,11 +44,16 @@ class DataPath(wiring.Component):
         To each memory controller.
     link : Out(link)
         To the link.
+    lists : Out(axi_read(address_bits, link_beat_bytes))
+        With ``page_lists``: to the link, for page lists.
+    window : In(window_layout(address_bits))
+        With ``page_lists`` and ``address_windows``: the link's window, for pages. It does not change while a transfer
+        runs.
     silent : In(lanes + 1)
         Ports that have not answered for the time limit (:mod:`hdl.engine.axi.watch`): those of the lanes in their
-        order, then that of the link.
+        order, then that of the link. An offload with ``page_lists`` has one more, that of the link for page lists.
     isolated : Out(lanes + 1)
-        Ports that still have transactions open of a transfer that was reported.
+        Ports that still have transactions open of a transfer that was reported; as ``silent``.
     events : Out(events_layout(config))
         For counters.
     """
@@ -50,11 +63,16 @@ class DataPath(wiring.Component):
 
     def __init__(self, config: EngineConfig, *, lane: wiring.Signature, link: wiring.Signature):
         self._config = config
+        listed = config.page_lists
+        # A prefetch reads its page lists through the port of its streams.
+        self._units = config.lanes + (2 if listed and "awaddr" in link.members else 1)
         super().__init__({
             "request": In(stream.Signature(request_layout(config))),
             "result": Out(stream.Signature(result_layout(config))),
             "abort": In(1), "lanes": Out(lane).array(config.lanes), "link": Out(link),
-            "silent": In(config.lanes + 1), "isolated": Out(config.lanes + 1),
+            **({"lists": Out(axi_read(config.address_bits, config.link_beat_bytes))} if listed else {}),
+            **({"window": In(window_layout(config.address_bits))} if listed and config.address_windows else {}),
+            "silent": In(self._units), "isolated": Out(self._units),
             "events": Out(events_layout(config)),
         })
 
@@ -66,7 +84,7 @@ class DataPath(wiring.Component):
         device : str
             Which address of a transfer is in device memory: ``source`` or ``destination``.
         """
-        m.submodules.supervisor = supervisor = Supervisor(self._config, device, self._config.lanes + 1)
+        m.submodules.supervisor = supervisor = Supervisor(self._config, device, self._units)
         wiring.connect(m, wiring.flipped(self.request), supervisor.request)
         wiring.connect(m, supervisor.result, wiring.flipped(self.result))
         m.d.comb += [
@@ -81,6 +99,47 @@ class DataPath(wiring.Component):
         clears = [Signal(name="clear") for _ in supervisor.unit_clear]
         m.d.comb += [clear.eq(bit) for clear, bit in zip(clears, supervisor.unit_clear)]
         return clears
+
+    def _page_list(self, m: Module, supervisor: Supervisor, pages: wiring.PureInterface, address: Value,
+                   front: Value) -> tuple[PageList, Value, list[dict[str, ValueLike]]]:
+        """Adds what reads the page lists, and gives it the list of each transfer that is launched.
+
+        Parameters
+        ----------
+        pages : pages_port(address_bits)
+            Of the unit that takes the entries.
+        address : Value
+            Which address of the transfer that is launched is that of its list.
+        front : Value
+            The front of the path takes a transfer.
+
+        Returns
+        -------
+        tuple
+            The unit; whether the transfer that is launched does not have to wait for it; its faults.
+        """
+        config, transfer = self._config, supervisor.launch.payload.transfer
+        number = self._units - 1
+        kept = min(_LISTS, 1 << ceil_log2(config.transfers_in_flight))
+        lists = PageList(config.address_bits, config.link_beat_bytes, kept, config.burst_beats, config.address_windows)
+        if config.address_windows:
+            m.d.comb += lists.window.eq(self.window)
+        clear = Signal(name="clear_lists")
+        m.submodules.page_list = ResetInserter(clear)(lists)
+        wiring.connect(m, lists.axi, wiring.flipped(self.lists))
+        wiring.connect(m, lists.entries, pages.entries)
+        m.d.comb += [
+            clear.eq(supervisor.unit_clear[number]), lists.stop.eq(supervisor.unit_stop[number]),
+            lists.done.eq(pages.done),
+            lists.lists.payload.address.eq(address), lists.lists.payload.pages.eq(transfer.pages),
+            lists.lists.payload.size.eq(transfer.page_size),
+            lists.lists.valid.eq(supervisor.launch.valid & transfer.listed & front),
+        ]
+        faults: list[dict[str, ValueLike]] = [
+            {"valid": pages.bad == Entry.UNREAD, "status": Status.PAGE_LIST_READ_ERROR, "resp": lists.fault.resp,
+             "place": lists.fault.address},
+            *({"valid": pages.bad == entry, "status": status, "place": pages.place} for entry, status in _BAD.items())]
+        return lists, ~transfer.listed | lists.lists.ready, faults
 
     def _count(self, m: Module, link_beat: Value, waits: Sequence[data.View]) -> None:
         """Registers the events of a cycle: a beat on the link, and what each lane waits for."""

@@ -32,9 +32,8 @@ def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, Valu
     return fault
 
 
-def timeouts(silent: Value, lane_status: Status, link_status: Status) -> list[dict[str, ValueLike]]:
-    """Faults of silent ports, for :func:`first_fault`: those of the lanes in their order, then that of the link."""
-    lanes = len(silent) - 1
+def timeouts(silent: Value, lanes: int, lane_status: Status, *others: Status) -> list[dict[str, ValueLike]]:
+    """Faults of silent ports, for :func:`first_fault`: those of the lanes in their order, then the others."""
     faults: list[dict[str, ValueLike]] = [
         {"valid": silent[lane], "status": lane_status, "lane": lane} for lane in range(lanes)]
-    return [*faults, {"valid": silent[lanes], "status": link_status}]
+    return [*faults, *({"valid": port, "status": status} for port, status in zip(silent[lanes:], others))]

@@ -19,37 +19,51 @@ _CODED = ("element", "exponents", "narrow")
 _LAUNCH = {"source": ("source", *_CODED, "fallback", "leave_raw"), "destination": ("source", "packed_bytes")}
 _FOLLOW = {"source": ("destination", "capacity"),
            "destination": ("packed_bytes", "destination", "raw_bytes", *_CODED, "check_crc", "crc")}
+# With page lists: the front reads the list of a stream before the stream begins.
+_LISTED_LAUNCH = {"source": ("destination", "listed", "page_size", "pages"),
+                  "destination": ("listed", "page_size", "pages")}
+_LISTED_FOLLOW = {"source": ("listed", "page_size"), "destination": ()}
 
 
 def launch_layout(config: EngineConfig, device: str) -> data.StructLayout:
     """A transfer for the front of a path: fields of the request, and the lane of its first block; for an offload, whose
     ``device`` is ``source``, also the number of its last block and the raw bytes of that block."""
-    return _layout(config, device, _LAUNCH)
+    return _layout(config, device, _launched(config, device), followed=False)
 
 
 def follow_layout(config: EngineConfig, device: str) -> data.StructLayout:
     """A transfer for the units behind the front, as :func:`launch_layout`, without the bytes of the last block.
     ``packed_bytes`` has its lowest bits only: the bytes of the last beat."""
-    return _layout(config, device, _FOLLOW)
+    return _layout(config, device, _followed(config, device), followed=True)
 
 
-def _layout(config: EngineConfig, device: str, names: dict[str, tuple[str, ...]]) -> data.StructLayout:
-    fields: dict[str, ShapeLike] = {name: request_layout(config)[name].shape for name in names[device]
+def _launched(config: EngineConfig, device: str) -> tuple[str, ...]:
+    """Fields of a request that the front of the path needs."""
+    return _LAUNCH[device] + (_LISTED_LAUNCH[device] if config.page_lists else ())
+
+
+def _followed(config: EngineConfig, device: str) -> tuple[str, ...]:
+    """Fields of a request that the units behind the front need."""
+    return _FOLLOW[device] + (_LISTED_FOLLOW[device] if config.page_lists else ())
+
+
+def _layout(config: EngineConfig, device: str, names: tuple[str, ...], followed: bool) -> data.StructLayout:
+    fields: dict[str, ShapeLike] = {name: request_layout(config)[name].shape for name in names
                                     if config.crc or "crc" not in name}
-    if names is _FOLLOW and "packed_bytes" in fields:
+    if followed and "packed_bytes" in fields:
         fields["packed_bytes"] = exact_log2(config.link_beat_bytes)
     layout: dict[str, ShapeLike] = {"transfer": data.StructLayout(fields), "first_lane": lane_bits(config)}
     if device == "source":
         layout["last_block"] = BLOCK_BITS
-        if names is _LAUNCH:
+        if not followed:
             layout["tail_bytes"] = range(config.block_bytes + 1)
     return data.StructLayout(layout)
 
 
 def _record_layout(config: EngineConfig, device: str) -> data.StructLayout:
     """What is kept of a request. What the front needs comes first, and what the units behind it need comes last."""
-    names = (*_LAUNCH[device], "last_byte") if device == "source" else _LAUNCH[device]
-    fields = dict.fromkeys((*names, *_FOLLOW[device]))
+    names = (*_launched(config, device), "last_byte") if device == "source" else _launched(config, device)
+    fields = dict.fromkeys((*names, *_followed(config, device)))
     return data.StructLayout({
         name: LENGTH_BITS if name == "last_byte" else request_layout(config)[name].shape for name in fields
         if config.crc or "crc" not in name})
@@ -133,7 +147,8 @@ class Launcher(wiring.Component):
         m.submodules.finder = finder = LaneFinder(config)
         request = self.request.payload
         # With one transfer in flight the units behind the front are shown what the front is.
-        front = self._registers("launch", *([_LAUNCH] if many else [_LAUNCH, _FOLLOW]))
+        launched, followed = _launched(config, self._device), _followed(config, self._device)
+        front = self._registers("launch", (self._device, *launched, *(() if many else followed)))
         with m.If(self.took):
             m.d.sync += [register.eq(decreased(request.raw_bytes) if name == "last_byte" else Value.cast(request[name]))
                          for name, register in front.items()]
@@ -179,17 +194,14 @@ class Launcher(wiring.Component):
                     m.next = "wait"
         return m
 
-    def _registers(self, name: str, *names: dict[str, tuple[str, ...]]) -> dict[str, Signal]:
+    def _registers(self, name: str, fields: tuple[str, ...]) -> dict[str, Signal]:
         """A register for each field of the record that is shown, or that the lane is found with."""
         layout = _record_layout(self._config, self._device)
-        fields = dict.fromkeys(each for choice in names for each in (*choice[self._device], "last_byte"))
-        if _LAUNCH in names:
-            fields |= {self._device: None}
         registers = {}
-        for each in fields:
+        for each in dict.fromkeys((*fields, "last_byte")):
             if each in layout.members:
                 bits = Shape.cast(layout[each].shape).width
-                if _LAUNCH not in names and each == "packed_bytes":
+                if name == "follow" and each == "packed_bytes":
                     bits = exact_log2(self._config.link_beat_bytes)
                 registers[each] = Signal(bits, name=f"{name}_{each}", reset_less=True)
         return registers
@@ -207,7 +219,7 @@ class Launcher(wiring.Component):
         write, read = memory.write_port(), memory.read_port()
         words = -(-bits // WORD_BITS)
         layout = record.shape()
-        shown = self._registers("follow", _FOLLOW)
+        shown = self._registers("follow", _followed(self._config, self._device))
         shown_lane = Signal.like(lane, reset_less=True)
         lanes = Array(Signal.like(lane, name=f"lane_{k}", reset_less=True) for k in range(self._most))
         place = Signal(range(self._most))       # of the transfer to show next

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, ValueLike
+from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
@@ -73,7 +74,17 @@ class OffloadPath(DataPath):
         m.submodules.writer = ResetInserter(unit_clear[config.lanes])(writer)
         wiring.connect(m, writer.axi, wiring.flipped(self.link))
 
-        self._begin(m, supervisor, walkers)
+        free = Signal(name="front_free")
+        launched: Value = Const(1)
+        idle = [lane.idle for lane in lanes] + [writer.idle]
+        list_faults: list[dict[str, ValueLike]] = []
+        if config.page_lists:
+            lists, launched, list_faults = self._page_list(
+                m, supervisor, writer.pages, supervisor.launch.payload.transfer.destination, free)
+            idle.append(lists.idle)
+            # Others read through this port as well.
+            m.d.comb += supervisor.silent[-1].eq(self.silent[-1] & ~lists.idle)
+        self._begin(m, supervisor, walkers, free, launched)
         follow = supervisor.follow
         m.d.comb += [
             follow.ready.eq(aggregator.start.ready & writer.start.ready),
@@ -82,10 +93,12 @@ class OffloadPath(DataPath):
             aggregator.start.payload.last_block.eq(follow.payload.last_block),
             aggregator.start.payload.capacity.eq(follow.payload.transfer.capacity),
             writer.start.valid.eq(follow.valid & aggregator.start.ready),
-            writer.start.payload.address.eq(follow.payload.transfer.destination),
+            *self._destination(writer.start.payload, follow.payload.transfer),
             writer.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
-        faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT)
+        faults: list[dict[str, ValueLike]] = timeouts(
+            supervisor.silent, config.lanes, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT,
+            Status.PAGE_LIST_READ_TIMEOUT)
         faults += [{"valid": lane.fault.valid, "status": Status.LANE_READ_ERROR, "lane": number,
                    "resp": lane.fault.resp, "place": lane.fault.address} for number, lane in enumerate(lanes)]
         faults += [
@@ -93,17 +106,27 @@ class OffloadPath(DataPath):
              "place": writer.fault.address},
             {"valid": aggregator.overflow.valid, "status": Status.DESTINATION_TOO_SMALL,
              "place": aggregator.overflow.block},
+            *list_faults,
         ]
         m.d.comb += supervisor.fault.eq(first_fault(m, config, faults, "fault"))
         self._totals(m, supervisor, aggregator, writer)
-        m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), writer.idle))
+        m.d.comb += supervisor.unit_idle.eq(Cat(idle))
         self._count(m, self.link.wvalid & self.link.wready, [lane.waits for lane in lanes])
         return m
 
-    def _begin(self, m: Module, supervisor: Supervisor, walkers: list[BlockWalker]) -> None:
+    def _destination(self, start: data.View, transfer: data.View) -> list[Assign]:
+        """Where the stream of a transfer goes. In pages, its bytes count from 0."""
+        if not self._config.page_lists:
+            return [start.address.eq(transfer.destination)]
+        return [start.address.eq(Mux(transfer.listed, 0, transfer.destination)), start.listed.eq(transfer.listed),
+                start.size.eq(transfer.page_size)]
+
+    def _begin(self, m: Module, supervisor: Supervisor, walkers: list[BlockWalker], free: Signal,
+               launched: Value) -> None:
         """Gives each lane its first block, one lane per cycle, beginning with the transfer's first lane.
 
-        A lane that still has blocks of the transfer before is waited for.
+        A lane that still has blocks of the transfer before is waited for. ``free``: the next transfer may come, if it
+        is ``launched``.
         """
         config = self._config
         start = supervisor.launch.payload
@@ -116,7 +139,10 @@ class OffloadPath(DataPath):
                for name in ("element", "exponents", "narrow", "fallback", "leave_raw")]
         left = Signal(range(config.lanes + 1))
         loads, goes = Signal(), Signal()
-        m.d.comb += [supervisor.launch.ready.eq(left == 0), loads.eq(supervisor.launch.valid & (left == 0))]
+        m.d.comb += [
+            free.eq(left == 0), supervisor.launch.ready.eq(free & launched),
+            loads.eq(supervisor.launch.valid & free & launched),
+        ]
         counter(m, page, goes, clear=loads, begin=start.transfer.source[exact_log2(config.block_bytes):])
         # Minus the number of blocks.
         counter(m, to_end, goes, clear=loads, begin=Cat(~start.last_block, Const(1)))

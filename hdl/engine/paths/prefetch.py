@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
@@ -62,7 +62,7 @@ class PrefetchPath(DataPath):
         clear = ResetInserter(supervisor.clear)
         unit_clear = self._unit_clears(m, supervisor)
         reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads,
-                           config.burst_beats)
+                           config.burst_beats, paged=config.page_lists)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]
         m.submodules.reader = ResetInserter(unit_clear[config.lanes])(reader)
@@ -75,24 +75,37 @@ class PrefetchPath(DataPath):
                 verdict.lanes[number].eq(lane.fault),
                 verdict.settled[number].eq(lane.settled),
             ]
-        launch = supervisor.launch
+        launch, transfer = supervisor.launch, supervisor.launch.payload.transfer
+        launched: Value = Const(1)
+        address: Value = transfer.source
+        idle = reader.idle
+        list_faults: list[dict[str, ValueLike]] = []
+        if config.page_lists:
+            lists, launched, list_faults = self._page_list(
+                m, supervisor, reader.pages, transfer.source, reader.i.ready)
+            # The bytes of a stream in pages count from 0.
+            address, idle = Mux(transfer.listed, 0, address), idle & lists.idle
+            m.d.comb += [reader.pages.paging.listed.eq(transfer.listed), reader.pages.paging.final.eq(1),
+                         reader.pages.paging.size.eq(transfer.page_size)]
         m.d.comb += [
-            launch.ready.eq(reader.i.ready),
-            reader.i.valid.eq(launch.valid),
-            reader.i.payload.address.eq(launch.payload.transfer.source),
-            reader.i.payload.bytes.eq(launch.payload.transfer.packed_bytes),
+            launch.ready.eq(reader.i.ready & launched),
+            reader.i.valid.eq(launch.valid & launched),
+            reader.i.payload.address.eq(address),
+            reader.i.payload.bytes.eq(transfer.packed_bytes),
             reader.stop.eq(supervisor.unit_stop[config.lanes]),
         ]
         self._streams(m, supervisor, reader, lanes, verdict)
-        faults: list[dict[str, ValueLike]] = timeouts(self.silent, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
+        faults: list[dict[str, ValueLike]] = timeouts(
+            self.silent, config.lanes, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
         faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
                     "place": reader.fault.address}]
         faults += [{"valid": lane.axi_fault.valid, "status": Status.LANE_WRITE_ERROR, "lane": number,
                     "resp": lane.axi_fault.resp, "place": lane.axi_fault.address}
                    for number, lane in enumerate(lanes)]
+        faults += list_faults
         faults += [{"valid": verdict.fault.valid, "status": verdict.fault.status, "place": verdict.fault.block}]
         m.d.comb += supervisor.fault.eq(first_fault(m, config, faults, "fault"))
-        m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), reader.idle))
+        m.d.comb += supervisor.unit_idle.eq(Cat(*(lane.idle for lane in lanes), idle))
         self._count(m, self.link.rvalid & self.link.rready, [lane.waits for lane in lanes])
         return m
 

@@ -219,7 +219,8 @@ class Supervisor(wiring.Component):
             *(result[name].eq(Mux(good, totals[name], 0)) for name in ("bytes", "nonzero", "raw_blocks")),
             result.crc.eq(Mux(totalled, totals.crc, 0)),
         ]
-        timed_out = Cat(fault.status == status for status in _TIMEOUTS).any()
+        timeouts = (*_TIMEOUTS, Status.PAGE_LIST_READ_TIMEOUT) if self._config.page_lists else _TIMEOUTS
+        timed_out = Cat(fault.status == status for status in timeouts).any()
         with m.If(ends):
             m.d.sync += [
                 told.eq(1), totalled.eq(1), good.eq(~totals.mismatch), cause.eq(0),

@@ -6,6 +6,7 @@ from amaranth.lib import data, enum
 
 from hdl.codec.narrowing.rounding import Narrowing
 from hdl.config.engine import EngineConfig
+from hdl.engine.axi.pages import PAGE_SIZE_BITS, PAGES_BITS
 
 __all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "request_layout", "result_layout"]
 
@@ -37,14 +38,23 @@ class Status(enum.Enum, shape=8):
     BAD_PACKED_BYTES = 0x07
     """Bad descriptor: packed length zero, too large or not a multiple of 4 (prefetch), or not zero (offload)."""
     BAD_RESERVED = 0x08
-    """Bad descriptor: a reserved word is not zero."""
+    """Bad descriptor: a reserved bit is not zero, or a field of a page list without the flag PAGE_LIST."""
     SOURCE_OUTSIDE_WINDOW = 0x09
     """Bad descriptor: the source is not inside the address window of its memory."""
     DESTINATION_OUTSIDE_WINDOW = 0x0A
     """Bad descriptor: the destination, with its whole capacity (offload) or the raw length (prefetch), is not inside
     the address window of its memory."""
+    BAD_PAGE_LIST = 0x0D
+    """Bad descriptor: the page size is not 2^12 to 2^21 bytes, or the list has no entry or too many."""
     DESTINATION_TOO_SMALL = 0x10
     """The destination's capacity does not hold the result; nothing was written beyond it."""
+    PAGE_MISALIGNED = 0x18
+    """An entry of the page list is not a multiple of the page size; nothing was read or written there."""
+    PAGE_OUTSIDE = 0x19
+    """An entry of the page list is beyond the addresses that were built, or its page is not inside the link's window;
+    nothing was read or written there."""
+    PAGE_LIST_TOO_SHORT = 0x1A
+    """The block stream needs more pages than the page list has."""
     LANE_READ_ERROR = 0x20
     """A memory controller answered a read with an error."""
     LANE_WRITE_ERROR = 0x21
@@ -55,6 +65,8 @@ class Status(enum.Enum, shape=8):
     """The link answered a write of the block stream with an error."""
     DESCRIPTOR_READ_ERROR = 0x24
     """The link answered the read of a descriptor with an error."""
+    PAGE_LIST_READ_ERROR = 0x25
+    """The link answered the read of a page list with an error."""
     LANE_READ_TIMEOUT = 0x28
     """A memory controller did not answer reads within the time limit."""
     LANE_WRITE_TIMEOUT = 0x29
@@ -65,6 +77,8 @@ class Status(enum.Enum, shape=8):
     """The link did not answer writes within the time limit."""
     DESCRIPTOR_READ_TIMEOUT = 0x2C
     """The link did not answer reads within the time limit, so that a descriptor could not be read."""
+    PAGE_LIST_READ_TIMEOUT = 0x2D
+    """Offload: the link did not answer reads within the time limit, so that a page list could not be read."""
     BAD_CODING = 0x30
     """Malformed stream: a block's coding is neither raw nor the descriptor's, or marks a whole block as short or a
     short one as whole."""
@@ -96,12 +110,15 @@ def request_layout(config: EngineConfig) -> data.StructLayout:
     ``leave_raw``: all stay raw (offload). ``narrow``: the format to which float32 values are rounded in the stream; the
     elements of the stream then have 2 bytes. ``raw_bytes`` is the raw length. ``capacity`` is the size of the
     destination in bytes. ``packed_bytes`` is the length of the stream (prefetch). ``check_crc``: compare the stream's
-    CRC with ``crc`` (prefetch).
+    CRC with ``crc`` (prefetch). ``listed``: the address at the link is that of a list of ``pages`` entries, whose pages
+    have ``4 KiB << page_size``; only with ``page_lists``.
     """
+    lists = {"listed": 1, "page_size": PAGE_SIZE_BITS, "pages": PAGES_BITS}
     return data.StructLayout({
         "source": config.address_bits, "destination": config.address_bits, "element": 3, "exponents": 1,
         "fallback": 1, "leave_raw": 1, "narrow": Narrowing,
         "raw_bytes": LENGTH_BITS, "capacity": LENGTH_BITS, "packed_bytes": LENGTH_BITS, "check_crc": 1, "crc": 32,
+        **(lists if config.page_lists else {}),
     })
 
 

@@ -88,7 +88,8 @@ enum {
     CDMA_NO_FALLBACK = 4,      /* offload */
     CDMA_LEAVE_RAW = 8,        /* offload */
     CDMA_NARROW_BFLOAT16 = 16,
-    CDMA_NARROW_FLOAT16 = 32
+    CDMA_NARROW_FLOAT16 = 32,
+    CDMA_PAGE_LIST = 64        /* the address at the link is that of a page list; needs an engine with page_lists */
 };
 
 /*
@@ -107,7 +108,7 @@ struct cdma {
     unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
     /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
-    int crc, narrowing, address_windows;
+    int crc, narrowing, page_lists, address_windows;
     /* By direction, 0 for offload and 1 for prefetch. */
     uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
     uint32_t late[2];    /* blocking calls without a completion yet; their buffers are in use, even after a timeout */
@@ -125,6 +126,19 @@ struct cdma_descriptor {
     uint64_t capacity;      /* size of the destination in bytes */
     uint64_t packed_bytes;  /* prefetch: length of the block stream; offload: 0 */
     uint32_t crc;           /* expected CRC of the block stream, with CDMA_CHECK_CRC */
+    uint32_t pages;         /* entries of the page list, with CDMA_PAGE_LIST; otherwise 0 */
+    unsigned page_size;     /* logarithm of the bytes of a page, 12 to 21, with CDMA_PAGE_LIST; otherwise 0 */
+};
+
+/*
+ * Where a block stream is in link memory: at one address, or in pages. A page list has an address of 64 bits for each
+ * page, each a multiple of the page size. The stream fills the pages in the order of the list. The list itself is in
+ * link memory, at a multiple of the link's beat, and must not change until the completion.
+ */
+struct cdma_pages {
+    uint64_t list;          /* link address of the first entry */
+    uint32_t pages;         /* entries */
+    unsigned page_size;     /* logarithm of the bytes of a page, 12 to 21 */
 };
 
 struct cdma_result {
@@ -136,8 +150,9 @@ struct cdma_result {
     uint64_t bytes;         /* written to the destination */
     uint64_t nonzero;       /* non-zero elements (offload) */
     uint64_t cycles;
-    uint64_t place;         /* where it failed: a block's number from 0, for TRAILING the number of blocks, or an
-                               address */
+    uint64_t place;         /* where it failed: a block's number from 0, for TRAILING the number of blocks, for a bad
+                               page the byte of the stream at which it begins, or an address */
+    uint32_t pages;         /* pages that the stream takes, the first ones of its list; 0 without a list */
 };
 
 /* The part of a memory that descriptors and rings may use: multiples of 4096. */
@@ -367,6 +382,7 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     engine->queue_depth = CDMA_FIELD(sizes, CDMA_REG_SIZES_QUEUE_DEPTH);
     engine->crc = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_CRC);
     engine->narrowing = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_NARROWING);
+    engine->page_lists = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_PAGE_LISTS);
     engine->address_windows = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_ADDRESS_WINDOWS);
     return 0;
 }
@@ -461,6 +477,8 @@ static inline void cdma_pack(const struct cdma_descriptor *given, uint32_t words
     words[10] = (uint32_t)given->packed_bytes;
     words[11] = (uint32_t)(given->packed_bytes >> 32);
     words[12] = given->crc;
+    words[13] = given->pages;
+    words[14] = (uint32_t)given->page_size;
 }
 
 /* Push a descriptor through the window, whatever its tag: used by the functions below. */
@@ -487,11 +505,11 @@ static inline int cdma_push(struct cdma *engine, const struct cdma_descriptor *g
 static inline int cdma_take(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
     unsigned direction = cdma_direction(operation), word;
-    uint32_t words[12];
+    uint32_t words[13];
 
     if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETIONS), CDMA_CHANNEL_COMPLETIONS_COUNT))
         return CDMA_E_PENDING;
-    for (word = 0; word < 12; word++)
+    for (word = 0; word < (engine->page_lists ? 13u : 12u); word++)
         words[word] = cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETION_0 + 4 * word);
     cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
     CDMA_BARRIER();
@@ -506,6 +524,7 @@ static inline int cdma_take(struct cdma *engine, unsigned operation, struct cdma
     result->nonzero = words[6] | (uint64_t)words[7] << 32;
     result->cycles = words[8] | (uint64_t)words[9] << 32;
     result->place = words[10] | (uint64_t)words[11] << 32;
+    result->pages = engine->page_lists ? words[12] : 0;
     if (result->tag >= CDMA_OWN_TAGS) {
         if (engine->late[direction])
             engine->late[direction]--;
@@ -602,7 +621,7 @@ static inline int cdma_run(struct cdma *engine, struct cdma_descriptor *given, s
 static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t raw_bytes,
                                uint64_t capacity, unsigned coding, struct cdma_result *result)
 {
-    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
     given.coding = coding;
     given.source = source;
@@ -619,7 +638,7 @@ static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t de
 static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t packed_bytes,
                                 uint64_t raw_bytes, unsigned coding, uint32_t crc, struct cdma_result *result)
 {
-    struct cdma_descriptor given = {CDMA_OPERATION_PREFETCH, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_descriptor given = {CDMA_OPERATION_PREFETCH, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
     given.coding = coding;
     if (engine->crc)
@@ -630,6 +649,54 @@ static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t d
     given.capacity = raw_bytes;
     given.packed_bytes = packed_bytes;
     given.crc = crc;
+    return cdma_run(engine, &given, result);
+}
+
+/* As cdma_offload, into pages of link memory; result->pages of them are used, and the others are free. */
+static inline int cdma_offload_pages(struct cdma *engine, uint64_t source, const struct cdma_pages *pages,
+                                     uint64_t raw_bytes, uint64_t capacity, unsigned coding,
+                                     struct cdma_result *result)
+{
+    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+    if (!engine || !pages)
+        return CDMA_E_ARGUMENT;
+    if (!engine->page_lists)
+        return CDMA_E_NOT_BUILT;
+    given.coding = coding;
+    given.flags = CDMA_PAGE_LIST;
+    given.source = source;
+    given.destination = pages->list;
+    given.raw_bytes = raw_bytes;
+    given.capacity = capacity;
+    given.pages = pages->pages;
+    given.page_size = pages->page_size;
+    return cdma_run(engine, &given, result);
+}
+
+/* As cdma_prefetch, from pages of link memory. */
+static inline int cdma_prefetch_pages(struct cdma *engine, const struct cdma_pages *pages, uint64_t destination,
+                                      uint64_t packed_bytes, uint64_t raw_bytes, unsigned coding, uint32_t crc,
+                                      struct cdma_result *result)
+{
+    struct cdma_descriptor given = {CDMA_OPERATION_PREFETCH, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+    if (!engine || !pages)
+        return CDMA_E_ARGUMENT;
+    if (!engine->page_lists)
+        return CDMA_E_NOT_BUILT;
+    given.coding = coding;
+    given.flags = CDMA_PAGE_LIST;
+    if (engine->crc)
+        given.flags |= CDMA_CHECK_CRC;
+    given.source = pages->list;
+    given.destination = destination;
+    given.raw_bytes = raw_bytes;
+    given.capacity = raw_bytes;
+    given.packed_bytes = packed_bytes;
+    given.crc = crc;
+    given.pages = pages->pages;
+    given.page_size = pages->page_size;
     return cdma_run(engine, &given, result);
 }
 

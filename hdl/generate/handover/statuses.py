@@ -19,22 +19,31 @@ MEANINGS: dict[Status, str] = {
                           "element size (of 4 with narrowing)",
     Status.BAD_PACKED_BYTES:
         "bad descriptor: the packed length is zero, too large or not a multiple of 4; or not zero for an offload",
-    Status.BAD_RESERVED: "bad descriptor: a reserved word is not zero",
+    Status.BAD_RESERVED: "bad descriptor: a reserved bit is not zero, or a field of a page list without its flag",
     Status.SOURCE_OUTSIDE_WINDOW: "refused descriptor: the source is not inside the address window of its memory",
     Status.DESTINATION_OUTSIDE_WINDOW: "refused descriptor: the destination, with its whole capacity (offload) or raw "
                                        "length (prefetch), is not inside the address window of its memory",
+    Status.BAD_PAGE_LIST: "bad descriptor: the page size is not 2^12 to 2^21 bytes, or the page list has no entry or "
+                          "2^28 and more",
     Status.DESTINATION_TOO_SMALL: "the destination's capacity does not hold the result",
+    Status.PAGE_MISALIGNED: "an entry of the page list is not a multiple of the page size",
+    Status.PAGE_OUTSIDE: "an entry of the page list is beyond the addresses that were built, or its page is not inside "
+                         "the link's address window",
+    Status.PAGE_LIST_TOO_SHORT: "the block stream needs more pages than the page list has",
     Status.LANE_READ_ERROR: "a memory controller answered a read with an error",
     Status.LANE_WRITE_ERROR: "a memory controller answered a write with an error",
     Status.LINK_READ_ERROR: "the link answered a read of the block stream with an error",
     Status.LINK_WRITE_ERROR: "the link answered a write of the block stream with an error",
     Status.DESCRIPTOR_READ_ERROR: "the link answered the read of a ring's entry with an error",
+    Status.PAGE_LIST_READ_ERROR: "the link answered a read of the page list with an error",
     Status.LANE_READ_TIMEOUT: "a memory controller did not answer reads within the time limit",
     Status.LANE_WRITE_TIMEOUT: "a memory controller did not answer writes within the time limit",
     Status.LINK_READ_TIMEOUT: "the link did not answer reads within the time limit",
     Status.LINK_WRITE_TIMEOUT: "the link did not answer writes within the time limit",
     Status.DESCRIPTOR_READ_TIMEOUT:
         "the link did not answer reads within the time limit, so a ring's entry could not be read",
+    Status.PAGE_LIST_READ_TIMEOUT:
+        "the link did not answer reads within the time limit, so the page list of an offload could not be read",
     Status.BAD_CODING: "malformed stream: a block's coding is neither raw nor the descriptor's, or marks a whole "
                        "block as short or a short one as whole",
     Status.BAD_SEQUENCE: "malformed stream: a block's sequence number is not the next one",
@@ -57,6 +66,9 @@ _MEMORY = "`lane`, `resp` and the address of the burst (`place`) say where. Chec
 _SILENT = (
     "The port is isolated (a lane's number is in `lane`). While its bit in `STATUS` is 1, do not use the transfer's "
     "memory for anything else. Bring the port back and try again; the status stays the same until the port answers.")
+_PAGE = (
+    "`place` is the byte of the stream at which the page begins. Nothing was read or written at this entry's address. "
+    "Correct the list.")
 _STREAM = "`place` is the block's number. Fetch the stream again; if it fails again, the data are lost."
 
 ADVICE: dict[Status, str] = {
@@ -67,11 +79,18 @@ ADVICE: dict[Status, str] = {
     Status.DESTINATION_TOO_SMALL:
         "`place` is the number of the first block that did not fit. Nothing was written beyond the capacity. Use a "
         "larger one: without NO_FALLBACK, the raw length rounded up to 4, plus 4 bytes per block, always suffices.",
+    Status.PAGE_MISALIGNED: _PAGE,
+    Status.PAGE_OUTSIDE: _PAGE,
+    Status.PAGE_LIST_TOO_SHORT:
+        "`place` is the byte of the stream at which the missing page begins. Give a longer list: pages for the whole "
+        "capacity always suffice.",
     **{status: _MEMORY for status in Status if 0x20 <= status.value < 0x24},
+    Status.PAGE_LIST_READ_ERROR: _MEMORY,
     Status.DESCRIPTOR_READ_ERROR:
         "The ring is disabled and `place` is the entry's address; tag and operation are 0. Correct the mapping, then "
         "enable the ring again: the engine reads this entry again.",
     **{status: _SILENT for status in Status if 0x28 <= status.value < 0x2C},
+    Status.PAGE_LIST_READ_TIMEOUT: _SILENT,
     Status.DESCRIPTOR_READ_TIMEOUT:
         "The ring is disabled and `place` is the entry's address; tag and operation are 0. Bring the link back, then "
         "enable the ring again: the engine reads this entry again.",

@@ -28,7 +28,8 @@ def test_codes_are_those_of_the_hardware() -> None:
 def test_every_field_of_a_descriptor_is_where_the_hardware_has_it() -> None:
     special: dict[str, dict[str, Any]] = {
         "interrupt": {"interrupt": True}, "check_crc": {"check_crc": True}, "no_fallback": {"fallback": False},
-        "undefined": {"other_flags": 0xFFC0}, "reserved": {"reserved": (0xFFFF_FFFF,) * 3}}
+        "page_list": {"page_list": True}, "undefined": {"other_flags": 0xFF80},
+        "reserved": {"reserved": (0xFF_FFFF, 0xFFFF_FFFF)}}
     for name, first, width in record_fields(descriptor_layout()):
         changes = special.get(name, {_NAMES.get(name, name): (1 << width) - 1})
         record = replace(_BLANK, **changes).pack()
@@ -66,9 +67,10 @@ def test_completions_are_compared_without_their_cycles() -> None:
     ({"source": -1}, "source must be a number of 64 bits, not -1"),
     ({"capacity": 1 << 64}, "capacity must be a number of 64 bits"),
     ({"tag": 1 << 32}, "tag must be a number of 32 bits"),
-    ({"reserved": (0, 0, 1 << 32)}, "reserved must be a number of 32 bits"),
+    ({"reserved": (0, 1 << 32)}, "reserved must be a number of 32 bits"),
+    ({"reserved": (1 << 24, 0)}, "reserved must be a number of 24 bits"),
     ({"other_flags": 1 << 16}, "other_flags must be a number of 16 bits"),
-    ({"other_flags": 2}, "other_flags must leave bits 0x3f clear, which have names, not 0x2"),
+    ({"other_flags": 2}, "other_flags must leave bits 0x7f clear, which have names, not 0x2"),
 ])
 def test_fields_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -21,7 +21,8 @@ REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
     *((base, {"operation": value}, Status.BAD_OPERATION) for base in (OFFLOAD, PREFETCH) for value in (0, 3, 4, 255)),
     *((base, {"coding": value}, Status.CODING_NOT_BUILT) for base in (OFFLOAD, PREFETCH)
       for value in (0, 1, 2, 4, 0x10, 0x13, 0x18, 0x21, 0x44, 0x94, 0xA2, 255)),
-    *((base, {"other_flags": 1 << bit}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH) for bit in range(6, 16)),
+    *((base, {"other_flags": 1 << bit}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH) for bit in range(7, 16)),
+    *((base, {"page_list": True, "pages": 1, "page_size": 12}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH)),
     (OFFLOAD, {"check_crc": True}, Status.BAD_FLAGS),
     (PREFETCH, {"fallback": False}, Status.BAD_FLAGS),
     (PREFETCH, {"leave_raw": True}, Status.BAD_FLAGS),
@@ -29,7 +30,8 @@ REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
     *((base, {"coding": coding, "narrow": form}, Status.BAD_FLAGS) for base in (OFFLOAD, PREFETCH)
       for coding in CODINGS for form in (1, 2, 3)),
     *((base, {"reserved": reserved}, Status.BAD_RESERVED) for base in (OFFLOAD, PREFETCH)
-      for reserved in ((1, 0, 0), (0, 1 << 31, 0), (0, 0, 0xFFFF_FFFF))),
+      for reserved in ((1, 0), (1 << 23, 0), (0, 1), (0, 0xFFFF_FFFF))),
+    *((base, {field: 1}, Status.BAD_RESERVED) for base in (OFFLOAD, PREFETCH) for field in ("pages", "page_size")),
     *((base, {"raw_bytes": value}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)
       for value in (0, 1, 2, 3, 3998, _TOP, _TOP + 4000, _MOST - 3)),
     *((base, {"coding": coding, "raw_bytes": 3999}, Status.BAD_RAW_BYTES) for base in (OFFLOAD, PREFETCH)
@@ -53,8 +55,8 @@ REFUSED: list[tuple[Descriptor, dict[str, Any], Status]] = [
 _DAMAGED: list[tuple[Status, dict[str, Any]]] = [
     (Status.BAD_OPERATION, {"operation": 9}),
     (Status.CODING_NOT_BUILT, {"coding": 4}),
-    (Status.BAD_FLAGS, {"other_flags": 64}),
-    (Status.BAD_RESERVED, {"reserved": (1, 1, 1)}),
+    (Status.BAD_FLAGS, {"other_flags": 128}),
+    (Status.BAD_RESERVED, {"reserved": (1, 1)}),
     (Status.BAD_RAW_BYTES, {"raw_bytes": 0}),
     (Status.BAD_PACKED_BYTES, {"packed_bytes": 2}),
     (Status.BAD_SOURCE, {"source": 4}),

@@ -28,6 +28,7 @@ static void copy(const struct cdma_result *found, uint64_t *out)
     out[8] = found->nonzero;
     out[9] = found->cycles;
     out[10] = found->place;
+    out[11] = found->pages;
 }
 
 int init(cdma_write_fn write, cdma_read_fn read)
@@ -42,7 +43,8 @@ uint32_t built(int which)
 {
     const uint32_t all[] = {engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.address_bits,
                             engine.block_bytes, engine.queue_depth, (uint32_t)engine.crc,
-                            (uint32_t)engine.narrowing, (uint32_t)engine.address_windows};
+                            (uint32_t)engine.narrowing, (uint32_t)engine.address_windows,
+                            (uint32_t)engine.page_lists};
     return all[which];
 }
 
@@ -122,7 +124,7 @@ uint64_t capacity(uint64_t raw_bytes)
 int offload(uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room, uint64_t coding,
             uint64_t *out)
 {
-    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     int status = cdma_offload(&engine, source, destination, raw_bytes, room, (unsigned)coding, &found);
 
     copy(&found, out);
@@ -132,7 +134,7 @@ int offload(uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t 
 int prefetch(uint64_t source, uint64_t destination, uint64_t packed_bytes, uint64_t raw_bytes, uint64_t coding,
              uint64_t crc, uint64_t *out)
 {
-    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     int status = cdma_prefetch(&engine, source, destination, packed_bytes, raw_bytes, (unsigned)coding,
                                (uint32_t)crc, &found);
 
@@ -140,9 +142,40 @@ int prefetch(uint64_t source, uint64_t destination, uint64_t packed_bytes, uint6
     return status;
 }
 
+int offload_pages(uint64_t source, uint64_t list, uint64_t pages, uint64_t page_size, uint64_t raw_bytes, uint64_t room,
+                  uint64_t coding, uint64_t *out)
+{
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_pages places = {0, 0, 0};
+    int status;
+
+    places.list = list;
+    places.pages = (uint32_t)pages;
+    places.page_size = (unsigned)page_size;
+    status = cdma_offload_pages(&engine, source, &places, raw_bytes, room, (unsigned)coding, &found);
+    copy(&found, out);
+    return status;
+}
+
+int prefetch_pages(uint64_t list, uint64_t pages, uint64_t page_size, uint64_t destination, uint64_t packed_bytes,
+                   uint64_t raw_bytes, uint64_t coding, uint64_t crc, uint64_t *out)
+{
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_pages places = {0, 0, 0};
+    int status;
+
+    places.list = list;
+    places.pages = (uint32_t)pages;
+    places.page_size = (unsigned)page_size;
+    status = cdma_prefetch_pages(&engine, &places, destination, packed_bytes, raw_bytes, (unsigned)coding,
+                                 (uint32_t)crc, &found);
+    copy(&found, out);
+    return status;
+}
+
 int poll(unsigned operation, uint64_t *out)
 {
-    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     int status = cdma_poll(&engine, operation, &found);
 
     copy(&found, out);
@@ -151,7 +184,7 @@ int poll(unsigned operation, uint64_t *out)
 
 int wait(unsigned operation, uint64_t *out)
 {
-    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_result found = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     int status = cdma_wait(&engine, operation, &found);
 
     copy(&found, out);
@@ -173,10 +206,18 @@ uint32_t late(unsigned operation)
     return engine.late[cdma_direction(operation)];
 }
 
-int submit(unsigned operation, uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
-           uint64_t packed_bytes, unsigned coding)
+/* No pages: the stream is at one address. */
+static void set_pages(struct cdma_descriptor *given, uint32_t pages, unsigned page_size)
 {
-    struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    given->flags = pages ? CDMA_PAGE_LIST : 0;
+    given->pages = pages;
+    given->page_size = page_size;
+}
+
+int submit(unsigned operation, uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
+           uint64_t packed_bytes, unsigned coding, uint32_t pages, unsigned page_size)
+{
+    struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
     given.operation = operation;
     given.coding = coding;
@@ -186,6 +227,7 @@ int submit(unsigned operation, uint32_t tag, uint64_t source, uint64_t destinati
     given.raw_bytes = raw_bytes;
     given.capacity = room;
     given.packed_bytes = packed_bytes;
+    set_pages(&given, pages, page_size);
     return cdma_submit(&engine, &given);
 }
 
@@ -216,9 +258,9 @@ int ring_disable(void)
 
 /* The bench copies the memory between the descriptor and the tail: the tail is held back for it. */
 int ring_fill(uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_bytes, uint64_t room,
-              unsigned coding)
+              unsigned coding, uint32_t pages, unsigned page_size)
 {
-    struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_descriptor given = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     cdma_write_fn write = engine.write;
     int error;
 
@@ -229,6 +271,7 @@ int ring_fill(uint32_t tag, uint64_t source, uint64_t destination, uint64_t raw_
     given.destination = destination;
     given.raw_bytes = raw_bytes;
     given.capacity = room;
+    set_pages(&given, pages, page_size);
     engine.write = hold;
     error = cdma_ring_submit(&ring, &given);
     engine.write = write;

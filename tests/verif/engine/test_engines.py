@@ -40,6 +40,19 @@ def test_windows(name: str, engine_bench) -> None:
     engine_bench(SWEEP[name], "verif.engine.benches.windows", share=0.1, full=1.0 / SWEEP[name].lanes)
 
 
+_LISTED = {name: config for name, config in SWEEP.items() if config.page_lists}
+
+
+@pytest.mark.parametrize("config", _LISTED.values(), ids=_LISTED)
+def test_page_lists(config: EngineConfig, engine_bench) -> None:
+    engine_bench(config, "verif.engine.benches.page_lists", share=0.4 / config.lanes, full=1.0 / config.lanes)
+
+
+@pytest.mark.parametrize("name", [name for name, config in _LISTED.items() if config.address_windows])
+def test_page_windows(name: str, engine_bench) -> None:
+    engine_bench(SWEEP[name], "verif.engine.benches.page_windows", share=0.2, full=1.0)
+
+
 @pytest.mark.parametrize("name", [*(engine_preset_names() if FULL else ["tiny"]), "sweep0"])
 def test_bus_models_of_others(name: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer. They need an engine that is

@@ -14,7 +14,7 @@ import cocotb
 import numpy as np
 
 from golden.codec.coding import Coding
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
+from golden.engine import ENTRY_BYTES, RECORD_BYTES, Completion, Descriptor, Operation, Status
 from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on, right_pair
 from verif.engine.stimulus import NARROWINGS, damage, random_behaviour, random_tensor
@@ -34,15 +34,16 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         *({"operation": value} for value in (0, 3, 255, 3 - right.operation)),
         *({"coding": value} for value in (0x03, 0x10, 0x15, 0x21, 0x34, 0x91, 0xA4, 0xFF)),
         *({"coding": value} for value in sorted(set(Coding) - set(config.numbers))),
-        *({"other_flags": 1 << bit} for bit in (6, 9, 15)),
+        *({"other_flags": 1 << bit} for bit in (7, 9, 15)),
+        *([] if config.page_lists else [{"page_list": True, "pages": 1, "page_size": 12}]),
+        {"pages": 1}, {"page_size": 12}, *(_refused_lists(bench, right) if config.page_lists else []),
         {"check_crc": True} if offload else {"fallback": False},
         {"leave_raw": True, "fallback": not offload},
         *({"narrow": form, "coding": coding} for form in (1, 2, 3) for coding in config.numbers
           if not config.narrowing or form not in NARROWINGS.get(Coding(coding), ())),
         *({"narrow": form, "coding": coding, "raw_bytes": right.raw_bytes // 4 * 4 + 2}
           for coding, forms in NARROWINGS.items() for form in forms if config.narrowing and coding in config.numbers),
-        *({"reserved": tuple(1 << int(bench.rng.integers(32)) if word == at else 0 for word in range(3))}
-          for at in range(3)),
+        {"reserved": (1 << int(bench.rng.integers(24)), 0)}, {"reserved": (0, 1 << int(bench.rng.integers(32)))},
         *({"raw_bytes": value} for value in (0, 1 << 40, (1 << 40) + right.raw_bytes, 1 << 63)),
         *([{"raw_bytes": right.raw_bytes + 1}] if Coding(right.coding).element_bytes > 1 else []),
         *({"packed_bytes": value} for value in ((1, 4, 1 << 63) if offload else
@@ -54,10 +55,10 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         *([{field: getattr(right, field) | places} for field in grains] if config.address_bits < 64 else []),
         {"capacity": right.raw_bytes - 1} if not offload else {"capacity": min(places, (1 << 64) - 1)},
         {"capacity": (1 << 64) - 1} if offload else {"capacity": 0},
-        {"operation": 9, "coding": 9, "other_flags": 64, "reserved": (1, 1, 1)},
-        {"coding": 9, "other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0},
-        {"other_flags": 64, "reserved": (1, 1, 1), "raw_bytes": 0, "source": 1},
-        {"reserved": (1, 1, 1), "raw_bytes": 0, "packed_bytes": 3, "source": 1},
+        {"operation": 9, "coding": 9, "other_flags": 128, "reserved": (1, 1)},
+        {"coding": 9, "other_flags": 128, "reserved": (1, 1), "raw_bytes": 0},
+        {"other_flags": 128, "reserved": (1, 1), "raw_bytes": 0, "source": 1},
+        {"reserved": (1, 1), "raw_bytes": 0, "packed_bytes": 3, "source": 1},
         {"raw_bytes": 0, "packed_bytes": 3, "source": 1, "destination": 1},
         {"packed_bytes": 3, "source": 1, "destination": 1, "capacity": 0},
         {"source": 1, "destination": 1, "capacity": 0}, {"destination": 1, "capacity": 0},
@@ -66,10 +67,26 @@ def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
         yield replace(right, **change)
 
 
+def _refused_lists(bench: EngineTestbench, right: Descriptor) -> list[Mapping[str, object]]:
+    """Page lists that are refused."""
+    field = "destination" if right.operation == Operation.OFFLOAD else "source"
+    places, beat = 1 << bench.config.address_bits, bench.config.link_beat_bytes
+    most = (places - getattr(right, field)) // ENTRY_BYTES
+    good = {"page_list": True, "pages": 1, "page_size": 12}
+    return [
+        *(good | {"page_size": value} for value in (0, 11, 22, 44, 255)),
+        *(good | {"pages": value} for value in (0, 1 << 28, (1 << 32) - 1)),
+        *([good | {"pages": most + 1}] if most < 1 << 28 else []),
+        good | {"reserved": (1, 0)}, good | {"reserved": (0, 1)}, good | {field: getattr(right, field) + beat // 2},
+        good | {field: places - beat, "pages": beat // ENTRY_BYTES + 1},
+    ]
+
+
 @cocotb.test()
 async def refused_descriptors(dut: Any) -> None:
     """Every field that may be wrong, alone and with others: the right status, and no memory is touched."""
     bench = await ready(dut)
+    bench.page_share = 0
     pair = right_pair(bench)
     await bench.load()
     found: set[Status] = set()
@@ -84,8 +101,10 @@ async def refused_descriptors(dut: Any) -> None:
     traffic = [await memory.traffic(port) for memory in (bench.device, bench.link) for port in range(memory.ports)]
     assert all(each.read_bursts == each.write_bursts == 0 for each in traffic), "a refused descriptor touched memory"
     # Address windows have a bench of their own.
-    missing = {status for status in Status if status.value < 0x20} - found - {
+    missing = {status for status in Status if status.value < 0x18} - found - {
         Status.OK, Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW}
+    if not bench.config.page_lists:
+        missing.discard(Status.BAD_PAGE_LIST)
     assert not missing, f"no descriptor was refused with {', '.join(status.name for status in missing)}"
     await bench.run(pair)
     await bench.compare()

@@ -23,9 +23,13 @@ async def finds_the_engine(dut: Any) -> None:
     driver = CDriver(bench)
     assert await driver.init() == 0
     config = bench.config
-    built = [await driver.call("built", number) for number in range(9)]
+    built = [await driver.call("built", number) for number in range(10)]
     assert built == [config.lanes, config.beat_bytes, config.link_beat_bytes, config.address_bits, config.block_bytes,
-                     config.queue_depth, config.crc, config.narrowing, config.address_windows]
+                     config.queue_depth, config.crc, config.narrowing, config.address_windows,
+                     config.page_lists]
+    if not config.page_lists:
+        assert await driver.move("offload_pages", 0, 0, 1, 12, 4096, 8192, config.numbers[0]) == Code.NOT_BUILT
+        assert await driver.move("prefetch_pages", 0, 1, 12, 0, 4096, 4096, config.numbers[0], 0) == Code.NOT_BUILT
     if not config.address_windows:
         assert await driver.call("set_windows", *map(LONG, (0, 0, 0, 0))) == Code.NOT_BUILT
         assert await driver.call("lock_windows") == Code.NOT_BUILT
@@ -46,20 +50,17 @@ async def there_and_back(dut: Any) -> None:
         assert room >= bench.stream(tensor).size
         offload = bench.offload(tensor, capacity=room)
         await bench.load()
-        status = await driver.move("offload", offload.source, offload.destination, tensor.raw.size, room,
-                                   tensor.coding)
+        status = await driver.transfer(offload)
         assert status == Status.OK, driver.text(status)
         packed = driver.found()
-        right = bench.scoreboard.expected(offload)[0]
-        assert (packed["bytes"], packed["crc"], packed["nonzero"], packed["raw_blocks"]) == (
-            right.bytes_written, right.crc, right.nonzero, right.raw_blocks)
+        check_result(bench, driver, offload)
         await bench.compare()
-        destination = bench.device_arena.take(tensor.raw.size)
-        status = await driver.move("prefetch", offload.destination, destination, packed["bytes"], tensor.raw.size,
-                                   tensor.coding, packed["crc"])
+        prefetch = bench.prefetch(bench.stream(tensor), tensor, check_crc=bench.config.crc, written=offload)
+        status = await driver.transfer(replace(prefetch, packed_bytes=packed["bytes"], crc=packed["crc"]))
         assert status == Status.OK, driver.text(status)
         assert driver.found()["bytes"] == tensor.raw.size
-        bench.device_arena.view(destination, tensor.raw.size)[:] = tensor.raw
+        assert driver.found()["pages"] == packed["pages"]
+        bench.device_arena.view(prefetch.destination, tensor.raw.size)[:] = tensor.raw
         await bench.compare()
 
 

@@ -26,9 +26,16 @@ _USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETC
 """Channels that a direction uses at each memory."""
 
 
-def _status(memory: str, channel: str) -> Status:
-    """The status of a transfer when a channel stops."""
+def _port(memory: str, channel: str) -> Status:
+    """The status that stands for the port of a channel."""
     return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channel in _READ else 'WRITE'}_TIMEOUT"]
+
+
+def _status(operation: Operation, memory: str, channel: str) -> Status:
+    """The status of a transfer when a channel stops. An offload reads page lists only through the link's port."""
+    port = _port(memory, channel)
+    of_list = operation is Operation.OFFLOAD and port is Status.LINK_READ_TIMEOUT
+    return Status.PAGE_LIST_READ_TIMEOUT if of_list else port
 
 
 def _tensor(bench: EngineTestbench) -> RawTensor:
@@ -41,8 +48,10 @@ def _tensor(bench: EngineTestbench) -> RawTensor:
     return RawTensor(raw, coding)
 
 
-def _transfer(bench: EngineTestbench, operation: Operation) -> Descriptor:
+def _transfer(bench: EngineTestbench, operation: Operation, listed: bool = False) -> Descriptor:
+    """A transfer; ``listed``: its stream is in pages."""
     tensor = _tensor(bench)
+    bench.page_share = 1 if listed else 0.5
     return bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(bench.stream(tensor), tensor)
 
 
@@ -56,7 +65,7 @@ async def _limited(dut: Any, limit: int = _LIMIT) -> EngineTestbench:
 async def _silence(bench: EngineTestbench, memory: str, channels: tuple[str, ...], lane: int) -> None:
     """Stop channels of a port, and inform the scoreboard."""
     await getattr(bench, memory).silence(channels, lane)
-    bench.scoreboard.silence(*{Silence(_status(memory, channel), lane) for channel in channels})
+    bench.scoreboard.silence(*{Silence(_port(memory, channel), lane) for channel in channels})
 
 
 async def _recovers(bench: EngineTestbench) -> None:
@@ -80,12 +89,19 @@ async def _ended(bench: EngineTestbench, descriptor: Descriptor, *, aborted: boo
     return seen.status
 
 
+def _for_lists(operation: Operation, memory: str, channels: tuple[str, ...]) -> bool:
+    """Whether only an offload with a page list uses these channels."""
+    return operation is Operation.OFFLOAD and memory == "link" and set(channels) <= set(_READ)
+
+
 def _cases(bench: EngineTestbench, operation: Operation) -> list[tuple[str, tuple[str, ...], int]]:
     """Memory, channels and port: each channel that a direction uses alone, and all of a port."""
     found: list[tuple[str, tuple[str, ...], int]] = []
     for memory, channels in _USES[operation].items():
         lane = int(bench.rng.integers(bench.config.lanes)) if memory == "device" else 0
         found += [(memory, each, lane) for each in [*((channel,) for channel in channels), CHANNELS]]
+    if bench.config.page_lists and operation is Operation.OFFLOAD:
+        found += [("link", (channel,), 0) for channel in _READ]
     return found
 
 
@@ -99,7 +115,8 @@ async def ports_that_fall_silent(dut: Any) -> None:
             for moment in (0, *bench.rng.integers(1, 2500, share(3))):
                 await bench.behave(random_behaviour(bench.rng))
                 bench.clear()
-                descriptors = [_transfer(bench, operation) for _ in range(2)]
+                listed = _for_lists(operation, memory, channels)
+                descriptors = [_transfer(bench, operation, listed) for _ in range(2)]
                 await bench.load()
                 if moment:
                     await channel.push(descriptors[0])
@@ -111,7 +128,7 @@ async def ports_that_fall_silent(dut: Any) -> None:
                 await channel.push(descriptors[1])
                 again = await _ended(bench, descriptors[1])
                 bench.scoreboard.check()
-                wanted = {_status(memory, each) for each in channels}
+                wanted = {_status(operation, memory, each) for each in channels}
                 assert again in wanted and (moment or first in wanted), (
                     f"{memory} port {lane}, {channels}: {first.name}, then {again.name}")
                 await _recovers(bench)
@@ -125,7 +142,8 @@ async def ports_that_come_back_during_a_transfer(dut: Any) -> None:
         for memory, channels, lane in _cases(bench, operation):
             await bench.behave(random_behaviour(bench.rng))
             bench.clear()
-            descriptors = [_transfer(bench, operation) for _ in range(3)]
+            listed = _for_lists(operation, memory, channels)
+            descriptors = [_transfer(bench, operation, listed) for _ in range(3)]
             await bench.load()
             await channel.push(descriptors[0])
             await bench.control.wait(int(bench.rng.integers(1, 1000)))
@@ -152,7 +170,7 @@ async def aborts_and_resets_of_silent_ports(dut: Any) -> None:
     for number, (operation, memory, channels, lane) in enumerate(cases * share(4)):
         await bench.behave(random_behaviour(bench.rng))
         bench.clear()
-        descriptor = _transfer(bench, operation)
+        descriptor = _transfer(bench, operation, _for_lists(operation, memory, channels))
         await bench.load()
         await _end_by_hand(bench, descriptor, memory, channels, lane, _WAYS[number % len(_WAYS)])
         await _recovers(bench)
@@ -254,7 +272,7 @@ async def limits_that_are_too_short(dut: Any) -> None:
     timeout, and nothing else is written."""
     bench = await ready(dut)
     found: set[Status] = set()
-    every = [Silence(_status(memory, channel), lane) for memory in ("device", "link") for channel in CHANNELS
+    every = [Silence(_port(memory, channel), lane) for memory in ("device", "link") for channel in CHANNELS
              for lane in range(bench.config.lanes if memory == "device" else 1)]
     for _ in range(share(20)):
         limit = int(bench.rng.integers(_SHORTEST_LIMIT, 8))

@@ -30,8 +30,9 @@ def _requests(items: list[tuple[int, int]]) -> list[dict[str, int]]:
 def test_any_request_at_any_pace(
         beat_bytes: int, outstanding: int, latency: int, pauses: float, stretch: int, early: bool, whole: bool) -> None:
     rng = random.Random(f"{beat_bytes} {latency} {pauses}")
-    dut = AxiWriter(40, beat_bytes, _LENGTH_BITS, outstanding, *((32, 32) if whole else ()))
-    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, stretch, early, most_beats=32 if whole else 256,
+    most = 32 if whole else 256
+    dut = AxiWriter(40, beat_bytes, _LENGTH_BITS, outstanding, most, 32 * whole)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, stretch, early, most_beats=most,
                     content=bytearray(rng.randbytes(SIZE)))
     asked = spans(rng, beat_bytes, 25)
     expected = bytearray(memory.content)

@@ -190,7 +190,7 @@ def any_descriptor(bench: ChannelBench, tag: int) -> Asked:
     what = rng.random()
     if what < 0.2:
         asked = replace(asked, **rng.choice([
-            {"operation": 3}, {"coding": 4}, {"other_flags": 1 << 9}, {"reserved": (0, 1, 0)},
+            {"operation": 3}, {"coding": 4}, {"other_flags": 1 << 9}, {"reserved": (0, 1)},
             {"raw_bytes": 0}, {"source": asked.source + 1}, {"destination": asked.destination + 4}]))
     elif what < 0.35:
         response, address = rng.choice([0, 2, 3]), 64 * rng.randrange(1 << 30)

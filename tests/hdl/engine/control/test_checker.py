@@ -31,11 +31,14 @@ _CONFIGS = {
     "narrowing": load_engine("default").replace(narrowing=True),
     "float32": EngineConfig(codings=("zvc16", "zvc32", "float32"), narrowing=True),
     "narrowing16": EngineConfig(narrowing=True, codings=("zvc16",), block_bytes=1024, crc=False),
+    "page lists": load_engine("tiny").replace(page_lists=True),
+    "page lists of 64 bits": load_engine("wide").replace(address_bits=64, page_lists=True),
     "odd": EngineConfig(address_bits=33, codings=("zvc8", "zvc16"), link_beat_bytes=64, block_bytes=32768,
                         buffer_bytes=65536),
     "windows": load_engine("default").replace(address_windows=True, codings=("zvc8", "zvc32")),
     "windows32": load_engine("tiny").replace(address_windows=True),
     "windows64": load_engine("wide").replace(address_windows=True, address_bits=64),
+    "windows and page lists": load_engine("default").replace(address_windows=True, page_lists=True),
 }
 _OF_WINDOWS = {Status.SOURCE_OUTSIDE_WINDOW.value, Status.DESTINATION_OUTSIDE_WINDOW.value}
 
@@ -57,7 +60,7 @@ def _edges(config: EngineConfig, operation: int) -> Iterator[Descriptor]:
     for other in (*_CODINGS, 0, 1, 2, 4, 0x10, 0x13, 0x18, 0x21, 0x32, 0x54, 0x91, 0xA4, 255):
         for length in (1, 2, 3, 4, 6, 4095, 4096):
             yield case(coding=other, raw_bytes=length)
-    for bit in range(6, 16):
+    for bit in range(7, 16):
         yield case(other_flags=1 << bit)
     for flags in range(8):
         yield case(interrupt=bool(flags & 1), check_crc=bool(flags & 2), fallback=not flags & 4, crc=0x89ABCDEF)
@@ -67,9 +70,26 @@ def _edges(config: EngineConfig, operation: int) -> Iterator[Descriptor]:
         for other in (*_CODINGS, 0x02):
             for length in (1, 2, 4, 6, 8, 4096 + 2, 4096 + 4):
                 yield case(coding=other, narrow=narrow, raw_bytes=length, capacity=8192)
-    for word in range(3):
-        for bit in (0, 17, 31):
-            yield case(reserved=tuple(1 << bit if k == word else 0 for k in range(3)))
+    for bit in (0, 17, 23):
+        yield case(reserved=(1 << bit, 0))
+        yield case(reserved=(0, 1 << bit + 8))
+    # Page lists: every size, numbers of entries around their limits, lists that end at the last address and behind it.
+    linked, grain = ("destination", target_grain) if operation == 1 else ("source", source_grain)
+    for page_size in (*range(24), 32, 128, 255):
+        yield case(page_list=True, pages=1, page_size=page_size)
+        yield case(pages=page_size % 2, page_size=page_size)
+    for pages in (0, 1, 2, (1 << 28) - 1, 1 << 28, (1 << 28) + 1, (1 << 32) - 1):
+        yield case(page_list=True, pages=pages, page_size=12)
+        yield case(page_list=True, pages=pages, page_size=0, **{linked: 1})
+        yield case(pages=pages)
+    for pages in (8, 1 << 13, 1 << 27):
+        for surplus in (-1, 0, 1, 64):
+            for capacity in (4096, _MOST - 1, _MOST, (1 << 64) - 1):
+                if (address := end - pages * 8) >= 0:
+                    yield case(page_list=True, pages=pages + surplus, page_size=21, capacity=capacity,
+                               **{linked: address // grain * grain})
+    yield case(page_list=True, pages=1, page_size=12, reserved=(1, 0))
+    yield case(page_list=True, pages=1, page_size=12, reserved=(0, 1))
     for length in (0, size, _MOST - size, _MOST, _MOST + size, 1 << 32, 1 << 63, (1 << 64) - size, 1 << 39):
         yield case(raw_bytes=length, capacity=_MOST)
     for length in (0, 1, 2, 3, 4, 6, 8, 1 << 32, _MOST - 4, _MOST - 1, _MOST, 1 << 63, (1 << 64) - 4):
@@ -114,8 +134,9 @@ def _random(rng: random.Random, config: EngineConfig, operation: int) -> Descrip
             rng.randrange(1, 65)),
         packed_bytes=often(0 if operation == 1 else packed, packed, packed + 1), crc=rng.getrandbits(32),
         tag=rng.getrandbits(32), interrupt=rng.random() < 0.5, check_crc=often(False, True),
-        fallback=often(True, False), leave_raw=often(False, True), narrow=often(0, 1, 2, 3), other_flags=often(0, 64),
-        reserved=(often(0, 1), 0, often(0, 1 << 31)))
+        fallback=often(True, False), leave_raw=often(False, True), narrow=often(0, 1, 2, 3), other_flags=often(0, 128),
+        page_list=often(config.page_lists and rng.random() < 0.5, True), pages=often(0, 3, rng.getrandbits(31)),
+        page_size=often(0, 12, 21, 22), reserved=(often(0, 1), often(0, 1 << 31)))
 
 
 def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descriptor, int]],
@@ -147,6 +168,10 @@ def _run(config: EngineConfig, operation: Operation, cases: list[tuple[Descripto
                 assert (got.raw_bytes, got.capacity) == (asked.raw_bytes, min(asked.capacity, _MOST - 1))
                 assert got.packed_bytes == asked.packed_bytes
                 assert (got.check_crc, got.crc) == (asked.check_crc, asked.crc)
+                if config.page_lists:
+                    assert got.listed == asked.page_list
+                    if asked.page_list:
+                        assert (got.pages, got.page_size) == (asked.pages, asked.page_size - 12)
                 assert got.fallback == asked.fallback
                 assert (got.leave_raw, got.narrow.value) == (asked.leave_raw, asked.narrow)
             await ctx.tick()
@@ -164,6 +189,8 @@ def test_edges(name: str, operation: Operation) -> None:
     expected = {status.value for status in Status if status.value < 0x10} - _OF_WINDOWS
     if operation is Operation.PREFETCH:
         expected.add(Status.DESTINATION_TOO_SMALL.value)
+    if not config.page_lists:
+        expected.remove(Status.BAD_PAGE_LIST.value)
     assert {status for _, status in cases} == expected, "the edges leave a check out"
     _run(config, operation, cases)
 
@@ -208,7 +235,7 @@ def _around(rng: random.Random, config: EngineConfig, window: Window, grain: int
 
 
 @pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
-@pytest.mark.parametrize("name", ["windows", "windows32", "windows64"])
+@pytest.mark.parametrize("name", ["windows", "windows32", "windows64", "windows and page lists"])
 def test_windows(name: str, operation: Operation) -> None:
     """Sources and destinations that begin a unit before their window, or end a byte behind it, or just do not."""
     config = _CONFIGS[name]
@@ -225,6 +252,12 @@ def test_windows(name: str, operation: Operation) -> None:
         asked = good(operation.value, coding=0x11, source=source, destination=destination)
         asked = replace(asked, raw_bytes=length, capacity=room) if offload else replace(
             asked, packed_bytes=max(length // 4 * 4, 4), raw_bytes=room, capacity=room)
+        if config.page_lists and rng.random() < 0.6:
+            # The list has to fit in place of the stream, however large the stream may be.
+            pages = min(-(-(room if offload else length) // 8), (1 << 28) - 1)
+            asked = replace(asked, page_list=True, pages=pages, page_size=rng.randrange(12, 22))
+            asked = replace(asked, capacity=rng.getrandbits(50)) if offload else replace(
+                asked, packed_bytes=rng.randrange(4, _MOST, 4))
         windows.append(each)
         cases.append((asked, int(built.refusal(asked, GoldenOperation(operation.value), each) or 0)))
     seen = Counter(status for _, status in cases)

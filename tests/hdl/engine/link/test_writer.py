@@ -30,7 +30,7 @@ def _beats(content: bytes, beat_bytes: int) -> list[dict[str, int]]:
 
 async def _transfer(ctx: Any, dut: LinkWriter, address: int, content: bytes, rng: random.Random, pauses: float) -> int:
     """Gives a transfer; how many cycles a beat was there and not taken."""
-    ctx.set(dut.start.payload, {"address": address})
+    ctx.set(dut.start.payload.address, address)
     ctx.set(dut.start.valid, 1)
     await ctx.tick().until(dut.start.ready)
     ctx.set(dut.start.valid, 0)
@@ -136,6 +136,60 @@ def test_transfers_one_behind_the_other() -> None:
     clocked(dut, process, watch, memory.write)
     assert len(written) == len(sizes)
     ends = [sum(-(-size // 32) for size in sizes[:number + 1]) for number in range(len(sizes))]
+    assert all(found >= end for found, end in zip(written, ends, strict=True))
+
+
+@pytest.mark.parametrize(("beat_bytes", "outstanding", "most"), [(16, 1, 16), (64, 2, 16), (16, 4, 256)])
+def test_transfers_in_pages(beat_bytes: int, outstanding: int, most: int) -> None:
+    """Streams in pages and others, one behind the other: each is written once, however many bursts wait for pages and
+    responses."""
+    rng = random.Random(outstanding)
+    config = _config(beat_bytes, outstanding, most).replace(page_lists=True)
+    dut = LinkWriter(config)
+    memory = Memory(dut.axi, beat_bytes, rng, 60, most_beats=most, content=bytearray(1 << 16))
+    expected = bytearray(memory.content)
+    sizes = [1020, 8, beat_bytes, 1020, 4, _PAGE, _PAGE + 4, 1000, 1020, 600, 4, 4, 1020, 4]
+    free = iter(rng.sample(range(16), 16))
+    pages: list[int] = []
+    written = []
+
+    async def watch(ctx: Any) -> None:
+        while True:
+            _, _, done = await ctx.tick().sample(dut.written)
+            if done:
+                written.append(sum(length for _, length in memory.bursts[:len(memory.bursts) - memory.open]))
+
+    async def give_pages(ctx: Any) -> None:
+        # One is there when it is needed, or some cycles later.
+        for _ in range(sum(-(-size // _PAGE) for number, size in enumerate(sizes) if number % 4)):
+            while not pages:
+                await ctx.tick()
+            ctx.set(dut.pages.entries.payload.page, pages.pop(0))
+            ctx.set(dut.pages.entries.valid, 1)
+            await ctx.tick().until(dut.pages.entries.ready)
+            ctx.set(dut.pages.entries.valid, 0)
+            for _ in range(rng.choice([0, 0, 100])):
+                await ctx.tick()
+
+    async def process(ctx: Any) -> None:
+        for number, size in enumerate(sizes):
+            content, listed = rng.randbytes(size), bool(number % 4)
+            used = [next(free) for _ in range(-(-size // _PAGE))]
+            for at, page in enumerate(used):
+                part = content[at * _PAGE:(at + 1) * _PAGE]
+                expected[page * _PAGE:page * _PAGE + len(part)] = part
+            if listed:
+                pages.extend(used)
+            ctx.set(dut.start.payload.listed, listed)
+            await _transfer(ctx, dut, 0 if listed else used[0] * _PAGE, content, rng, 0)
+        for _ in range(_PATIENCE):
+            await ctx.tick()
+        assert ctx.get(dut.idle)
+        assert memory.content == expected
+
+    clocked(dut, process, give_pages, watch, memory.write)
+    ends = [sum(-(-size // beat_bytes) for size in sizes[:number + 1]) for number in range(len(sizes))]
+    assert len(written) == len(ends)
     assert all(found >= end for found, end in zip(written, ends, strict=True))
 
 

@@ -1,0 +1,226 @@
+"""Page lists: entries in order, ahead of their use, checked, and forgotten when a stream needs no more of them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from amaranth.hdl import ResetInserter, Signal
+
+from hdl.engine.axi.page_list import ENTRY_BYTES, PageList
+from hdl.engine.axi.pages import Entry
+from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.engine.axi.traffic import Pace, give
+
+_BITS = 40
+_ANYWHERE = 0, 1 << _BITS
+
+
+@dataclass
+class _List:
+    """A list in memory: where it is, its entries, the page size, and how many entries the stream uses."""
+
+    address: int
+    entries: list[int]
+    size: int
+    uses: int
+
+    def request(self) -> dict[str, int]:
+        return {"address": self.address, "pages": len(self.entries), "size": self.size}
+
+    def store(self, memory: Memory) -> None:
+        for number, entry in enumerate(self.entries):
+            place = (self.address + ENTRY_BYTES * number) % SIZE
+            memory.content[place:place + ENTRY_BYTES] = entry.to_bytes(ENTRY_BYTES, "little")
+
+    def expected(self, number: int, window: tuple[int, int]) -> tuple[int | None, Entry]:
+        """Page and state of an entry as they are used; the page of one that is not good does not matter."""
+        if number >= len(self.entries):
+            return None, Entry.MISSING
+        entry = self.entries[number]
+        if entry >> _BITS:
+            return None, Entry.OUTSIDE
+        if entry % (4096 << self.size):
+            return None, Entry.MISALIGNED
+        if entry < window[0] or entry + (4096 << self.size) > window[1]:
+            return None, Entry.OUTSIDE
+        return entry >> 12, Entry.GOOD
+
+
+def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float = 0.0) -> list[_List]:
+    found, place = [], 0
+    for length in lengths:
+        size = rng.choice([0, 1, 5, 9])
+        entries = [rng.randrange(1 << _BITS - 12 - size) << 12 + size for _ in range(length)]
+        for number in range(length):
+            if rng.random() < bad:
+                entries[number] ^= 1 << rng.choice([0, 11 + size, _BITS, 63])
+        uses = rng.choice([length, 1, rng.randint(1, length), length + 1])
+        found.append(_List(place, entries, size, uses))
+        place += -(-length * ENTRY_BYTES // beat_bytes) * beat_bytes + beat_bytes * rng.randrange(3)
+    assert place <= SIZE
+    return found
+
+
+async def _use(ctx: Any, dut: PageList, each: _List, pace: Pace, window: tuple[int, int] = _ANYWHERE) -> None:
+    """Takes the entries that a stream uses, then ends it."""
+    for number in range(each.uses):
+        taken = False
+        while not taken:
+            ready = pace.go()
+            ctx.set(dut.entries.ready, ready)
+            _, _, valid, entry = await ctx.tick().sample(dut.entries.valid, dut.entries.payload)
+            taken = valid and ready
+        ctx.set(dut.entries.ready, 0)
+        page, state = each.expected(number, window)
+        assert Entry(entry.state) is state
+        assert page in (None, entry.page)
+    while not pace.go():
+        await ctx.tick()
+    ctx.set(dut.done, 1)
+    await ctx.tick()
+    ctx.set(dut.done, 0)
+
+
+@pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses", "bad"), [
+    (16, 4, 0, 0.0, 0.0), (16, 1, 20, 0.4, 0.3), (32, 2, 350, 0.1, 0.0), (32, 4, 60, 0.5, 0.3), (64, 4, 5, 0.2, 0.2),
+    (64, 8, 100, 0.0, 0.0)])
+def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pauses: float, bad: float) -> None:
+    rng = random.Random(f"{beat_bytes} {lists} {latency}")
+    dut = PageList(_BITS, beat_bytes, lists)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, 10)
+    lengths = [1, 2, 15, 16, 17, 31, 32, 33, 48, 100, *(rng.randint(1, 40) for _ in range(15))]
+    rng.shuffle(lengths)
+    used = _lists(rng, beat_bytes, lengths, bad)
+    for each in used:
+        each.store(memory)
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, pauses, 20))
+
+    async def use(ctx: Any) -> None:
+        pace = Pace(rng, pauses, 5)
+        for each in used:
+            await _use(ctx, dut, each, pace)
+        for _ in range(latency + 200):
+            await ctx.tick()
+        assert ctx.get(dut.idle)
+        assert not ctx.get(dut.fault.valid)
+        # Nothing outside the lists is read, but for the rest of their last beat.
+        for address, beats in memory.bursts:
+            assert any(each.address <= address and address + beats * beat_bytes < each.address + beat_bytes
+                       + ENTRY_BYTES * len(each.entries) for each in used)
+
+    clocked(dut, use, ask, memory.read)
+
+
+@pytest.mark.parametrize(("base", "limit"), [(0, 0), (4096, 0), (3 << 21, 7 << 21), (5 << 12, 9 << 12), (0, 1 << 39),
+                                             ((1 << 40) - 4096, 0), (1 << 30, 1 << 30)])
+def test_pages_at_the_edges_of_a_window(base: int, limit: int) -> None:
+    """Pages of all sizes around base and limit: those that are inside with all their bytes are good."""
+    rng = random.Random(base + limit)
+    dut = PageList(_BITS, 32, 2, windowed=True)
+    memory = Memory(dut.axi, 32, rng, 10, 0.1)
+    window = base, limit or 1 << _BITS
+    used, place, states = [], 0, set()
+    for _ in range(12):
+        size = rng.choice([0, 0, 1, 4, 9])
+        page_bytes = 4096 << size
+        places = [edge // page_bytes + step for edge in window for step in (-2, -1, 0, 1)]
+        entries = [each * page_bytes for each in places if 0 <= each * page_bytes < 1 << _BITS]
+        entries += [rng.randrange(1 << _BITS) // page_bytes * page_bytes for _ in range(4)]
+        entries[-1] += 1 << rng.randrange(12)
+        rng.shuffle(entries)
+        used.append(_List(place, entries, size, len(entries)))
+        used[-1].store(memory)
+        states |= {used[-1].expected(number, window)[1] for number in range(len(entries))}
+        place += -(-len(entries) * ENTRY_BYTES // 32) * 32
+    assert {Entry.GOOD, Entry.MISALIGNED, Entry.OUTSIDE} - states <= (
+        {Entry.OUTSIDE} if window == _ANYWHERE else {Entry.GOOD} if base == limit else set())
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, 0))
+
+    async def use(ctx: Any) -> None:
+        ctx.set(dut.window, {"base": base >> 12, "limit": limit >> 12, "unlimited": limit == 0})
+        for each in used:
+            await _use(ctx, dut, each, Pace(rng, 0.2), window)
+
+    clocked(dut, use, ask, memory.read)
+
+
+@pytest.mark.parametrize(("beat_bytes", "latency"), [(16, 350), (32, 1200), (64, 700)])
+def test_entries_are_there_in_time(beat_bytes: int, latency: int) -> None:
+    """A stream that begins a page of 4 KiB with every full burst waits for the first entry only, and one that follows
+    another does not wait."""
+    rng = random.Random(1)
+    dut = PageList(_BITS, beat_bytes, 4)
+    memory = Memory(dut.axi, beat_bytes, rng, latency)
+    used = [_List(4096 * k, [rng.randrange(1 << 28) << 12 for _ in range(64)], 0, 64) for k in range(4)]
+    for each in used:
+        each.store(memory)
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, 0))
+
+    async def use(ctx: Any) -> None:
+        await ctx.tick().until(dut.entries.valid)
+        for each in used:
+            for number in range(each.uses):
+                assert ctx.get(dut.entries.valid), f"entry {number} is late"
+                assert ctx.get(dut.entries.payload.page) == each.entries[number] >> 12
+                ctx.set(dut.entries.ready, 1)
+                await ctx.tick()
+                ctx.set(dut.entries.ready, 0)
+                await ctx.tick().repeat(4096 // beat_bytes - 5)
+                ctx.set(dut.done, number == each.uses - 1)
+                await ctx.tick()
+                ctx.set(dut.done, 0)
+                await ctx.tick().repeat(3)
+
+    clocked(dut, use, ask, memory.read)
+
+
+@pytest.mark.parametrize(("beat_bytes", "faulty", "good"), [(16, 5, 4), (32, 20, 20), (64, 16, 16), (64, 39, 32)])
+def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: int) -> None:
+    """Entries of the beats before the one with the error are good, and the others unread; nothing more is requested.
+    After a stop and a reset a list is read again."""
+    rng = random.Random(faulty)
+    dut = PageList(_BITS, beat_bytes, 2)
+    clear = Signal()
+    memory = Memory(dut.axi, beat_bytes, rng, 20, 0.2)
+    used = _List(0, [number << 12 for number in range(40)], 0, 40)
+    used.store(memory)
+    memory.faulty[faulty * ENTRY_BYTES // beat_bytes * beat_bytes] = 2
+
+    async def use(ctx: Any) -> None:
+        for failing in (True, False):
+            ctx.set(dut.lists.payload, used.request())
+            ctx.set(dut.lists.valid, 1)
+            await ctx.tick()
+            ctx.set(dut.lists.valid, 0)
+            ctx.set(dut.entries.ready, 1)
+            for number in range(good if failing else 40):
+                entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
+                assert (entry.page, Entry(entry.state)) == (number, Entry.GOOD)
+            ctx.set(dut.entries.ready, 0)
+            if failing:
+                entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
+                assert Entry(entry.state) is Entry.UNREAD
+                chunk = faulty // 16 * 16 * ENTRY_BYTES
+                assert (ctx.get(dut.fault.valid), ctx.get(dut.fault.resp), ctx.get(dut.fault.address)) == (1, 2, chunk)
+                asked = len(memory.bursts)
+                await ctx.tick().repeat(100)
+                assert len(memory.bursts) == asked
+                ctx.set(dut.stop, 1)
+                await ctx.tick().until(dut.idle)
+                ctx.set(clear, 1)
+                await ctx.tick()
+                ctx.set(dut.stop, 0)
+                ctx.set(clear, 0)
+                memory.faulty.clear()
+
+    clocked(ResetInserter(clear)(dut), use, memory.read)

@@ -1,0 +1,154 @@
+"""Streams in pages: read and written across any pages, beside streams that are not; entries that are not good."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hdl.engine.axi.pages import Entry
+from hdl.engine.axi.reader import AxiReader
+from hdl.engine.axi.writer import AxiWriter
+from tests.hdl.bench import clocked
+from tests.hdl.engine.axi.memory import SIZE, Memory
+from tests.hdl.engine.axi.traffic import Pace, beats_of, give, take_packet
+
+_BITS, _LENGTH_BITS = 40, 20
+_SETTINGS = [(16, 1, 0, 0.0), (32, 4, 30, 0.3), (64, 8, 100, 0.1)]      # beat_bytes, outstanding, latency, pauses
+
+
+@dataclass
+class _Stream:
+    """Bytes at one address, or in pages of ``4 KiB << size``."""
+
+    length: int
+    address: int
+    pages: list[int]
+    size: int
+
+    def request(self) -> dict[str, int]:
+        return {"address": 0 if self.pages else self.address, "bytes": self.length}
+
+    def paging(self) -> dict[str, int]:
+        return {"listed": bool(self.pages), "size": self.size, "final": 1}
+
+    def places(self) -> list[int]:
+        """The address of each byte in memory."""
+        page_bytes = 4096 << self.size
+        return [(self.pages[k // page_bytes] + k % page_bytes if self.pages else self.address + k) % SIZE
+                for k in range(self.length)]
+
+
+def _streams(rng: random.Random, beat_bytes: int, count: int) -> list[_Stream]:
+    found = []
+    for _ in range(count):
+        length = rng.choice([1, beat_bytes, 4095, 4096, 4097, 8192, rng.randint(1, 20000)])
+        if rng.random() < 0.7:
+            size = rng.choice([0, 0, 1, 2, 4])
+            page_bytes = 4096 << size
+            pages = [page_bytes * number + SIZE * rng.randrange(1 << _BITS - 16)
+                     for number in rng.sample(range(SIZE // page_bytes), -(-length // page_bytes))]
+            found.append(_Stream(length, 0, pages, size))
+        else:
+            found.append(_Stream(length, rng.randrange(0, SIZE - length, beat_bytes), [], 0))
+    return found
+
+
+async def _give_pages(ctx: Any, dut: AxiReader | AxiWriter, streams: list[_Stream], pace: Pace) -> None:
+    """Gives the entries of each stream, and expects ``done`` once for each that is listed."""
+    entries = dut.pages.entries
+    for each in streams:
+        if not each.pages:
+            continue
+        for address in each.pages:
+            while not pace.go():
+                await ctx.tick()
+            ctx.set(entries.payload, {"page": address >> 12, "state": Entry.GOOD})
+            ctx.set(entries.valid, 1)
+            taken = False
+            while not taken:
+                _, _, taken, done = await ctx.tick().sample(entries.ready, dut.pages.done)
+                assert not done, "a stream ended that has pages left"
+            ctx.set(entries.valid, 0)
+        await ctx.tick().until(dut.pages.done)
+
+
+async def _ask(ctx: Any, dut: AxiReader | AxiWriter, streams: list[_Stream], pace: Pace) -> None:
+    for each in streams:
+        ctx.set(dut.pages.paging, each.paging())
+        await give(ctx, dut.i, [each.request()], pace)
+
+
+@pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses"), _SETTINGS)
+def test_streams_are_read(beat_bytes: int, outstanding: int, latency: int, pauses: float) -> None:
+    rng = random.Random(beat_bytes)
+    dut = AxiReader(_BITS, beat_bytes, _LENGTH_BITS, outstanding, paged=True)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, content=bytearray(rng.randbytes(SIZE)))
+    streams = _streams(rng, beat_bytes, 20)
+
+    async def take(ctx: Any) -> None:
+        for each in streams:
+            assert await take_packet(ctx, dut.o, Pace(rng, pauses)) == bytes(memory.content[k] for k in each.places())
+        assert ctx.get(dut.idle)
+        assert Entry(ctx.get(dut.pages.bad)) is Entry.GOOD
+
+    clocked(dut, take, lambda ctx: _ask(ctx, dut, streams, Pace(rng, pauses)),
+            lambda ctx: _give_pages(ctx, dut, streams, Pace(rng, pauses)), memory.read)
+
+
+@pytest.mark.parametrize(("beat_bytes", "outstanding", "latency", "pauses"), _SETTINGS)
+def test_streams_are_written(beat_bytes: int, outstanding: int, latency: int, pauses: float) -> None:
+    rng = random.Random(beat_bytes)
+    dut = AxiWriter(_BITS, beat_bytes, _LENGTH_BITS, outstanding, paged=True)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses)
+    streams = _streams(rng, beat_bytes, 20)
+    expected = bytearray(SIZE)
+    contents = [rng.randbytes(each.length) for each in streams]
+    for each, content in zip(streams, contents, strict=True):
+        for place, byte in zip(each.places(), content, strict=True):
+            expected[place] = byte
+
+    async def send(ctx: Any) -> None:
+        for content in contents:
+            await give(ctx, dut.data, beats_of(content, beat_bytes), Pace(rng, pauses))
+        await ctx.tick().until(dut.idle)
+        assert memory.content == expected
+
+    clocked(dut, send, lambda ctx: _ask(ctx, dut, streams, Pace(rng, pauses)),
+            lambda ctx: _give_pages(ctx, dut, streams, Pace(rng, pauses)), memory.write)
+
+
+@pytest.mark.parametrize("state", [Entry.MISALIGNED, Entry.OUTSIDE, Entry.MISSING])
+@pytest.mark.parametrize("master", [AxiReader, AxiWriter])
+def test_an_entry_that_is_not_good(master: type[AxiReader | AxiWriter], state: Entry) -> None:
+    """No burst begins from it on, and the master can be stopped."""
+    rng = random.Random(1)
+    dut = master(_BITS, 32, _LENGTH_BITS, 4, paged=True)
+    memory = Memory(dut.axi, 32, rng)
+
+    async def pages(ctx: Any) -> None:
+        for number in range(3):
+            ctx.set(dut.pages.entries.payload, {"page": number, "state": state if number == 2 else Entry.GOOD})
+            ctx.set(dut.pages.entries.valid, 1)
+            if number < 2:
+                await ctx.tick().until(dut.pages.entries.ready)
+
+    async def watch(ctx: Any) -> None:
+        # Taken and given all the time.
+        if isinstance(dut, AxiReader):
+            ctx.set(dut.o.ready, 1)
+        else:
+            ctx.set(dut.data.valid, 1)
+        while Entry(ctx.get(dut.pages.bad)) is Entry.GOOD:
+            await ctx.tick()
+        await ctx.tick().repeat(400)
+        assert Entry(ctx.get(dut.pages.bad)) is state
+        assert [address for address, _ in memory.bursts] == [0, 4096]
+        ctx.set(dut.stop, 1)
+        await ctx.tick().repeat(2)
+        assert ctx.get(dut.idle)
+
+    clocked(dut, watch, lambda ctx: _ask(ctx, dut, [_Stream(20000, 0, [1], 0)], Pace(rng, 0)), pages,
+            memory.read if master is AxiReader else memory.write)

@@ -1,0 +1,75 @@
+"""Wrong or unreadable page lists: the right status, nothing written outside, and the next transfer works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from golden.engine import ENTRY_BYTES, Descriptor, Operation, Status
+from verif.engine.recovery import goes_on, right_pair
+from verif.engine.stimulus import random_behaviour
+from verif.engine.testbench import EngineTestbench, ready, share
+
+_BAD = (Status.PAGE_MISALIGNED, Status.PAGE_LIST_TOO_SHORT, Status.PAGE_LIST_READ_ERROR, Status.PAGE_OUTSIDE)
+_SLVERR = 2
+_BYTES = 20_000         # of a tensor at most: some need several pages, and the test stays short
+
+
+def _address(descriptor: Descriptor) -> int:
+    """Where the page list of a descriptor is."""
+    return descriptor.destination if descriptor.operation == Operation.OFFLOAD else descriptor.source
+
+
+async def _spoil(bench: EngineTestbench, descriptor: Descriptor, status: Status) -> Descriptor:
+    """The descriptor with something wrong with one of its pages; the last ones may not be needed."""
+    rng = bench.rng
+    stream = descriptor.capacity if descriptor.operation == Operation.OFFLOAD else descriptor.packed_bytes
+    number = int(rng.integers(max(1, -(-stream >> descriptor.page_size))))
+    place = _address(descriptor) + number * ENTRY_BYTES
+    entry = bench.link_arena.view(place, ENTRY_BYTES).view("<u8")
+    if status is Status.PAGE_MISALIGNED:
+        entry[0] |= np.uint64(1 << int(rng.integers(descriptor.page_size)))
+    elif status is Status.PAGE_OUTSIDE:
+        entry[0] |= np.uint64(1 << int(rng.integers(bench.config.address_bits, 64)))
+    elif status is Status.PAGE_LIST_TOO_SHORT:
+        return replace(descriptor, pages=max(1, -(-stream >> descriptor.page_size) - 1))
+    else:
+        at = place + int(rng.integers(ENTRY_BYTES))
+        bench.scoreboard.fail("link", at, at, _SLVERR, writes=False)
+        await bench.link.fail(at, at, _SLVERR, writes=False)
+    return descriptor
+
+
+def _places(bench: EngineTestbench, descriptors: list[Descriptor], kinds: list[Status]) -> list[int]:
+    """Which descriptor gets which fault. Of a list that is to be too short, a stream needs more than one page."""
+    order = [int(each) for each in bench.rng.permutation(len(descriptors))]
+    longest = max(order, key=lambda at: descriptors[at].packed_bytes)
+    order.remove(longest)
+    order.insert(kinds.index(Status.PAGE_LIST_TOO_SHORT), longest)
+    return order[:len(kinds)]
+
+
+@cocotb.test()
+async def bad_lists(dut: Any) -> None:
+    """Entries that are misaligned, outside or unreadable, and lists that end early, alone and among right transfers."""
+    bench = await ready(dut)
+    bench.page_share = 1
+    found: set[Status] = set()
+    kinds = [each for each in _BAD if each is not Status.PAGE_OUTSIDE or bench.config.address_bits < 64]
+    for _ in range(3 * share(8)):
+        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+        blocks = max(3 * bench.config.lanes, _BYTES // bench.config.block_bytes)
+        descriptors = [each for _ in range(4) for each in right_pair(bench, blocks)]
+        for at, status in zip(_places(bench, descriptors, kinds), kinds, strict=True):
+            descriptors[at] = await _spoil(bench, descriptors[at], status)
+        await bench.load()
+        found |= {each.status for each in await bench.run(descriptors)}
+        await bench.link.heal()
+        bench.scoreboard.heal()
+        await bench.counters()
+        await goes_on(bench)
+    missing = {Status.OK, *kinds} - found
+    assert not missing, f"no transfer ended with {', '.join(each.name for each in missing)}"
