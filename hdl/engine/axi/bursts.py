@@ -15,12 +15,12 @@ INCR = 1
 MOST_BEATS = 256
 """Beats of a burst that AXI4 allows (IHI 0022, A3.4.1)."""
 
-_PAGE_BYTES = 4096      # no burst crosses such a boundary
+_BOUNDARY_BYTES = 4096  # no burst crosses such a boundary
 
 
 def burst_beats(beat_bytes: int, most_beats: int = MOST_BEATS) -> int:
     """Beats of a full-length burst: ``most_beats``, a power of two, or 4 KiB if that is less."""
-    return min(_PAGE_BYTES // beat_bytes, most_beats)
+    return min(_BOUNDARY_BYTES // beat_bytes, most_beats)
 
 
 def span_layout(address_bits: int, length_bits: int) -> data.StructLayout:
@@ -44,10 +44,10 @@ class BurstSplitter(wiring.Component):
 
     ::
 
-        i --> [page, offset, beats left] --> [length: to the end of the request, or of the page] --> o
+        i --> [segment, offset, beats left] --> [length: to the end of the request, or of the segment] --> o
 
-    A *page* has the bytes of a full-length burst, 4 KiB or less, and begins at a multiple of them. Bursts end where
-    pages end, so none crosses 4 KiB.
+    A *segment* has the bytes of a full-length burst, 4 KiB or less, and begins at a multiple of them. Bursts end where
+    segments end, so none crosses 4 KiB.
 
     A request is registered as it comes: no path leads from it through an adder. A request of one burst takes three
     cycles, every further burst two. A full-length burst occupies the bus for 16 cycles or more, so the sums are
@@ -91,32 +91,32 @@ class BurstSplitter(wiring.Component):
         shift = exact_log2(self._beat_bytes)
         request = self.i.payload
         beat_bits = exact_log2(self._burst_beats)
-        page_bits = shift + beat_bits
-        # What is left of the request, from `offset` on: whole pages' worth of beats, `beats`, and one if `partial`. The
+        segment_bits = shift + beat_bits
+        # What is left of the request, from `offset` on: whole segments of beats, `beats`, and one if `partial`. The
         # request's bytes are not decremented by one first, because they arrive late and are wide.
         beats = Signal(beat_bits, reset_less=True)
-        pages = Signal(max(0, len(request.bytes) - page_bits), reset_less=True)
+        segments = Signal(max(0, len(request.bytes) - segment_bits), reset_less=True)
         partial = Signal(reset_less=True)
-        page = Signal(len(request.address) - page_bits, reset_less=True)
+        segment = Signal(len(request.address) - segment_bits, reset_less=True)
         offset = Signal.like(beats, reset_less=True)
         length_less_one = Signal.like(beats, reset_less=True)
         last = Signal(reset_less=True)
         tail = Signal(shift, reset_less=True)
-        # Beats from the page's beginning to the request's end, less the whole pages' worth.
+        # Beats from the segment's beginning to the request's end, less the whole segments.
         reach = Signal(len(beats) + 1)
         crossing = Signal()
         ends = Signal()
-        # The page's number and the number of pages are wide: the carry into the upper half of one and the borrow from
-        # that of the other are computed one cycle before they change.
-        half, pages_half = len(page) // 2, len(pages) // 2
+        # The segment's number and the number of segments are wide: the carry into the upper half of one and the borrow
+        # from that of the other are computed one cycle before they change.
+        half, segments_half = len(segment) // 2, len(segments) // 2
         carry = Signal(reset_less=True)
         counts = Signal(reset_less=True)
         borrow = Signal(reset_less=True)
         m.d.comb += [
             reach.eq(beats + offset + partial),
             crossing.eq(reach[-1]),
-            ends.eq(((pages == 0) & ~(crossing & reach[:-1].any())) | ((pages == 1) & (reach == 0))),
-            self.o.payload.address.eq(Cat(Const(0, shift), offset, page)),
+            ends.eq(((segments == 0) & ~(crossing & reach[:-1].any())) | ((segments == 1) & (reach == 0))),
+            self.o.payload.address.eq(Cat(Const(0, shift), offset, segment)),
             self.o.payload.len.eq(length_less_one),
             self.o.payload.last.eq(last),
             self.o.payload.tail.eq(tail),
@@ -125,8 +125,8 @@ class BurstSplitter(wiring.Component):
             with m.State("take"):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += [
-                    Cat(offset, page).eq(request.address[shift:]),
-                    Cat(beats, pages).eq(request.bytes[shift:]),
+                    Cat(offset, segment).eq(request.address[shift:]),
+                    Cat(beats, segments).eq(request.bytes[shift:]),
                     partial.eq(request.bytes[:shift].any()),
                     tail.eq(request.bytes[:shift]),
                 ]
@@ -136,9 +136,9 @@ class BurstSplitter(wiring.Component):
                 m.d.sync += [
                     length_less_one.eq(Mux(ends, Mux(partial, beats, beats - 1), ~offset)),
                     last.eq(ends),
-                    carry.eq(page[:half].all()),
+                    carry.eq(segment[:half].all()),
                     counts.eq(~crossing),
-                    borrow.eq(~crossing & ~pages[:pages_half].any()),
+                    borrow.eq(~crossing & ~segments[:segments_half].any()),
                 ]
                 with m.If(self.drop):
                     m.next = "take"
@@ -149,10 +149,10 @@ class BurstSplitter(wiring.Component):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.d.sync += [
-                        page[:half].eq(page[:half] + 1),
-                        page[half:].eq(page[half:] + carry),
-                        pages[:pages_half].eq(pages[:pages_half] - counts),
-                        pages[pages_half:].eq(pages[pages_half:] - borrow),
+                        segment[:half].eq(segment[:half] + 1),
+                        segment[half:].eq(segment[half:] + carry),
+                        segments[:segments_half].eq(segments[:segments_half] - counts),
+                        segments[segments_half:].eq(segments[segments_half:] - borrow),
                         offset.eq(0),
                     ]
                     with m.If(last):

@@ -29,15 +29,15 @@ class LinkWriter(wiring.Component):
               +-------------------+        +-----------+
         i --->| FIFO: two bursts  |------->| AxiWriter |--> axi
           |   +-------------------+        +-----------+
-          +-> [beats up to the page's end, or the last] --+-^
+          +-> [beats up to the segment's end, or last] ---+-^
                          requests                         |
                                         [FIFO: last?] <---+
                                               +--> with the response of a burst: written
 
     A burst is requested when its last beat goes into the FIFO, so the link never waits for a lane in mid-burst. While
-    it is written, the beats of the next one collect in the FIFO. A *page* has the bytes of a full-length burst; bursts
-    end where pages end. A transfer may begin when the last beat of the one before it was taken: responses come in
-    order, so the bursts of several may be outstanding.
+    it is written, the beats of the next one collect in the FIFO. A *segment* has the bytes of a full-length burst;
+    bursts end where segments end. A transfer may begin when the last beat of the one before it was taken: responses
+    come in order, so the bursts of several may be outstanding.
 
     Latency: a burst's ``awvalid`` rises 4 cycles after its last beat was taken, if the port is free. Throughput: one
     beat per cycle.
@@ -90,10 +90,10 @@ class LinkWriter(wiring.Component):
         config = self._config
         beat_bytes = config.link_beat_bytes
         shift = exact_log2(beat_bytes)
-        page_beats = burst_beats(beat_bytes, config.burst_beats)
-        page_bits = exact_log2(page_beats * beat_bytes)
-        length_bits = page_bits + 1
-        depth = 2 * page_beats
+        segment_beats = burst_beats(beat_bytes, config.burst_beats)
+        segment_bits = exact_log2(segment_beats * beat_bytes)
+        length_bits = segment_bits + 1
+        depth = 2 * segment_beats
         m.submodules.fifo = fifo = StreamFifo(8 * beat_bytes, depth)
         m.submodules.writer = writer = AxiWriter(
             config.address_bits, beat_bytes, length_bits, config.outstanding_reads, config.burst_beats,
@@ -109,9 +109,9 @@ class LinkWriter(wiring.Component):
         final = Signal(reset_less=True)     # the request that waits is the last of its transfer
         asks = Signal()         # a request waits for the writer
         request = Signal(span_layout(config.address_bits, length_bits), reset_less=True)
-        # Place of the next beat; a transfer's first burst may begin inside a page.
-        page = Signal(config.address_bits - page_bits, reset_less=True)
-        place = Signal(exact_log2(page_beats), reset_less=True)
+        # Place of the next beat; a transfer's first burst may begin inside a segment.
+        segment = Signal(config.address_bits - segment_bits, reset_less=True)
+        place = Signal(exact_log2(segment_beats), reset_less=True)
         first = Signal.like(place, reset_less=True)
         takes = Signal()
         cuts = Signal()
@@ -146,7 +146,7 @@ class LinkWriter(wiring.Component):
         with m.If(cuts):
             words = Mux(self.i.payload.last, self.i.payload.words, config.link_words)
             m.d.sync += [
-                request.address.eq(Cat(Const(0, shift), first, page)),
+                request.address.eq(Cat(Const(0, shift), first, segment)),
                 request.bytes.eq(Cat(Const(0, exact_log2(WORD_BYTES)), (place - first) * config.link_words + words)),
                 first.eq(0),
                 final.eq(self.i.payload.last),
@@ -154,12 +154,12 @@ class LinkWriter(wiring.Component):
         with m.If(takes):
             m.d.sync += place.eq(place + 1)
             with m.If(place.all()):
-                count_up(m, page)
+                count_up(m, segment)
             with m.If(self.i.payload.last):
                 m.d.sync += active.eq(0)
         with m.If(self.start.valid & self.start.ready):
             address = self.start.payload.address
-            m.d.sync += [Cat(place, page).eq(address[shift:]), first.eq(address[shift:]), active.eq(1)]
+            m.d.sync += [Cat(place, segment).eq(address[shift:]), first.eq(address[shift:]), active.eq(1)]
         return m
 
     def _pages(self, m: Module, writer: AxiWriter, cuts: Value, final: Value) -> None:
