@@ -106,6 +106,13 @@ def _engine_small(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"engine_small": rows}
 
 
+def _engine_pages(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    with simulation_errors():
+        progress("measuring streams in pages through engine default", 0, 1)
+        return {"engine_pages": engines.paged(load_engine("default").replace(page_lists=True),
+                                              build_dir=setup.build_dir)}
+
+
 def _engine_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"engine_area": [measured_engine(load_engine(name), setup.liberty, DEFAULT_RECIPE, progress)
                             for name in engine_preset_names()]}
@@ -244,7 +251,8 @@ def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 SECTIONS: dict[str, Section] = {
     "engine_shipped": _engine_shipped, "engine_dense": _engine_dense, "toggles": _toggles, "engine": _engine,
-    "engine_scaling": _engine_scaling, "engine_small": _engine_small, "engine_area": _engine_area,
+    "engine_scaling": _engine_scaling, "engine_small": _engine_small, "engine_pages": _engine_pages,
+    "engine_area": _engine_area,
     "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing, "timing_plain": _timing_plain,
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": _block_area, "block_timing": _block_timing, "block_pnr": _block_pnr, "timing_units": _timing_units,

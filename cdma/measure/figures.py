@@ -18,7 +18,7 @@ from synth.timing.macros import MacroTiming
 from synth.timing.sweep import Sweep
 from verif.core.blocks.throughput import BlockThroughput
 from verif.core.throughput import Latency, Throughput
-from verif.engine.throughput import EngineThroughput, SmallTensors
+from verif.engine.throughput import EngineThroughput, PagedStreams, SmallTensors
 
 __all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "PlacedEngine",
            "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
@@ -223,6 +223,7 @@ class Figures:
     engine: tuple[EngineThroughput, ...] = ()
     engine_scaling: tuple[EngineThroughput, ...] = ()
     engine_small: tuple[SmallTensors, ...] = ()
+    engine_pages: tuple[PagedStreams, ...] = ()
     engine_area: tuple[EngineArea, ...] = ()
     shipped: CoresOutcome | None = None
     throughput: tuple[Throughput, ...] = ()

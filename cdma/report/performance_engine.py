@@ -10,7 +10,7 @@ from cdma.report.area_text import engine_area_text
 from cdma.report.page import Section
 from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.simulation_text import engine_simulation_text
-from verif.engine.throughput import EngineThroughput, SmallTensors
+from verif.engine.throughput import EngineThroughput, PagedStreams, SmallTensors
 
 __all__ = ["engine_sections"]
 
@@ -56,6 +56,11 @@ the same time: the next one begins while those before it drain. Bandwidth, limit
 of the memories. The columns "alone" are the cycles of the completion of one such tensor that has the engine for
 itself."""
 
+_PAGES = """\
+The default engine with `page_lists`: its block streams in [pages](programming.md#page-lists) of 4 KiB in any order, and
+each at one address. Tensors go one directly after the other. Lists are read ahead over the same link, 8 bytes for a
+page."""
+
 _AREA = """\
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
 memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is counted
@@ -79,6 +84,8 @@ def engine_sections(figures: Figures) -> Iterator[Section]:
         yield Section("The engine: how lanes scale", [*prose(_SCALING), *_scaling(figures.engine_scaling)])
     if figures.engine_small:
         yield Section("The engine: small tensors", [*prose(_SMALL), _small(figures.engine_small)])
+    if figures.engine_pages:
+        yield Section("The engine: streams in pages", [*prose(_PAGES), _pages(figures.engine_pages)])
     if figures.engine_area:
         yield Section("The engine: area", [
             *prose(_AREA), *(Fenced(engine_area_text(report)) for report in figures.engine_area)])
@@ -124,6 +131,15 @@ def _small(rows: Sequence[SmallTensors]) -> Table:
           fixed(found[name, size, *kinds[0]].density, 1), fixed(found[name, size, *kinds[0]].limit, 1),
           *(f"{row.bytes_per_cycle:.1f} ({row.share:.1%})" for row in (found[name, size, *kind] for kind in kinds)),
           *(str(found[name, size, *kind].alone_cycles) for kind in kinds)] for name, size in places])
+
+
+def _pages(rows: Sequence[PagedStreams]) -> Table:
+    return Table(
+        ["coding", "density", "ratio", "tensor", "latency", "direction", "in pages", "at one address", "share"],
+        [[row.coding, fixed(row.density, 1), fixed(row.raw_bytes / row.packed_bytes, 2),
+          f"{row.tensors} x {row.raw_bytes // row.tensors // 1024} KiB", f"{row.latency} cycles", row.direction,
+          fixed(row.bytes_per_cycle, 1), fixed(row.contiguous_bytes_per_cycle, 1),
+          f"{row.bytes_per_cycle / row.contiguous_bytes_per_cycle:.1%}"] for row in rows])
 
 
 def _scaling(rows: Sequence[EngineThroughput]) -> Iterator[str | Table]:

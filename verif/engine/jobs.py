@@ -128,6 +128,8 @@ class MeasureJob:
         How the memories answer.
     count
         Tensors of each density, one directly after the other.
+    page_size
+        Logarithm of the bytes of the pages that streams are in; None: each is at one address.
     """
 
     config: EngineConfig
@@ -137,6 +139,7 @@ class MeasureJob:
     behaviour: Behaviour
     count: int = 1
     image_bytes: int = IMAGE_BYTES
+    page_size: int | None = None
 
 
 @dataclass(frozen=True)

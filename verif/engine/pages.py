@@ -24,10 +24,15 @@ class Listed:
     page_size: int
 
 
-def take_pages(rng: np.random.Generator, arena: Arena, size: int, beat_bytes: int) -> Listed:
-    """A list of pages for a stream of at most so many bytes, in any order, with some that it does not need."""
-    sizes = [each for each in PAGE_SIZES if (1 << each) * (_MOST_SPARE + 2) <= arena.size // 16] or [PAGE_SIZES[0]]
-    page_size = int(rng.choice([sizes[0], sizes[0], sizes[int(rng.integers(len(sizes)))]]))
+def take_pages(rng: np.random.Generator, arena: Arena, size: int, beat_bytes: int,
+               page_size: int | None = None) -> Listed:
+    """A list of pages for a stream of at most so many bytes, in any order, with some that it does not need.
+
+    ``page_size`` is the logarithm of a page's bytes; one that fits when not given, most often the smallest.
+    """
+    if page_size is None:
+        sizes = [each for each in PAGE_SIZES if (1 << each) * (_MOST_SPARE + 2) <= arena.size // 16] or [PAGE_SIZES[0]]
+        page_size = int(rng.choice([sizes[0], sizes[0], sizes[int(rng.integers(len(sizes)))]]))
     page_bytes = 1 << page_size
     pages = max(1, -(-size // page_bytes)) + int(rng.integers(_MOST_SPARE + 1))
     base = arena.take(pages * page_bytes, gap=1, align=page_bytes)

@@ -98,6 +98,8 @@ class EngineTestbench:
         What was wrong.
     page_share
         How many of the streams are in pages, where the engine can use these.
+    page_size
+        The logarithm of the bytes of these pages; None for any size.
     """
 
     def __init__(self, dut: Any, rng: np.random.Generator, *, config: EngineConfig, image_bytes: int = IMAGE_BYTES,
@@ -134,6 +136,7 @@ class EngineTestbench:
         self.scoreboard = Scoreboard(self.config, self.device_arena, self.link_arena)
         self._tag = int(rng.integers(1 << 32))
         self.page_share = 0.5
+        self.page_size: int | None = None
 
     async def reset(self, cycles: int = 4) -> None:
         """Reset the engine and its memories' ports; the images stay."""
@@ -212,7 +215,7 @@ class EngineTestbench:
         """Pages for a stream of so many bytes, now and then where the engine can use them."""
         if not self.config.page_lists or self.rng.random() >= self.page_share:
             return None
-        return take_pages(self.rng, self.link_arena, size, self.config.link_beat_bytes)
+        return take_pages(self.rng, self.link_arena, size, self.config.link_beat_bytes, self.page_size)
 
     def stream(self, tensor: RawTensor, fallback: bool = True, leave_raw: bool = False) -> Bytes:
         """The block stream of a tensor."""

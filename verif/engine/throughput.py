@@ -16,8 +16,8 @@ from verif.engine.jobs import MeasureJob, Passage, PassageReport
 from verif.engine.memory import Behaviour
 from verif.engine.top import IMAGE_BYTES
 
-__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "QUICK", "SIZES", "SLOW", "EngineThroughput", "SmallTensors",
-           "measure", "scaling", "small"]
+__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "PAGED_LOADS", "QUICK", "SIZES", "SLOW", "EngineThroughput",
+           "PagedStreams", "SmallTensors", "measure", "paged", "scaling", "small"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
@@ -35,7 +35,13 @@ SIZES = (1 << 13, 1 << 14, 1 << 16)
 """Bytes of the small tensors."""
 
 LATENCIES = (0, 350)
-"""Cycles of latency of the memories, for small tensors."""
+"""Cycles of latency of the memories, for small tensors and for streams in pages."""
+
+PAGED_LOADS = tuple((*load, count) for load, count in zip(LOADS, (8, 3), strict=True))
+"""Codings, densities and numbers of the tensors of the table of streams in pages: some 70,000 cycles for either."""
+
+PAGE_SIZE = 12
+"""Logarithm of the bytes of the pages that streams are measured in: the smallest pages."""
 
 RAW_BYTES = 1 << 20
 """Size of each tensor; the figures in the design's limits are for this."""
@@ -129,6 +135,35 @@ class SmallTensors:
     share: float
 
 
+@dataclass(frozen=True)
+class PagedStreams:
+    """How fast tensors went through an engine with their block streams in pages, and at one address.
+
+    Parameters
+    ----------
+    name, direction, latency, coding, density, raw_bytes, packed_bytes
+        As in :class:`EngineThroughput`, of all tensors together.
+    page_bytes
+        Bytes of a page.
+    tensors
+        Number of the tensors, one directly after the other.
+    bytes_per_cycle, contiguous_bytes_per_cycle
+        Effective bandwidth in pages, and with each stream at one address.
+    """
+
+    name: str
+    direction: str
+    latency: int
+    coding: str
+    density: float
+    page_bytes: int
+    tensors: int
+    raw_bytes: int
+    packed_bytes: int
+    bytes_per_cycle: float
+    contiguous_bytes_per_cycle: float
+
+
 def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: Behaviour = QUICK, *,
             raw_bytes: int = RAW_BYTES, coding: Coding | None = None, build_dir: Path,
             seed: int = 1) -> list[EngineThroughput]:
@@ -220,4 +255,40 @@ def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequenc
                 row = _row(config, how, coding, passage)
                 rows.append(SmallTensors(config.name, config.transfers_in_flight, row.direction, latency, row.coding,
                                          density, size, count, one.cycles, row.bytes_per_cycle, row.limit, row.share))
+    return rows
+
+
+def paged(config: EngineConfig, loads: Sequence[tuple[Coding, float, int]] = PAGED_LOADS,
+          latencies: Sequence[int] = LATENCIES, *, raw_bytes: int = RAW_BYTES, build_dir: Path,
+          seed: int = 1) -> list[PagedStreams]:
+    """How fast an engine with page lists moves tensors whose streams are in pages of 4 KiB, beside streams at one
+    address; errors as :func:`measure`.
+
+    Parameters
+    ----------
+    loads
+        Codings, densities and numbers of the tensors, which go one directly after the other; those with codings that
+        are not built are left out.
+    latencies
+        Of all memories, in cycles.
+    raw_bytes
+        Bytes of a tensor.
+    """
+    most = max(count for _, _, count in loads)
+    # Every tensor lies in a memory twice, with gaps between them; pages are whole, and there are some more of them.
+    need = 2 * most * (raw_bytes + raw_bytes // 64 + (config.lanes + 1) * config.block_bytes + (8 << PAGE_SIZE))
+    image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
+    rows = []
+    for latency in latencies:
+        how = Behaviour(latency=latency)
+        for coding, density, count in loads:
+            if coding not in config.numbers:
+                continue
+            contiguous, pages = ([_row(config, how, coding, each) for each in _passages(MeasureJob(
+                config, (density,), raw_bytes, int(coding), how, count, image_bytes, page_size), build_dir, seed)]
+                for page_size in (None, PAGE_SIZE))
+            rows += [PagedStreams(
+                config.name, row.direction, latency, row.coding, density, 1 << PAGE_SIZE, count, row.raw_bytes,
+                row.packed_bytes, row.bytes_per_cycle, plain.bytes_per_cycle)
+                for plain, row in zip(contiguous, pages, strict=True)]
     return rows

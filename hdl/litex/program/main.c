@@ -236,7 +236,7 @@ static int until_interrupt(const struct cdma_descriptor *given, uint32_t event, 
 
 static struct cdma_descriptor offload_of(uint32_t at, uint32_t bytes, uint32_t stream_at)
 {
-    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, TENSOR_CODING, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, TENSOR_CODING, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
     given.tag = at;
     given.source = address_of(tensor) + at;

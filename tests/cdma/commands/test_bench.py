@@ -13,6 +13,7 @@ from golden import bench
 from golden.results import from_json
 from golden.speeds.samples import Sample
 from tests.docs.pages import ROOT
+from verif.engine.throughput import PagedStreams
 
 
 @pytest.fixture
@@ -116,3 +117,10 @@ def test_mistakes(fails) -> None:
 
 def test_the_sections_that_can_be_asked_for_are_those_that_are_measured() -> None:
     assert tuple(measured.SECTIONS) == SECTION_NAMES
+
+
+def test_the_section_of_streams_in_pages() -> None:
+    row = PagedStreams("cdma_engine", "offload", 350, "zvc32", 0.1, 4096, 8, 8 << 20, 1 << 20, 119.4, 120.0)
+    page = performance_page(Figures(engine_pages=(row,))).markdown()
+    assert "\n## The engine: streams in pages\n" in page
+    assert "| zvc32 | 0.1 | 8.00 | 8 x 1024 KiB | 350 cycles | offload | 119.4 | 120.0 | 99.5% |" in page

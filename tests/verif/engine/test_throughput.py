@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import load_engine
-from verif.engine.throughput import QUICK, SLOW, EngineThroughput, measure, scaling
+from golden.codec.coding import Coding
+from hdl.config.engine import EngineConfig, load_engine
+from verif.engine.throughput import LATENCIES, QUICK, SLOW, EngineThroughput, measure, paged, scaling
 
 
 def _share(row: EngineThroughput) -> float:
@@ -35,3 +36,16 @@ def test_sparse_and_dense_tensors(build_dir: Path) -> None:
     assert [row.raw_bytes / row.packed_bytes > 1.3 for row in rows] == [True] * 4
     assert all(_share(row) >= 0.98 for row in rows)
     assert scaling(config.replace(codings=("zvc16",)), [1], build_dir=build_dir) == []
+
+
+def test_streams_in_pages_are_as_fast(build_dir: Path) -> None:
+    """With the smallest pages, and the link as the limit."""
+    config = EngineConfig(name="cdma_paged", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
+                          buffer_bytes=1024, codings=("zvc8",), page_lists=True)
+    rows = paged(config, [(Coding.ZVC8, 1.0, 4)], raw_bytes=1 << 18, build_dir=build_dir)
+    assert [(row.latency, row.direction) for row in rows] == [
+        (latency, direction) for latency in LATENCIES for direction in ("offload", "prefetch")]
+    for row in rows:
+        assert row.bytes_per_cycle >= 0.99 * row.contiguous_bytes_per_cycle, row
+        # This small engine does not hide the latency of all its memories.
+        assert row.contiguous_bytes_per_cycle > (0.6 if row.latency else 0.95) * config.link_beat_bytes, row

@@ -21,6 +21,7 @@ async def measure(dut: Any) -> None:
     """Offload and prefetch tensors of every density."""
     asked = from_json(MeasureJob, job.load())
     bench = await ready(dut)
+    bench.page_share, bench.page_size = float(asked.page_size is not None), asked.page_size
     await bench.behave(asked.behaviour)
     coding = Coding(asked.coding)
     passages = []

@@ -27,6 +27,7 @@ async def network(dut: Any) -> None:
     """Report cycles, counts and the first difference of every array; faults that belong to none go to the first."""
     asked = from_json(NetworkJob, job.load())
     bench = await ready(dut)
+    bench.page_share = 0
     link_bandwidth = asked.behaviour.bandwidth * asked.link_share
     await bench.behave(asked.behaviour, replace(asked.behaviour, bandwidth=link_bandwidth))
     tensors = [RawTensor(np.load(move.file), Coding(move.how.coding), move.how.narrow) for move in asked.moves]

@@ -11,6 +11,7 @@ from golden.codec.coding import Coding
 from golden.engine import Completion
 from verif.common import job
 from verif.common.tensors import network_values
+from verif.engine.pages import listed_bytes
 from verif.engine.stimulus import RawTensor, codings
 from verif.engine.testbench import EngineTestbench, of_job
 
@@ -51,9 +52,9 @@ async def _move(bench: EngineTestbench, tensors: list[RawTensor]) -> list[Comple
     await bench.load()
     out = await bench.run(offloads)
     await bench.compare()
-    streams = [bench.link_arena.view(descriptor.destination, completion.bytes_written).copy()
+    streams = [listed_bytes(bench.link_arena, descriptor.destination, descriptor, completion.bytes_written)
                for descriptor, completion in zip(offloads, out, strict=True)]
-    back = await bench.run([bench.prefetch(stream, tensor, source=descriptor.destination)
+    back = await bench.run([bench.prefetch(stream, tensor, written=descriptor)
                             for stream, tensor, descriptor in zip(streams, tensors, offloads, strict=True)])
     await bench.compare()
     await bench.counters()
