@@ -72,6 +72,9 @@ class EngineConfig(CodingSettings):
     address_windows: bool = parameter(
         False, "build registers that confine descriptors and rings to a part of device memory and of link memory, with "
         "a lock", "true or false")
+    write_back: bool = parameter(
+        False, "build rings in link memory to which the engine writes completions, with coalesced interrupts and "
+        "an interrupt of one cycle for MSI", "true or false")
     pipeline: str = parameter(
         "small", "fast, for FPGAs, has another stage behind the memories of the lanes' compressors, and one in front "
         "of the link's writer", "small or fast")
@@ -119,6 +122,7 @@ class EngineConfig(CodingSettings):
         self._check_flag("narrowing")
         self._check_flag("page_lists")
         self._check_flag("address_windows")
+        self._check_flag("write_back")
         if self.narrowing and TAGS_FIRST[NARROWED_BYTES] not in self.numbers:
             raise ValueError(f"narrowing codes elements of 16 bits: codings must have zvc16, not "
                              f"{', '.join(self.codings)}")

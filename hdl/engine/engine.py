@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config.engine import EngineConfig
-from hdl.engine.axi.arbiter import AxiReadArbiter
+from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.attributes import AttributeHold, attributes_layout
 from hdl.engine.axi.signature import axi_full, axi_lite
 from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
@@ -35,6 +35,9 @@ class Engine(wiring.Component):
         irq <------------|         |<---------------------------------------+
                          +---------+
 
+    With ``write_back``, offload path and control share the write channels of the link's port, through an arbiter too:
+    control writes records of completions.
+
     Both directions run at the same time, each with its own descriptors.
 
     Parameters
@@ -54,6 +57,8 @@ class Engine(wiring.Component):
         To the far side: prefetch and descriptor rings read, offload writes.
     irq : Out(1)
         Interrupt, a level.
+    irq_pulse : Out(1)
+        With ``write_back``: the interrupt as single cycles, for bridges to MSI.
 
     Source: Rhu et al., HPCA 2018, section V; AMBA AXI and ACE (IHI 0022).
     """
@@ -67,6 +72,7 @@ class Engine(wiring.Component):
                for lane in range(config.lanes)},
             "m_axi_link": Out(axi_full(config.address_bits, config.link_beat_bytes, config.user_bits)),
             "irq": Out(1),
+            **({"irq_pulse": Out(1)} if config.write_back else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -96,11 +102,23 @@ class Engine(wiring.Component):
         for lane in range(config.lanes):
             self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
             self._attribute(m, f"lane{lane}", "lane", control)
-        self._join(m, self.m_axi_link, arbiter.o, offload.link)
+        self._join(m, self.m_axi_link, arbiter.o, self._write_port(m, offload, control))
         self._attribute(m, "link", "link", control)
         self._watch(m, offload, prefetch, control)
         m.d.comb += self.irq.eq(control.irq)
         return m
+
+    def _write_port(self, m: Module, offload: OffloadPath, control: Control) -> wiring.PureInterface:
+        """The master of the link's write channels: the offload path, or an arbiter if control writes too."""
+        config = self._config
+        if not config.write_back:
+            return offload.link
+        m.submodules.write_arbiter = arbiter = AxiWriteArbiter(
+            config.address_bits, config.link_beat_bytes, 2, config.outstanding_reads)
+        wiring.connect(m, offload.link, arbiter.i[0])
+        wiring.connect(m, control.records, arbiter.i[1])
+        m.d.comb += [control.write_silent.eq(offload.silent[config.lanes]), self.irq_pulse.eq(control.irq_pulse)]
+        return arbiter.o
 
     def _watch(self, m: Module, offload: OffloadPath, prefetch: PrefetchPath, control: Control) -> None:
         """Connects the silent ports to both paths and control, and the isolated ports to control."""

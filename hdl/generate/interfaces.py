@@ -77,7 +77,7 @@ _SIGNALS = (
     (re.compile(r"([sm]_axis(?:_\w+)?)_(t(?:data|strb|keep|last|id|dest|user|valid|ready))"), STREAM, None),
     (re.compile(r"((?:\w+_)?aclk)"), CLOCK, "CLK"),
     (re.compile(r"((?:\w+_)?aresetn)"), RESET, "RST"),
-    (re.compile(r"(irq)"), INTERRUPT, "INTERRUPT"),
+    (re.compile(r"(irq(?:_pulse)?)"), INTERRUPT, "INTERRUPT"),
 )
 
 
@@ -136,7 +136,8 @@ def _parameters(config: Design, name: str, bus: Bus, signals: Mapping[str, Port]
         buses = [other for other, (kind, _) in groups.items()
                  if kind in (AXI, STREAM) and _clock_of(other, groups) == name]
         return {"ASSOCIATED_BUSIF": ":".join(buses), "ASSOCIATED_RESET": reset if reset in groups else "aresetn"}
-    return {"POLARITY": "ACTIVE_LOW"} if bus == RESET else {"SENSITIVITY": "LEVEL_HIGH", "PortWidth": 1}
+    sensitivity = "EDGE_RISING" if name.endswith("_pulse") else "LEVEL_HIGH"
+    return {"POLARITY": "ACTIVE_LOW"} if bus == RESET else {"SENSITIVITY": sensitivity, "PortWidth": 1}
 
 
 def _clock_of(name: str, groups: Iterable[str]) -> str:

@@ -81,7 +81,7 @@ def test_place_of_malformed_streams() -> None:
 
 def test_ports_are_named_as_in_the_table() -> None:
     prefixes = {row[0].split("_*")[0] for row in table(_INTEGRATION, "port")}
-    assert prefixes == {"s_axil", "m_axi_lane0", "m_axi_link", "irq"}
+    assert prefixes == {"s_axil", "m_axi_lane0", "m_axi_link", "irq", "irq_pulse"}
 
 
 def test_files_are_those_of_the_table() -> None:

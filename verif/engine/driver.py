@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import RisingEdge, Timer
 
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Windows
+from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, RecordReader, Windows
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.table import COUNTERS, registers
 from verif.common.base import CLOCK_NS
 from verif.engine.layout import Arena
 from verif.engine.lite import Registers
 
-__all__ = ["Channel", "Control", "Ring"]
+__all__ = ["Channel", "Control", "Ring", "WriteBackRing"]
 
 _RECORD_WORDS = RECORD_BYTES // 4
 _SHORTEST, _LONGEST = 32, 512
@@ -111,16 +111,23 @@ class Channel:
         All registers.
     operation
         The direction's.
+
+    Members
+    -------
+    records
+        The write-back ring from which completions are taken, if one is enabled.
     """
 
     def __init__(self, control: Control, operation: Operation) -> None:
         self.operation = operation
+        self.records: WriteBackRing | None = None
         self.prefix = operation.name
         self._control = control
         self._window = [0] * _RECORD_WORDS
 
     def forget(self) -> None:
         """Expect the reset value in every register."""
+        self.records = None
         self._window = [0] * _RECORD_WORDS
 
     async def read(self, name: str) -> int:
@@ -162,6 +169,8 @@ class Channel:
         AssertionError
             If there is none after so many cycles.
         """
+        if self.records is not None:
+            return await self.records.completion(cycles)
 
         async def there() -> bool:
             return bool(await self.read("COMPLETIONS"))
@@ -241,3 +250,106 @@ class Ring:
                 left = left[free:]
             else:
                 await self._control.wait(_LONGEST // 2)
+
+
+class WriteBackRing:
+    """A write-back ring in link memory, as a driver keeps it.
+
+    Parameters
+    ----------
+    channel
+        Whose completions it gets.
+    memory
+        The link memory.
+    arena
+        Its places; the ring takes one.
+    entries
+        Its size, a power of two; one entry always stays free.
+    """
+
+    def __init__(self, control: Control, channel: Channel, memory: Any, arena: Arena, entries: int) -> None:
+        self.entries = entries
+        self.address = arena.take(entries * RECORD_BYTES, align=RECORD_BYTES)
+        self._control = control
+        self._channel = channel
+        self._memory = memory
+        self._arena = arena
+        self._reader = RecordReader(self.address, entries)
+
+    @property
+    def head(self) -> int:
+        """The record that is read next."""
+        return self._reader.index
+
+    async def read(self, name: str) -> int:
+        """Read a register of the ring."""
+        return await self._channel.read(f"WRITE_BACK_{name}")
+
+    async def write(self, name: str, value: int) -> None:
+        """Write a register of the ring."""
+        await self._channel.write(f"WRITE_BACK_{name}", value)
+
+    async def enable(self, count: int = 1, time: int = 0) -> None:
+        """Clear the ring, tell the engine where it is, and let it write; from now on completions come from it.
+
+        Parameters
+        ----------
+        count, time
+            Records that are reported together, and the cycles after which fewer are.
+        """
+        zeros = np.zeros(self.entries * RECORD_BYTES, np.uint8)
+        self._arena.view(self.address, zeros.size)[:] = zeros
+        await self._memory.load(zeros, self.address)
+        self._reader = RecordReader(self.address, self.entries)
+        for name, value in (("BASE_LO", self.address & 0xFFFF_FFFF), ("BASE_HI", self.address >> 32),
+                            ("SIZE", self.entries), ("COALESCE", count), ("TIME", time), ("CONTROL", 1)):
+            await self.write(name, value)
+        self._channel.records = self
+
+    async def disable(self, cycles: int = 100_000) -> None:
+        """Disable the ring, and wait until a record that is being written has arrived; then completions come from the
+        window."""
+        await self.write("CONTROL", 0)
+
+        async def at_rest() -> bool:
+            return not await self.read("CONTROL")
+
+        if not await self._control.until(at_rest, cycles):
+            raise AssertionError(f"the ring was not disabled after {cycles} cycles: {await self._control.state()}")
+        self._channel.records = None
+
+    async def take(self) -> Completion | None:
+        """The next completion, if its record is there; now and then the engine gets the head."""
+        record = await self._memory.dump(self._reader.place, RECORD_BYTES)
+        place = self._reader.place
+        done = self._reader.take(record.tobytes())
+        if done is not None:
+            self._arena.view(place, RECORD_BYTES)[:] = record
+            if self.head % max(1, self.entries // 2) == 0:
+                await self.write("HEAD", self.head)
+        return done
+
+    async def completion(self, cycles: int) -> Completion:
+        """Take the next completion.
+
+        Raises
+        ------
+        AssertionError
+            If there is none after so many cycles.
+        """
+        found: list[Completion] = []
+
+        async def there() -> bool:
+            done = await self.take()
+            found.extend([done] if done is not None else [])
+            return done is not None
+
+        if not await self._control.until(there, cycles):
+            raise AssertionError(f"{self._channel.prefix.lower()}: no record in {cycles} cycles: "
+                                 f"{await self._control.state()}")
+        return found[0]
+
+    async def accept(self) -> None:
+        """Expect in memory what is there, after records that may or may not have been written."""
+        size = self.entries * RECORD_BYTES
+        self._arena.view(self.address, size)[:] = await self._memory.dump(self.address, size)

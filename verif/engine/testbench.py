@@ -26,7 +26,7 @@ from hdl.config.engine import EngineConfig
 from verif.common import job
 from verif.common.base import CLOCK_NS
 from verif.common.stream import Bytes
-from verif.engine.driver import Channel, Control, Ring
+from verif.engine.driver import Channel, Control, Ring, WriteBackRing
 from verif.engine.layout import Arena, OutOfSpaceError
 from verif.engine.lite import Lite
 from verif.engine.memory import Behaviour, Knobs, Memory
@@ -275,6 +275,11 @@ class EngineTestbench:
     def rings(self, entries: int) -> dict[Operation, Ring]:
         """A ring for each direction, with places in link memory."""
         return {operation: Ring(self.control, channel, self.link, self.link_arena, entries)
+                for operation, channel in self.control.channels.items()}
+
+    def write_back(self, entries: int) -> dict[Operation, WriteBackRing]:
+        """A write-back ring for each direction, with places in link memory."""
+        return {operation: WriteBackRing(self.control, channel, self.link, self.link_arena, entries)
                 for operation, channel in self.control.channels.items()}
 
     async def run(self, descriptors: Sequence[Descriptor],

@@ -64,13 +64,14 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
         for name, member in axi_full(config.address_bits, beat_bytes, config.user_bits).members.items():
             wires.append(f"    wire {wire_range(member)}{prefix}_{name};")
             pins.append(f".{prefix}_{name}({prefix}_{name})")
-    header = ["input wire aclk", "input wire aresetn", "output wire irq"]
+    interrupts = ["irq", *(["irq_pulse"] if config.write_back else [])]
+    header = ["input wire aclk", "input wire aresetn", *(f"output wire {name}" for name in interrupts)]
     for name, member in axi_lite(LITE_BITS).members.items():
         direction = "input" if member.flow.value == "Out" else "output"
         header.append(f"{direction} wire {wire_range(member)}s_axil_{name}")
         pins.append(f".s_axil_{name}(s_axil_{name})")
     header += KNOB_PORTS
-    pins += [f".{name}({name})" for name in ("aclk", "aresetn", "irq")]
+    pins += [f".{name}({name})" for name in ("aclk", "aresetn", *interrupts)]
     text = [
         f"module {top_name(config)} (\n    " + ",\n    ".join(header) + "\n);",
         *wires,

@@ -73,6 +73,8 @@ class Channel(wiring.Component):
         Removes the oldest completion.
     completions : Out(range(queue_depth + 1))
         Completions in the queue.
+    interrupt : Out(1)
+        With ``write_back``: the descriptor of the oldest completion has the flag ``interrupt``.
     request : Out(stream.Signature(request_layout(config)))
         Transfers to run, ``transfers_in_flight`` at a time.
     result : In(stream.Signature(result_layout(config)))
@@ -108,6 +110,7 @@ class Channel(wiring.Component):
             "request": Out(stream.Signature(request_layout(config))),
             "result": In(stream.Signature(result_layout(config))),
             "abort": In(1), "aborting": Out(1), "hold": In(1), "busy": Out(1), "blocked": Out(1),
+            **({"interrupt": Out(1)} if config.write_back else {}),
             "causes": Out(causes_layout()), "account": Out(account_layout()), "accounted": In(1),
             **({"windows": In(windows_layout(config))} if config.address_windows else {}),
         })
@@ -205,6 +208,12 @@ class Channel(wiring.Component):
                 m.d.comb += refused.eq(1)
                 with m.If(ends & (flying == 0)):
                     m.next = "wait"
+
+        if config.write_back:
+            flags = Signal(config.queue_depth)      # by the completion's place in the queue
+            with m.If(done.i.push):
+                m.d.sync += flags.bit_select(done.tail, 1).eq(self.causes.completion)
+            m.d.comb += self.interrupt.eq(flags.bit_select(done.head, 1))
 
         # An abort is that of the oldest descriptor without a result.
         abort = Signal()

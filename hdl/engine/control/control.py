@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.axi.attributes import attributes_layout
 from hdl.engine.axi.lite import AxiLite
 from hdl.engine.axi.pages import window_layout
-from hdl.engine.axi.signature import axi_lite, axi_read
+from hdl.engine.axi.signature import axi_lite, axi_read, axi_write
 from hdl.engine.axi.watch import Metronome
 from hdl.engine.control.bank import Bank, fields_layout
 from hdl.engine.control.channel import Channel
@@ -20,6 +20,8 @@ from hdl.engine.control.ring import Ring
 from hdl.engine.control.store import Store
 from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, WINDOW_BITS, registers
 from hdl.engine.control.windows import WINDOW_REGISTERS, Windows
+from hdl.engine.control.write_back_rings import WriteBackRings
+from hdl.engine.control.write_back_wiring import join_channel, pulses, report_records
 from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import request_layout, result_layout
 
@@ -40,6 +42,7 @@ class Control(wiring.Component):
                                    +--> windows
                                           |
         fetch <---------------------- fetcher
+        records <--- write-back rings <--- completions of the channels
 
     Parameters
     ----------
@@ -66,6 +69,12 @@ class Control(wiring.Component):
         Ports of the data paths that still have transactions open of a transfer that was reported.
     tick : Out(2)
         Ticks of the time limits: for the link's ports, for the lanes' ports.
+    irq_pulse : Out(1)
+        With ``write_back``: the interrupt as single cycles, see :func:`hdl.engine.control.write_back_wiring.pulses`.
+    records : Out(axi_write(address_bits, link_beat_bytes))
+        With ``write_back``: link memory, for records of completions.
+    write_silent : In(1)
+        With ``write_back``: the link has not answered writes for the time limit.
     offload_events, prefetch_events : In(events_layout(config))
         For the counters.
     attributes : Out({lane, link})
@@ -74,7 +83,7 @@ class Control(wiring.Component):
         With ``address_windows``: the link's window.
     soft_reset : Out(1)
         High for one cycle in which both directions are idle. Resets all of control except an isolated reader of
-        descriptors.
+        descriptors, and an isolated writer of records.
     """
 
     def __init__(self, config: EngineConfig):
@@ -85,6 +94,9 @@ class Control(wiring.Component):
                 ("lane", "link"), attributes_layout(config.user_bits))))
         if config.address_windows:
             members["window"] = Out(window_layout(config.address_bits))
+        if config.write_back:
+            members |= {"irq_pulse": Out(1), "write_silent": In(1),
+                        "records": Out(axi_write(config.address_bits, config.link_beat_bytes))}
         for name in DIRECTIONS:
             members |= {
                 f"{name}_request": Out(stream.Signature(request_layout(config))),
@@ -116,6 +128,7 @@ class Control(wiring.Component):
             fetcher.pushed.eq(store.pushed),
         ]
 
+        records = WriteBackRings(config) if config.write_back else None
         resetting = Signal()
         channels, rings = [], []
         refusals: list[Value] = []      # by direction, in the order of the fields of REFUSED
@@ -154,13 +167,18 @@ class Control(wiring.Component):
                 channel.abort.eq(bank.written[f"{name}_abort"] & bank.data[0]),
             ]
             refused = Cat(pushed & taken[-1], popped & (channel.completions == 0), ring.refuse)
+            if records is not None:
+                refused = join_channel(m, bank, number, channel, records, popped, refused)
             refusals.append(refused)
             self._refused(m, bank, f"{name}_refused", refused)
             pushes.append(pushed)
             counts.append(count)
+        if records is not None:
+            m.submodules.records = records
+            self._records(m, bank, records, resetting)
         locked: Value = _NEVER
         if config.address_windows:
-            refused, locked = self._windows(m, bank, channels, rings)
+            refused, locked = self._windows(m, bank, channels, rings, records)
             refusals.append(refused)
         m.d.comb += [
             bank.refuse.eq(Cat(refusals).any()),
@@ -169,13 +187,14 @@ class Control(wiring.Component):
         ]
         for channel in channels:
             m.d.comb += channel.unread.eq(fetcher.failed & store.from_ring)
-        self._interrupt(m, bank, channels, fetcher)
-        self._time_limit(m, bank, fetcher)
+        self._interrupt(m, bank, channels, fetcher, records)
+        self._time_limit(m, bank, fetcher, records)
         if config.attribute_registers:
             self._attributes(m, bank, locked)
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
-        m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & fetcher.idle
+        idle = fetcher.idle if records is None else fetcher.idle & records.idle
+        m.d.sync += self.soft_reset.eq(resetting & ~self.soft_reset & bank.idle & idle
                                        & ~Cat(each.busy for each in channels).any())
         with m.If(self.soft_reset):
             m.d.sync += resetting.eq(0)
@@ -222,14 +241,27 @@ class Control(wiring.Component):
         m.d.comb += [ring.write[register].eq(bank.written[f"{name}_ring_{register}"])
                      for register in ("base_lo", "base_hi", "size", "tail", "control")]
 
-    def _windows(self, m: Module, bank: Bank, channels: list[Channel], rings: list[Ring]) -> tuple[Value, Value]:
+    def _records(self, m: Module, bank: Bank, records: WriteBackRings, resetting: Value) -> None:
+        """Connects the write-back rings to bus, link and reset."""
+        wiring.connect(m, records.axi, wiring.flipped(self.records))
+        m.d.comb += [
+            records.data.eq(bank.data), records.hold.eq(resetting), records.soft_reset.eq(self.soft_reset),
+            records.silent.eq(self.write_silent),
+        ]
+
+    def _windows(self, m: Module, bank: Bank, channels: list[Channel], rings: list[Ring],
+                 records: WriteBackRings | None) -> tuple[Value, Value]:
         """The registers of the address windows, which a soft reset leaves alone. Returns which writes are refused, in
         the order of the fields of REFUSED, and whether the windows are locked."""
         m.submodules.windows = windows = Windows(self._config)
+        enables = [each.values.enable for each in rings]
+        if records is not None:
+            enables += [each.ring.enable for each in records.values]
+            m.d.comb += records.window.eq(windows.values.link)
         m.d.comb += [
             *(windows.write[name].eq(bank.written[name]) for name in WINDOW_REGISTERS),
             windows.data.eq(bank.data),
-            windows.idle.eq(~Cat([each.busy for each in channels], [each.values.enable for each in rings]).any()),
+            windows.idle.eq(~Cat([each.busy for each in channels], enables).any()),
             *(channel.windows.eq(windows.values) for channel in channels),
             *(ring.window.eq(windows.values.link) for ring in rings),
             self.window.eq(windows.values.link),
@@ -276,7 +308,7 @@ class Control(wiring.Component):
             chosen, register = self.attributes[port], self._written(m, bank, name.upper(), locked)
             m.d.comb += [chosen[name].eq(register[name]) for name, _ in chosen.shape()]
 
-    def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher) -> None:
+    def _time_limit(self, m: Module, bank: Bank, fetcher: Fetcher, records: WriteBackRings | None) -> None:
         """The register TIME_LIMIT, the ticks made from it, and the status bits of isolated ports."""
         limit = self._written(m, bank, "TIME_LIMIT", _NEVER)
         m.submodules.metronome = metronome = Metronome(len(dict(limit.shape())))
@@ -287,10 +319,14 @@ class Control(wiring.Component):
             self.tick.eq(metronome.tick),
             fetcher.silent.eq(self.silent),
         ]
-        m.d.comb += [bank.values.status[f"{port}_isolated"].eq(
-            self.isolated[port] | (fetcher.isolated if port == "link_read" else 0)) for port in PORTS]
+        others: dict[str, ValueLike] = {"link_read": fetcher.isolated}
+        if records is not None:
+            others["link_write"] = records.isolated
+        m.d.comb += [bank.values.status[f"{port}_isolated"].eq(self.isolated[port] | others.get(port, 0))
+                     for port in PORTS]
 
-    def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher) -> None:
+    def _interrupt(self, m: Module, bank: Bank, channels: list[Channel], fetcher: Fetcher,
+                   records: WriteBackRings | None) -> None:
         """The interrupt registers. An event in the cycle in which its bit is cleared sets the bit."""
         layout = {register.name: fields_layout(register) for register in registers(self._config)}
         status = Signal(layout["IRQ_STATUS"])
@@ -302,6 +338,8 @@ class Control(wiring.Component):
                 happened[f"{name}_error"].eq(channel.causes.error),
                 happened[f"{name}_ring_error"].eq(fetcher.fail[number]),
             ]
+        if records is not None:
+            report_records(m, happened, records)
         cleared = Signal(layout["IRQ_STATUS"])
         with m.If(bank.written.irq_status):
             m.d.comb += Value.cast(cleared).eq(bank.data)
@@ -316,3 +354,7 @@ class Control(wiring.Component):
             bank.values.irq_enable.eq(enable),
         ]
         m.d.sync += self.irq.eq((Value.cast(status) & Value.cast(enable)).any() & ~self.soft_reset)
+        if records is not None:
+            due = pulses(m, Value.cast(happened), Value.cast(status), Value.cast(enable),
+                         bank.written.irq_status | bank.written.irq_enable, self.irq_pulse)
+            m.d.sync += self.irq_pulse.eq(due & ~self.soft_reset)

@@ -1,4 +1,4 @@
-"""The registers of a descriptor ring, and the place of its next entry."""
+"""The registers of a ring of descriptors or completions, and the place of its next entry."""
 
 from __future__ import annotations
 
@@ -30,10 +30,15 @@ class Ring(wiring.Component):
     Base and size can be changed only while the ring is idle. A ring that ends beyond the last address, or is not inside
     the link's window, cannot be enabled.
 
+    With ``writes`` it is a write-back ring: the engine writes entries at ``head``, and ``tail`` is the entry that the
+    driver reads next. It is full when ``tail`` is the entry after ``head``. "Read" means "written" below then.
+
     Parameters
     ----------
     config : EngineConfig
         What is built.
+    writes : bool
+        The engine writes the entries.
 
     Members
     -------
@@ -48,20 +53,24 @@ class Ring(wiring.Component):
     values : Out(ring_layout(config))
         Values of the registers.
     pending : Out(1)
-        There is an entry to read.
+        There is an entry to read; with ``writes``, a place to write one.
     begin, advance, fail : In(1)
         Reading the entry begins; it was read; it could not be read.
     reading : Out(1)
         An entry is being read.
+    full, phase : Out(1)
+        With ``writes``: no place is free; what tells the record at ``head`` from the one of the pass before, 1 first.
     """
 
-    def __init__(self, config: EngineConfig):
+    def __init__(self, config: EngineConfig, writes: bool = False):
         self._config = config
+        self._writes = writes
         super().__init__({
             "write": In(data.StructLayout({"base_lo": 1, "base_hi": 1, "size": 1, "tail": 1, "control": 1})),
             "data": In(32), "refuse": Out(1), "values": Out(ring_layout(config)),
             "pending": Out(1), "begin": In(1), "advance": In(1), "fail": In(1), "reading": Out(1),
             **({"window": In(window_layout(config.address_bits))} if config.address_windows else {}),
+            **({"full": Out(1), "phase": Out(1)} if writes else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -74,6 +83,7 @@ class Ring(wiring.Component):
         enable = Signal()
         below = Signal(RING_INDEX_BITS)             # the size less one
         mask = Signal(RING_INDEX_BITS, init=1)      # the same, registered: bits of an index
+        phase = Signal(init=1)
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
@@ -84,7 +94,8 @@ class Ring(wiring.Component):
             self.values.tail.eq(tail),
             self.values.head.eq(head),
             self.values.enable.eq(~at_rest),
-            self.pending.eq(enable & (head != tail) & ~self.reading),
+            self.pending.eq(enable & (~self._full(m, head, tail, mask, phase) if self._writes else head != tail)
+                            & ~self.reading),
         ]
 
         # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
@@ -109,6 +120,8 @@ class Ring(wiring.Component):
             m.d.comb += self.refuse.eq(~at_rest | ~one_bit)
             with m.If(at_rest & one_bit):
                 m.d.sync += [size.eq(given), head.eq(0), tail.eq(0)]
+                if self._writes:
+                    m.d.sync += phase.eq(1)
         with m.If(self.write.tail):
             m.d.comb += self.refuse.eq((self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any())
             with m.If(~self.refuse):
@@ -130,6 +143,21 @@ class Ring(wiring.Component):
         with m.If(self.fail):
             m.d.sync += enable.eq(0)
         return m
+
+    def _full(self, m: Module, head: Value, tail: Value, mask: Value, phase: Signal) -> Value:
+        """Whether no place is free, or that is not known yet. The sum and the comparison take a cycle each, so for two
+        cycles after an entry was written the ring counts as full."""
+        following = Signal(RING_INDEX_BITS, init=1)
+        recent = Signal(2)
+        m.d.sync += [
+            following.eq((head + 1) & mask),
+            self.full.eq(following == tail),
+            recent.eq(Cat(self.advance, recent[0])),
+        ]
+        with m.If(self.advance & (following == 0)):
+            m.d.sync += phase.eq(~phase)
+        m.d.comb += self.phase.eq(phase)
+        return self.full | recent.any()
 
     def _outside(self, m: Module, base: Value, size: Value) -> Signal:
         """Whether the ring is not inside the window, two cycles after any of its registers was written: before the bus

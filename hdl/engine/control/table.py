@@ -19,6 +19,7 @@ from hdl.engine.control.register import (
     register_of,
     whole_register,
 )
+from hdl.engine.control.write_back_registers import RING_INDEX_BITS, upper_address, write_back_registers
 
 __all__ = [
     "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS", "RING_INDEX_BITS",
@@ -34,11 +35,8 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (2, 3)
+VERSION = (2, 4)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
-
-RING_INDEX_BITS = 16
-"""Bits of an index into a ring."""
 
 WINDOW_BITS = 12
 """Bits of an address that windows do not compare: 4 KiB, the largest piece of memory that bursts never leave."""
@@ -49,7 +47,7 @@ MEMORIES = {"device": "device memory", "link": "link memory"}
 """The memories that have an address window: the lanes' and the link's."""
 
 PORTS = {"lane_read": "offload", "lane_write": "prefetch", "link_read": "prefetch, or descriptors",
-         "link_write": "offload"}
+         "link_write": "offload, or records of completions"}
 """Kinds of AXI master ports, and whose transactions use them."""
 
 TIME_LIMIT = 26
@@ -104,6 +102,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
               "Address windows can be set: the registers from DEVICE_BASE_LO to REFUSED are there."),
         Field("ATTRIBUTE_REGISTERS", 13, 1, ro, config.attribute_registers,
               "The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES are there."),
+        Field("WRITE_BACK", 14, 1, ro, config.write_back,
+              "Completions can be written into rings in link memory: the pages of write-back are there."),
         home=Home.CONSTANT)
     yield register_of(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
@@ -137,7 +137,9 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
             for k, direction in enumerate(DIRECTIONS) for bit, (cause, meaning) in enumerate((
                 ("COMPLETION", "A descriptor with the flag 'interrupt' was completed, with any status."),
                 ("ERROR", "A descriptor was completed with a status other than OK."),
-                ("RING_ERROR", "A descriptor could not be read from the ring; the ring is disabled.")))))
+                ("RING_ERROR", "A descriptor could not be read from the ring; the ring is disabled."),
+                *([("WRITE_BACK_ERROR", "A record could not be written to the write-back ring, which is disabled.")]
+                  if config.write_back else [])))))
     if config.attribute_registers:
         yield from _attributes(config)
     if config.address_windows:
@@ -173,7 +175,7 @@ def _address_windows(config: EngineConfig) -> Iterator[Register]:
             field = Field("ADDRESS", WINDOW_BITS, 32 - WINDOW_BITS, Access.RW, 0,
                           "Bits 31 to 12; the address is a multiple of 4096.")
         else:
-            field = _upper_address(config)
+            field = upper_address(config)
         yield register_of(name, offset, Access.RW, f"{about} A soft reset does not change it. "
                         "There only with address_windows.", field)
     yield register_of(
@@ -192,13 +194,6 @@ def _address_windows(config: EngineConfig) -> Iterator[Register]:
           if config.attribute_registers else []))
 
 
-def _upper_address(config: EngineConfig) -> Field:
-    """The upper half of an address as the field of a register."""
-    if config.address_bits > 32:
-        return Field("ADDRESS", 0, config.address_bits - 32, Access.RW, 0, "Bits from 32 on.")
-    return Field("ADDRESS", 0, 32, Access.RO, 0, "Bits from 32 on: none was built, so writes change nothing.")
-
-
 def _channel(config: EngineConfig) -> Iterator[Register]:
     ro, rw, wo = Access.RO, Access.RW, Access.WO
     yield from record_registers("DESCRIPTOR", 0x00, rw, descriptor_layout(), DESCRIPTOR_FIELDS,
@@ -215,7 +210,8 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
               "Free places. An entry of the ring that is being read has reserved its place already."))
     yield register_of(
         "COMPLETIONS", 0x88, ro, "Completions that wait.",
-        Field("COUNT", 0, 8, ro, 0, "Completions in the queue. No descriptor is started while it is full."))
+        Field("COUNT", 0, 8, ro, 0, "Completions in the queue; 0 while a write-back ring takes them. No descriptor is "
+              "started while the queue is full."))
     yield register_of(
         "COMPLETION_POP", 0x8C, wo, "Removes the oldest completion. Refused while there is none.",
         Field("POP", 0, 1, wo, 0, "1: remove."))
@@ -239,7 +235,10 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
         Field("RING", 2, 1, Access.W1C, 0,
               "A write of a ring register: base or size while RING_CONTROL.ENABLE reads 1, a size that is not allowed, "
               "a tail that is not below the size, or an enable of a ring that ends beyond the last address or is not "
-              "inside the link's window."))
+              "inside the link's window."),
+        *([Field("WRITE_BACK", 3, 1, Access.W1C, 0,
+                 "The same of the write-back ring, with its head. There only with write_back.")]
+          if config.write_back else []))
     yield register_of(
         "RING_BASE_LO", 0xA0, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
@@ -247,7 +246,7 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
     yield register_of(
         "RING_BASE_HI", 0xA4, rw,
         "Link address of the descriptor ring. A write is refused while RING_CONTROL.ENABLE reads 1.",
-        _upper_address(config))
+        upper_address(config))
     yield register_of(
         "RING_SIZE", 0xA8, rw,
         "A write empties the ring: RING_HEAD and RING_TAIL become 0. It is refused while RING_CONTROL.ENABLE reads 1, "
@@ -277,16 +276,19 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
 
 def with_options(config: EngineConfig) -> EngineConfig:
     """The configuration with everything that adds registers: offsets do not depend on what was built."""
-    return config.replace(address_windows=True, attribute_registers=True, user_bits=16)
+    return config.replace(address_windows=True, attribute_registers=True, user_bits=16, write_back=True)
 
 
 def pages(config: EngineConfig) -> tuple[Page, ...]:
     """The register map: what concerns the whole engine, and a channel for each direction."""
     channel = tuple(_channel(config))
+    write_back = tuple(write_back_registers(config)) if config.write_back else ()
     return (
         Page("engine", 0x000, "The whole engine", tuple(_engine(config))),
         Page("offload", 0x100, "Channel from device memory to the link", channel),
         Page("prefetch", 0x200, "Channel from the link to device memory", channel),
+        *(Page(f"{name}_write_back", 0x300 + 0x100 * number, f"Write-back ring of {name}", write_back)
+          for number, name in enumerate(DIRECTIONS) if config.write_back),
     )
 
 

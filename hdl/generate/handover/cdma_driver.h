@@ -43,6 +43,14 @@
 #endif
 #endif
 
+/*
+ * Define CDMA_READ_BARRIER() if the default is not right for you: reads of memory that come before it must be done
+ * before those that come after it. It separates the phase of a record from its other words.
+ */
+#ifndef CDMA_READ_BARRIER
+#define CDMA_READ_BARRIER() CDMA_BARRIER()
+#endif
+
 /* Define CDMA_RELAX() to do something between two reads of a register that is polled, for example to sleep. */
 #ifndef CDMA_RELAX
 #define CDMA_RELAX() ((void)0)
@@ -55,6 +63,9 @@
  */
 #ifndef CDMA_RESET_TIME_LIMIT
 #define CDMA_RESET_TIME_LIMIT 20
+#endif
+#ifndef CDMA_WRITE_BACK_POLLS
+#define CDMA_WRITE_BACK_POLLS 64 /* looks for a record, after which the driver asks whether the ring still works */
 #endif
 #ifndef CDMA_RESET_POLLS
 #define CDMA_RESET_POLLS (1ul << (CDMA_RESET_TIME_LIMIT - 1))
@@ -101,6 +112,8 @@ enum {
 typedef void (*cdma_write_fn)(void *bus, uint32_t offset, uint32_t value);
 typedef uint32_t (*cdma_read_fn)(void *bus, uint32_t offset);
 
+struct cdma_write_back;
+
 struct cdma {
     void *bus;
     cdma_write_fn write;
@@ -108,11 +121,12 @@ struct cdma {
     unsigned long polls; /* how often a register is read before a call gives up; 0: it never gives up */
     /* What was built, as cdma_init read it. */
     uint32_t lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth;
-    int crc, narrowing, page_lists, address_windows;
+    int crc, narrowing, page_lists, address_windows, write_back;
     /* By direction, 0 for offload and 1 for prefetch. */
     uint32_t calls[2];   /* blocking calls so far; their tags are counted with it */
     uint32_t late[2];    /* blocking calls without a completion yet; their buffers are in use, even after a timeout */
     uint32_t pending[2]; /* submitted descriptors whose completion cdma_poll has not returned */
+    struct cdma_write_back *records[2]; /* where completions are, or null: in the registers */
 };
 
 struct cdma_descriptor {
@@ -169,6 +183,15 @@ struct cdma_ring {
     uint32_t entries;
     uint32_t tail;             /* the entry that is written next */
     uint32_t head;             /* RING_HEAD when it was last read: entries before it are free */
+};
+
+/* A ring of completions in memory, which the engine writes over the link. */
+struct cdma_write_back {
+    volatile uint32_t *memory; /* the ring's address for the processor */
+    uint32_t entries;
+    uint32_t index;            /* the record that is read next */
+    uint32_t phase;            /* bit 0 of its last word, when it is there */
+    uint32_t misses;           /* looks for a record that were in vain */
 };
 
 #define CDMA_FIELD(value, name) (((value) & name##_MASK) >> name##_SHIFT)
@@ -345,8 +368,10 @@ static inline int cdma_reset(struct cdma *engine)
         if (++polls == CDMA_RESET_POLLS)
             return CDMA_E_RESET;
     }
-    for (direction = 0; direction < 2; direction++)
+    for (direction = 0; direction < 2; direction++) {
         engine->late[direction] = engine->pending[direction] = 0;
+        engine->records[direction] = 0;
+    }
     return 0;
 }
 
@@ -384,6 +409,7 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     engine->narrowing = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_NARROWING);
     engine->page_lists = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_PAGE_LISTS);
     engine->address_windows = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_ADDRESS_WINDOWS);
+    engine->write_back = (int)CDMA_FIELD(features, CDMA_REG_FEATURES_WRITE_BACK);
     return 0;
 }
 
@@ -501,18 +527,87 @@ static inline int cdma_push(struct cdma *engine, const struct cdma_descriptor *g
     return 0;
 }
 
+/* Read and write a register of the write-back ring of an operation's direction: used by the functions below. */
+static inline uint32_t cdma_read_write_back(const struct cdma *engine, unsigned operation, uint32_t offset)
+{
+    return engine->read(engine->bus, offset + (operation == CDMA_OPERATION_PREFETCH ? CDMA_PREFETCH_WRITE_BACK_PAGE
+                                                                                    : CDMA_OFFLOAD_WRITE_BACK_PAGE));
+}
+
+static inline void cdma_write_write_back(const struct cdma *engine, unsigned operation, uint32_t offset, uint32_t value)
+{
+    engine->write(engine->bus, offset + (operation == CDMA_OPERATION_PREFETCH ? CDMA_PREFETCH_WRITE_BACK_PAGE
+                                                                              : CDMA_OFFLOAD_WRITE_BACK_PAGE), value);
+}
+
+/* Copy the first 13 words of the next record, if it is there; whether it is: used by cdma_take_record. */
+static inline int cdma_copy_record(struct cdma *engine, unsigned operation, uint32_t *words)
+{
+    struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
+    volatile uint32_t *record = ring->memory + 16 * ring->index;
+    unsigned word;
+
+    if ((record[15] & 1) != ring->phase)
+        return 0;
+    CDMA_READ_BARRIER();
+    for (word = 0; word < 13; word++)
+        words[word] = record[word];
+    ring->index = (ring->index + 1) & (ring->entries - 1);
+    if (!ring->index)
+        ring->phase ^= 1;
+    /* The engine gets places back by halves of the ring, so that few records cost a register write. */
+    if (!(ring->index & (ring->entries / 2 - 1))) {
+        CDMA_BARRIER();
+        cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_HEAD, ring->index);
+    }
+    return 1;
+}
+
+/*
+ * Take the next record of the write-back ring; whether there is one: used by cdma_take. Now and then, when there is
+ * none, asks whether the ring is still enabled. If not, the last records are taken; then completions are in the registers.
+ */
+static inline int cdma_take_record(struct cdma *engine, unsigned operation, uint32_t *words)
+{
+    struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
+
+    if (cdma_copy_record(engine, operation, words)) {
+        if (ring->misses < CDMA_WRITE_BACK_POLLS)
+            ring->misses = 0;
+        return 1;
+    }
+    if (++ring->misses < CDMA_WRITE_BACK_POLLS)
+        return 0;
+    ring->misses = 0;
+    if (cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_CONTROL) & CDMA_WRITE_BACK_CONTROL_ENABLE_MASK)
+        return 0;
+    /* Records that came between the look and the question. */
+    if (cdma_copy_record(engine, operation, words)) {
+        ring->misses = CDMA_WRITE_BACK_POLLS;
+        return 1;
+    }
+    /* A record whose write failed may have been in memory, and taken; its completion is in the registers too. */
+    if (cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_TAIL) != ring->index)
+        cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
+    engine->records[cdma_direction(operation)] = 0;
+    return 0;
+}
+
 /* Take the oldest completion of a direction, whatever its tag; CDMA_E_PENDING if there is none, else its status. */
 static inline int cdma_take(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
     unsigned direction = cdma_direction(operation), word;
     uint32_t words[13];
 
-    if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETIONS), CDMA_CHANNEL_COMPLETIONS_COUNT))
-        return CDMA_E_PENDING;
-    for (word = 0; word < (engine->page_lists ? 13u : 12u); word++)
-        words[word] = cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETION_0 + 4 * word);
-    cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
-    CDMA_BARRIER();
+    if (!engine->records[direction] || !cdma_take_record(engine, operation, words)) {
+        if (engine->records[direction] || !CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETIONS),
+                                                      CDMA_CHANNEL_COMPLETIONS_COUNT))
+            return CDMA_E_PENDING;
+        for (word = 0; word < (engine->page_lists ? 13u : 12u); word++)
+            words[word] = cdma_read_channel(engine, operation, CDMA_CHANNEL_COMPLETION_0 + 4 * word);
+        cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
+        CDMA_BARRIER();
+    }
     result->tag = words[0];
     result->status = CDMA_FIELD(words[1], CDMA_CHANNEL_COMPLETION_1_STATUS);
     result->lane = CDMA_FIELD(words[1], CDMA_CHANNEL_COMPLETION_1_LANE);
@@ -768,6 +863,23 @@ static inline int cdma_stop_ring(struct cdma *engine, unsigned operation)
     return 0;
 }
 
+/* Disable the write-back ring of a direction, if there is one, and wait until no record is being written. */
+static inline int cdma_write_back_disable(struct cdma *engine, unsigned operation)
+{
+    struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
+    unsigned long polls = 0;
+
+    if (!ring)
+        return 0;
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_CONTROL, 0);
+    while (cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_CONTROL) & CDMA_WRITE_BACK_CONTROL_ENABLE_MASK)
+        if (cdma_gives_up(engine, &polls))
+            return CDMA_E_TIMEOUT;
+    /* cdma_poll takes the records that are left, then goes over to the registers. */
+    ring->misses = CDMA_WRITE_BACK_POLLS;
+    return 0;
+}
+
 /* Entries of the ring of a direction that the engine has not read; the ring is disabled. */
 static inline uint32_t cdma_unread(struct cdma *engine, unsigned operation)
 {
@@ -780,8 +892,9 @@ static inline uint32_t cdma_unread(struct cdma *engine, unsigned operation)
 /*
  * End all transfers of a direction, and wait until the engine uses no buffer of it any more: for a caller that gives up
  * after CDMA_E_TIMEOUT, or wants to stop. Aborts what runs and drops all completions that were not taken. Disables the
- * ring; entries that were not read stay in it until cdma_ring_enable or cdma_ring_init. CDMA_E_TIMEOUT: a memory does
- * not answer, and may still be accessed while cdma_isolated says so.
+ * ring; entries that were not read stay in it until cdma_ring_enable or cdma_ring_init. Disables the write-back ring as
+ * well; completions are in the registers until cdma_write_back_init. CDMA_E_TIMEOUT: a memory does not answer, and may
+ * still be accessed while cdma_isolated says so.
  */
 static inline int cdma_drain(struct cdma *engine, unsigned operation)
 {
@@ -793,8 +906,11 @@ static inline int cdma_drain(struct cdma *engine, unsigned operation)
     unsigned long polls = 0;
     int error = cdma_stop_ring(engine, operation);
 
+    if (!error)
+        error = cdma_write_back_disable(engine, operation);
     if (error)
         return error;
+    engine->records[direction] = 0;
     for (;;) {
         /* In the order in which a descriptor passes them, so that none is missed. */
         waiting = CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_QUEUE), CDMA_CHANNEL_QUEUE_LEVEL);
@@ -834,6 +950,17 @@ static inline int cdma_ring_disable(struct cdma_ring *ring)
     return cdma_stop_ring(ring->engine, ring->operation);
 }
 
+/* Whether a ring of either kind may have this place and size: used by the functions below. */
+static inline int cdma_ring_allowed(const struct cdma *engine, uint64_t address, uint32_t entries)
+{
+    uint64_t last = ~(uint64_t)0, bytes = (uint64_t)entries * CDMA_RECORD_BYTES;
+
+    if (engine->address_bits < 64)
+        last = ((uint64_t)1 << engine->address_bits) - 1;
+    return entries >= 2 && entries <= 65536 && !(entries & (entries - 1)) && !(address % CDMA_RECORD_BYTES)
+        && address <= last && last - address >= bytes - 1;
+}
+
 /*
  * Let the engine read descriptors of a direction from a new, empty ring: `memory` is its address for the processor,
  * `address` the one on the link. The ring that was there before is disabled, and entries of it that were not read are
@@ -842,17 +969,13 @@ static inline int cdma_ring_disable(struct cdma_ring *ring)
 static inline int cdma_ring_init(struct cdma_ring *ring, struct cdma *engine, unsigned operation,
                                  volatile uint32_t *memory, uint64_t address, uint32_t entries)
 {
-    uint64_t last = ~(uint64_t)0, bytes = (uint64_t)entries * CDMA_RECORD_BYTES;
     unsigned direction = cdma_direction(operation);
     uint32_t unread;
     int error;
 
     if (!ring || !engine || !memory || (operation != CDMA_OPERATION_OFFLOAD && operation != CDMA_OPERATION_PREFETCH))
         return CDMA_E_ARGUMENT;
-    if (engine->address_bits < 64)
-        last = ((uint64_t)1 << engine->address_bits) - 1;
-    if (entries < 2 || entries > 65536 || entries & (entries - 1) || address % CDMA_RECORD_BYTES || address > last
-        || last - address < bytes - 1)
+    if (!cdma_ring_allowed(engine, address, entries))
         return CDMA_E_RING_SIZE;
     ring->engine = engine;
     ring->operation = operation;
@@ -898,6 +1021,62 @@ static inline int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_des
     cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_TAIL, next);
     ring->tail = next;
     engine->pending[cdma_direction(operation)]++;
+    return 0;
+}
+
+/*
+ * Let the engine write the completions of a direction to a new ring: `memory` is its address for the processor,
+ * `address` the one on the link. From then on cdma_poll, cdma_wait and blocking calls look into memory, and read a
+ * register only now and then. The processor must see what the engine writes: memory that is not coherent has to be
+ * mapped uncached. Records of a ring that was there before, and were not taken, are lost.
+ */
+static inline int cdma_write_back_init(struct cdma_write_back *ring, struct cdma *engine, unsigned operation,
+                                       volatile uint32_t *memory, uint64_t address, uint32_t entries)
+{
+    unsigned direction = cdma_direction(operation);
+    uint32_t word;
+    int error;
+
+    if (!ring || !engine || !memory || (operation != CDMA_OPERATION_OFFLOAD && operation != CDMA_OPERATION_PREFETCH))
+        return CDMA_E_ARGUMENT;
+    if (!engine->write_back)
+        return CDMA_E_NOT_BUILT;
+    if (!cdma_ring_allowed(engine, address, entries))
+        return CDMA_E_RING_SIZE;
+    error = cdma_write_back_disable(engine, operation);
+    if (error)
+        return error;
+    engine->records[direction] = 0;
+    ring->memory = memory;
+    ring->entries = entries;
+    ring->index = ring->misses = 0;
+    ring->phase = 1;
+    for (word = 0; word < 16 * entries; word++)
+        memory[word] = 0;
+    CDMA_BARRIER();
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_REFUSED, CDMA_CHANNEL_REFUSED_WRITE_BACK_MASK);
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_BASE_LO, (uint32_t)address);
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_BASE_HI, (uint32_t)(address >> 32));
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_SIZE, entries);
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_CONTROL, CDMA_WRITE_BACK_CONTROL_ENABLE_MASK);
+    if (cdma_read_channel(engine, operation, CDMA_CHANNEL_REFUSED) & CDMA_CHANNEL_REFUSED_WRITE_BACK_MASK)
+        return CDMA_E_REFUSED;
+    engine->records[direction] = ring;
+    return 0;
+}
+
+/*
+ * Report completions of a write-back ring together: after `count` records (at least 1, at most 65535), or so many
+ * cycles after the first one (0: however long it takes; below 2^24). Errors are reported at once.
+ */
+static inline int cdma_set_coalescing(struct cdma *engine, unsigned operation, uint32_t count, uint32_t cycles)
+{
+    if (!engine->write_back)
+        return CDMA_E_NOT_BUILT;
+    if (!count || count > CDMA_WRITE_BACK_COALESCE_COUNT_MASK || cycles > CDMA_WRITE_BACK_TIME_CYCLES_MASK)
+        return CDMA_E_ARGUMENT;
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_COALESCE, count);
+    cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_TIME, cycles);
     return 0;
 }
 

@@ -59,15 +59,17 @@ def register_facts(config: EngineConfig) -> list[PageFacts]:
 
 
 def register_page(config: EngineConfig) -> str:
-    """Tables of all registers; the two channels have the same registers and share one table."""
-    engine, channel, *_ = every = pages(config)
-    places = ", ".join(f"0x{page.offset:03x} ({page.name})" for page in every[1:])
-    return "\n".join([
-        f"## {engine.description}\n", f"Offsets from 0x{engine.offset:03x}.\n", _HEAD,
-        *(line for register in engine.registers for line in _rows(register)),
-        "\n## A channel\n", f"The two directions have the same registers; offsets from {places}.\n", _HEAD,
-        *(line for register in channel.registers for line in _rows(register)),
-    ]) + "\n"
+    """Tables of all registers; the two channels have the same registers and share one table, and so do the write-back
+    rings, where they are built."""
+    engine, *channels = pages(config)
+    text = [f"## {engine.description}\n", f"Offsets from 0x{engine.offset:03x}.\n", _HEAD,
+            *(line for register in engine.registers for line in _rows(register))]
+    for title, both in (("A channel", channels[:2]), ("A write-back ring", channels[2:])):
+        if both:
+            places = ", ".join(f"0x{page.offset:03x} ({page.name})" for page in both)
+            text += [f"\n## {title}\n", f"The two directions have the same registers; offsets from {places}.\n", _HEAD,
+                     *(line for register in both[0].registers for line in _rows(register))]
+    return "\n".join(text) + "\n"
 
 
 def _rows(register: Register) -> Iterator[str]:

@@ -20,8 +20,9 @@ _HARDWARE = {Access.RO: "hw = w;", Access.RW: "hw = r;", Access.WO: "hw = r;", A
 
 
 def systemrdl(config: EngineConfig) -> str:
-    """``NAME.rdl``: the registers of the whole engine, and one register file for the two equal channels."""
-    engine, channel, *_ = every = pages(config)
+    """``NAME.rdl``: the registers of the whole engine, and one register file for the two equal channels, as for the two
+    write-back rings where they are built."""
+    engine, channel, _, *write_back = every = pages(config)
     enums: dict[str, type[Enum]] = {
         field.enum.__name__.lower(): field.enum
         for page in every for register in page.registers for field in register.fields if field.enum}
@@ -30,12 +31,15 @@ def systemrdl(config: EngineConfig) -> str:
         *(line for name, kind in enums.items() for line in _enum(name, kind)),
         *_file("channel_registers", "Descriptors, completions, ring and counters of a direction",
                channel.registers),
+        *(_file("write_back_registers", "The write-back ring of a direction", write_back[0].registers)
+          if write_back else []),
         f"addrmap {config.name} {{",
         f"    name = {_quoted(config.name)};",
         f"    desc = {_quoted(config.about or 'A compressing DMA engine.')};",
         "    default regwidth = 32; default accesswidth = 32;",
         *(f"    {line}" for register in engine.registers for line in _register(register)),
-        *(f"    channel_registers {page.name} @ {page.offset:#x};" for page in every[1:]),
+        *(f"    {'write_back' if page in write_back else 'channel'}_registers {page.name} @ {page.offset:#x};"
+          for page in every[1:]),
         "};", "",
     ]
     return "\n".join(text)

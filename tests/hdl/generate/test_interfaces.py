@@ -63,6 +63,12 @@ def test_buses_of_an_engine() -> None:
     assert found["irq"].parameters["SENSITIVITY"] == "LEVEL_HIGH"
 
 
+def test_the_interrupt_of_one_cycle() -> None:
+    found = _by_name(FAR)
+    assert {name: each.parameters["SENSITIVITY"] for name, each in found.items() if each.bus == INTERRUPT} == {
+        "irq": "LEVEL_HIGH", "irq_pulse": "EDGE_RISING"}
+
+
 @_each
 def test_parameters_are_what_was_built(config: Design) -> None:
     for each in _by_name(config).values():

@@ -2,10 +2,15 @@
 #include REGS
 /* A reset in simulation must not take a million cycles. */
 #define CDMA_RESET_TIME_LIMIT 12
+/* What goes on in the simulation while the driver looks into memory. */
+static void (*relax)(void);
+#define CDMA_RELAX() do { if (relax) relax(); } while (0)
+#define CDMA_WRITE_BACK_POLLS 8
 #include "cdma_driver.h"
 
 static struct cdma engine;
 static struct cdma_ring ring;
+static struct cdma_write_back records[2];
 static uint32_t published;
 
 static void hold(void *bus, uint32_t offset, uint32_t value)
@@ -44,7 +49,7 @@ uint32_t built(int which)
     const uint32_t all[] = {engine.lanes, engine.beat_bytes, engine.link_beat_bytes, engine.address_bits,
                             engine.block_bytes, engine.queue_depth, (uint32_t)engine.crc,
                             (uint32_t)engine.narrowing, (uint32_t)engine.address_windows,
-                            (uint32_t)engine.page_lists};
+                            (uint32_t)engine.page_lists, (uint32_t)engine.write_back};
     return all[which];
 }
 
@@ -282,4 +287,30 @@ int ring_publish(void)
 {
     cdma_write_channel(&engine, ring.operation, CDMA_CHANNEL_RING_TAIL, published);
     return 0;
+}
+
+void set_relax(void (*hook)(void))
+{
+    relax = hook;
+}
+
+int write_back_init(unsigned operation, volatile uint32_t *memory, uint64_t address, uint32_t entries)
+{
+    return cdma_write_back_init(&records[cdma_direction(operation)], &engine, operation, memory, address, entries);
+}
+
+int write_back_disable(unsigned operation)
+{
+    return cdma_write_back_disable(&engine, operation);
+}
+
+int set_coalescing(unsigned operation, uint32_t count, uint32_t cycles)
+{
+    return cdma_set_coalescing(&engine, operation, count, cycles);
+}
+
+/* Whether completions of a direction come from its write-back ring. */
+int from_records(unsigned operation)
+{
+    return engine.records[cdma_direction(operation)] != 0;
 }

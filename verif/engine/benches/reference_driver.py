@@ -23,10 +23,10 @@ async def finds_the_engine(dut: Any) -> None:
     driver = CDriver(bench)
     assert await driver.init() == 0
     config = bench.config
-    built = [await driver.call("built", number) for number in range(10)]
+    built = [await driver.call("built", number) for number in range(11)]
     assert built == [config.lanes, config.beat_bytes, config.link_beat_bytes, config.address_bits, config.block_bytes,
                      config.queue_depth, config.crc, config.narrowing, config.address_windows,
-                     config.page_lists]
+                     config.page_lists, config.write_back]
     if not config.page_lists:
         assert await driver.move("offload_pages", 0, 0, 1, 12, 4096, 8192, config.numbers[0]) == Code.NOT_BUILT
         assert await driver.move("prefetch_pages", 0, 1, 12, 0, 4096, 4096, config.numbers[0], 0) == Code.NOT_BUILT

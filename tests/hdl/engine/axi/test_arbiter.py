@@ -1,4 +1,4 @@
-"""The read arbiter, between masters of ours and a memory."""
+"""The arbiters, between masters of ours and a memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
 
-from hdl.engine.axi.arbiter import AxiReadArbiter
+from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.reader import AxiReader
+from hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
-from tests.hdl.engine.axi.traffic import Pace, give, spans, take_packet
+from tests.hdl.engine.axi.traffic import Pace, beats_of, give, spans, take_packet
 
 _BEAT_BYTES = 32
 
@@ -116,3 +117,88 @@ def test_an_error_or_a_stop_of_one_is_nothing_to_the_others(seed: int) -> None:
             assert ctx.get(other.fault) == {"valid": 1, "resp": 2, "address": 0x18000}
 
     clocked(m, take, ask, stop, memory.read)
+
+
+def _shared_writes(inputs: int, outstanding: int, writes: int, whole: int = 0
+                   ) -> tuple[Module, AxiWriteArbiter, list[AxiWriter]]:
+    m = Module()
+    m.submodules.arbiter = arbiter = AxiWriteArbiter(40, _BEAT_BYTES, inputs, outstanding)
+    writers = [AxiWriter(40, _BEAT_BYTES, 16, writes, whole or 256, whole) for _ in range(inputs)]
+    for number, writer in enumerate(writers):
+        m.submodules[f"writer{number}"] = writer
+        connect(m, writer.axi, arbiter.i[number])
+    return m, arbiter, writers
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(("inputs", "outstanding", "latency", "pauses"), [
+    (1, 2, 10, 0.2), (2, 1, 0, 0.0), (2, 4, 40, 0.3), (3, 8, 350, 0.0), (4, 3, 5, 0.6)])
+def test_every_master_writes_its_own(inputs: int, outstanding: int, latency: int, pauses: float, early: bool) -> None:
+    """The bytes of every master are where they belong, and an error response goes to the master of its burst."""
+    rng = random.Random(f"{inputs} {outstanding}")
+    m, arbiter, writers = _shared_writes(inputs, outstanding, 3)
+    memory = Memory(arbiter.o, _BEAT_BYTES, rng, latency, pauses, 3, early, content=bytearray(rng.randbytes(SIZE)))
+    expected = bytearray(memory.content)
+    room = SIZE // inputs // 4096 * 4096
+    done, jobs = [], []
+    for number in range(inputs):
+        asked = [(number * room + address % (room - 8192), size % 4096 + 1)
+                 for address, size in spans(rng, _BEAT_BYTES, 8)]
+        beats = []
+        for address, size in asked:
+            content = rng.randbytes(-(-size // _BEAT_BYTES) * _BEAT_BYTES)
+            expected[address:address + size] = content[:size]
+            beats += beats_of(content, _BEAT_BYTES)
+        jobs.append((asked, beats))
+    blamed = rng.randrange(inputs)
+    bad = blamed * room + room - 4096
+
+    def master(number: int) -> list[Any]:
+        writer, (asked, beats) = writers[number], jobs[number]
+
+        async def ask(ctx: Any) -> None:
+            await give(ctx, writer.i, [{"address": a, "bytes": n} for a, n in asked], Pace(rng, 0.2))
+            await ctx.tick().until(writer.idle)
+            done.append(number)
+
+        async def feed(ctx: Any) -> None:
+            await give(ctx, writer.data, beats, Pace(rng, 0.1))
+
+        return [ask, feed]
+
+    async def watch(ctx: Any) -> None:
+        while len(done) < inputs:
+            await ctx.tick()
+        assert memory.open == 0 and memory.content == expected
+        assert memory.most_open <= outstanding
+        memory.faulty[bad] = 2
+        for number, writer in enumerate(writers):
+            await give(ctx, writer.i, [{"address": bad + (number - blamed) * room, "bytes": 64}], Pace(rng, 0))
+            await give(ctx, writer.data, beats_of(bytes(64), _BEAT_BYTES), Pace(rng, 0))
+        while memory.open or not all(ctx.get(writer.idle) for writer in writers):
+            await ctx.tick()
+        assert [ctx.get(writer.fault.valid) for writer in writers] == [number == blamed for number in range(inputs)]
+
+    clocked(m, watch, memory.write, *(p for number in range(inputs) for p in master(number)))
+
+
+def test_writers_take_turns_without_a_gap() -> None:
+    """Bursts of two masters, of which one beats only two at a time: turn by turn, and no cycle is lost."""
+    m, arbiter, writers = _shared_writes(2, 8, 4, 32)
+    memory = Memory(arbiter.o, _BEAT_BYTES, random.Random(1), 100)
+
+    async def process(ctx: Any) -> None:
+        for number, (writer, size) in enumerate(zip(writers, (1024, 512), strict=True)):
+            ctx.set(writer.i.payload, {"address": 4096 * number, "bytes": size})
+            ctx.set(writer.i.valid, 1)
+            ctx.set(writer.data.valid, 1)
+        await ctx.tick().repeat(400)
+        turns = [address for address, _ in memory.bursts][-6:]
+        assert turns in ([0, 4096] * 3, [4096, 0] * 3)
+        beats = 0
+        for _ in range(400):
+            _, _, valid, ready = await ctx.tick().sample(arbiter.o.wvalid, arbiter.o.wready)
+            beats += valid and ready
+        assert beats >= 396
+
+    clocked(m, process, memory.write)

@@ -1,4 +1,5 @@
-"""A ring's registers against a model in plain Python: what is stored, what is refused, and when an entry is pending."""
+"""A ring's registers against a model in plain Python: what is stored, what is refused, when an entry is pending; of a
+ring that the engine writes, when it is full, and its phase."""
 
 from __future__ import annotations
 
@@ -29,6 +30,13 @@ class _Model:
     enabled: bool = False
     reading: bool = False
     window: Window = OPEN.link
+    writes: bool = False
+    phase: int = 1
+    settles: int = 0        # cycles in which the ring still counts as full after an entry was written
+
+    @property
+    def full(self) -> bool:
+        return (self.head + 1) % self.size == self.tail
 
     @property
     def at_rest(self) -> bool:
@@ -36,7 +44,8 @@ class _Model:
 
     @property
     def pending(self) -> bool:
-        return self.enabled and not self.reading and self.head != self.tail
+        free = not self.full and not self.settles if self.writes else self.head != self.tail
+        return self.enabled and not self.reading and free
 
     def write(self, name: str, value: int) -> bool:
         """Writes a register; whether that is allowed."""
@@ -49,7 +58,7 @@ class _Model:
         elif name == "size":
             if value not in [1 << k for k in range(1, 17)]:
                 return False
-            self.size, self.head, self.tail = value, 0, 0
+            self.size, self.head, self.tail, self.phase = value, 0, 0, 1
         elif name == "tail":
             if value >= self.size:
                 return False
@@ -89,20 +98,22 @@ def _window(rng: random.Random, model: _Model) -> Window:
     return Window(*(each % pages * WINDOW_BYTES for each in pair))
 
 
-@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize(("windows", "writes"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("address_bits", [33, 40, 64])
-def test_registers(address_bits: int, windows: bool) -> None:
+def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
     rng = random.Random(address_bits)
-    dut = Ring(EngineConfig(address_bits=address_bits, address_windows=windows))
-    model = _Model(address_bits)
+    dut = Ring(EngineConfig(address_bits=address_bits, address_windows=windows), writes)
+    model = _Model(address_bits, writes=writes)
     seen: Counter[tuple[str, bool]] = Counter()
     outside: Counter[str] = Counter()
+    full, wraps = 0, 0
 
     def set_window(ctx: Any) -> None:
         ctx.set(dut.window, {"base": model.window.base // WINDOW_BYTES, "limit": model.window.limit // WINDOW_BYTES,
                              "unlimited": not model.window.limit})
 
     async def process(ctx: Any) -> None:
+        nonlocal full, wraps
         since = 0
         if windows:
             set_window(ctx)
@@ -111,19 +122,28 @@ def test_registers(address_bits: int, windows: bool) -> None:
             assert (values.base * 64, values.size, values.tail, values.head) == (
                 model.base, model.size, model.tail, model.head)
             assert values.enable == (not model.at_rest)
-            assert (ctx.get(dut.pending), ctx.get(dut.reading)) == (model.pending, model.reading)
+            # When the driver moves its index, a cycle goes by before the ring knows.
+            late = writes and since == 0
+            assert ctx.get(dut.reading) == model.reading
+            assert ctx.get(dut.pending) == model.pending or late
+            if writes:
+                assert ctx.get(dut.phase) == model.phase
+                assert since <= (2 if model.at_rest else 0) or model.settles or ctx.get(dut.full) == model.full
+                full += model.full and model.enabled
+                wraps += model.phase == 0
+            model.settles = max(0, model.settles - 1)
             begins = model.pending and rng.random() < 0.5
             ends = model.reading and rng.random() < 0.3
             fails = ends and rng.random() < 0.2
             # The bus writes in every third cycle at most, and the engine does not move the ring in the same one.
             since += 1
-            writes = since >= 3 and not begins and not ends and rng.random() < 0.7
-            if windows and writes and model.at_rest and rng.random() < 0.2:
+            accesses = since >= 3 and not begins and not ends and rng.random() < 0.7
+            if windows and accesses and model.at_rest and rng.random() < 0.2:
                 # A window is written as any register is, while the ring is at rest.
                 model.window = _window(rng, model)
                 set_window(ctx)
-                since, writes = 0, False
-            name = rng.choice(_REGISTERS) if writes else ""
+                since, accesses = 0, False
+            name = rng.choice(_REGISTERS) if accesses else ""
             since = 0 if name else since
             value = _value(rng, name, model) if name else rng.getrandbits(32)
             ctx.set(dut.write, {each: each == name for each in _REGISTERS})
@@ -143,9 +163,12 @@ def test_registers(address_bits: int, windows: bool) -> None:
             if ends:
                 model.reading = False
                 model.enabled = model.enabled and not fails
-                model.head = model.head if fails else (model.head + 1) % model.size
+                if not fails:
+                    model.head, model.settles = (model.head + 1) % model.size, 2
+                    model.phase ^= model.head == 0
                 seen["read", not fails] += 1
 
     clocked(dut, process)
     assert set(seen) == {(name, allowed) for name in (*_REGISTERS, "read") for allowed in (True, False)}
+    assert not writes or (full > 50 and wraps > 50)
     assert outside["inside"] > 25 and (outside["outside"] > 25) == windows

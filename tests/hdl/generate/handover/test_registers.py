@@ -28,6 +28,7 @@ _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {
     "far": EngineConfig(address_bits=64, codings=("zvc8",), crc=False, about='Says "far".'),
     "windows": load_engine("tiny").replace(name="windows", address_windows=True),
+    "write_back": load_engine("tiny").replace(name="write_back", write_back=True),
     "options": with_options(load_engine("default"))}
 _each = pytest.mark.parametrize("config", _CONFIGS.values(), ids=_CONFIGS)
 
@@ -44,10 +45,11 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
     header = tmp_path / f"{config.name}_regs.h"
     header.write_text(c_header(config))
     macros = _macros(header)
-    engine, channel, *_ = pages(config)
+    engine, channel, _, *write_back = pages(config)
     for page in pages(config)[1:]:
         assert macros[f"CDMA_{page.name.upper()}_PAGE"] == page.offset
-    for prefix, page in (("CDMA_REG", engine), ("CDMA_CHANNEL", channel)):
+    for prefix, page in (("CDMA_REG", engine), ("CDMA_CHANNEL", channel),
+                         *(("CDMA_WRITE_BACK", page) for page in write_back)):
         for register in page.registers:
             assert macros[f"{prefix}_{register.name}"] == register.offset
             for field in register.fields:
@@ -61,10 +63,11 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
     own = config.name.upper()
     assert macros[f"{own}_LANES"] == config.lanes
     assert {name for name in CODINGS if macros[f"{own}_{name.upper()}"]} == set(config.codings)
-    for name in ("crc", "narrowing", "address_windows", "attribute_registers"):
+    for name in ("crc", "narrowing", "address_windows", "attribute_registers", "write_back"):
         assert macros[f"{own}_{name.upper()}"] == getattr(config, name)
     # The driver is the same for every engine, so registers that were not built have their offsets too.
     assert macros["CDMA_REG_WINDOW_CONTROL"] == 0xA0
+    assert macros["CDMA_PREFETCH_WRITE_BACK_PAGE"] == 0x400
 
 
 def test_codings_in_c(tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""The write-back rings of both directions: their registers, the unit that writes records, and when it is reported."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.pages import window_layout
+from hdl.engine.axi.signature import axi_write
+from hdl.engine.control.coalescer import Coalescer
+from hdl.engine.control.descriptor import RECORD_WORDS
+from hdl.engine.control.ring import Ring, ring_layout
+from hdl.engine.control.table import DIRECTIONS
+from hdl.engine.control.write_back import WriteBack
+from hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
+
+__all__ = ["WRITE_BACK_REGISTERS", "WriteBackRings", "write_back_layout"]
+
+_RING = {"base_lo": "base_lo", "base_hi": "base_hi", "size": "size", "head": "tail", "control": "control"}
+"""Registers by their names in :class:`hdl.engine.control.ring.Ring`, where the driver's index is the tail."""
+
+WRITE_BACK_REGISTERS = (*_RING, "coalesce", "time")
+"""The registers of a direction that can be written, in small letters."""
+
+
+def write_back_layout(config: EngineConfig) -> data.StructLayout:
+    """Registers of a direction. ``ring``: of its ring, whose ``tail`` is the register HEAD, and ``head`` is TAIL."""
+    return data.StructLayout({"ring": ring_layout(config), "phase": 1, "full": 1, "count": COALESCE_BITS,
+                              "time": TIME_BITS})
+
+
+class WriteBackRings(wiring.Component):
+    """Takes the completions of directions whose ring is enabled, and writes them to the rings.
+
+    ::
+
+        registers --> [ring] of each direction --> [write-back] --> axi
+                                                   ^     |   |
+        oldest completion of each direction -------+     |   +--> pop
+                                                         v
+                               [coalescer] of each direction --> completion; error; failed
+
+    Parameters
+    ----------
+    config : EngineConfig
+        What is built.
+
+    Members
+    -------
+    write : In
+        One bit for each of ``WRITE_BACK_REGISTERS`` of each direction that is written in this cycle with ``data``; in
+        every third cycle at most.
+    data : In(32)
+        The value written.
+    window : In(window_layout(config.address_bits))
+        The link's window, if windows are built.
+    refuse : Out(2)
+        In the cycle of a write: the write is not allowed, and changes nothing.
+    values : Out(write_back_layout(config)).array(2)
+        Values of the registers.
+    there : In(2)
+        The direction has a completion.
+    word, completion : Out(4), In(32).array(2)
+        Number of a word of the oldest completions; in the next cycle that word.
+    interrupt : In(2)
+        The descriptor of the oldest completion has the flag ``interrupt``.
+    hold : In(1)
+        Begin no more records.
+    pop : Out(2)
+        The oldest completion was written; remove it.
+    causes : Out
+        What happens in this cycle, by direction: records are to be reported; one with an error was written; one could
+        not be written.
+    axi : Out(axi_write(address_bits, link_beat_bytes))
+        Link memory.
+    silent, isolated, idle
+        As in :class:`hdl.engine.control.write_back.WriteBack`.
+    soft_reset : In(1)
+        Put the registers back; in a cycle in which the unit is idle.
+    """
+
+    def __init__(self, config: EngineConfig):
+        self._config = config
+        both = len(DIRECTIONS)
+        super().__init__({
+            "write": In(data.ArrayLayout(data.StructLayout(dict.fromkeys(WRITE_BACK_REGISTERS, 1)), both)),
+            "data": In(32), "refuse": Out(both), "values": Out(write_back_layout(config)).array(both),
+            "there": In(both), "word": Out(exact_log2(RECORD_WORDS)), "completion": In(32).array(both),
+            "interrupt": In(both), "hold": In(1), "pop": Out(both),
+            "causes": Out(data.StructLayout(dict.fromkeys(("completion", "error", "failed"), both))),
+            "axi": Out(axi_write(config.address_bits, config.link_beat_bytes)),
+            "silent": In(1), "isolated": Out(1), "idle": Out(1), "soft_reset": In(1),
+            **({"window": In(window_layout(config.address_bits))} if config.address_windows else {}),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        renew = ResetInserter(self.soft_reset)
+        m.submodules.writer = writer = WriteBack(self._config)
+        wiring.connect(m, writer.axi, wiring.flipped(self.axi))
+        m.d.comb += [
+            writer.silent.eq(self.silent), self.isolated.eq(writer.isolated), self.idle.eq(writer.idle),
+            self.word.eq(writer.word), self.pop.eq(writer.advance), self.causes.failed.eq(writer.fail),
+            self.causes.error.eq(writer.advance & writer.bad.replicate(len(writer.advance))),
+        ]
+        for number, name in enumerate(DIRECTIONS):
+            ring, coalescer = Ring(self._config, writes=True), Coalescer()
+            m.submodules[f"{name}_ring"] = renew(ring)
+            m.submodules[f"{name}_coalescer"] = renew(coalescer)
+            write, values = self.write[number], self.values[number]
+            if self._config.address_windows:
+                m.d.comb += ring.window.eq(self.window)
+            m.d.comb += [
+                *(ring.write[inside].eq(write[register]) for register, inside in _RING.items()),
+                ring.data.eq(self.data), self.refuse[number].eq(ring.refuse),
+                values.ring.eq(ring.values), values.phase.eq(ring.phase), values.full.eq(ring.full),
+                writer.rings[number].eq(ring.values), writer.phase[number].eq(ring.phase),
+                writer.pending[number].eq(ring.pending & self.there[number] & ~self.hold),
+                writer.data[number].eq(self.completion[number]),
+                Cat(ring.begin, ring.advance, ring.fail).eq(
+                    Cat(writer.begin[number], writer.advance[number], writer.fail[number])),
+                coalescer.counts.eq(writer.advance[number] & self.interrupt[number]),
+                coalescer.flush.eq(self.causes.error[number] | ring.full | ~ring.values.enable),
+                coalescer.clear.eq(write.size & ~ring.refuse),
+                coalescer.count.eq(values.count), coalescer.time.eq(values.time),
+                self.causes.completion[number].eq(coalescer.report),
+            ]
+            self._numbers(m, name, write, values)
+        return m
+
+    def _numbers(self, m: Module, name: str, write: data.View, values: data.View) -> None:
+        """The registers COALESCE and TIME."""
+        for register, kept, reset in (("coalesce", values.count, 1), ("time", values.time, 0)):
+            held = Signal(len(Value.cast(kept)), init=reset, name=f"{name}_{register}")
+            m.d.comb += kept.eq(held)
+            with m.If(self.soft_reset):
+                m.d.sync += held.eq(reset)
+            with m.Elif(write[register]):
+                m.d.sync += held.eq(self.data)

@@ -1,0 +1,348 @@
+"""Write-back rings: records in link memory, their order behind the data, interrupts, errors, silence and resets.
+
+A driver polls memory only. The memories check the rules of AXI for records as for data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge, with_timeout
+
+from golden.engine import (
+    OPEN,
+    RECORD_BYTES,
+    WINDOW_BYTES,
+    Descriptor,
+    Operation,
+    Silence,
+    Status,
+    Window,
+    Windows,
+)
+from verif.common.base import CLOCK_NS
+from verif.engine.driver import WriteBackRing
+from verif.engine.lite import RegisterError
+from verif.engine.memory import Behaviour
+from verif.engine.recovery import goes_on, right_pair
+from verif.engine.stimulus import random_behaviour, random_tensor
+from verif.engine.testbench import EngineTestbench, ready, share
+
+_SLVERR = 2
+_LIMIT = 11
+_ALL_CAUSES = 0xFF
+_WRITES = ("aw", "w", "b")
+
+
+def _mixed(bench: EngineTestbench, count: int) -> list[Descriptor]:
+    """Descriptors of both directions, some of which are refused and some of which fail."""
+    found = []
+    for _ in range(count):
+        tensor = random_tensor(bench.rng, bench.config, most_blocks=3)
+        found.append(bench.offload(tensor, capacity=4 if bench.rng.random() < 0.2 else None))
+        stream = bench.stream(tensor).copy()
+        if bench.rng.random() < 0.2:
+            stream[0] ^= 0x40
+        found.append(bench.prefetch(stream, tensor, check_crc=False))
+    bench.rng.shuffle(found)
+    return found
+
+
+async def _stop(rings: Mapping[Operation, WriteBackRing]) -> None:
+    for ring in rings.values():
+        await ring.disable()
+
+
+@cocotb.test()
+async def records_of_both_directions(dut: Any) -> None:
+    """Every completion is a record, in order, around the ends of rings of many sizes; descriptors from both sources."""
+    bench = await ready(dut)
+    statuses = set()
+    for entries in (2, 4, 16):
+        bench.clear()
+        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+        descriptor_rings = bench.rings(8) if entries == 4 else None
+        rings = bench.write_back(entries)
+        descriptors = _mixed(bench, 6 + share(40))
+        await bench.load()
+        for ring in (*rings.values(), *(descriptor_rings or {}).values()):
+            await ring.enable()
+        statuses |= {done.status for done in await bench.run(descriptors, descriptor_rings)}
+        for channel in bench.control.channels.values():
+            assert await channel.read("COMPLETIONS") == 0 and await channel.read("COMPLETION_0") == 0
+        await _stop(rings)
+        for ring in (descriptor_rings or {}).values():
+            await ring.disable()
+        await bench.quiet()
+        await bench.compare()
+        await bench.counters()
+        bench.scoreboard.check()
+    assert Status.OK in statuses and len(statuses) > 1, statuses
+
+
+@cocotb.test()
+async def full_rings(dut: Any) -> None:
+    """A ring without a free place stops its direction and nothing is overwritten; the other direction goes on."""
+    bench = await ready(dut)
+    depth = bench.config.queue_depth
+    for operation in Operation:
+        bench.clear()
+        rings = bench.write_back(4)
+        descriptors = [right_pair(bench, 1)[operation - 1] for _ in range(depth + 5)]
+        others = [right_pair(bench, 1)[2 - operation] for _ in range(4)]
+        await bench.load()
+        for ring in rings.values():
+            await ring.enable()
+        channel, ring = bench.control.channels[operation], rings[operation]
+        await channel.feed(descriptors)
+
+        async def blocked(name: str = f"{channel.prefix}_BLOCKED") -> bool:
+            return bool((await bench.control.fields("STATUS"))[name])
+
+        assert await bench.control.until(blocked, 20 * bench.patience(descriptors[0])), "a full ring does not show"
+        state = await channel.fields("WRITE_BACK_STATUS")
+        assert (state["WAITING"], state["FULL"]) == (depth, 1) and await ring.read("TAIL") == 3
+        await bench.run(others)
+        for descriptor in descriptors:
+            bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+        await _stop(rings)
+        await bench.quiet()
+        await bench.compare()
+
+
+@cocotb.test()
+async def records_behind_their_data(dut: Any) -> None:
+    """No record is asked for while a response to its transfer's data is missing, on whichever port."""
+    bench = await ready(dut)
+    for operation, channel in bench.control.channels.items():
+        for lane in range(bench.config.lanes) if operation is Operation.PREFETCH else [0]:
+            bench.clear()
+            await bench.behave(Behaviour())
+            rings = bench.write_back(4)
+            tensor = random_tensor(bench.rng, bench.config, 3 * bench.config.lanes * bench.config.block_bytes)
+            asked = (bench.offload(tensor) if operation is Operation.OFFLOAD else
+                     bench.prefetch(bench.stream(tensor), tensor))
+            await bench.load()
+            await rings[operation].enable()
+            await bench.link.clear()
+            if operation is Operation.OFFLOAD:
+                await bench.link.silence(("b",))
+            else:
+                await bench.device.silence(("b",), lane)
+            await channel.push(asked)
+            await bench.control.wait(bench.patience(asked) // 4)
+            before = (await bench.link.traffic()).write_bursts
+            assert await rings[operation].take() is None
+            assert await bench.device.open() + await bench.link.open(), "no response is missing"
+            for memory in (bench.device, bench.link):
+                await memory.silence(())
+            bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)))
+            after = (await bench.link.traffic()).write_bursts
+            assert after == before + 1, f"{before} bursts were written before the responses came, {after} in all"
+            await _stop(rings)
+            await bench.compare()
+
+
+@cocotb.test()
+async def interrupts_of_records(dut: Any) -> None:
+    """A driver that looks for records only after a pulse, and clears causes first, misses none; coalescing makes fewer
+    pulses."""
+    bench = await ready(dut)
+    pulses = {}
+    for count, time in ((1, 0), (4, 20_000)):
+        bench.clear()
+        await bench.behave(Behaviour(latency=int(bench.rng.integers(40))))
+        rings = bench.write_back(32)
+        descriptors = [each for _ in range(5 + share(30)) for each in right_pair(bench, 2)]
+        await bench.load()
+        for ring in rings.values():
+            await ring.enable(count, time)
+        await bench.control.write("IRQ_ENABLE", _ALL_CAUSES)
+        left = {operation: [each for each in descriptors if each.operation == operation] for operation in Operation}
+        # Records without the flag are found with the others behind them: the last one has it.
+        seen = pulses[count] = []
+        feeders = [cocotb.start_soon(channel.feed([*left[operation]]))
+                   for operation, channel in bench.control.channels.items()]
+
+        async def watch(log: list[int] = seen) -> None:
+            while True:
+                await RisingEdge(dut.irq_pulse)
+                log.append(1)
+
+        watcher = cocotb.start_soon(watch())
+        handled = 0
+        flagged = sum(each.interrupt for each in descriptors)
+        while any(any(each.interrupt for each in waiting) for waiting in left.values()):
+            patience = 40 * bench.patience(descriptors[0])
+            while handled == len(seen):
+                await with_timeout(RisingEdge(dut.irq_pulse), patience * CLOCK_NS, "ns")
+                await bench.control.wait(2)
+            handled = len(seen)
+            await bench.control.write("IRQ_STATUS", _ALL_CAUSES)
+            for operation, ring in rings.items():
+                while left[operation] and (done := await ring.take()) is not None:
+                    bench.scoreboard.judge(left[operation].pop(0), done)
+        for feeder in feeders:
+            await feeder
+        for operation, channel in bench.control.channels.items():
+            for descriptor in left[operation]:
+                bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+        watcher.cancel()
+        # An event in the cycle in which its bit is cleared may make a second pulse.
+        assert len(seen) <= 2 * flagged
+        await bench.control.write("IRQ_STATUS", _ALL_CAUSES)
+        await bench.control.write("IRQ_ENABLE", 0)
+        await _stop(rings)
+        await bench.compare()
+    assert len(pulses[4]) < len(pulses[1]), pulses
+
+
+@cocotb.test()
+async def records_that_cannot_be_written(dut: Any) -> None:
+    """An error stops that ring alone; its completion and those behind it are in the window, and nothing is lost."""
+    bench = await ready(dut)
+    for operation, channel in bench.control.channels.items():
+        bench.clear()
+        await bench.behave(random_behaviour(bench.rng))
+        rings = bench.write_back(8)
+        descriptors = [each for _ in range(7) for each in right_pair(bench, 2)]
+        await bench.load()
+        bad = int(bench.rng.integers(1, 6))
+        place = rings[operation].address + bad * RECORD_BYTES
+        await bench.link.fail(place, place + RECORD_BYTES - 1, _SLVERR, reads=False)
+        for ring in rings.values():
+            await ring.enable()
+        own = [each for each in descriptors if each.operation == operation]
+        others = cocotb.start_soon(bench.run([each for each in descriptors if each.operation != operation]))
+        await channel.feed(own)
+        for descriptor in own[:bad]:
+            bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+
+        async def failed(name: str = f"{channel.prefix}_WRITE_BACK_ERROR") -> bool:
+            return bool((await bench.control.fields("IRQ_STATUS"))[name])
+
+        assert await bench.control.until(failed, bench.patience(own[bad])), "no cause says that a record failed"
+        assert await rings[operation].read("CONTROL") == 0 and await rings[operation].read("TAIL") == bad
+        channel.records = None
+        for descriptor in own[bad:]:
+            bench.scoreboard.judge(descriptor, await channel.completion(bench.patience(descriptor)))
+        await others
+        await bench.link.heal()
+        await rings[operation].accept()
+        await _stop({each: ring for each, ring in rings.items() if each is not operation})
+        await bench.control.write("IRQ_STATUS", _ALL_CAUSES)
+        await goes_on(bench)
+
+
+@cocotb.test()
+async def links_that_do_not_answer(dut: Any) -> None:
+    """Each write channel of the link stops: the ring is disabled within the time limit, and the completion is in the
+    window. When the port is back, rings work."""
+    bench = await ready(dut)
+    await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+    for operation, channel in bench.control.channels.items():
+        for silent in _WRITES:
+            bench.clear()
+            await bench.behave(random_behaviour(bench.rng))
+            rings = bench.write_back(4)
+            asked = right_pair(bench, 2)[operation - 1]
+            await bench.load()
+            await rings[operation].enable()
+            await bench.link.silence((silent,))
+            if operation is Operation.OFFLOAD:
+                bench.scoreboard.silence(Silence(Status.LINK_WRITE_TIMEOUT, 0))
+            await channel.push(asked)
+
+            async def failed(name: str = f"{channel.prefix}_WRITE_BACK_ERROR") -> bool:
+                return bool((await bench.control.fields("IRQ_STATUS"))[name])
+
+            assert await bench.control.until(failed, bench.patience(asked) + (8 << _LIMIT)), "the ring waits for ever"
+            assert await rings[operation].read("CONTROL") == 0 and await rings[operation].read("TAIL") == 0
+            assert (await bench.control.fields("STATUS"))["LINK_WRITE_ISOLATED"]
+            channel.records = None
+            bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)))
+            await bench.link.silence(())
+
+            async def whole() -> bool:
+                return not await bench.control.read("STATUS") >> 16
+
+            assert await bench.control.until(whole, 200_000), "the port stays isolated"
+            bench.scoreboard.silence()
+            await bench.control.write("IRQ_STATUS", _ALL_CAUSES)
+            await rings[operation].accept()
+            await rings[operation].enable()
+            descriptors = right_pair(bench, 2)
+            await bench.load()
+            await bench.run(descriptors)
+            await rings[operation].disable()
+            await goes_on(bench)
+
+
+@cocotb.test()
+async def rings_outside(dut: Any) -> None:
+    """A ring that ends beyond the last address, or is not inside the link's window, cannot be enabled: its direction
+    keeps the register window, and nothing is written."""
+    bench = await ready(dut)
+    await bench.load()
+    for operation, channel in bench.control.channels.items():
+        bench.clear()
+        ring = bench.write_back(64)[operation]
+        size = ring.entries * RECORD_BYTES
+        places = [((1 << bench.config.address_bits) - size + RECORD_BYTES, OPEN)]
+        if bench.config.address_windows:
+            first = bench.link_arena.take(4 * WINDOW_BYTES, align=WINDOW_BYTES)
+            windows = Windows(link=Window(first + WINDOW_BYTES, first + 2 * WINDOW_BYTES))
+            places += [(address, windows) for address in (first + WINDOW_BYTES - RECORD_BYTES,
+                                                          first + 2 * WINDOW_BYTES - size + RECORD_BYTES)]
+        for address, windows in places:
+            if bench.config.address_windows:
+                await bench.confine(windows)
+            for name, value in (("BASE_LO", address & 0xFFFF_FFFF), ("BASE_HI", address >> 32), ("SIZE", ring.entries)):
+                await ring.write(name, value)
+            try:
+                await ring.write("CONTROL", 1)
+            except RegisterError as error:
+                assert error.resp == _SLVERR
+            else:
+                raise AssertionError(f"a write-back ring at {address:#x} is enabled")
+            assert await ring.read("CONTROL") == 0
+            assert (await channel.fields("REFUSED"))["WRITE_BACK"] == 1
+            await channel.write("REFUSED", 0xF)
+        if bench.config.address_windows:
+            await bench.confine(OPEN)
+        await goes_on(bench)
+
+
+@cocotb.test()
+async def resets_among_records(dut: Any) -> None:
+    """A soft reset at any moment leaves no burst open, and rings set up anew work."""
+    bench = await ready(dut)
+    for _ in range(2 + share(20)):
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        rings = bench.write_back(4)
+        descriptors = [each for _ in range(3) for each in right_pair(bench, bench.config.lanes)]
+        await bench.load()
+        for ring in rings.values():
+            await ring.enable()
+        for descriptor in descriptors:
+            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.control.wait(int(bench.rng.integers(1, 1500)))
+        await bench.control.soft_reset()
+        await bench.quiet()
+        for name, register in bench.control.registers.items():
+            value = await bench.control.read(name)
+            assert value == register.reset, f"{name} is {value:#x} after the soft reset, not {register.reset:#x}"
+        for descriptor in descriptors:
+            bench.scoreboard.lost(descriptor)
+        for ring in rings.values():
+            await ring.accept()
+            await ring.enable()
+        await bench.compare()
+        descriptors = right_pair(bench, 2)
+        await bench.load()
+        await bench.run(descriptors)
+        await _stop(rings)
+        await goes_on(bench)
