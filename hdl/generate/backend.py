@@ -31,7 +31,7 @@ _SCRIPT = (
 _FUNCTION = re.compile(r"^  function \S+ (_\d+_);.*?^  endfunction\n  assign [^;]*? = \1\(", re.MULTILINE | re.DOTALL)
 _MEMORY = re.compile(r"^( *)(?=memory width (\d+) size (\d+) )", re.MULTILINE)
 _PORT = re.compile(r"^  wire (?:width \d+ )?(?:input|output) \d+ +\\(\S+)$", re.MULTILINE)
-_EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+;\n", re.MULTILINE)
+_EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+ ?;\n", re.MULTILINE)
 
 _LARGE_BITS = 4096      # of a memory; above, it should be in block RAM
 

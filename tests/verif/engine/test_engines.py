@@ -16,9 +16,10 @@ _SHARES = {"tiny": 0.2, "smallest": 0.2, "default": 0.1, "paper": 0.1, "wide": 0
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
 
-@pytest.mark.parametrize("preset", engine_preset_names())
-def test_lint(preset: str, build_dir: Path, tmp_path: Path) -> None:
-    config = load_engine(preset)
+@pytest.mark.parametrize("name", [*engine_preset_names(), *(SWEEP if FULL else ["sweep0"])])
+def test_lint(name: str, build_dir: Path, tmp_path: Path) -> None:
+    # The first one of the sweep has most options.
+    config = SWEEP[name] if name in SWEEP else load_engine(name)
     lint(config.name, engine_text(config, build_dir), tmp_path)
 
 
