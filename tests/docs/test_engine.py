@@ -26,12 +26,13 @@ from verif.common import tools
 _INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
 _ERRORS = ROOT / "docs/errors.md"
 _NAMES = {"raw bytes": "raw_bytes", "packed bytes": "packed_bytes", "CRC": "crc", "raw blocks": "raw_blocks",
-          "non-zero": "nonzero", "response": "resp"}
+          "non-zero": "nonzero", "response": "resp", "page size": "page_size"}
 
 
 def _words(section: str) -> dict[str, tuple[int, int | None]]:
     """First word, and first bit where it is given, of every field in the table behind a title."""
-    text = _PROGRAMMING.read_text(encoding="utf-8").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    text = _PROGRAMMING.read_text(encoding="utf-8").split(f"\n## {section}\n")[1]
+    text = re.split(r"\n##+ ", text)[0]     # tables of subsections are of something else
     found = {}
     for words, cell in re.findall(r"^\| (\d[^|]*) \| ([^|]+) \|", text, re.MULTILINE):
         for part in cell.split(";"):
