@@ -27,6 +27,7 @@ gcc-riscv64-unknown-elf. The first run takes some minutes, the next ones less th
 _EXAMPLES = """\
   cdma soc                                                64 KiB of the shipped dump
   cdma soc --set lanes=2                                  an engine of two lanes
+  cdma soc --memory dram                                  SDRAM, with a port for each of the engine's masters
   cdma soc my_dump.npz --array conv1 --kib 128
   cdma soc --json | jq '.transfers[].cycles'"""
 
@@ -46,6 +47,9 @@ def add(commands: Any) -> None:
     engine_option(parser, "preset of an engine (default: tiny), or TOML file; it needs address_bits 32")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
+    parser.add_argument("--memory", choices=("ram", "dram"), default="ram",
+                        help="main RAM: block RAM on the bus, or SDRAM behind LiteDRAM, where each of the engine's "
+                             "masters has its own port (default: ram)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
                         help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
@@ -54,7 +58,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row for each direction of each way."""
-    for package in ("litex", "migen", "pythondata_cpu_vexriscv"):
+    for package in ("litex", "litedram", "migen", "pythondata_cpu_vexriscv"):
         if importlib.util.find_spec(package) is None:
             raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
     import numpy as np
@@ -73,8 +77,8 @@ def run(call: argparse.Namespace) -> int:
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
     with Progress() as progress, simulation_errors():
-        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, build_dir=build_dir, waves=waves,
-                               progress=progress)
+        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, memory=call.memory, build_dir=build_dir,
+                               waves=waves, progress=progress)
     if call.json:
         print_json(outcome)
     else:
@@ -93,7 +97,8 @@ def _text(outcome: SocRun) -> str:
             for each in outcome.transfers]
     head = ["by", "direction", "raw bytes", "packed bytes", "ratio", "cycles", "raw bytes/cycle", "memory stalls"]
     lanes = "1 lane" if outcome.lanes == 1 else f"{outcome.lanes} lanes"
-    return (f"{outcome.engine}, {lanes}, on the bus of a RISC-V SoC; the tensor is coded as {outcome.coding}.\n"
+    where = "on the bus of a RISC-V SoC" if outcome.memory == "ram" else "at the SDRAM of a RISC-V SoC"
+    return (f"{outcome.engine}, {lanes}, {where}; the tensor is coded as {outcome.coding}.\n"
             f"What the firmware printed, of {count(outcome.tensor_bytes)} bytes moved in each way:\n\n"
             f"{table(head, rows, left=(0, 1))}\n\n"
             f"{'every byte compared: FAIL' if outcome.difference else 'every byte compared: pass'}; "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from litedram.frontend.axi import LiteDRAMAXI2Native
 from litex.gen import LiteXModule
 from litex.soc.integration.soc import SoCRegion
 from litex.soc.interconnect import axi, wishbone
@@ -107,8 +108,14 @@ def _pins(bus: Interface, endpoint: Any) -> dict[str, Any]:
 
 
 def add_cdma(soc: Any, config: EngineConfig, *, name: str = "dma", origin: int | None = None,
-             verilog: Path | None = None) -> CDMA:
+             verilog: Path | None = None, crossbar: Any = None) -> CDMA:
     """Put an engine into a SoC: registers and masters on its bus, the interrupt at its processor.
+
+    With a crossbar of LiteDRAM, each master has a port of its own at the DRAM instead, past the bus::
+
+        bus <--> registers +--------+ lanes[0] <--> LiteDRAMAXI2Native <--> port +----------+
+                           | engine | lanes[1] <--> LiteDRAMAXI2Native <--> port | crossbar | <--> DRAM
+                           +--------+ link     <--> LiteDRAMAXI2Native <--> port +----------+
 
     The headers of the SoC then have ``DMA_BASE``, the address of the registers, and ``DMA_INTERRUPT``, the number of
     the interrupt; :func:`write_headers` writes what the driver needs besides.
@@ -125,6 +132,9 @@ def add_cdma(soc: Any, config: EngineConfig, *, name: str = "dma", origin: int |
         Address of the registers; LiteX chooses one when not given.
     verilog : Path, optional
         As for :class:`CDMA`; ``build/NAME.v`` when not given.
+    crossbar : optional
+        ``soc.sdram.crossbar``, where the main RAM is DRAM. The processor must see that memory without the L2 cache of
+        LiteX (``l2_cache_size=0``), which knows nothing of the engine's writes.
 
     Returns
     -------
@@ -136,7 +146,7 @@ def add_cdma(soc: Any, config: EngineConfig, *, name: str = "dma", origin: int |
     ValueError
         If the engine's addresses or bursts do not fit the bus, or the name would hide names of the driver.
     """
-    _check(soc, config, name)
+    _check(soc, config, name, crossbar)
     module = CDMA(soc.platform, config, verilog or Path("build") / f"{config.name}.v")
     soc.add_module(name=name, module=module)
     registers = module.registers
@@ -146,18 +156,28 @@ def add_cdma(soc: Any, config: EngineConfig, *, name: str = "dma", origin: int |
         module.bridge = axi.Wishbone2AXILite(registers, module.registers)
     soc.bus.add_slave(name, registers, SoCRegion(origin=origin, size=_REGISTER_BYTES, cached=False))
     for port, master in module.masters.items():
-        soc.bus.add_master(f"{name}_{port}", master)
+        if crossbar is None:
+            soc.bus.add_master(f"{name}_{port}", master)
+        else:
+            native = crossbar.get_port(data_width=master.data_width)
+            bridge = LiteDRAMAXI2Native(master, native, base_address=soc.bus.regions["main_ram"].origin)
+            module.add_module(name=f"{port}_bridge", module=bridge)
     soc.irq.add(name, use_loc_if_exists=True)
     return module
 
 
-def _check(soc: Any, config: EngineConfig, name: str) -> None:
+def _check(soc: Any, config: EngineConfig, name: str, crossbar: Any) -> None:
     if name.lower() == "cdma":
         raise ValueError("name must not be cdma: the SoC's constant CDMA_INTERRUPT would hide the driver's flag; "
                          "take dma")
     if config.address_bits != soc.bus.address_width:
         raise ValueError(f"address_bits must be {soc.bus.address_width}, as on the bus of the SoC, not "
                          f"{config.address_bits}")
+    if crossbar is not None:
+        if hasattr(soc, "l2_cache"):
+            raise ValueError("the processor's L2 cache knows nothing of the engine's writes: give add_sdram an "
+                             "l2_cache_size of 0")
+        return
     for port, beat_bytes in (("lanes", config.beat_bytes), ("link", config.link_beat_bytes)):
         ratio = max(1, 8 * beat_bytes // soc.bus.data_width)
         beats = burst_beats(beat_bytes, config.burst_beats)

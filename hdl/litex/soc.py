@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from litedram.init import get_sdram_phy_init_sequence
+from litedram.modules import MT48LC16M16
+from litedram.phy.model import SDRAMPHYModel
 from litex.build.generic_platform import Pins, Subsignal
 from litex.build.io import CRG
 from litex.build.sim import SimPlatform
@@ -32,6 +35,14 @@ ROM_BYTES = 1 << 18
 """Size of the ROM: the firmware, and the tensor that it moves."""
 
 _SRAM_BYTES = 0x2000
+_SIMULATED_HZ = 50_000_000
+"""The clock of a simulation counts in cycles alone; LiteDRAM computes from it how often it refreshes."""
+
+_DFII = {
+    "DFII_CONTROL_CKE": 2, "DFII_CONTROL_ODT": 4, "DFII_CONTROL_RESET_N": 8,
+    "DFII_COMMAND_CS": 1, "DFII_COMMAND_WE": 2, "DFII_COMMAND_CAS": 4, "DFII_COMMAND_RAS": 8,
+}
+"""Bits of LiteDRAM's registers by which a processor drives the DRAM's pins."""
 
 
 class CdmaSoC(SoCCore):
@@ -46,38 +57,48 @@ class CdmaSoC(SoCCore):
                    +-- registers of the engine              |
         engine ====+==== its masters: lanes and link -------+
 
-    The variant ``lite`` of VexRiscv has no data cache, so what the engine writes is what the processor reads.
+    With DRAM, the main RAM is LiteDRAM's, and each master has a port of its own there. The variant ``lite`` of VexRiscv
+    has no data cache, so what the engine writes is what the processor reads.
 
     Parameters
     ----------
     platform
-        Its clock is ``sys_clk``.
+        What it is built for.
     clk_freq : int
         In Hz.
     config : EngineConfig
         The engine.
+    crg
+        The module that makes the clock ``sys``.
     main_ram_bytes : int
-        Size of the main RAM.
+        Size of a main RAM of block RAM; 0 with DRAM.
+    dram : tuple, optional
+        LiteDRAM's PHY and module, where the main RAM is DRAM that needs no training, as SDR SDRAM.
     uart_name : str
         As LiteX names them: ``serial``, or ``sim`` in a simulation.
     verilog : Path
         As for :class:`hdl.litex.module.CDMA`.
     """
 
-    def __init__(self, platform: Any, clk_freq: int, config: EngineConfig, *, main_ram_bytes: int, uart_name: str,
-                 verilog: Path) -> None:
+    def __init__(self, platform: Any, clk_freq: int, config: EngineConfig, *, crg: Any, uart_name: str, verilog: Path,
+                 main_ram_bytes: int = 0, dram: tuple[Any, Any] | None = None) -> None:
         super().__init__(platform, clk_freq, cpu_type="vexriscv", cpu_variant="lite",
                          bus_data_width=8 * config.beat_bytes, uart_name=uart_name, integrated_rom_size=ROM_BYTES,
                          integrated_sram_size=_SRAM_BYTES, integrated_main_ram_size=main_ram_bytes)
-        self.crg = CRG(platform.request("sys_clk"))
+        self.crg = crg
         self.engine_config = config
-        add_cdma(self, config, verilog=verilog)
+        crossbar = None
+        if dram is not None:
+            self.sdrphy, module = dram
+            self.add_sdram("sdram", phy=self.sdrphy, module=module, l2_cache_size=0)
+            crossbar = self.sdram.crossbar
+        add_cdma(self, config, verilog=verilog, crossbar=crossbar)
 
     def write_software(self, folder: Path) -> None:
         """Write what firmware includes: addresses, registers and sizes of the SoC, and the driver of the engine.
 
-        Files: ``generated/csr.h``, ``generated/mem.h``, ``generated/soc.h``, ``generated/regions.ld``, and those of
-        :func:`hdl.litex.module.write_headers`. The SoC is complete after it.
+        Files: ``generated/csr.h``, ``mem.h``, ``soc.h`` and ``regions.ld`` of LiteX; ``generated/dram.h``, which starts
+        the DRAM; and those of :func:`hdl.litex.module.write_headers`. The SoC is complete after it.
         """
         self.finalize()
         generated = folder / "generated"
@@ -87,9 +108,21 @@ class CdmaSoC(SoCCore):
             "mem.h": get_mem_header(self.bus.regions),
             "soc.h": get_soc_header(self.constants, with_access_functions=False),
             "regions.ld": get_linker_regions(self.bus.regions),
+            "dram.h": self._dram_header(),
         }.items():
             generated.joinpath(name).write_text(text, encoding="utf-8")
         write_headers(self.engine_config, folder)
+
+    def _dram_header(self) -> str:
+        """``dram.h``: what is written to LiteDRAM's registers, one after the other, before the DRAM can be used."""
+        steps = []
+        if hasattr(self, "sdram"):
+            sequence, _ = get_sdram_phy_init_sequence(self.sdrphy.settings, self.sdram.controller.settings.timing)
+            for about, address, bank, command, cycles in sequence:
+                bits = sum(_DFII[name] for name in command.split("|"))
+                steps.append(f"    X({int('CONTROL' in command)}, {bits}, {address}, {bank}, {cycles}) /* {about} */")
+        head = "/* X(control, bits, address, bank, cycles to wait) */\n#define DRAM_STEPS(X)"
+        return " \\\n".join([head, *steps]) + "\n"
 
     def write_rom(self, content: bytes, folder: Path) -> None:
         """Write what the ROM holds where the simulated Verilog reads it."""
@@ -99,14 +132,22 @@ class CdmaSoC(SoCCore):
         folder.joinpath(f"{TOP}_rom.init").write_text("\n".join(words) + "\n", encoding="ascii")
 
 
-def simulation_soc(config: EngineConfig, main_ram_bytes: int, verilog: Path) -> CdmaSoC:
-    """The SoC for a simulation: the bytes that it prints leave at ``serial_source``, one in each cycle."""
+def simulation_soc(config: EngineConfig, main_ram_bytes: int, verilog: Path, *, dram: bool = False) -> CdmaSoC:
+    """The SoC for a simulation: the bytes that it prints leave at ``serial_source``, one in each cycle.
+
+    With ``dram``, the main RAM is LiteDRAM with its model of the SDR SDRAM of the ULX3S: 32 MiB, 16 bits wide.
+    """
     pins = [("source_valid", 1), ("source_ready", 1), ("source_data", 8),
             ("sink_valid", 1), ("sink_ready", 1), ("sink_data", 8)]
     platform = SimPlatform("SIM", [("sys_clk", 0, Pins(1)),
                                    ("serial", 0, *(Subsignal(name, Pins(width)) for name, width in pins))])
+    memory = None
+    if dram:
+        module = MT48LC16M16(_SIMULATED_HZ, "1:1")
+        memory = SDRAMPHYModel(module=module, data_width=16, clk_freq=_SIMULATED_HZ), module
     with plain_errors():
-        return CdmaSoC(platform, int(100e6), config, main_ram_bytes=main_ram_bytes, uart_name="sim", verilog=verilog)
+        return CdmaSoC(platform, _SIMULATED_HZ, config, crg=CRG(platform.request("sys_clk")), uart_name="sim",
+                       verilog=verilog, main_ram_bytes=0 if dram else main_ram_bytes, dram=memory)
 
 
 @contextmanager

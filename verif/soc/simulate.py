@@ -19,10 +19,13 @@ from verif.common import runner, tools
 from verif.engine.build import engine_text
 from verif.soc.top import NAME, Console, top
 
-__all__ = ["WAYS", "SocRun", "Transfer", "simulate_soc"]
+__all__ = ["MEMORIES", "WAYS", "SocRun", "Transfer", "simulate_soc"]
 
 WAYS = {"poll": 0, "interrupt": 2, "ring": 0}
 """The ways in which the firmware moves the tensor, and how many interrupts each has."""
+
+MEMORIES = ("ram", "dram")
+"""What the main RAM can be: block RAM on the bus, or SDRAM behind LiteDRAM."""
 
 _CYCLES = 5_000_000
 _CYCLES_PER_BYTE = 500
@@ -74,6 +77,8 @@ class SocRun:
         Name of the engine.
     lanes : int
         Its lanes.
+    memory : str
+        What the main RAM is: ``ram`` on the bus, or ``dram`` with a port for each master.
     coding : str
         Name of the coding of its blocks.
     tensor_bytes : int
@@ -92,6 +97,7 @@ class SocRun:
 
     engine: str
     lanes: int
+    memory: str
     coding: str
     tensor_bytes: int
     firmware_bytes: int
@@ -101,8 +107,9 @@ class SocRun:
     difference: str | None
 
 
-def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, build_dir: Path, waves: Path | None = None,
-                 seed: int = 1, progress: Callable[[str, int, int], None] | None = None) -> SocRun:
+def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory: str = "ram", build_dir: Path,
+                 waves: Path | None = None, seed: int = 1,
+                 progress: Callable[[str, int, int], None] | None = None) -> SocRun:
     """Compile the SoC and its firmware, and let the firmware move a tensor in every way.
 
     Parameters
@@ -113,6 +120,8 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, build_d
         What is moved.
     coding : Coding
         The coding of its blocks.
+    memory : str
+        One of :data:`MEMORIES`.
     build_dir : Path
         Folder for compiled designs; what is there is used again.
     waves : Path, optional
@@ -138,17 +147,17 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, build_d
         verilog = folder / "engine.v"
         say("generating the engine", 0, 0)
         verilog.write_text(engine_text(config, build_dir), encoding="utf-8")
-        soc = simulation_soc(config, layout.main_ram_bytes, verilog)
+        soc = simulation_soc(config, layout.main_ram_bytes, verilog, dram=memory == "dram")
         say("compiling the firmware", 0, 0)
         with plain_errors():
             rom = firmware(soc, tensor, coding, folder / "firmware")
-            text = _plain(soc.platform.get_verilog(soc, name=TOP).main_source)
+            made = soc.platform.get_verilog(soc, name=TOP)
         sources = [Path(path).read_text(encoding="utf-8") for path, *_ in soc.platform.sources]
         say("compiling the SoC for the simulator", 0, 0)
-        built = runner.build("\n".join([text, *sources, top(TOP)]), NAME, simulator="verilator", build_dir=build_dir,
-                             waves=waves is not None)
-        for memory in ("sram", "main_ram"):
-            folder.joinpath(f"{TOP}_{memory}.init").write_text("0\n", encoding="ascii")
+        built = runner.build("\n".join([_plain(made.main_source), *sources, top(TOP)]), NAME, simulator="verilator",
+                             build_dir=build_dir, waves=waves is not None)
+        for name in made.data_files:
+            folder.joinpath(name).write_text("0\n", encoding="ascii")
         soc.write_rom(rom, folder)
         say("running the firmware", 0, 0)
         job = {"cycles": _CYCLES + _CYCLES_PER_BYTE * len(tensor)}
@@ -158,8 +167,9 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, build_d
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"soc.{form}")
     transfers = tuple(_transfers(console.text))
-    return SocRun(config.name, config.lanes, coding_name(coding), len(tensor), len(rom) - len(tensor), console.cycles,
-                  transfers, console.text, _difference(console, transfers, _streams(layout, tensor, coding)))
+    difference = _difference(console, transfers, _streams(layout, tensor, coding))
+    return SocRun(config.name, config.lanes, memory, coding_name(coding), len(tensor), len(rom) - len(tensor),
+                  console.cycles, transfers, console.text, difference)
 
 
 def _plain(verilog: str) -> str:

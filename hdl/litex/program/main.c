@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "generated/csr.h"
+#include "generated/dram.h"
 #include "generated/mem.h"
 #include "generated/soc.h"
 #include "engine.h" /* the engine's registers, the tensor, and the places in main RAM */
@@ -110,6 +111,34 @@ static void fail(const char *what, const char *why)
     print(": ");
     print(why);
     print("\n");
+}
+
+/* Start the DRAM, if the main RAM is one: switch its pins to the processor, give the commands, and switch back. */
+static void start_dram(void)
+{
+#ifdef CSR_SDRAM_BASE
+    static const uint16_t steps[][5] = {
+#define DRAM_STEP(control, bits, address, bank, cycles) {control, bits, address, bank, cycles},
+        DRAM_STEPS(DRAM_STEP)
+    };
+    unsigned step;
+    volatile uint32_t wait;
+
+    for (step = 0; step < sizeof steps / sizeof *steps; step++) {
+        poke(CSR_SDRAM_DFII_PI0_ADDRESS_ADDR, steps[step][2]);
+        poke(CSR_SDRAM_DFII_PI0_BADDRESS_ADDR, steps[step][3]);
+        if (steps[step][0]) {
+            poke(CSR_SDRAM_DFII_CONTROL_ADDR, steps[step][1]);
+        } else {
+            poke(CSR_SDRAM_DFII_PI0_COMMAND_ADDR, steps[step][1]);
+            poke(CSR_SDRAM_DFII_PI0_COMMAND_ISSUE_ADDR, 1);
+        }
+        /* A turn takes more than 8 cycles, because the variable is in memory. */
+        for (wait = 0; wait < steps[step][4]; wait += 8)
+            ;
+    }
+    poke(CSR_SDRAM_DFII_CONTROL_ADDR, 1);
+#endif
 }
 
 /* Interrupts of VexRiscv: a mask of its own for the lines from outside, behind the two switches of RISC-V. */
@@ -347,6 +376,7 @@ int main(void)
     unsigned way;
     int error;
 
+    start_dram();
     for (word = 0; word < TENSOR_BYTES / 4; word++)
         tensor[word] = dump[word];
     error = cdma_init(&engine, (void *)DMA_BASE, write_register, read_register);

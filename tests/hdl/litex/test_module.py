@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("litex", reason="needs the extra [soc]")
 
+from litedram.modules import MT48LC16M16
+from litedram.phy.model import SDRAMPHYModel
 from litex.build.generic_platform import Pins
 from litex.build.sim import SimPlatform
 from litex.soc.integration.soc import SoCRegion
@@ -49,11 +51,13 @@ def connections(text: str, config: EngineConfig) -> dict[str, str]:
     return dict(re.findall(r"\.(\w+)\s*\((.*)\)", body))
 
 
+@pytest.mark.parametrize("dram", [False, True])
 @pytest.mark.parametrize("settings", [{}, {"lanes": 2, "link_beat_bytes": 32, "buffer_bytes": 2560},
                                       {"user_bits": 4, "attribute_registers": True}])
-def test_every_port_is_connected(settings: dict[str, Any], verilog: Path) -> None:
+def test_every_port_is_connected(settings: dict[str, Any], dram: bool, verilog: Path) -> None:
     config = TINY.replace(**settings)
-    soc = simulation_soc(config, 1 << 16, verilog)
+    soc = simulation_soc(config, 1 << 16, verilog, dram=dram)
+    assert len([name for name in soc.bus.masters if name.startswith("dma_")]) == (0 if dram else config.lanes + 1)
     with plain_errors():
         soc.finalize()
         text = soc.platform.get_verilog(soc, name=TOP).main_source
@@ -93,6 +97,28 @@ def test_bursts_that_a_narrow_bus_cannot_carry_are_refused(width: int, settings:
     with pytest.raises(ValueError, match=f"bursts of 256 beats at the lanes .* set burst_beats to {beats} or less"):
         add_cdma(soc, TINY.replace(**settings), verilog=verilog)
     add_cdma(soc, TINY.replace(burst_beats=beats), verilog=verilog)
+
+
+def test_the_dram_has_a_port_for_the_processor_and_each_master(verilog: Path, tmp_path: Path) -> None:
+    soc = simulation_soc(TINY.replace(lanes=3), 0, verilog, dram=True)
+    assert len(soc.sdram.crossbar.masters) == 1 + 3 + 1
+    with plain_errors():
+        soc.write_software(tmp_path)
+    steps = re.findall(r"X\((\d+), (\d+), (\d+), (\d+), (\d+)\)", (tmp_path / "generated/dram.h").read_text())
+    # The clock enable; precharge all; mode with reset; precharge all; two refreshes; mode: CAS latency 2, bursts of 1.
+    assert [(control, bits, int(address)) for control, bits, address, _, _ in steps] == [
+        ("1", "14", 0), ("0", "11", 0x400), ("0", "15", 0x120), ("0", "11", 0x400), ("0", "13", 0), ("0", "13", 0),
+        ("0", "15", 0x20)]
+
+
+def test_a_cache_that_would_be_stale_is_refused(verilog: Path) -> None:
+    soc = bare_soc(128)
+    module = MT48LC16M16(50e6, "1:1")
+    soc.sdrphy = SDRAMPHYModel(module=module, data_width=16, clk_freq=50e6)
+    with plain_errors():
+        soc.add_sdram("sdram", phy=soc.sdrphy, module=module)
+    with pytest.raises(ValueError, match="give add_sdram an l2_cache_size of 0"):
+        add_cdma(soc, TINY, verilog=verilog, crossbar=soc.sdram.crossbar)
 
 
 def test_addresses_must_fit_the_bus(verilog: Path) -> None:
