@@ -14,6 +14,8 @@ from cdma.console.progress import Progress
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
+    from golden.codec.coding import Coding
+    from hdl.config.engine import EngineConfig
     from verif.soc.simulate import SocRun
 
 _DESCRIPTION = """\
@@ -21,14 +23,16 @@ Build a SoC with LiteX, with a RISC-V core, memories, a UART and an engine on it
 runs firmware: our C driver, compiled by a bare-metal compiler. The firmware moves a tensor through the engine and back
 by polling, by interrupt and through a descriptor ring in main memory; it compares every byte and prints what the
 engine counted. Lengths and checksums of the streams are compared with the golden model; the exit code is 1 if anything
-differs. LiteX comes with the extra [soc]: pip install 'cdma-rtl[soc]'; the compiler is Debian's
-gcc-riscv64-unknown-elf. The first run takes some minutes, the next ones less than one."""
+differs. With --board it is not simulated: the SoC for an FPGA board with SDRAM is written, with the firmware in its
+ROM, and LiteX's scripts for Yosys and nextpnr. LiteX comes with the extra [soc]: pip install 'cdma-rtl[soc]'; the
+compiler is Debian's gcc-riscv64-unknown-elf. The first run takes some minutes, the next ones less than one."""
 
 _EXAMPLES = """\
   cdma soc                                                64 KiB of the shipped dump
   cdma soc --set lanes=2                                  an engine of two lanes
   cdma soc --memory dram                                  SDRAM, with a port for each of the engine's masters
   cdma soc my_dump.npz --array conv1 --kib 128
+  cdma soc --board ulx3s-85f -o ulx3s_soc --set pipeline=fast
   cdma soc --json | jq '.transfers[].cycles'"""
 
 _ARRAY = "fire4/concat"
@@ -47,9 +51,11 @@ def add(commands: Any) -> None:
     engine_option(parser, "preset of an engine (default: tiny), or TOML file; it needs address_bits 32")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
-    parser.add_argument("--memory", choices=("ram", "dram"), default="ram",
+    parser.add_argument("--memory", choices=("ram", "dram"),
                         help="main RAM: block RAM on the bus, or SDRAM behind LiteDRAM, where each of the engine's "
                              "masters has its own port (default: ram)")
+    parser.add_argument("--board", metavar="BOARD", help="write the SoC for a board: ulx3s-85f")
+    parser.add_argument("-o", "--output", metavar="DIR", help="folder for the board's files (default: its name)")
     parser.add_argument("--waves", action="store_true", help="write the waves of all signals (FST)")
     parser.add_argument("--build-dir", default="build/sim", metavar="DIR",
                         help="folder for Verilog and simulator builds, which are reused (default: build/sim)")
@@ -58,7 +64,11 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Simulate and print a row for each direction of each way."""
-    for package in ("litex", "litedram", "migen", "pythondata_cpu_vexriscv"):
+    if call.output and not call.board:
+        raise ValueError("--output is for the files of a board: name one with --board, or leave it out")
+    if call.board and (call.waves or call.memory == "ram"):
+        raise ValueError(f"a board is not simulated and has SDRAM: leave out {'--waves' if call.waves else '--memory'}")
+    for package in ("litex", "litedram", "litex_boards", "migen", "pythondata_cpu_vexriscv"):
         if importlib.util.find_spec(package) is None:
             raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
     import numpy as np
@@ -74,10 +84,12 @@ def run(call: argparse.Namespace) -> int:
         names = ", ".join(each.name for each in (asked, *others))
         raise ValueError(f"{call.dump} has {1 + len(others)} arrays: choose one with --array ({names})")
     tensor = np.ascontiguousarray(asked.array).reshape(-1).view(np.uint8)[:1024 * call.kib]
+    if call.board:
+        return _board(call.board, config, tensor.tobytes(), asked.coding, Path(call.output or call.board), call.json)
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
     with Progress() as progress, simulation_errors():
-        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, memory=call.memory, build_dir=build_dir,
+        outcome = simulate_soc(config, tensor.tobytes(), asked.coding, memory=call.memory or "ram", build_dir=build_dir,
                                waves=waves, progress=progress)
     if call.json:
         print_json(outcome)
@@ -87,6 +99,20 @@ def run(call: argparse.Namespace) -> int:
             print(f"waves: {waves}")
     if outcome.difference:
         raise CheckError(outcome.difference)
+    return 0
+
+
+def _board(board: str, config: EngineConfig, tensor: bytes, coding: Coding, folder: Path, as_json: bool) -> int:
+    from hdl.litex.boards import write_board
+
+    files = write_board(board, config, tensor, coding, folder)
+    if as_json:
+        print_json({"board": board, "engine": config.name, "files": [str(folder / name) for name in files]})
+        return 0
+    for name in files:
+        print(folder / name)
+    print(f"\nbuild it in {folder} with 'sh build_cdma_soc.sh', which calls yosys, nextpnr-ecp5 and ecppack; the "
+          "firmware prints at 115,200 baud")
     return 0
 
 

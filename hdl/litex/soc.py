@@ -124,12 +124,16 @@ class CdmaSoC(SoCCore):
         head = "/* X(control, bits, address, bank, cycles to wait) */\n#define DRAM_STEPS(X)"
         return " \\\n".join([head, *steps]) + "\n"
 
+    def words(self, content: bytes) -> list[int]:
+        """What a memory on the bus holds, as words of the bus."""
+        size = self.bus.data_width // 8
+        return [int.from_bytes(content[at:at + size], "little") for at in range(0, len(content), size)]
+
     def write_rom(self, content: bytes, folder: Path) -> None:
         """Write what the ROM holds where the simulated Verilog reads it."""
-        size = self.bus.data_width // 8
-        padded = content + bytes(-len(content) % size)
-        words = (padded[at:at + size][::-1].hex() for at in range(0, len(padded), size))
-        folder.joinpath(f"{TOP}_rom.init").write_text("\n".join(words) + "\n", encoding="ascii")
+        digits = self.bus.data_width // 4
+        text = "".join(f"{word:0{digits}x}\n" for word in self.words(content))
+        folder.joinpath(f"{TOP}_rom.init").write_text(text, encoding="ascii")
 
 
 def simulation_soc(config: EngineConfig, main_ram_bytes: int, verilog: Path, *, dram: bool = False) -> CdmaSoC:

@@ -31,3 +31,6 @@ def test_mistakes_in_the_call(fails: Callable[..., str]) -> None:
     assert "conv99" in fails("soc", "--array", "conv99")
     assert "lanes must be 1 to 16" in fails("soc", "--set", "lanes=17")
     assert "none.npz" in fails("soc", "none.npz")
+    assert "--output is for the files of a board" in fails("soc", "-o", "here")
+    assert "a board is not simulated and has SDRAM: leave out --waves" in fails("soc", "--board", "b", "--waves")
+    assert "leave out --memory" in fails("soc", "--board", "ulx3s-85f", "--memory", "ram")

@@ -1,0 +1,47 @@
+"""The SoC for a board: a whole project, which can be moved, with the firmware in the ROM."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("litex", reason="needs the extra [soc]")
+pytest.importorskip("litex_boards", reason="needs the extra [soc]")
+
+from golden.codec.coding import Coding
+from hdl.config.engine import load_engine
+from hdl.litex.boards import BOARDS, write_board
+
+TINY = load_engine("tiny")
+
+
+@pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="needs gcc-riscv64-unknown-elf")
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_project_is_whole(board: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    # In the place of the engine's Verilog, which takes a minute to generate.
+    folder.joinpath(f"{TINY.name}.v").write_text("module stand_in; endmodule\n")
+    tensor = bytes(range(256)) * 16
+    files = write_board(board, TINY, tensor, Coding.FLOAT32, folder)
+    script = (folder / "cdma_soc.ys").read_text()
+    read = re.findall(r"^read_verilog (.*)$", script, re.MULTILINE)
+    assert set(read) == {f"{TINY.name}.v", "VexRiscv_Lite.v", "cdma_soc.v"} <= set(files)
+    assert str(tmp_path) not in "".join((folder / name).read_text() for name in files)
+    pins = (folder / "cdma_soc.lpf").read_text()
+    assert 'LOCATE COMP "sdram_clock" SITE "F19"' in pins and 'LOCATE COMP "serial_tx" SITE "L4"' in pins
+    assert len(re.findall(r'LOCATE COMP "sdram_dq\[\d+\]"', pins)) == 16
+    words = (folder / "cdma_soc_rom.init").read_text().split()
+    rom = b"".join(int(word, 16).to_bytes(16, "little") for word in words)
+    assert rom.startswith((folder / "firmware/firmware.bin").read_bytes()) and tensor in rom
+    verilog = (folder / "cdma_soc.v").read_text()
+    assert "EHXPLLL" in verilog and f"{TINY.name} {TINY.name}" in verilog
+    assert re.search(rf"reg \[127:0\] rom\[0:{len(words) - 1}\];", verilog)
+
+
+def test_an_unknown_board_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no board 'arty' for a SoC: there are ulx3s-85f"):
+        write_board("arty", TINY, bytes(64), Coding.ZVC32, tmp_path)
