@@ -18,7 +18,7 @@ from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
 from hdl.config.engine import EngineConfig
-from hdl.litex.firmware import firmware
+from hdl.litex.firmware import compiler, firmware
 from hdl.litex.soc import TOP, CdmaSoC, plain_errors
 
 __all__ = ["BOARDS", "CLOCK_HZ", "write_board"]
@@ -75,6 +75,7 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     """
     if board not in BOARDS:
         raise ValueError(f"no board {board!r} for a SoC: there are {', '.join(BOARDS)}")
+    compiler()
     folder.mkdir(parents=True, exist_ok=True)
     platform = radiona_ulx3s.Platform(device=BOARDS[board], toolchain="trellis")
     module = MT48LC16M16(CLOCK_HZ, "1:1")
