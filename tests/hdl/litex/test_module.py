@@ -1,5 +1,8 @@
 """The engine as a module of LiteX: all ports connected, and SoCs refused that it does not fit."""
 
+# The extra [soc] brings LiteX; types are checked without it as well.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import re
