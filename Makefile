@@ -19,7 +19,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc regression lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -57,6 +57,10 @@ test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests
 soc: $(READY) ## install the extra [soc], simulate a SoC whose RISC-V core drives the engine (needs gcc-riscv64-unknown-elf)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[soc]'
 	@$(BIN)/cdma soc --build-dir $(BUILD)/sim
+
+test-soc: $(READY) ## install the extra [soc] and run the tests that need it and gcc-riscv64-unknown-elf
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[soc]'
+	@$(BIN)/python -m pytest tests/soc
 
 regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); results in build/regression.xml
 	@mkdir -p $(BUILD)

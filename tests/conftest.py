@@ -1,7 +1,9 @@
-"""What all tests share: hypothesis without deadlines, since simulations share the cores; the order of tests; and the
-folder where what takes long to build is kept."""
+"""What all tests share: hypothesis without deadlines, since simulations share the cores; the order of tests; the folder
+where what takes long to build is kept; and the seed."""
 
 import gc
+import os
+import secrets
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,17 @@ _TESTS = Path(__file__).parent
 def build_dir() -> Path:
     """Where generated engines and compiled designs are kept from run to run."""
     return _TESTS.parent / "build" / "sim"
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """The seed of every random choice: CDMA_SEED, a number or ``random``; 1 when not given."""
+    text = os.environ.get("CDMA_SEED", "1")
+    if text == "random":
+        return secrets.randbelow(1 << 31)
+    if not text.isdecimal():
+        raise pytest.UsageError(f"CDMA_SEED must be a number or random, not {text!r}")
+    return int(text)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

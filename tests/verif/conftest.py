@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import sys
 from collections.abc import Callable
@@ -22,17 +21,6 @@ FULL = os.environ.get("CDMA_REGRESSION", "") == "full"
 
 Bench = Callable[..., dict[str, Any]]
 """Runs a bench and gives its report."""
-
-
-@pytest.fixture(scope="session")
-def seed() -> int:
-    """The seed of every random choice: CDMA_SEED, a number or ``random``; 1 when not given."""
-    text = os.environ.get("CDMA_SEED", "1")
-    if text == "random":
-        return secrets.randbelow(1 << 31)
-    if not text.isdecimal():
-        raise pytest.UsageError(f"CDMA_SEED must be a number or random, not {text!r}")
-    return int(text)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``cdma soc``: mistakes in the call, which need neither LiteX nor a compiler. What it simulates: tests/verif/soc."""
+"""``cdma soc``: mistakes in the call, which need neither LiteX nor a compiler. What it simulates: tests/soc."""
 
 from __future__ import annotations
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("litex", reason="needs the extra [soc]")
-pytest.importorskip("litex_boards", reason="needs the extra [soc]")
 
 from golden.codec.coding import Coding
 from hdl.config.engine import load_engine
@@ -18,7 +14,6 @@ from hdl.litex.boards import BOARDS, write_board
 TINY = load_engine("tiny")
 
 
-@pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="needs gcc-riscv64-unknown-elf")
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_project_is_whole(board: str, tmp_path: Path) -> None:
     folder = tmp_path / "project"

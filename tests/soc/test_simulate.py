@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("litex", reason="needs the extra [soc]")
 
 from golden.codec import blocks
 from golden.codec.coding import Coding
@@ -22,8 +19,6 @@ from verif.soc.top import Console
 from workload.data import shipped
 
 TINY = load_engine("tiny")
-needs_compiler = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None,
-                                    reason="needs gcc-riscv64-unknown-elf")
 
 
 def tensor(length: int) -> bytes:
@@ -32,7 +27,6 @@ def tensor(length: int) -> bytes:
         return np.ascontiguousarray(arrays["fire4/concat"]).tobytes()[:length]
 
 
-@needs_compiler
 @pytest.mark.parametrize(("memory", "lanes", "length"), [("ram", 1, 65536), ("dram", 2, 16384)])
 def test_a_tensor_goes_out_and_comes_back_in_every_way(memory: str, lanes: int, length: int, build_dir: Path,
                                                        seed: int) -> None:
