@@ -1,4 +1,4 @@
-"""What the simulated regression shares: the seed, and the command that replays a failure."""
+"""What the simulated regression shares: runs of benches, with the command that replays a failure."""
 
 from __future__ import annotations
 
