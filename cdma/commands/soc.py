@@ -74,7 +74,6 @@ def run(call: argparse.Namespace) -> int:
     import numpy as np
 
     from cdma.measure.arrays import arrays_with_codings
-    from verif.soc.simulate import simulate_soc
 
     config = engine(call.engine or "tiny", call.settings)
     name = call.array or (None if call.dump else _ARRAY)
@@ -86,6 +85,9 @@ def run(call: argparse.Namespace) -> int:
     tensor = np.ascontiguousarray(asked.array).reshape(-1).view(np.uint8)[:1024 * call.kib]
     if call.board:
         return _board(call.board, config, tensor.tobytes(), asked.coding, Path(call.output or call.board), call.json)
+    # What is wrong with the call was said before LiteX is needed.
+    from verif.soc.simulate import simulate_soc
+
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
     with Progress() as progress, simulation_errors():

@@ -25,9 +25,14 @@ WHOLE = {
 
 
 def _components() -> set[str]:
-    """All components that ``hdl`` defines, as ``module.class``, but private bases of others."""
+    """All components that ``hdl`` defines, as ``module.class``, but private bases of others.
+
+    What is in ``hdl.litex`` is no component of Amaranth's, and needs an extra.
+    """
     found = set()
     for module in pkgutil.walk_packages(hdl.__path__, "hdl."):
+        if module.name.startswith("hdl.litex."):
+            continue
         for name, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(each, wiring.Component) and each.__module__ == module.name and not name.startswith("_") \
                     and not each.__subclasses__():

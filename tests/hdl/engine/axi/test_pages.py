@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.axi.pages import Entry
+from hdl.engine.axi.pages import Entry, PageTranslator
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
@@ -152,3 +152,79 @@ def test_an_entry_that_is_not_good(master: type[AxiReader | AxiWriter], state: E
 
     clocked(dut, watch, lambda ctx: _ask(ctx, dut, [_Stream(20000, 0, [1], 0)], Pace(rng, 0)), pages,
             memory.read if master is AxiReader else memory.write)
+
+
+def _burst(dut: PageTranslator, ctx: Any, address: int, last: int = 0) -> None:
+    ctx.set(dut.i.payload, {"address": address, "len": 7, "last": last, "tail": 0})
+    ctx.set(dut.i.valid, 1)
+
+
+def test_the_translator_takes_an_entry_for_each_page() -> None:
+    """A burst that begins a page waits for its entry; others do not; those of a stream without a list pass."""
+    dut = PageTranslator(_BITS, 32)
+    page_bytes = 8192
+    places = range(0, 3 * page_bytes, 2048)
+    entries = [5 * page_bytes, 900 * page_bytes, 2 * page_bytes]
+    found: list[int] = []
+
+    async def bursts(ctx: Any) -> None:
+        ctx.set(dut.pages.paging, {"listed": 1, "size": 1, "final": 1})
+        ctx.set(dut.begin, 1)
+        for place in places:
+            _burst(dut, ctx, place, last=place == places[-1])
+            await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.pages.paging, {"listed": 0, "size": 0, "final": 1})
+        _burst(dut, ctx, 0x12345000, last=1)
+        await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.i.valid, 0)
+
+    async def pages(ctx: Any) -> None:
+        for number, address in enumerate(entries):
+            await ctx.tick().repeat(10)
+            # Without its entry, no burst of a page has come.
+            assert len(found) == number * page_bytes // 2048
+            ctx.set(dut.pages.entries.payload, {"page": address >> 12, "state": Entry.GOOD})
+            ctx.set(dut.pages.entries.valid, 1)
+            await ctx.tick().until(dut.pages.entries.ready)
+            ctx.set(dut.pages.entries.valid, 0)
+
+    async def take(ctx: Any) -> None:
+        ended = 0
+        ctx.set(dut.o.ready, 1)
+        while len(found) <= len(places):
+            _, _, valid, burst, done = await ctx.tick().sample(dut.o.valid, dut.o.payload, dut.pages.done)
+            ended += done
+            if valid:
+                found.append(burst.address)
+                # One cycle after the last burst of the stream has its address.
+                assert done == (len(found) == len(places))
+        assert found == [*(entries[place // page_bytes] + place % page_bytes for place in places), 0x12345000]
+        assert ended == 1 and Entry(ctx.get(dut.pages.bad)) is Entry.GOOD
+
+    clocked(dut, take, bursts, pages)
+
+
+def test_the_translator_drops_and_holds_back() -> None:
+    """No burst is given before ``begin``; ``drop`` takes them all, and none that was dropped uses an entry."""
+    dut = PageTranslator(_BITS, 32)
+
+    async def check(ctx: Any) -> None:
+        ctx.set(dut.pages.paging, {"listed": 1, "size": 0, "final": 0})
+        ctx.set(dut.pages.entries.payload, {"page": 3, "state": Entry.GOOD})
+        ctx.set(dut.pages.entries.valid, 1)
+        _burst(dut, ctx, 0)
+        for _ in range(5):
+            await ctx.tick()
+            assert not ctx.get(dut.i.ready) and not ctx.get(dut.o.valid)
+        ctx.set(dut.begin, 1)
+        ctx.set(dut.drop, 1)
+        for _ in range(5):
+            assert ctx.get(dut.i.ready) and not ctx.get(dut.pages.entries.ready)
+            await ctx.tick()
+            assert not ctx.get(dut.o.valid)
+        ctx.set(dut.drop, 0)
+        assert ctx.get(dut.pages.entries.ready)
+        await ctx.tick()
+        assert ctx.get(dut.o.valid) and ctx.get(dut.o.payload.address) == 0x3000
+
+    clocked(dut, check)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from golden.engine import Completion
+from hdl.engine.control.write_back_rings import WriteBackRings
 from hdl.engine.transfer.records import Status
+from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 
@@ -261,3 +263,67 @@ def test_stopped_and_reset() -> None:
             assert await bench.read(ctx, "OFFLOAD_COMPLETIONS") == 0
 
     bench.drive(driver)
+
+
+def test_the_rings_alone() -> None:
+    """Registers, a record of each direction with the words that it is shown, ``pop`` and causes; then a soft reset."""
+    dut = WriteBackRings(_CONFIG)
+    memory = Memory(dut.axi, _CONFIG.link_beat_bytes, random.Random(1))
+    words = [[random.Random(number).getrandbits(32) for _ in range(15)] for number in range(2)]
+    popped: list[int] = []
+    seen: list[tuple[int, int, int]] = []
+
+    async def write(ctx: Any, direction: int, register: str, value: int) -> bool:
+        ctx.set(dut.write[direction][register], 1)
+        ctx.set(dut.data, value)
+        refused = bool(ctx.get(dut.refuse) >> direction & 1)
+        await ctx.tick()
+        ctx.set(dut.write[direction][register], 0)
+        await ctx.tick().repeat(2)
+        return refused
+
+    async def completions(ctx: Any) -> None:
+        """Shows the word that is asked for in the cycle after; a completion goes when it is popped."""
+        while True:
+            _, _, word, pop, causes = await ctx.tick().sample(dut.word, dut.pop, dut.causes)
+            for number in range(2):
+                ctx.set(dut.completion[number], words[number][word] if word < 15 else 0)
+                if pop >> number & 1:
+                    popped.append(number)
+                    ctx.set(dut.there, ctx.get(dut.there) & ~(1 << number))
+            if causes.completion or causes.error or causes.failed:
+                seen.append((causes.completion, causes.error, causes.failed))
+
+    async def driver(ctx: Any) -> None:
+        for number, base in enumerate((0x4000, 0x8000)):
+            assert not await write(ctx, number, "base_lo", base)
+            assert not await write(ctx, number, "size", 4)
+            assert await write(ctx, number, "size", 3)
+            assert not await write(ctx, number, "control", 1)
+            assert await write(ctx, number, "base_lo", 0)
+        assert [ctx.get(dut.values[number].ring.enable) for number in range(2)] == [1, 1]
+        ctx.set(dut.interrupt, 1)
+        ctx.set(dut.there, 3)
+        while len(popped) < 2:
+            await ctx.tick()
+        await ctx.tick().repeat(20)
+        assert sorted(popped) == [0, 1] and ctx.get(dut.idle)
+        for number, base in enumerate((0x4000, 0x8000)):
+            at = base % SIZE
+            assert struct.unpack("<16I", memory.content[at:at + 64]) == (*words[number], 1)
+            assert ctx.get(dut.values[number].ring.head) == 1
+        # One record is to be reported: that of the descriptor with the flag.
+        assert [completion for completion, _, _ in seen if completion] == [1]
+        assert not any(failed for _, _, failed in seen)
+        ctx.set(dut.hold, 1)
+        ctx.set(dut.there, 1)
+        await ctx.tick().repeat(100)
+        assert len(popped) == 2
+        ctx.set(dut.soft_reset, 1)
+        await ctx.tick()
+        ctx.set(dut.soft_reset, 0)
+        await ctx.tick()
+        assert [ctx.get(dut.values[number].ring.enable) for number in range(2)] == [0, 0]
+        assert [ctx.get(dut.values[number].ring.head) for number in range(2)] == [0, 0]
+
+    clocked(dut, driver, completions, memory.write)
