@@ -9,12 +9,13 @@ from hdl.codec.coding import ELEMENT_BITS
 from hdl.config.block_core import block_preset_names, load_block
 from hdl.config.catalog import Design
 from hdl.config.core import load, preset_names
-from hdl.config.engine import load_engine
+from hdl.config.engine import EngineConfig, load_engine
 from hdl.config.settings import BEAT_BYTES
 from synth.timing.sweep import Sweep
 from synth.tools.scripts import DEFAULT_RECIPE
 
-__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "TIMED_ENGINES", "block_pnr", "pnr", "pnr_units", "sweep", "timing_units"]
+__all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "ROUTED_ENGINES", "TIMED_ENGINES", "block_pnr", "pnr", "pnr_units",
+           "sweep", "timing_units"]
 
 TIMED_ENGINES = ("default", "paper")
 """The presets of engines that are timed in cells. Those with short blocks have memories that are too small for macros:
@@ -24,8 +25,12 @@ _ZERO_VALUE = tuple(f"zvc{bits}" for bits in ELEMENT_BITS)
 
 PLACED_ENGINES = {"tiny": load_engine("tiny"),
                   "default_zvc": load_engine("default").replace(name="cdma_engine_zvc", codings=_ZERO_VALUE)}
-"""The engines that are placed and routed, after all presets of cores: the default one without exponents, because with
-them it is larger than the part."""
+"""The engines whose units are placed and routed: the default one without exponents, because with them it is larger than
+the part."""
+
+ROUTED_ENGINES = {"tiny": PLACED_ENGINES["tiny"]}
+"""Those of them that are placed and routed as a whole, after all presets of cores: nextpnr does not route the default
+one within hours."""
 
 PLACED_SPEEDS = (8, 6)
 """The speed grades; all presets on the first, the tiny engine and the two cores to start with on the second as well."""
@@ -42,7 +47,7 @@ def timing_units(liberty: str, progress: Progress) -> tuple[EngineClocks, ...]:
 
 def pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
     """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
-    jobs: list[tuple[str, Design]] = [*((name, load(name)) for name in preset_names()), *PLACED_ENGINES.items()]
+    jobs: list[tuple[str, Design]] = [*((name, load(name)) for name in preset_names()), *ROUTED_ENGINES.items()]
     rows = []
     for speed in PLACED_SPEEDS:
         for name, config in jobs:
@@ -60,8 +65,8 @@ def block_pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
 
 
 def _seeds(config: Design) -> int:
-    """How often a design is placed: wide ones, which take long, once."""
-    return _SEEDS if config.beat_bytes < max(BEAT_BYTES) else 1
+    """How often a design is placed: engines and wide cores, which take long, once."""
+    return 1 if isinstance(config, EngineConfig) or config.beat_bytes == max(BEAT_BYTES) else _SEEDS
 
 
 def pnr_units(progress: Progress) -> tuple[PlacedEngine, ...]:
