@@ -61,6 +61,9 @@ The default engine with `page_lists`: its block streams in [pages](programming.m
 each at one address. Tensors go one directly after the other. Lists are read ahead over the same link, 8 bytes for a
 page."""
 
+_GOAL_PAGES = 0.99
+"""Share of the rate at one address that streams in pages reach: the goal."""
+
 _AREA = """\
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
 memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is counted
@@ -85,7 +88,8 @@ def engine_sections(figures: Figures) -> Iterator[Section]:
     if figures.engine_small:
         yield Section("The engine: small tensors", [*prose(_SMALL), _small(figures.engine_small)])
     if figures.engine_pages:
-        yield Section("The engine: streams in pages", [*prose(_PAGES), _pages(figures.engine_pages)])
+        yield Section("The engine: streams in pages", [
+            *prose(_PAGES), _pages(figures.engine_pages), _pages_goal(figures.engine_pages)])
     if figures.engine_area:
         yield Section("The engine: area", [
             *prose(_AREA), *(Fenced(engine_area_text(report)) for report in figures.engine_area)])
@@ -140,6 +144,12 @@ def _pages(rows: Sequence[PagedStreams]) -> Table:
           f"{row.tensors} x {row.raw_bytes // row.tensors // 1024} KiB", f"{row.latency} cycles", row.direction,
           fixed(row.bytes_per_cycle, 1), fixed(row.contiguous_bytes_per_cycle, 1),
           f"{row.bytes_per_cycle / row.contiguous_bytes_per_cycle:.1%}"] for row in rows])
+
+
+def _pages_goal(rows: Sequence[PagedStreams]) -> str:
+    missed = [f"{row.direction} of {row.coding} at {row.latency} cycles" for row in rows
+              if row.bytes_per_cycle < _GOAL_PAGES * row.contiguous_bytes_per_cycle]
+    return f"Goal: {_GOAL_PAGES:.0%}. " + (f"Below it: {', '.join(missed)}." if missed else "All reach it.")
 
 
 def _scaling(rows: Sequence[EngineThroughput]) -> Iterator[str | Table]:
