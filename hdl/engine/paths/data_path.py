@@ -100,9 +100,12 @@ class DataPath(wiring.Component):
         m.d.comb += [clear.eq(bit) for clear, bit in zip(clears, supervisor.unit_clear)]
         return clears
 
-    def _page_list(self, m: Module, supervisor: Supervisor, pages: wiring.PureInterface, address: Value,
-                   front: Value) -> tuple[PageList, Value, list[dict[str, ValueLike]]]:
-        """Adds what reads the page lists, and gives it the list of each transfer that is launched.
+    def _page_list(self, m: Module, supervisor: Supervisor, pages: wiring.PureInterface, address: Value
+                   ) -> tuple[PageList, Value, list[dict[str, ValueLike]]]:
+        """Adds what reads the page lists, and gives it the list of each transfer that can be launched.
+
+        The front may be at work on the transfer before. The list is given once, as soon as the launch is valid, so
+        that its first entries are there when the front is free.
 
         Parameters
         ----------
@@ -110,20 +113,20 @@ class DataPath(wiring.Component):
             Of the unit that takes the entries.
         address : Value
             Which address of the transfer that is launched is that of its list.
-        front : Value
-            The front of the path takes a transfer.
 
         Returns
         -------
         tuple
             The unit; whether the transfer that is launched does not have to wait for it; its faults.
         """
-        config, transfer = self._config, supervisor.launch.payload.transfer
+        config, launch = self._config, supervisor.launch
+        transfer = launch.payload.transfer
         number = self._units - 1
         kept = min(_LISTS, 1 << ceil_log2(config.transfers_in_flight))
         lists = PageList(config.address_bits, config.link_beat_bytes, kept, config.burst_beats, config.address_windows)
         if config.address_windows:
             m.d.comb += lists.window.eq(self.window)
+        given = Signal()        # the list of the transfer that is to be launched
         clear = Signal(name="clear_lists")
         m.submodules.page_list = ResetInserter(clear)(lists)
         wiring.connect(m, lists.axi, wiring.flipped(self.lists))
@@ -133,13 +136,15 @@ class DataPath(wiring.Component):
             lists.done.eq(pages.done),
             lists.lists.payload.address.eq(address), lists.lists.payload.pages.eq(transfer.pages),
             lists.lists.payload.size.eq(transfer.page_size),
-            lists.lists.valid.eq(supervisor.launch.valid & transfer.listed & front),
+            lists.lists.valid.eq(launch.valid & transfer.listed & ~given), supervisor.ahead.eq(given),
         ]
+        m.d.sync += given.eq((given | (lists.lists.valid & lists.lists.ready)) & ~(launch.valid & launch.ready)
+                             & ~supervisor.clear)
         faults: list[dict[str, ValueLike]] = [
             {"valid": pages.bad == Entry.UNREAD, "status": Status.PAGE_LIST_READ_ERROR, "resp": lists.fault.resp,
              "place": lists.fault.address},
             *({"valid": pages.bad == entry, "status": status, "place": pages.place} for entry, status in _BAD.items())]
-        return lists, ~transfer.listed | lists.lists.ready, faults
+        return lists, ~transfer.listed | given | lists.lists.ready, faults
 
     def _count(self, m: Module, link_beat: Value, waits: Sequence[data.View]) -> None:
         """Registers the events of a cycle: a beat on the link, and what each lane waits for."""

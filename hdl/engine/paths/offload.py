@@ -80,7 +80,7 @@ class OffloadPath(DataPath):
         list_faults: list[dict[str, ValueLike]] = []
         if config.page_lists:
             lists, launched, list_faults = self._page_list(
-                m, supervisor, writer.pages, supervisor.launch.payload.transfer.destination, free)
+                m, supervisor, writer.pages, supervisor.launch.payload.transfer.destination)
             idle.append(lists.idle)
             # Others read through this port as well.
             m.d.comb += supervisor.silent[-1].eq(self.silent[-1] & ~lists.idle)

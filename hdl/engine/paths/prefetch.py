@@ -81,8 +81,7 @@ class PrefetchPath(DataPath):
         idle = reader.idle
         list_faults: list[dict[str, ValueLike]] = []
         if config.page_lists:
-            lists, launched, list_faults = self._page_list(
-                m, supervisor, reader.pages, transfer.source, reader.i.ready)
+            lists, launched, list_faults = self._page_list(m, supervisor, reader.pages, transfer.source)
             # The bytes of a stream in pages count from 0.
             address, idle = Mux(transfer.listed, 0, address), idle & lists.idle
             m.d.comb += [reader.pages.paging.listed.eq(transfer.listed), reader.pages.paging.final.eq(1),

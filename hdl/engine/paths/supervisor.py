@@ -50,9 +50,10 @@ class Supervisor(wiring.Component):
     If several transfers are in the path, the supervisor stops and clears the path and launches all of them again from
     the ring, in order and *one at a time*, until one has failed or all have been completed. None has had a result, and
     what they wrote is written again with the same bytes. A transfer that is alone in the path when the fault comes is
-    the one that failed: it gets the status, and those after it are launched again. An error response that does not come
-    again is therefore not reported. Two causes need no second run, because they belong to the oldest transfer: an
-    abort, and the timeout of a silent port, which all transfers behind it would meet as well.
+    the one that failed: it gets the status, and those after it are launched again. With ``ahead``, none is alone. An
+    error response that does not come again is therefore not reported. Two causes need no second run, because they
+    belong to the oldest transfer: an abort, and the timeout of a silent port, which all transfers behind it would meet
+    as well.
 
     **Stopping.** In ``stop`` the units of the path begin nothing new and finish their open AXI transactions. In
     ``clear`` they are reset, so that nothing of the transfers is left.
@@ -102,6 +103,8 @@ class Supervisor(wiring.Component):
     fault : In(path_fault_layout(config))
         A fault of one of the transfers in the path; a level until the path is cleared, except for silent ports, which
         must come before all others.
+    ahead : In(1)
+        The page list of the transfer to be launched next is being read already; only with ``page_lists``.
     unit_idle, silent : In(units)
         The unit has no AXI transaction open; its port has not answered for the time limit.
     unit_stop, unit_clear : Out(units)
@@ -131,6 +134,7 @@ class Supervisor(wiring.Component):
             "keeps": Out(1), "totals": In(stream.Signature(totals_layout())), "fault": In(path_fault_layout(config)),
             "unit_idle": In(units), "silent": In(units), "unit_stop": Out(units), "unit_clear": Out(units),
             "isolated": Out(units), "stop": Out(1), "clear": Out(1),
+            **({"ahead": In(1)} if config.page_lists else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -219,6 +223,7 @@ class Supervisor(wiring.Component):
             *(result[name].eq(Mux(good, totals[name], 0)) for name in ("bytes", "nonzero", "raw_blocks")),
             result.crc.eq(Mux(totalled, totals.crc, 0)),
         ]
+        single = (inside == 1) & ~self.ahead if self._config.page_lists else inside == 1
         timeouts = (*_TIMEOUTS, Status.PAGE_LIST_READ_TIMEOUT) if self._config.page_lists else _TIMEOUTS
         timed_out = Cat(fault.status == status for status in timeouts).any()
         with m.If(ends):
@@ -241,8 +246,7 @@ class Supervisor(wiring.Component):
             with m.State("run"):
                 m.d.comb += running.eq(1)
                 with m.If(problem):
-                    m.d.sync += [stop.eq(1), unit_stop.eq(~0),
-                                 reports.eq(~fault.valid | timed_out | (inside == 1))]
+                    m.d.sync += [stop.eq(1), unit_stop.eq(~0), reports.eq(~fault.valid | timed_out | single)]
                     m.next = "stop"
             with m.State("stop"):
                 m.d.sync += [unit_stop.eq(unit_stop), unit_clear.eq(0), clear.eq(0)]
