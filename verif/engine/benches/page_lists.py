@@ -8,13 +8,15 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.engine import ENTRY_BYTES, Descriptor, Operation, Status
+from golden.codec.coding import Coding
+from golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor, Operation, Status
 from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import random_behaviour
+from verif.engine.stimulus import RawTensor, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _BAD = (Status.PAGE_MISALIGNED, Status.PAGE_LIST_TOO_SHORT, Status.PAGE_LIST_READ_ERROR, Status.PAGE_OUTSIDE)
 _SLVERR = 2
+_LONG_PAGES = 48        # of a stream whose list is still being read when the next one begins
 _BYTES = 20_000         # of a tensor at most: some need several pages, and the test stays short
 
 
@@ -73,3 +75,25 @@ async def bad_lists(dut: Any) -> None:
         await goes_on(bench)
     missing = {Status.OK, *kinds} - found
     assert not missing, f"no transfer ended with {', '.join(each.name for each in missing)}"
+
+
+@cocotb.test()
+async def an_unreadable_list_behind_a_long_stream(dut: Any) -> None:
+    """A list that cannot be read is read ahead, and stops the reading of the one before it: only its own transfer
+    fails."""
+    bench = await ready(dut)
+    bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
+    dense = RawTensor(bench.rng.integers(1, 256, _LONG_PAGES << bench.page_size, dtype=np.uint8),
+                      Coding(bench.config.numbers[0]))
+    short = random_tensor(bench.rng, bench.config, most_blocks=1)
+    for operation in Operation:
+        own = ([bench.offload(each) for each in (dense, short)] if operation == Operation.OFFLOAD else
+               [bench.prefetch(bench.stream(each), each) for each in (dense, short)])
+        own[1] = await _spoil(bench, own[1], Status.PAGE_LIST_READ_ERROR)
+        await bench.load()
+        found = [each.status for each in await bench.run(own)]
+        assert found == [Status.OK, Status.PAGE_LIST_READ_ERROR]
+        await bench.link.heal()
+        bench.scoreboard.heal()
+        await bench.counters()
+        await goes_on(bench)
