@@ -16,7 +16,7 @@ import numpy as np
 from golden.codec.coding import Coding
 from golden.engine import ENTRY_BYTES, RECORD_BYTES, Completion, Descriptor, Operation, Status
 from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on, right_pair
+from verif.engine.recovery import goes_on, reset_softly, right_pair
 from verif.engine.stimulus import NARROWINGS, damage, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
@@ -264,16 +264,7 @@ async def soft_resets(dut: Any) -> None:
         bench.clear()
         descriptors = [each for _ in range(2) for each in right_pair(bench, 4 * bench.config.lanes)]
         await bench.load()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
-        await bench.control.wait(int(bench.rng.integers(1, 1500)))
-        await bench.control.soft_reset()
-        await bench.quiet()
-        for name, register in bench.control.registers.items():
-            value = await bench.control.read(name)
-            assert value == register.reset, f"{name} is {value:#x} after the soft reset, not {register.reset:#x}"
-        for descriptor in descriptors:
-            bench.scoreboard.lost(descriptor)
+        await reset_softly(bench, descriptors)
         await goes_on(bench)
 
 

@@ -26,7 +26,7 @@ from verif.common.base import CLOCK_NS
 from verif.engine.driver import WriteBackRing
 from verif.engine.lite import RegisterError
 from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on, right_pair
+from verif.engine.recovery import goes_on, reset_softly, right_pair
 from verif.engine.stimulus import random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
@@ -327,16 +327,7 @@ async def resets_among_records(dut: Any) -> None:
         await bench.load()
         for ring in rings.values():
             await ring.enable()
-        for descriptor in descriptors:
-            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
-        await bench.control.wait(int(bench.rng.integers(1, 1500)))
-        await bench.control.soft_reset()
-        await bench.quiet()
-        for name, register in bench.control.registers.items():
-            value = await bench.control.read(name)
-            assert value == register.reset, f"{name} is {value:#x} after the soft reset, not {register.reset:#x}"
-        for descriptor in descriptors:
-            bench.scoreboard.lost(descriptor)
+        await reset_softly(bench, descriptors)
         for ring in rings.values():
             await ring.accept()
             await ring.enable()
