@@ -8,13 +8,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from cocotb.task import bridge, resume
 
 from golden.engine import RECORD_BYTES, Descriptor, Operation
+from hdl.generate.handover.codes import Code
 from verif.common import job
 from verif.engine.lite import RegisterError
 from verif.engine.stimulus import codings, random_tensor
@@ -35,26 +35,6 @@ _RESULT = ("tag", "status", "operation", "lane", "resp", "crc", "raw_blocks", "b
            "pages")
 _WRITE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32)
 _READ = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
-
-
-class Code(IntEnum):
-    """The driver's error codes: ``CDMA_E_`` and the name."""
-
-    NO_ENGINE = -1
-    VERSION = -2
-    FULL = -3
-    PENDING = -4
-    TIMEOUT = -5
-    RING_SIZE = -6
-    ARGUMENT = -7
-    BUSY = -8
-    TAG = -9
-    REFUSED = -10
-    RING_DISABLED = -11
-    RESET = -12
-    WINDOW = -14
-    LOCKED = -15
-    NOT_BUILT = -16
 
 
 class CDriver:

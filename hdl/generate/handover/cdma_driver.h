@@ -1,5 +1,5 @@
 /*
- * cdma_driver.h: reference driver of the compressing DMA engine. C99, also valid C++; header only.
+ * cdma_driver.h: reference driver of the compressing DMA engine. C89 to C11, also valid C++; header only.
  *
  * It needs no operating system, allocates nothing and has no global state: a struct holds the state of one engine, and
  * two functions of yours write and read its registers. Include the engine's NAME_regs.h first. Functions return 0 for
@@ -25,18 +25,48 @@
 #error "include the NAME_regs.h of your engine before cdma_driver.h"
 #endif
 
-#ifdef __KERNEL__
+/* Define CDMA_NO_STDINT where uint32_t and uint64_t are there already, and no <stdint.h>. */
+#if defined(__KERNEL__)
 #include <linux/types.h>
-#else
+#include <asm/barrier.h>
+#include <asm/processor.h>
+#elif !defined(CDMA_NO_STDINT)
 #include <stdint.h>
 #endif
 
+/* Functions of this file are static and inline, by whatever word the compiler has for it. */
+#ifndef CDMA_INLINE
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define CDMA_INLINE static inline
+#elif defined(__GNUC__)
+#define CDMA_INLINE static __inline__
+#else
+#define CDMA_INLINE static
+#endif
+#endif
+
 /*
- * Define CDMA_BARRIER() before this file if the default is not right for you: writes to memory that come before it must
- * be visible to the engine before register writes that come after it.
+ * Arm's barriers by their names, for CDMA_BARRIER() and for hooks of yours. CDMA_DMB() keeps accesses to memory and to
+ * registers in order, for all of the system. CDMA_DSB() also waits until those before it, and maintenance of caches,
+ * are done: a hook that maintains caches ends with it.
+ */
+#if defined(__GNUC__) && !defined(CDMA_DMB) \
+    && (defined(__aarch64__) || defined(__ARM_ARCH_6M__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7))
+#define CDMA_DMB() __asm__ volatile("dmb sy" ::: "memory")
+#define CDMA_DSB() __asm__ volatile("dsb sy" ::: "memory")
+#endif
+
+/*
+ * Define CDMA_BARRIER() before this file if the default is not right for you: accesses to memory that come before it
+ * must be done for the engine before accesses to registers and memory that come after it. Where memory and registers
+ * are behind different ports, whose order a DMB does not keep, define it as CDMA_DSB().
  */
 #ifndef CDMA_BARRIER
-#if defined(__GNUC__)
+#if defined(__KERNEL__)
+#define CDMA_BARRIER() mb()
+#elif defined(CDMA_DMB)
+#define CDMA_BARRIER() CDMA_DMB()
+#elif defined(__GNUC__)
 #define CDMA_BARRIER() __sync_synchronize()
 #else
 #error "define CDMA_BARRIER() for your compiler"
@@ -51,9 +81,50 @@
 #define CDMA_READ_BARRIER() CDMA_BARRIER()
 #endif
 
-/* Define CDMA_RELAX() to do something between two reads of a register that is polled, for example to sleep. */
+/* Define CDMA_RELAX() to do something between two reads of what is polled, for example to sleep. */
 #ifndef CDMA_RELAX
+#if defined(__KERNEL__)
+#define CDMA_RELAX() cpu_relax()
+#else
 #define CDMA_RELAX() ((void)0)
+#endif
+#endif
+
+/*
+ * Cache maintenance, where the engine is not coherent with the processor's caches. By default these do nothing. Memory
+ * that they are called for must be whole cache lines, which hold nothing else that the processor writes.
+ *
+ * Rings, at their address for the processor (volatile uint32_t *):
+ *   CDMA_CACHE_CLEAN(place, bytes)        write to memory what the processor has written: the engine reads it next
+ *   CDMA_CACHE_INVALIDATE(place, bytes)   forget what was read: the engine may have written it since
+ *
+ * Buffers of descriptors, at their address for the engine (uint64_t), in CDMA_DEVICE_MEMORY or CDMA_LINK_MEMORY:
+ *   CDMA_BEFORE_READ(engine, memory, address, bytes)    the engine is going to read them: clean
+ *   CDMA_BEFORE_WRITE(engine, memory, address, bytes)   the engine is going to write them: invalidate, so that no line
+ *                                                       is written back over what the engine has written
+ *   CDMA_AFTER_WRITE(engine, memory, address, bytes)    the engine has written them: invalidate what was read meanwhile
+ *
+ * Blocking calls call all of them. cdma_submit and cdma_ring_submit call those that come before; after the completion,
+ * call cdma_take_buffers() with the descriptor. Pages of a page list are yours to maintain, because the driver does not
+ * read the list; that of the list itself is done.
+ */
+#ifndef CDMA_CACHE_CLEAN
+#define CDMA_CACHE_CLEAN(place, bytes) ((void)(place), (void)(bytes))
+#endif
+#ifndef CDMA_CACHE_INVALIDATE
+#define CDMA_CACHE_INVALIDATE(place, bytes) ((void)(place), (void)(bytes))
+#endif
+#ifndef CDMA_BEFORE_READ
+#define CDMA_BEFORE_READ(engine, memory, address, bytes) \
+    ((void)(engine), (void)(memory), (void)(address), (void)(bytes))
+#endif
+#ifndef CDMA_BEFORE_WRITE
+#define CDMA_BEFORE_WRITE(engine, memory, address, bytes) \
+    ((void)(engine), (void)(memory), (void)(address), (void)(bytes))
+#endif
+#ifndef CDMA_AFTER_WRITE
+#define CDMA_AFTER_WRITE(engine, memory, address, bytes) \
+    ((void)(engine), (void)(memory), (void)(address), (void)(bytes))
 #endif
 
 /*
@@ -78,7 +149,8 @@ enum {
     CDMA_E_PENDING = -4,        /* no completion yet */
     CDMA_E_TIMEOUT = -5,        /* gave up after cdma.polls reads of a register */
     CDMA_E_RING_SIZE = -6,      /* number of entries or address of a ring are not allowed */
-    CDMA_E_ARGUMENT = -7,       /* a null pointer, an operation that does not exist, or a value that is too large */
+    CDMA_E_ARGUMENT = -7,       /* a null pointer, an operation that does not exist or is not the ring's, or a value
+                                   that is too large */
     CDMA_E_BUSY = -8,           /* a call that needs an idle engine while descriptors are at work */
     CDMA_E_TAG = -9,            /* a tag that is reserved for blocking calls */
     CDMA_E_REFUSED = -10,       /* the engine did not take what was written to the registers of a ring or a window */
@@ -101,6 +173,12 @@ enum {
     CDMA_NARROW_BFLOAT16 = 16,
     CDMA_NARROW_FLOAT16 = 32,
     CDMA_PAGE_LIST = 64        /* the address at the link is that of a page list; needs an engine with page_lists */
+};
+
+/* The memories of a descriptor's two buffers, for the hooks of cache maintenance. */
+enum {
+    CDMA_DEVICE_MEMORY = 0,
+    CDMA_LINK_MEMORY = 1
 };
 
 /*
@@ -197,7 +275,7 @@ struct cdma_write_back {
 #define CDMA_FIELD(value, name) (((value) & name##_MASK) >> name##_SHIFT)
 
 /* A sentence for an error code or a status. */
-static inline const char *cdma_error_text(int error)
+CDMA_INLINE const char *cdma_error_text(int error)
 {
     switch (error) {
 #define CDMA_TEXT(name, code, text) case (int)code: return text;
@@ -210,8 +288,8 @@ static inline const char *cdma_error_text(int error)
     case CDMA_E_TIMEOUT: return "gave up waiting, but the engine goes on: drain or reset it, or raise cdma.polls";
     case CDMA_E_RING_SIZE:
         return "a ring has 2 to 65536 entries (a power of two), is aligned to 64 bytes, and ends within the addresses";
-    case CDMA_E_ARGUMENT: 
-        return "a pointer is null, the operation is neither offload nor prefetch, or a value is too large";
+    case CDMA_E_ARGUMENT:
+        return "a pointer is null, the operation is not offload, prefetch or the ring's, or a value is too large";
     case CDMA_E_BUSY:
         return "take the completions of submitted descriptors before a blocking call, and before attributes change";
     case CDMA_E_TAG: return "tags from 0x80000000 on are the driver's own";
@@ -228,43 +306,51 @@ static inline const char *cdma_error_text(int error)
     }
 }
 
+/* Whether an operation is one. */
+CDMA_INLINE int cdma_operation_known(unsigned operation)
+{
+    return operation == CDMA_OPERATION_OFFLOAD || operation == CDMA_OPERATION_PREFETCH;
+}
+
 /* The index of an operation's direction in arrays of struct cdma. */
-static inline unsigned cdma_direction(unsigned operation)
+CDMA_INLINE unsigned cdma_direction(unsigned operation)
 {
     return operation == CDMA_OPERATION_PREFETCH;
 }
 
 /* The offset of the registers of an operation's direction. */
-static inline uint32_t cdma_page(unsigned operation)
+CDMA_INLINE uint32_t cdma_page(unsigned operation)
 {
     return operation == CDMA_OPERATION_PREFETCH ? CDMA_PREFETCH_PAGE : CDMA_OFFLOAD_PAGE;
 }
 
 /* Read a register of an operation's direction. */
-static inline uint32_t cdma_read_channel(const struct cdma *engine, unsigned operation, uint32_t offset)
+CDMA_INLINE uint32_t cdma_read_channel(const struct cdma *engine, unsigned operation, uint32_t offset)
 {
     return engine->read(engine->bus, cdma_page(operation) + offset);
 }
 
 /* Write a register of an operation's direction. */
-static inline void cdma_write_channel(const struct cdma *engine, unsigned operation, uint32_t offset, uint32_t value)
+CDMA_INLINE void cdma_write_channel(const struct cdma *engine, unsigned operation, uint32_t offset, uint32_t value)
 {
     engine->write(engine->bus, cdma_page(operation) + offset, value);
 }
 
 /* Whether a call that has polled so many times gives up; counts the polls. */
-static inline int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
+CDMA_INLINE int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
 {
     CDMA_RELAX();
     return ++*polls == engine->polls;
 }
 
 /* The smallest n with 2^n at least the given cycles, or the largest that the register holds. */
-static inline uint32_t cdma_time_limit_log2(uint64_t cycles)
+CDMA_INLINE uint32_t cdma_time_limit_log2(uint64_t cycles)
 {
+    uint64_t left = cycles ? cycles - 1 : 0;
     uint32_t n = 0;
 
-    while (n < CDMA_REG_TIME_LIMIT_LINK_MASK >> CDMA_REG_TIME_LIMIT_LINK_SHIFT && cycles > (uint64_t)1 << n)
+    /* Shifts by one, because some processors need a library to shift 64 bits by a variable. */
+    for (; left && n < CDMA_REG_TIME_LIMIT_LINK_MASK >> CDMA_REG_TIME_LIMIT_LINK_SHIFT; left >>= 1)
         n++;
     return n;
 }
@@ -273,15 +359,18 @@ static inline uint32_t cdma_time_limit_log2(uint64_t cycles)
  * How many cycles the link and the lanes may go without an answer before a transfer ends with
  * CDMA_STATUS_..._TIMEOUT. Both are rounded up to a power of two, and the engine may take twice as long; 0: no limit.
  */
-static inline void cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles, uint64_t lane_cycles)
+CDMA_INLINE int cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles, uint64_t lane_cycles)
 {
+    if (!engine)
+        return CDMA_E_ARGUMENT;
     engine->write(engine->bus, CDMA_REG_TIME_LIMIT,
                   cdma_time_limit_log2(link_cycles) << CDMA_REG_TIME_LIMIT_LINK_SHIFT
                   | cdma_time_limit_log2(lane_cycles) << CDMA_REG_TIME_LIMIT_LANES_SHIFT);
+    return 0;
 }
 
 /* Whether address windows and attributes are locked. */
-static inline int cdma_locked(const struct cdma *engine)
+CDMA_INLINE int cdma_locked(const struct cdma *engine)
 {
     return engine->address_windows
         && (engine->read(engine->bus, CDMA_REG_WINDOW_CONTROL) & CDMA_REG_WINDOW_CONTROL_LOCK_MASK) != 0;
@@ -296,11 +385,11 @@ struct cdma_attributes {
 };
 
 /* Write one of the two registers of attributes. */
-static inline int cdma_set_attributes(struct cdma *engine, uint32_t offset, const struct cdma_attributes *chosen)
+CDMA_INLINE int cdma_set_attributes(struct cdma *engine, uint32_t offset, const struct cdma_attributes *chosen)
 {
     uint32_t value, before;
 
-    if (!chosen || chosen->cache > 15 || chosen->prot > 7 || chosen->qos > 15 || chosen->user > 0xffff)
+    if (!engine || !chosen || chosen->cache > 15 || chosen->prot > 7 || chosen->qos > 15 || chosen->user > 0xffff)
         return CDMA_E_ARGUMENT;
     if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_ATTRIBUTE_REGISTERS))
         return CDMA_E_NOT_BUILT;
@@ -325,19 +414,19 @@ static inline int cdma_set_attributes(struct cdma *engine, uint32_t offset, cons
  * Choose the attributes of all lanes' ports for the bursts that follow; a reset brings those back that the engine was
  * built with. Only while no descriptor is at work, and not after cdma_lock_windows: then what was chosen stays.
  */
-static inline int cdma_set_lane_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
+CDMA_INLINE int cdma_set_lane_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
 {
     return cdma_set_attributes(engine, CDMA_REG_LANE_ATTRIBUTES, chosen);
 }
 
 /* The same for the link's port: block streams, and descriptors of the rings. */
-static inline int cdma_set_link_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
+CDMA_INLINE int cdma_set_link_attributes(struct cdma *engine, const struct cdma_attributes *chosen)
 {
     return cdma_set_attributes(engine, CDMA_REG_LINK_ATTRIBUTES, chosen);
 }
 
 /* The bits of STATUS that say that a port of a direction is isolated. */
-static inline uint32_t cdma_isolated_mask(unsigned operation)
+CDMA_INLINE uint32_t cdma_isolated_mask(unsigned operation)
 {
     return operation == CDMA_OPERATION_PREFETCH
         ? CDMA_REG_STATUS_LINK_READ_ISOLATED_MASK | CDMA_REG_STATUS_LANE_WRITE_ISOLATED_MASK
@@ -345,7 +434,7 @@ static inline uint32_t cdma_isolated_mask(unsigned operation)
 }
 
 /* Whether a port may still access the memory of a transfer of a direction that was reported as timed out or aborted. */
-static inline int cdma_isolated(const struct cdma *engine, unsigned operation)
+CDMA_INLINE int cdma_isolated(const struct cdma *engine, unsigned operation)
 {
     return (engine->read(engine->bus, CDMA_REG_STATUS) & cdma_isolated_mask(operation)) != 0;
 }
@@ -354,11 +443,13 @@ static inline int cdma_isolated(const struct cdma *engine, unsigned operation)
  * Abort all transfers and put every register and queue back to its reset value. Completions that were not taken are
  * lost, and rings must be initialised again. Ports that do not answer do not hold it up.
  */
-static inline int cdma_reset(struct cdma *engine)
+CDMA_INLINE int cdma_reset(struct cdma *engine)
 {
     unsigned long polls = 0;
     unsigned direction;
 
+    if (!engine)
+        return CDMA_E_ARGUMENT;
     engine->write(engine->bus, CDMA_REG_TIME_LIMIT,
                   (uint32_t)CDMA_RESET_TIME_LIMIT << CDMA_REG_TIME_LIMIT_LINK_SHIFT
                   | (uint32_t)CDMA_RESET_TIME_LIMIT << CDMA_REG_TIME_LIMIT_LANES_SHIFT);
@@ -376,12 +467,14 @@ static inline int cdma_reset(struct cdma *engine)
 }
 
 /* Find an engine, reset it, and read what was built. */
-static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write, cdma_read_fn read)
+CDMA_INLINE int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write, cdma_read_fn read)
 {
     uint32_t version, geometry, sizes, features;
     uint32_t least = CDMA_VERSION_MINOR; /* a variable, because compilers warn of "less than the constant 0" */
     int error;
 
+    if (!engine || !write || !read)
+        return CDMA_E_ARGUMENT;
     engine->bus = bus;
     engine->write = write;
     engine->read = read;
@@ -413,17 +506,22 @@ static inline int cdma_init(struct cdma *engine, void *bus, cdma_write_fn write,
     return 0;
 }
 
+/* Whether an address has only bits that were built, of which there are 32 at least: used by the functions below. */
+CDMA_INLINE int cdma_reachable(const struct cdma *engine, uint64_t address)
+{
+    return engine->address_bits >= 64 || !((uint32_t)(address >> 32) >> ((engine->address_bits - 32) & 31));
+}
+
 /* Whether base and limit of a window are allowed: used by cdma_set_windows. */
-static inline int cdma_window_allowed(const struct cdma *engine, const struct cdma_window *window)
+CDMA_INLINE int cdma_window_allowed(const struct cdma *engine, const struct cdma_window *window)
 {
     if (((window->base | window->limit) & 4095) || (window->limit && window->limit < window->base))
         return 0;
-    return engine->address_bits == 64
-        || (!(window->base >> engine->address_bits) && window->limit <= (uint64_t)1 << engine->address_bits);
+    return cdma_reachable(engine, window->base) && (!window->limit || cdma_reachable(engine, window->limit - 1));
 }
 
 /* Write 64 bits to two registers: used by cdma_set_windows. */
-static inline void cdma_write_pair(struct cdma *engine, uint32_t offset, uint64_t value)
+CDMA_INLINE void cdma_write_pair(struct cdma *engine, uint32_t offset, uint64_t value)
 {
     engine->write(engine->bus, offset, (uint32_t)value);
     engine->write(engine->bus, offset + 4, (uint32_t)(value >> 32));
@@ -434,7 +532,7 @@ static inline void cdma_write_pair(struct cdma *engine, uint32_t offset, uint64_
  * descriptor is being processed, and only some of the registers may have been written; disable the rings, wait for the
  * completions, and call it again. A soft reset, so cdma_init and cdma_reset as well, leaves the windows as they are.
  */
-static inline int cdma_set_windows(struct cdma *engine, const struct cdma_window *device,
+CDMA_INLINE int cdma_set_windows(struct cdma *engine, const struct cdma_window *device,
                                    const struct cdma_window *link)
 {
     if (!engine || !device || !link)
@@ -456,8 +554,10 @@ static inline int cdma_set_windows(struct cdma *engine, const struct cdma_window
 }
 
 /* Lock address windows and attributes: from now on only a reset of the engine by its pin changes them. */
-static inline int cdma_lock_windows(struct cdma *engine)
+CDMA_INLINE int cdma_lock_windows(struct cdma *engine)
 {
+    if (!engine)
+        return CDMA_E_ARGUMENT;
     if (!engine->address_windows)
         return CDMA_E_NOT_BUILT;
     if (cdma_locked(engine))
@@ -470,7 +570,7 @@ static inline int cdma_lock_windows(struct cdma *engine)
  * A capacity that holds the block stream of a tensor of this length, whatever its values and its coding are, unless
  * CDMA_NO_FALLBACK is set.
  */
-static inline uint64_t cdma_capacity(const struct cdma *engine, uint64_t raw_bytes)
+CDMA_INLINE uint64_t cdma_capacity(const struct cdma *engine, uint64_t raw_bytes)
 {
     uint64_t blocks = raw_bytes;
     uint32_t size;
@@ -478,11 +578,11 @@ static inline uint64_t cdma_capacity(const struct cdma *engine, uint64_t raw_byt
     /* Blocks have a power of two of bytes; some processors have no division of 64 bits. */
     for (size = engine->block_bytes; size > 1; size >>= 1)
         blocks = (blocks + 1) >> 1;
-    return (raw_bytes + 3) / 4 * 4 + 4 * blocks;
+    return ((raw_bytes + 3) & ~(uint64_t)3) + (blocks << 2);
 }
 
 /* The 16 words of a descriptor. */
-static inline void cdma_pack(const struct cdma_descriptor *given, uint32_t words[16])
+CDMA_INLINE void cdma_pack(const struct cdma_descriptor *given, uint32_t words[16])
 {
     unsigned word;
 
@@ -507,14 +607,56 @@ static inline void cdma_pack(const struct cdma_descriptor *given, uint32_t words
     words[14] = (uint32_t)given->page_size;
 }
 
+/* Whether a descriptor's fields fit into its words: used by the functions below. */
+CDMA_INLINE int cdma_descriptor_fits(const struct cdma_descriptor *given)
+{
+    return cdma_operation_known(given->operation) && given->coding <= 0xff && given->flags <= 0xffff
+        && given->page_size <= 0xff;
+}
+
+/* The buffers of a descriptor are the engine's from now on: called before the engine gets it. */
+CDMA_INLINE void cdma_give_buffers(const struct cdma *engine, const struct cdma_descriptor *given)
+{
+    uint64_t list = (uint64_t)given->pages << 3;
+
+    if (given->operation == CDMA_OPERATION_OFFLOAD) {
+        CDMA_BEFORE_READ(engine, CDMA_DEVICE_MEMORY, given->source, given->raw_bytes);
+        if (given->flags & CDMA_PAGE_LIST)
+            CDMA_BEFORE_READ(engine, CDMA_LINK_MEMORY, given->destination, list);
+        else
+            CDMA_BEFORE_WRITE(engine, CDMA_LINK_MEMORY, given->destination, given->capacity);
+    } else {
+        if (given->flags & CDMA_PAGE_LIST)
+            CDMA_BEFORE_READ(engine, CDMA_LINK_MEMORY, given->source, list);
+        else
+            CDMA_BEFORE_READ(engine, CDMA_LINK_MEMORY, given->source, given->packed_bytes);
+        CDMA_BEFORE_WRITE(engine, CDMA_DEVICE_MEMORY, given->destination, given->raw_bytes);
+    }
+}
+
+/*
+ * The buffers of a descriptor are the processor's again: call it when cdma_poll or cdma_wait has returned its
+ * completion, before the destination is read. Blocking calls do it themselves. It only calls CDMA_AFTER_WRITE.
+ */
+CDMA_INLINE void cdma_take_buffers(const struct cdma *engine, const struct cdma_descriptor *given)
+{
+    if (given->operation == CDMA_OPERATION_PREFETCH)
+        CDMA_AFTER_WRITE(engine, CDMA_DEVICE_MEMORY, given->destination, given->raw_bytes);
+    else if (!(given->flags & CDMA_PAGE_LIST))
+        CDMA_AFTER_WRITE(engine, CDMA_LINK_MEMORY, given->destination, given->capacity);
+}
+
 /* Push a descriptor through the window, whatever its tag: used by the functions below. */
-static inline int cdma_push(struct cdma *engine, const struct cdma_descriptor *given)
+CDMA_INLINE int cdma_push(struct cdma *engine, const struct cdma_descriptor *given)
 {
     unsigned operation = given->operation, word;
     uint32_t words[16];
 
+    if (!cdma_descriptor_fits(given))
+        return CDMA_E_ARGUMENT;
     if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_QUEUE), CDMA_CHANNEL_QUEUE_FREE))
         return CDMA_E_FULL;
+    cdma_give_buffers(engine, given);
     cdma_pack(given, words);
     for (word = 0; word < 16; word++)
         cdma_write_channel(engine, operation, CDMA_CHANNEL_DESCRIPTOR_0 + 4 * word, words[word]);
@@ -528,28 +670,31 @@ static inline int cdma_push(struct cdma *engine, const struct cdma_descriptor *g
 }
 
 /* Read and write a register of the write-back ring of an operation's direction: used by the functions below. */
-static inline uint32_t cdma_read_write_back(const struct cdma *engine, unsigned operation, uint32_t offset)
+CDMA_INLINE uint32_t cdma_read_write_back(const struct cdma *engine, unsigned operation, uint32_t offset)
 {
     return engine->read(engine->bus, offset + (operation == CDMA_OPERATION_PREFETCH ? CDMA_PREFETCH_WRITE_BACK_PAGE
                                                                                     : CDMA_OFFLOAD_WRITE_BACK_PAGE));
 }
 
-static inline void cdma_write_write_back(const struct cdma *engine, unsigned operation, uint32_t offset, uint32_t value)
+CDMA_INLINE void cdma_write_write_back(const struct cdma *engine, unsigned operation, uint32_t offset, uint32_t value)
 {
     engine->write(engine->bus, offset + (operation == CDMA_OPERATION_PREFETCH ? CDMA_PREFETCH_WRITE_BACK_PAGE
                                                                               : CDMA_OFFLOAD_WRITE_BACK_PAGE), value);
 }
 
 /* Copy the first 13 words of the next record, if it is there; whether it is: used by cdma_take_record. */
-static inline int cdma_copy_record(struct cdma *engine, unsigned operation, uint32_t *words)
+CDMA_INLINE int cdma_copy_record(struct cdma *engine, unsigned operation, uint32_t *words)
 {
     struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
     volatile uint32_t *record = ring->memory + 16 * ring->index;
     unsigned word;
 
+    CDMA_CACHE_INVALIDATE(record, CDMA_RECORD_BYTES);
     if ((record[15] & 1) != ring->phase)
         return 0;
     CDMA_READ_BARRIER();
+    /* Once more: a cache that fetches a line in parts may have the other words from before the phase. */
+    CDMA_CACHE_INVALIDATE(record, CDMA_RECORD_BYTES);
     for (word = 0; word < 13; word++)
         words[word] = record[word];
     ring->index = (ring->index + 1) & (ring->entries - 1);
@@ -565,9 +710,10 @@ static inline int cdma_copy_record(struct cdma *engine, unsigned operation, uint
 
 /*
  * Take the next record of the write-back ring; whether there is one: used by cdma_take. Now and then, when there is
- * none, asks whether the ring is still enabled. If not, the last records are taken; then completions are in the registers.
+ * none, asks whether the ring is still enabled. If not, the last records are taken; then completions are in the
+ * registers.
  */
-static inline int cdma_take_record(struct cdma *engine, unsigned operation, uint32_t *words)
+CDMA_INLINE int cdma_take_record(struct cdma *engine, unsigned operation, uint32_t *words)
 {
     struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
 
@@ -594,7 +740,7 @@ static inline int cdma_take_record(struct cdma *engine, unsigned operation, uint
 }
 
 /* Take the oldest completion of a direction, whatever its tag; CDMA_E_PENDING if there is none, else its status. */
-static inline int cdma_take(struct cdma *engine, unsigned operation, struct cdma_result *result)
+CDMA_INLINE int cdma_take(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
     unsigned direction = cdma_direction(operation), word;
     uint32_t words[13];
@@ -632,10 +778,12 @@ static inline int cdma_take(struct cdma *engine, unsigned operation, struct cdma
 }
 
 /* Queue a descriptor through the registers, without waiting. */
-static inline int cdma_submit(struct cdma *engine, const struct cdma_descriptor *given)
+CDMA_INLINE int cdma_submit(struct cdma *engine, const struct cdma_descriptor *given)
 {
     int error;
 
+    if (!engine || !given)
+        return CDMA_E_ARGUMENT;
     if (given->tag >= CDMA_OWN_TAGS)
         return CDMA_E_TAG;
     error = cdma_push(engine, given);
@@ -648,12 +796,14 @@ static inline int cdma_submit(struct cdma *engine, const struct cdma_descriptor 
  * Take the oldest completion of submitted descriptors of a direction: CDMA_E_PENDING if there is none, else its status.
  * Completions of blocking calls that gave up are dropped.
  */
-static inline int cdma_poll(struct cdma *engine, unsigned operation, struct cdma_result *result)
+CDMA_INLINE int cdma_poll(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
     struct cdma_result found;
     uint32_t taken;
     int status;
 
+    if (!engine || !result || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
     /* There are never more completions than places for them, unless the bus itself has failed. */
     for (taken = 0; taken <= engine->queue_depth; taken++) {
         status = cdma_take(engine, operation, &found);
@@ -668,7 +818,7 @@ static inline int cdma_poll(struct cdma *engine, unsigned operation, struct cdma
 }
 
 /* Wait for the oldest completion of submitted descriptors; after CDMA_E_TIMEOUT it can be called again. */
-static inline int cdma_wait(struct cdma *engine, unsigned operation, struct cdma_result *result)
+CDMA_INLINE int cdma_wait(struct cdma *engine, unsigned operation, struct cdma_result *result)
 {
     unsigned long polls = 0;
     int status;
@@ -683,13 +833,15 @@ static inline int cdma_wait(struct cdma *engine, unsigned operation, struct cdma
  * Queue a descriptor with a tag of the driver's own and wait for its completion: used by cdma_offload and
  * cdma_prefetch. The result is written only when that completion came.
  */
-static inline int cdma_run(struct cdma *engine, struct cdma_descriptor *given, struct cdma_result *result)
+CDMA_INLINE int cdma_run(struct cdma *engine, struct cdma_descriptor *given, struct cdma_result *result)
 {
     unsigned direction = cdma_direction(given->operation);
     struct cdma_result found;
     unsigned long polls = 0;
     int status;
 
+    if (!result)
+        return CDMA_E_ARGUMENT;
     if (engine->pending[direction])
         return CDMA_E_BUSY;
     given->tag = CDMA_OWN_TAGS | engine->calls[direction];
@@ -701,6 +853,7 @@ static inline int cdma_run(struct cdma *engine, struct cdma_descriptor *given, s
     for (;;) {
         status = cdma_take(engine, given->operation, &found);
         if (status != CDMA_E_PENDING && found.tag == given->tag) {
+            cdma_take_buffers(engine, given);
             *result = found;
             return status;
         }
@@ -713,11 +866,13 @@ static inline int cdma_run(struct cdma *engine, struct cdma_descriptor *given, s
  * Compress a tensor from device memory to the link, and wait. After CDMA_E_TIMEOUT the transfer goes on, and both
  * buffers are still in use: call cdma_drain before they are used for anything else.
  */
-static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t raw_bytes,
+CDMA_INLINE int cdma_offload(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t raw_bytes,
                                uint64_t capacity, unsigned coding, struct cdma_result *result)
 {
     struct cdma_descriptor given = {CDMA_OPERATION_OFFLOAD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
+    if (!engine)
+        return CDMA_E_ARGUMENT;
     given.coding = coding;
     given.source = source;
     given.destination = destination;
@@ -730,11 +885,13 @@ static inline int cdma_offload(struct cdma *engine, uint64_t source, uint64_t de
  * Expand a block stream from the link into device memory, check its CRC if the engine can, and wait. CDMA_E_TIMEOUT: as
  * for cdma_offload.
  */
-static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t packed_bytes,
+CDMA_INLINE int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t destination, uint64_t packed_bytes,
                                 uint64_t raw_bytes, unsigned coding, uint32_t crc, struct cdma_result *result)
 {
     struct cdma_descriptor given = {CDMA_OPERATION_PREFETCH, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
+    if (!engine)
+        return CDMA_E_ARGUMENT;
     given.coding = coding;
     if (engine->crc)
         given.flags = CDMA_CHECK_CRC;
@@ -748,7 +905,7 @@ static inline int cdma_prefetch(struct cdma *engine, uint64_t source, uint64_t d
 }
 
 /* As cdma_offload, into pages of link memory; result->pages of them are used, and the others are free. */
-static inline int cdma_offload_pages(struct cdma *engine, uint64_t source, const struct cdma_pages *pages,
+CDMA_INLINE int cdma_offload_pages(struct cdma *engine, uint64_t source, const struct cdma_pages *pages,
                                      uint64_t raw_bytes, uint64_t capacity, unsigned coding,
                                      struct cdma_result *result)
 {
@@ -770,7 +927,7 @@ static inline int cdma_offload_pages(struct cdma *engine, uint64_t source, const
 }
 
 /* As cdma_prefetch, from pages of link memory. */
-static inline int cdma_prefetch_pages(struct cdma *engine, const struct cdma_pages *pages, uint64_t destination,
+CDMA_INLINE int cdma_prefetch_pages(struct cdma *engine, const struct cdma_pages *pages, uint64_t destination,
                                       uint64_t packed_bytes, uint64_t raw_bytes, unsigned coding, uint32_t crc,
                                       struct cdma_result *result)
 {
@@ -797,18 +954,22 @@ static inline int cdma_prefetch_pages(struct cdma *engine, const struct cdma_pag
 
 /*
  * Let events raise the interrupt, and no others: CDMA_REG_IRQ_ENABLE_..._MASK, or 0 for none. The completion of a
- * descriptor is an event only if it has the flag CDMA_INTERRUPT.
+ * descriptor is an event only if it has the flag CDMA_INTERRUPT. CDMA_E_NOT_BUILT: this engine does not have all of the
+ * events; the others are enabled.
  */
-static inline void cdma_enable_interrupts(const struct cdma *engine, uint32_t events)
+CDMA_INLINE int cdma_enable_interrupts(const struct cdma *engine, uint32_t events)
 {
+    if (!engine)
+        return CDMA_E_ARGUMENT;
     engine->write(engine->bus, CDMA_REG_IRQ_ENABLE, events);
+    return engine->read(engine->bus, CDMA_REG_IRQ_ENABLE) == events ? 0 : CDMA_E_NOT_BUILT;
 }
 
 /*
  * Take the events since the last call, for an interrupt handler: they are cleared, so that the interrupt ends. Take
  * completions after it, so that none is missed. Events are CDMA_REG_IRQ_STATUS_..._MASK.
  */
-static inline uint32_t cdma_take_events(const struct cdma *engine)
+CDMA_INLINE uint32_t cdma_take_events(const struct cdma *engine)
 {
     uint32_t events = engine->read(engine->bus, CDMA_REG_IRQ_STATUS);
 
@@ -827,31 +988,42 @@ struct cdma_counters {
     uint64_t buffer_stalls;    /* cycles in which lanes waited for their buffers, summed over all */
 };
 
-/* Read the counters of a direction since the last call, and set them to zero. */
-static inline void cdma_take_counters(const struct cdma *engine, unsigned operation, struct cdma_counters *counters)
+/* Read a counter of the last snapshot by its number from 0: used by cdma_take_counters. */
+CDMA_INLINE uint64_t cdma_read_counter(const struct cdma *engine, unsigned operation, uint32_t number)
 {
-    uint64_t *const values[] = {&counters->raw_bytes, &counters->packed_bytes, &counters->busy_cycles,
-                                &counters->link_busy_cycles, &counters->memory_stalls, &counters->buffer_stalls};
-    unsigned number;
+    uint32_t offset = CDMA_CHANNEL_RAW_BYTES_LO + 8 * number;
+    uint32_t low = cdma_read_channel(engine, operation, offset);
 
-    cdma_write_channel(engine, operation, CDMA_CHANNEL_COUNTER_CONTROL,
-                       CDMA_CHANNEL_COUNTER_CONTROL_SNAPSHOT_MASK | CDMA_CHANNEL_COUNTER_CONTROL_CLEAR_MASK);
-    for (number = 0; number < 6; number++) {
-        uint32_t offset = CDMA_CHANNEL_RAW_BYTES_LO + 8 * number;
-
-        *values[number] = cdma_read_channel(engine, operation, offset)
-                        | (uint64_t)cdma_read_channel(engine, operation, offset + 4) << 32;
-    }
+    return low | (uint64_t)cdma_read_channel(engine, operation, offset + 4) << 32;
 }
 
-/* End the oldest running transfer of a direction; its completion has the status CDMA_STATUS_ABORTED unless it was done. */
-static inline void cdma_abort(struct cdma *engine, unsigned operation)
+/* Read the counters of a direction since the last call, and set them to zero. */
+CDMA_INLINE int cdma_take_counters(const struct cdma *engine, unsigned operation, struct cdma_counters *counters)
 {
+    if (!engine || !counters || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
+    cdma_write_channel(engine, operation, CDMA_CHANNEL_COUNTER_CONTROL,
+                       CDMA_CHANNEL_COUNTER_CONTROL_SNAPSHOT_MASK | CDMA_CHANNEL_COUNTER_CONTROL_CLEAR_MASK);
+    counters->raw_bytes = cdma_read_counter(engine, operation, 0);
+    counters->packed_bytes = cdma_read_counter(engine, operation, 1);
+    counters->busy_cycles = cdma_read_counter(engine, operation, 2);
+    counters->link_busy_cycles = cdma_read_counter(engine, operation, 3);
+    counters->memory_stalls = cdma_read_counter(engine, operation, 4);
+    counters->buffer_stalls = cdma_read_counter(engine, operation, 5);
+    return 0;
+}
+
+/* End the oldest running transfer of a direction; its completion has CDMA_STATUS_ABORTED unless it was done. */
+CDMA_INLINE int cdma_abort(struct cdma *engine, unsigned operation)
+{
+    if (!engine || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
     cdma_write_channel(engine, operation, CDMA_CHANNEL_ABORT, CDMA_CHANNEL_ABORT_ABORT_MASK);
+    return 0;
 }
 
 /* Disable the ring of a direction, and wait until no entry is being read: used by the functions below. */
-static inline int cdma_stop_ring(struct cdma *engine, unsigned operation)
+CDMA_INLINE int cdma_stop_ring(struct cdma *engine, unsigned operation)
 {
     unsigned long polls = 0;
 
@@ -864,11 +1036,14 @@ static inline int cdma_stop_ring(struct cdma *engine, unsigned operation)
 }
 
 /* Disable the write-back ring of a direction, if there is one, and wait until no record is being written. */
-static inline int cdma_write_back_disable(struct cdma *engine, unsigned operation)
+CDMA_INLINE int cdma_write_back_disable(struct cdma *engine, unsigned operation)
 {
-    struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
+    struct cdma_write_back *ring;
     unsigned long polls = 0;
 
+    if (!engine || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
+    ring = engine->records[cdma_direction(operation)];
     if (!ring)
         return 0;
     cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_CONTROL, 0);
@@ -881,7 +1056,7 @@ static inline int cdma_write_back_disable(struct cdma *engine, unsigned operatio
 }
 
 /* Entries of the ring of a direction that the engine has not read; the ring is disabled. */
-static inline uint32_t cdma_unread(struct cdma *engine, unsigned operation)
+CDMA_INLINE uint32_t cdma_unread(struct cdma *engine, unsigned operation)
 {
     uint32_t tail = cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_TAIL);
     uint32_t head = cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_HEAD);
@@ -896,7 +1071,7 @@ static inline uint32_t cdma_unread(struct cdma *engine, unsigned operation)
  * well; completions are in the registers until cdma_write_back_init. CDMA_E_TIMEOUT: a memory does not answer, and may
  * still be accessed while cdma_isolated says so.
  */
-static inline int cdma_drain(struct cdma *engine, unsigned operation)
+CDMA_INLINE int cdma_drain(struct cdma *engine, unsigned operation)
 {
     uint32_t busy = cdma_isolated_mask(operation)
                     | (operation == CDMA_OPERATION_PREFETCH ? CDMA_REG_STATUS_PREFETCH_BUSY_MASK
@@ -904,8 +1079,11 @@ static inline int cdma_drain(struct cdma *engine, unsigned operation)
     unsigned direction = cdma_direction(operation);
     uint32_t waiting, running, completions;
     unsigned long polls = 0;
-    int error = cdma_stop_ring(engine, operation);
+    int error;
 
+    if (!engine || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
+    error = cdma_stop_ring(engine, operation);
     if (!error)
         error = cdma_write_back_disable(engine, operation);
     if (error)
@@ -933,10 +1111,13 @@ static inline int cdma_drain(struct cdma *engine, unsigned operation)
 }
 
 /* Let the engine read the ring, again after a descriptor could not be read or the ring was disabled. */
-static inline int cdma_ring_enable(struct cdma_ring *ring)
+CDMA_INLINE int cdma_ring_enable(struct cdma_ring *ring)
 {
-    struct cdma *engine = ring->engine;
+    struct cdma *engine;
 
+    if (!ring)
+        return CDMA_E_ARGUMENT;
+    engine = ring->engine;
     cdma_write_channel(engine, ring->operation, CDMA_CHANNEL_REFUSED, CDMA_CHANNEL_REFUSED_RING_MASK);
     cdma_write_channel(engine, ring->operation, CDMA_CHANNEL_RING_CONTROL, CDMA_CHANNEL_RING_CONTROL_ENABLE_MASK);
     if (CDMA_FIELD(cdma_read_channel(engine, ring->operation, CDMA_CHANNEL_REFUSED), CDMA_CHANNEL_REFUSED_RING))
@@ -945,20 +1126,18 @@ static inline int cdma_ring_enable(struct cdma_ring *ring)
 }
 
 /* Let the engine read no more of the ring, and wait until it has stopped; descriptors that were read are still done. */
-static inline int cdma_ring_disable(struct cdma_ring *ring)
+CDMA_INLINE int cdma_ring_disable(struct cdma_ring *ring)
 {
-    return cdma_stop_ring(ring->engine, ring->operation);
+    return ring ? cdma_stop_ring(ring->engine, ring->operation) : CDMA_E_ARGUMENT;
 }
 
 /* Whether a ring of either kind may have this place and size: used by the functions below. */
-static inline int cdma_ring_allowed(const struct cdma *engine, uint64_t address, uint32_t entries)
+CDMA_INLINE int cdma_ring_allowed(const struct cdma *engine, uint64_t address, uint32_t entries)
 {
-    uint64_t last = ~(uint64_t)0, bytes = (uint64_t)entries * CDMA_RECORD_BYTES;
+    uint64_t last = address + entries * CDMA_RECORD_BYTES - 1;
 
-    if (engine->address_bits < 64)
-        last = ((uint64_t)1 << engine->address_bits) - 1;
-    return entries >= 2 && entries <= 65536 && !(entries & (entries - 1)) && !(address % CDMA_RECORD_BYTES)
-        && address <= last && last - address >= bytes - 1;
+    return entries >= 2 && entries <= 65536 && !(entries & (entries - 1)) && !(address & (CDMA_RECORD_BYTES - 1))
+        && last > address && cdma_reachable(engine, last);
 }
 
 /*
@@ -966,14 +1145,14 @@ static inline int cdma_ring_allowed(const struct cdma *engine, uint64_t address,
  * `address` the one on the link. The ring that was there before is disabled, and entries of it that were not read are
  * lost.
  */
-static inline int cdma_ring_init(struct cdma_ring *ring, struct cdma *engine, unsigned operation,
+CDMA_INLINE int cdma_ring_init(struct cdma_ring *ring, struct cdma *engine, unsigned operation,
                                  volatile uint32_t *memory, uint64_t address, uint32_t entries)
 {
     unsigned direction = cdma_direction(operation);
     uint32_t unread;
     int error;
 
-    if (!ring || !engine || !memory || (operation != CDMA_OPERATION_OFFLOAD && operation != CDMA_OPERATION_PREFETCH))
+    if (!ring || !engine || !memory || !cdma_operation_known(operation))
         return CDMA_E_ARGUMENT;
     if (!cdma_ring_allowed(engine, address, entries))
         return CDMA_E_RING_SIZE;
@@ -998,12 +1177,17 @@ static inline int cdma_ring_init(struct cdma_ring *ring, struct cdma *engine, un
 }
 
 /* Put a descriptor into the ring, and tell the engine; its completion comes as after cdma_submit. */
-static inline int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_descriptor *given)
+CDMA_INLINE int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_descriptor *given)
 {
-    struct cdma *engine = ring->engine;
-    unsigned operation = ring->operation, word;
-    uint32_t next = (ring->tail + 1) & (ring->entries - 1), words[16];
+    struct cdma *engine;
+    unsigned operation, word;
+    uint32_t next, words[16];
 
+    if (!ring || !given || given->operation != ring->operation || !cdma_descriptor_fits(given))
+        return CDMA_E_ARGUMENT;
+    engine = ring->engine;
+    operation = ring->operation;
+    next = (ring->tail + 1) & (ring->entries - 1);
     if (given->tag >= CDMA_OWN_TAGS)
         return CDMA_E_TAG;
     if (!CDMA_FIELD(cdma_read_channel(engine, operation, CDMA_CHANNEL_RING_CONTROL),
@@ -1017,6 +1201,8 @@ static inline int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_des
     cdma_pack(given, words);
     for (word = 0; word < 16; word++)
         ring->memory[16 * ring->tail + word] = words[word];
+    CDMA_CACHE_CLEAN(ring->memory + 16 * ring->tail, CDMA_RECORD_BYTES);
+    cdma_give_buffers(engine, given);
     CDMA_BARRIER();
     cdma_write_channel(engine, operation, CDMA_CHANNEL_RING_TAIL, next);
     ring->tail = next;
@@ -1028,16 +1214,17 @@ static inline int cdma_ring_submit(struct cdma_ring *ring, const struct cdma_des
  * Let the engine write the completions of a direction to a new ring: `memory` is its address for the processor,
  * `address` the one on the link. From then on cdma_poll, cdma_wait and blocking calls look into memory, and read a
  * register only now and then. The processor must see what the engine writes: memory that is not coherent has to be
- * mapped uncached. Records of a ring that was there before, and were not taken, are lost.
+ * mapped uncached, or CDMA_CACHE_INVALIDATE be defined. Records of a ring that was there before are lost, if they were
+ * not taken.
  */
-static inline int cdma_write_back_init(struct cdma_write_back *ring, struct cdma *engine, unsigned operation,
+CDMA_INLINE int cdma_write_back_init(struct cdma_write_back *ring, struct cdma *engine, unsigned operation,
                                        volatile uint32_t *memory, uint64_t address, uint32_t entries)
 {
     unsigned direction = cdma_direction(operation);
     uint32_t word;
     int error;
 
-    if (!ring || !engine || !memory || (operation != CDMA_OPERATION_OFFLOAD && operation != CDMA_OPERATION_PREFETCH))
+    if (!ring || !engine || !memory || !cdma_operation_known(operation))
         return CDMA_E_ARGUMENT;
     if (!engine->write_back)
         return CDMA_E_NOT_BUILT;
@@ -1053,6 +1240,7 @@ static inline int cdma_write_back_init(struct cdma_write_back *ring, struct cdma
     ring->phase = 1;
     for (word = 0; word < 16 * entries; word++)
         memory[word] = 0;
+    CDMA_CACHE_CLEAN(memory, entries * CDMA_RECORD_BYTES);
     CDMA_BARRIER();
     cdma_write_channel(engine, operation, CDMA_CHANNEL_REFUSED, CDMA_CHANNEL_REFUSED_WRITE_BACK_MASK);
     cdma_write_write_back(engine, operation, CDMA_WRITE_BACK_BASE_LO, (uint32_t)address);
@@ -1069,8 +1257,10 @@ static inline int cdma_write_back_init(struct cdma_write_back *ring, struct cdma
  * Report completions of a write-back ring together: after `count` records (at least 1, at most 65535), or so many
  * cycles after the first one (0: however long it takes; below 2^24). Errors are reported at once.
  */
-static inline int cdma_set_coalescing(struct cdma *engine, unsigned operation, uint32_t count, uint32_t cycles)
+CDMA_INLINE int cdma_set_coalescing(struct cdma *engine, unsigned operation, uint32_t count, uint32_t cycles)
 {
+    if (!engine || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
     if (!engine->write_back)
         return CDMA_E_NOT_BUILT;
     if (!count || count > CDMA_WRITE_BACK_COALESCE_COUNT_MASK || cycles > CDMA_WRITE_BACK_TIME_CYCLES_MASK)

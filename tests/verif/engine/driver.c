@@ -60,8 +60,7 @@ int isolated(unsigned operation)
 
 int set_time_limit(uint64_t link_cycles, uint64_t lane_cycles)
 {
-    cdma_set_time_limit(&engine, link_cycles, lane_cycles);
-    return 0;
+    return cdma_set_time_limit(&engine, link_cycles, lane_cycles);
 }
 
 int set_attributes(int link, unsigned cache, unsigned prot, unsigned qos, unsigned user)
@@ -93,8 +92,7 @@ int lock_windows(void)
 
 int enable_interrupts(uint32_t events)
 {
-    cdma_enable_interrupts(&engine, events);
-    return 0;
+    return cdma_enable_interrupts(&engine, events);
 }
 
 int take_events(void)
@@ -104,16 +102,16 @@ int take_events(void)
 
 int take_counters(unsigned operation, uint64_t *out)
 {
-    struct cdma_counters counted;
+    struct cdma_counters counted = {0, 0, 0, 0, 0, 0};
+    int error = cdma_take_counters(&engine, operation, &counted);
 
-    cdma_take_counters(&engine, operation, &counted);
     out[0] = counted.raw_bytes;
     out[1] = counted.packed_bytes;
     out[2] = counted.busy_cycles;
     out[3] = counted.link_busy_cycles;
     out[4] = counted.memory_stalls;
     out[5] = counted.buffer_stalls;
-    return 0;
+    return error;
 }
 
 const char *error_text(int error)
