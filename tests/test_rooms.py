@@ -27,7 +27,7 @@ LAYERS = {
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
     "verif": ["common", ["core", "engine"], "soc"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "capturing", "plan", "results"],
-    "cdma": ["console", "measure", "report", "commands"],
+    "cdma": ["driver", "console", "measure", "report", "commands"],
     "cdma/commands": [["area", "bench", "board", "capture", "characterise", "compress", "decompress", "generate",
                        "info", "plan", "results", "simulate", "soc", "timeline", "timing"]],
 }

@@ -1,6 +1,7 @@
-"""The reference driver in C, compiled into a shared library, on the simulated registers.
+"""The reference driver, in C or in another language, on the simulated registers.
 
-The C functions run in a thread of their own; each access to a register waits there until the simulation has done it.
+In C it is a shared library. Its functions run in a thread of their own; each access to a register waits there until the
+simulation has done it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ from verif.engine.lite import RegisterError
 from verif.engine.stimulus import codings, random_tensor
 from verif.engine.testbench import EngineTestbench
 
-__all__ = ["LONG", "OWN_TAGS", "POLLS", "CDriver", "Code", "RingMemory", "check_result", "two_transfers"]
+__all__ = ["LONG", "OWN_TAGS", "POLLS", "CDriver", "Code", "ReferenceDriver", "RingMemory", "check_result", "reference",
+           "two_transfers"]
 
 OWN_TAGS = 1 << 31
 """The first tag of the driver's own."""
@@ -37,8 +40,8 @@ _WRITE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint3
 _READ = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
 
 
-class CDriver:
-    """The library's functions as coroutines; the path of the library is in the job.
+class ReferenceDriver:
+    """The calls of the driver as coroutines, by the names of ``cdma_driver.h`` without their prefix.
 
     As on PCIe, the driver does not see that the engine answers a write with an error.
 
@@ -60,9 +63,6 @@ class CDriver:
     """
 
     def __init__(self, bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> None:
-        self._library = ctypes.CDLL(job.load()["library"])
-        self._library.error_text.restype = ctypes.c_char_p
-        self._library.capacity.restype = LONG
         self.result = (LONG * len(_RESULT))()
         self.after: dict[int, Callable[[], Awaitable[None]]] = {}
 
@@ -78,21 +78,28 @@ class CDriver:
                 await self.after.pop(offset)()
             return value
 
-        self._write, self._read = _WRITE(lambda _, offset, value: write(offset, value)), _READ(
-            lambda _, offset: read(offset))
+        self.write, self.read = write, read
+
+    def function(self, name: str) -> Callable[..., int]:
+        """A function of the driver, which gives a status or a code."""
+        raise NotImplementedError
+
+    def text(self, error: int) -> str:
+        """The sentence for an error."""
+        raise NotImplementedError
+
+    async def init(self) -> int:
+        """Find the engine and reset it."""
+        return await self.call("init")
 
     async def call(self, name: str, *arguments: Any) -> int:
-        """Call a function of the library."""
-        function = getattr(self._library, name)
+        """Call a function of the driver."""
+        function = self.function(name)
 
         def run() -> int:
             return function(*arguments)
 
         return await bridge(run)()
-
-    async def init(self) -> int:
-        """Find the engine and reset it."""
-        return await self.call("init", self._write, self._read)
 
     async def move(self, name: str, *numbers: int) -> int:
         """A blocking transfer; gives its status."""
@@ -122,9 +129,31 @@ class CDriver:
         """The last result by name."""
         return dict(zip(_RESULT, self.result, strict=True))
 
+
+class CDriver(ReferenceDriver):
+    """The functions of the library whose path is in the job; for the parameters see :class:`ReferenceDriver`."""
+
+    def __init__(self, bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> None:
+        super().__init__(bench, shift, stuck)
+        self._library = ctypes.CDLL(job.load()["library"])
+        self._library.error_text.restype = ctypes.c_char_p
+        self._library.capacity.restype = LONG
+        self._access = (_WRITE(lambda _, offset, value: self.write(offset, value)),
+                        _READ(lambda _, offset: self.read(offset)))
+
+    def function(self, name: str) -> Callable[..., int]:
+        function = getattr(self._library, name)
+        return (lambda: function(*self._access)) if name == "init" else function
+
     def text(self, error: int) -> str:
-        """The sentence for an error."""
         return self._library.error_text(error).decode()
+
+
+def reference(bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> ReferenceDriver:
+    """The driver of the job: a library in C, or a class that it names as ``module:class``."""
+    module, _, name = job.load().get("driver", "").partition(":")
+    kind = getattr(import_module(module), name) if module else CDriver
+    return kind(bench, shift, stuck)
 
 
 class RingMemory:
@@ -145,11 +174,11 @@ class RingMemory:
         self._words = np.zeros(entries * RECORD_BYTES // 4, np.uint32)
         self.address = ctypes.c_void_p(self._words.ctypes.data)
 
-    async def set_up(self, driver: CDriver, operation: Operation) -> int:
+    async def set_up(self, driver: ReferenceDriver, operation: Operation) -> int:
         """Make it the ring of a direction."""
         return await driver.call("ring_init", int(operation), self.address, LONG(self.place), self.entries)
 
-    async def submit(self, driver: CDriver, asked: Descriptor, tag: int, publish: bool = True) -> int:
+    async def submit(self, driver: ReferenceDriver, asked: Descriptor, tag: int, publish: bool = True) -> int:
         """Write a descriptor into the ring, and the new tail into the engine if it is to be published."""
         status = await driver.call("ring_fill", tag, *map(LONG, (
             asked.source, asked.destination, asked.raw_bytes, asked.capacity)), asked.coding, asked.pages,
@@ -173,7 +202,7 @@ def two_transfers(bench: EngineTestbench, operation: Operation, blocks: int = 0)
     return [bench.prefetch(bench.stream(each), each, check_crc=bench.config.crc) for each in tensors]
 
 
-def check_result(bench: EngineTestbench, driver: CDriver, asked: Descriptor) -> None:
+def check_result(bench: EngineTestbench, driver: ReferenceDriver, asked: Descriptor) -> None:
     """Check that the counts of the last result are those of a descriptor, and expect what it writes in memory."""
     right, seen = bench.scoreboard.expected(asked)[0], driver.found()
     assert (seen["operation"], seen["bytes"], seen["crc"], seen["nonzero"], seen["raw_blocks"], seen["pages"]) == (

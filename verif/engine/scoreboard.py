@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from golden.engine import (
     Fault,
     Memory,
     Operation,
-    Parameters,
     Response,
     Silence,
     Status,
@@ -25,6 +23,7 @@ from hdl.config.engine import EngineConfig
 from verif.common.stream import Bytes
 from verif.engine.layout import Arena
 from verif.engine.pages import pages_of
+from verif.engine.parameters import golden_parameters
 
 __all__ = ["Scoreboard", "Totals"]
 
@@ -82,7 +81,7 @@ class Scoreboard:
         self._beats = config.link_beat_bytes
         self._arenas = {Operation.OFFLOAD: link, Operation.PREFETCH: device}
         self._memories = {"device": Memory(device.base, device.image), "link": Memory(link.base, link.image)}
-        self._engine = Engine(_parameters(config), self._memories["device"], self._memories["link"])
+        self._engine = Engine(golden_parameters(config), self._memories["device"], self._memories["link"])
         self._loose: list[_Loose] = []
 
     def fail(self, memory: str, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True) -> None:
@@ -198,13 +197,6 @@ class Scoreboard:
         # Later comparisons start from what was seen.
         arena.image[:] = seen
         return sentence
-
-
-def _parameters(config: EngineConfig) -> Parameters:
-    """What the golden model knows of a configuration."""
-    values: dict[str, Any] = {field.name: getattr(config, field.name) for field in fields(Parameters)}
-    values["codings"] = tuple(map(Coding, config.numbers))
-    return Parameters(**values)
 
 
 def _shown(descriptor: Descriptor) -> str:

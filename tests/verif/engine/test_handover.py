@@ -57,6 +57,14 @@ def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Pat
     engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=_library(config, tmp_path))
 
 
+@pytest.mark.parametrize(("name", "bench"), [("sweep0", "reference_driver"), ("tiny", "reference_rings"),
+                                             ("sweep0", "reference_windows"), ("sweep0", "reference_write_back")])
+def test_the_driver_in_python(name: str, bench: str, engine_bench) -> None:
+    """The same benches as in C."""
+    engine_bench(_CONFIGS[name], f"verif.engine.benches.{bench}", share=1,
+                 driver="tests.verif.engine.python_driver:PythonDriver")
+
+
 def _library(config: EngineConfig, tmp_path: Path) -> str:
     """The driver for an engine as a shared library."""
     header, library = tmp_path / f"{config.name}_regs.h", tmp_path / "driver.so"

@@ -1,4 +1,4 @@
-"""Transfers with the reference driver in C: blocking calls, errors, timeouts and resets."""
+"""Transfers with the reference driver: blocking calls, errors, timeouts and resets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cocotb
 
 from golden.engine import Operation, Status
 from hdl.engine.control.table import COUNTERS
-from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, CDriver, Code, check_result, two_transfers
+from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, Code, check_result, reference, two_transfers
 from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on
 from verif.engine.stimulus import random_tensor
@@ -20,7 +20,7 @@ from verif.engine.testbench import ready
 async def finds_the_engine(dut: Any) -> None:
     """Initialising reads the configuration of the engine; without an engine it returns an error."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     config = bench.config
     built = [await driver.call("built", number) for number in range(11)]
@@ -33,7 +33,7 @@ async def finds_the_engine(dut: Any) -> None:
     if not config.address_windows:
         assert await driver.call("set_windows", *map(LONG, (0, 0, 0, 0))) == Code.NOT_BUILT
         assert await driver.call("lock_windows") == Code.NOT_BUILT
-    assert await CDriver(bench, shift=4).init() == Code.NO_ENGINE
+    assert await reference(bench, shift=4).init() == Code.NO_ENGINE
 
 
 @cocotb.test()
@@ -41,7 +41,7 @@ async def there_and_back(dut: Any) -> None:
     """Blocking offloads and prefetches, all counts compared with golden."""
     bench = await ready(dut)
     await bench.behave(Behaviour(latency=30, stalls=0.2))
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     for _ in range(4):
         bench.clear()
@@ -68,7 +68,7 @@ async def there_and_back(dut: Any) -> None:
 async def events_and_counters(dut: Any) -> None:
     """An enabled event raises the interrupt until it is taken; counters count since they were last taken."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     tensor = random_tensor(bench.rng, bench.config, narrows=False)
     offload = bench.offload(tensor)
@@ -97,7 +97,7 @@ async def events_and_counters(dut: Any) -> None:
 async def errors(dut: Any) -> None:
     """Calls return statuses unchanged, and codes for a full and an empty queue; every code has its sentence."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     tensor = random_tensor(bench.rng, bench.config, narrows=False)
     offload = bench.offload(tensor)
@@ -131,7 +131,7 @@ async def errors(dut: Any) -> None:
 async def a_timeout_in_mid_transfer(dut: Any) -> None:
     """After a blocking call gave up, the next one returns its own result, and the late one is dropped."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     for operation in Operation:
         await bench.behave(Behaviour(latency=200, bandwidth=0.2))
@@ -172,7 +172,7 @@ async def a_timeout_in_mid_transfer(dut: Any) -> None:
 async def draining(dut: Any) -> None:
     """After cdma_drain no buffer of the direction is in use and no completion is left; the other direction goes on."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     for operation in Operation:
         await bench.behave(Behaviour(latency=200, bandwidth=0.2))
@@ -207,7 +207,7 @@ async def draining(dut: Any) -> None:
 async def time_limits(dut: Any) -> None:
     """Cycles are rounded up to a power of two; the largest that the register holds is the limit."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     for link, lanes, limit in ((0, 1, 0x0000), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
                                (1 << 31, (1 << 64) - 1, 0x1F1F)):
@@ -220,7 +220,7 @@ async def attributes_of_ports(dut: Any) -> None:
     """What the driver chooses is at every burst; what does not fit is refused, and everything where no register is
     built."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     if not bench.config.attribute_registers:
         assert [await driver.call("set_attributes", link, 15, 2, 5, 0) for link in (0, 1)] == 2 * [Code.NOT_BUILT]
@@ -246,7 +246,7 @@ async def starts_on_a_silent_link(dut: Any) -> None:
     """Without a time limit the engine waits for a link that does not answer: a new driver resets it, and knows when the
     buffers of the old transfer are free."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     tensor = random_tensor(bench.rng, bench.config)
     offload = bench.offload(tensor)
@@ -274,6 +274,6 @@ async def starts_on_a_silent_link(dut: Any) -> None:
 async def a_reset_that_does_not_end(dut: Any) -> None:
     """The driver stops waiting and returns an error."""
     bench = await ready(dut)
-    driver = CDriver(bench, stuck=bench.control.registers["CONTROL"].offset)
+    driver = reference(bench, stuck=bench.control.registers["CONTROL"].offset)
     assert await driver.init() == Code.RESET
     assert "reset" in driver.text(Code.RESET)

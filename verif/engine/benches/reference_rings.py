@@ -1,4 +1,4 @@
-"""Rings of descriptors with the reference driver in C, alone and beside the descriptor window."""
+"""Rings of descriptors with the reference driver, alone and beside the descriptor window."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 
 from golden.engine import Operation, Status
-from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, CDriver, Code, RingMemory, two_transfers
+from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, Code, RingMemory, reference, two_transfers
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import random_tensor
 from verif.engine.testbench import ready
@@ -17,7 +17,7 @@ from verif.engine.testbench import ready
 async def ring(dut: Any) -> None:
     """Descriptors through a ring in link memory, around its end."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     ring = RingMemory(bench, 4)
     assert await ring.set_up(driver, Operation.OFFLOAD) == 0
@@ -35,7 +35,7 @@ async def ring(dut: Any) -> None:
 async def ring_and_window(dut: Any) -> None:
     """An entry of the ring takes the place that the driver has just read as free: the driver returns CDMA_E_FULL."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     await bench.behave(Behaviour(latency=100, bandwidth=0.1))
     channel = bench.control.channels[Operation.OFFLOAD]
@@ -76,7 +76,7 @@ async def ring_and_window(dut: Any) -> None:
 async def a_ring_changed_in_mid_fetch(dut: Any) -> None:
     """A ring is replaced while one of its entries is being read: after that the engine reads only the new ring."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     await bench.behave(Behaviour(), Behaviour(latency=250))
     channel = bench.control.channels[Operation.OFFLOAD]
@@ -114,7 +114,7 @@ async def a_ring_changed_in_mid_fetch(dut: Any) -> None:
 async def refused_rings(dut: Any) -> None:
     """Wrong arguments are refused before a register is written; a disabled ring takes no descriptors."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     ring = RingMemory(bench, 4)
     _, short = two_transfers(bench, Operation.OFFLOAD)

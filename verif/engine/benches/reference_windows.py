@@ -1,4 +1,4 @@
-"""Address windows set by the reference driver in C: what it checks itself, what the engine refuses, and the lock."""
+"""Address windows set by the reference driver: what it checks itself, what the engine refuses, and the lock."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import cocotb
 
 from golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
-from verif.engine.c_driver import LONG, CDriver, Code, RingMemory, check_result, two_transfers
+from verif.engine.c_driver import LONG, Code, ReferenceDriver, RingMemory, check_result, reference, two_transfers
 from verif.engine.testbench import EngineTestbench, ready
 
 
-async def _set(driver: CDriver, windows: Windows) -> int:
+async def _set(driver: ReferenceDriver, windows: Windows) -> int:
     return await driver.call("set_windows", *map(LONG, (windows.device.base, windows.device.limit, windows.link.base,
                                                         windows.link.limit)))
 
@@ -26,7 +26,7 @@ def _all(bench: EngineTestbench) -> Windows:
 async def windows_and_their_lock(dut: Any) -> None:
     """Transfers inside work, those outside have their statuses; a new driver finds the windows as they were."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     windows = _all(bench)
     assert await _set(driver, windows) == 0
@@ -45,7 +45,7 @@ async def windows_and_their_lock(dut: Any) -> None:
     assert await driver.call("lock_windows") == 0
     assert await driver.call("lock_windows") == Code.LOCKED
     assert await _set(driver, Windows()) == Code.LOCKED
-    again = CDriver(bench)
+    again = reference(bench)
     assert await again.init() == 0
     assert await _set(again, Windows()) == Code.LOCKED
     assert await again.call("set_attributes", 1, 15, 0, 5, 0) == (Code.LOCKED if built else Code.NOT_BUILT)
@@ -66,7 +66,7 @@ async def windows_and_their_lock(dut: Any) -> None:
 async def mistakes(dut: Any) -> None:
     """Bounds that cannot be are not written, and windows that are in use are not changed."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     top = 1 << bench.config.address_bits
     for bounds in ((100, 0), (0, 4097), (8192, 4096), (top, 0), (0, top + 4096)):

@@ -1,4 +1,4 @@
-"""Write-back rings in the reference driver in C: completions from memory, errors, and the way back to the registers."""
+"""Write-back rings in the reference driver: completions from memory, errors, and the way back to the registers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from cocotb.task import resume
 
 from golden.engine import RECORD_BYTES, Operation, Status
-from verif.engine.c_driver import LONG, CDriver, Code, check_result, two_transfers
+from verif.engine.c_driver import LONG, Code, ReferenceDriver, check_result, reference, two_transfers
 from verif.engine.recovery import goes_on
 from verif.engine.testbench import EngineTestbench, ready
 
@@ -27,7 +27,7 @@ class _Records:
         How often the driver read a register, by offset.
     """
 
-    def __init__(self, bench: EngineTestbench, driver: CDriver, entries: int) -> None:
+    def __init__(self, bench: EngineTestbench, driver: ReferenceDriver, entries: int) -> None:
         self._bench = bench
         self._driver = driver
         self.entries = entries
@@ -70,9 +70,9 @@ class _Records:
         return error
 
 
-async def _started(dut: Any, entries: int = 4) -> tuple[EngineTestbench, CDriver, _Records]:
+async def _started(dut: Any, entries: int = 4) -> tuple[EngineTestbench, ReferenceDriver, _Records]:
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     return bench, driver, _Records(bench, driver, entries)
 

@@ -1,0 +1,174 @@
+"""The calls that concern the engine beside its queues: interrupts, counters, limits, attributes and windows."""
+
+from __future__ import annotations
+
+from cdma.driver.errors import DriverError
+from cdma.driver.layout import ENGINE, field, highest, mask
+from cdma.driver.named import NamedRegisters, direction
+from golden.engine import Operation, Window
+from hdl.engine.control.table import COUNTERS
+from hdl.generate.handover.codes import Code
+
+__all__ = ["PORTS", "Control"]
+
+PORTS = {Operation.OFFLOAD: ("LANE_READ", "LINK_WRITE"), Operation.PREFETCH: ("LINK_READ", "LANE_WRITE")}
+"""Kinds of ports that the transfers of a direction use."""
+
+
+class Control(NamedRegisters):
+    """Registers by name, and the calls that need no queue; for the parameters see
+    :class:`cdma.driver.driver.Driver`."""
+
+    def set_time_limit(self, link_cycles: int, lane_cycles: int) -> None:
+        """How many cycles the link and the lanes may go without an answer before a transfer ends with a TIMEOUT status.
+
+        Both are rounded up to a power of two, and the engine may take twice as long; 0: no limit.
+        """
+        longest = highest(ENGINE["TIME_LIMIT"], "LINK")
+        self._write_time_limit(*(min(max(cycles - 1, 0).bit_length(), longest) for cycles in (link_cycles,
+                                                                                              lane_cycles)))
+
+    def enable_interrupts(self, *events: str) -> None:
+        """Let events raise the interrupt, and no others.
+
+        The completion of a descriptor is an event only if it has the flag ``interrupt``.
+
+        Parameters
+        ----------
+        events
+            Names of fields of IRQ_ENABLE, for example ``OFFLOAD_COMPLETION``.
+
+        Raises
+        ------
+        DriverError
+            ARGUMENT, if there is no such event; NOT_BUILT, if this engine does not have it: the others are enabled.
+        """
+        names = [each.name for each in ENGINE["IRQ_ENABLE"].fields]
+        if unknown := set(events) - set(names):
+            raise DriverError(Code.ARGUMENT, f"events are {', '.join(names)}, not {', '.join(sorted(unknown))}")
+        value = sum(mask(ENGINE["IRQ_ENABLE"], name) for name in set(events))
+        self.write("IRQ_ENABLE", value)
+        if self.read("IRQ_ENABLE") != value:
+            raise DriverError(Code.NOT_BUILT)
+
+    def take_events(self) -> set[str]:
+        """The events since the last call, which are cleared, so that the interrupt ends. Take completions after it."""
+        value = self.read("IRQ_STATUS")
+        if value:
+            self.write("IRQ_STATUS", value)
+        return {each.name for each in ENGINE["IRQ_STATUS"].fields if value & each.mask}
+
+    def take_counters(self, operation: int) -> dict[str, int]:
+        """What a direction has counted since the last call: ``raw_bytes``, ``packed_bytes``, ``busy_cycles`` and so on;
+        the counters are set to zero.
+
+        Raises
+        ------
+        DriverError
+            ARGUMENT.
+        """
+        operation = direction(operation)
+        self.write_channel(operation, "COUNTER_CONTROL", 3)
+        return {name.lower(): self.read_channel(operation, f"{name}_LO")
+                | self.read_channel(operation, f"{name}_HI") << 32 for name in COUNTERS}
+
+    def isolated(self, operation: int) -> bool:
+        """Whether a port may still access the memory of a transfer of a direction that was reported as timed out or
+        aborted."""
+        status = self.fields("STATUS")
+        return any(status[f"{port}_ISOLATED"] for port in PORTS[direction(operation)])
+
+    def abort(self, operation: int) -> None:
+        """End the oldest running transfer of a direction; its completion has the status ABORTED unless it was done."""
+        self.write_channel(direction(operation), "ABORT", 1)
+
+    def _write_time_limit(self, link: int, lanes: int) -> None:
+        self.write("TIME_LIMIT", link * _lsb("TIME_LIMIT", "LINK") | lanes * _lsb("TIME_LIMIT", "LANES"))
+
+    # What the engine may do in the system.
+
+    def set_lane_attributes(self, cache: int, prot: int, qos: int, user: int = 0) -> None:
+        """Choose AxCACHE, AxPROT, AxQOS and AxUSER of all lanes' ports for the bursts that follow.
+
+        A reset brings those back that the engine was built with.
+
+        Raises
+        ------
+        DriverError
+            ARGUMENT, NOT_BUILT, LOCKED, or BUSY while a descriptor is at work.
+        """
+        self._set_attributes("LANE_ATTRIBUTES", cache=cache, prot=prot, qos=qos, user=user)
+
+    def set_link_attributes(self, cache: int, prot: int, qos: int, user: int = 0) -> None:
+        """The same for the link's port: block streams, rings and page lists."""
+        self._set_attributes("LINK_ATTRIBUTES", cache=cache, prot=prot, qos=qos, user=user)
+
+    def locked(self) -> bool:
+        """Whether address windows and attributes are locked."""
+        return self.built.address_windows and bool(self.read("WINDOW_CONTROL") & 1)
+
+    def set_windows(self, device: Window, link: Window) -> None:
+        """Confine descriptors and rings to a part of device memory and of link memory.
+
+        A soft reset, so making a driver as well, leaves the windows as they are.
+
+        Raises
+        ------
+        DriverError
+            NOT_BUILT, WINDOW, LOCKED, or REFUSED: a ring is enabled or a descriptor is being processed, and only some
+            of the registers may have been written.
+        """
+        if not self.built.address_windows:
+            raise DriverError(Code.NOT_BUILT)
+        top = 1 << self.built.address_bits
+        for window in (device, link):
+            if window.base >= top or window.limit > top or 0 < window.limit < window.base:
+                raise DriverError(Code.WINDOW, f"{window.base:#x} to {window.limit:#x}")
+        if self.locked():
+            raise DriverError(Code.LOCKED)
+        self.write("REFUSED", mask(ENGINE["REFUSED"], "ADDRESS_WINDOW"))
+        for name, window in (("DEVICE", device), ("LINK", link)):
+            self.write_pair(f"{name}_BASE", window.base)
+            self.write_pair(f"{name}_LIMIT", window.limit)
+        if field(ENGINE["REFUSED"], "ADDRESS_WINDOW", self.read("REFUSED")):
+            raise DriverError(Code.REFUSED)
+
+    def lock_windows(self) -> None:
+        """Lock address windows and attributes: from now on only a reset of the engine by its pin changes them.
+
+        Raises
+        ------
+        DriverError
+            NOT_BUILT, LOCKED or REFUSED.
+        """
+        if not self.built.address_windows:
+            raise DriverError(Code.NOT_BUILT)
+        if self.locked():
+            raise DriverError(Code.LOCKED)
+        self.write("WINDOW_CONTROL", 1)
+        if not self.locked():
+            raise DriverError(Code.REFUSED)
+
+    def _set_attributes(self, register: str, **chosen: int) -> None:
+        for name, value in chosen.items():
+            if not 0 <= value <= highest(ENGINE[register], name.upper()):
+                raise DriverError(Code.ARGUMENT, f"{name} must be 0 to {highest(ENGINE[register], name.upper())}, not "
+                                                 f"{value}")
+        if not self.built.attribute_registers:
+            raise DriverError(Code.NOT_BUILT)
+        if self.locked():
+            raise DriverError(Code.LOCKED)
+        status = self.fields("STATUS")
+        if status["OFFLOAD_BUSY"] or status["PREFETCH_BUSY"]:
+            raise DriverError(Code.BUSY)
+        wanted = sum(value * _lsb(register, name.upper()) for name, value in chosen.items())
+        before = self.read(register)
+        self.write(register, wanted)
+        if self.read(register) != wanted:
+            self.write(register, before)    # bits of AxUSER that were not built read as 0
+            raise DriverError(Code.ARGUMENT, "AxUSER has fewer bits")
+
+
+def _lsb(register: str, name: str) -> int:
+    """The value of a field that is 1."""
+    return 1 << next(each.lsb for each in ENGINE[register].fields if each.name == name)

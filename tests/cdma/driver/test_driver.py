@@ -1,0 +1,369 @@
+"""The driver in Python on registers that the golden model plays; the same calls are on simulated ones in
+tests/verif/engine/test_handover.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cdma.driver import (
+    OWN_TAGS,
+    Caches,
+    Code,
+    Driver,
+    DriverError,
+    Memories,
+    Pages,
+    TransferError,
+    error_text,
+)
+from cdma.driver.layout import CHANNEL, ENGINE, PAGES
+from golden.codec import blocks
+from golden.engine import Memory, Operation, Status, Window
+from hdl.config.engine import load_engine
+from tests.cdma.driver.systems import BACK, BUILT, CODING, LINK, RING, STREAM, Halting, System
+from tests.docs.pages import ROOT, table
+
+_OFFLOAD, _PREFETCH = Operation
+
+
+def _refused(code: Code, call: Callable[..., Any], *arguments: Any) -> None:
+    with pytest.raises(DriverError) as caught:
+        call(*arguments)
+    assert caught.value.code is code, caught.value
+
+
+def test_every_call_of_the_driver_in_c_is_there() -> None:
+    rows = table(ROOT / "docs/programming.md", "function")
+    names = {name.strip("` ").removeprefix("cdma_") for row in rows for name in row[0].split(",")}
+    assert {"offload", "drain", "write_back_init"} <= names
+    missing = {name for name in names - {"init", "error_text"} if not callable(getattr(Driver, name, None))}
+    assert not missing
+    own = {name for name, value in vars(Driver).items() if callable(value) and not name.startswith("_")}
+    assert own <= names
+
+
+def test_there_and_back() -> None:
+    system = System()
+    driver, size = system.driver, system.raw.nbytes
+    assert (driver.built.lanes, driver.built.block_bytes, driver.built.queue_depth) == (1, 2048, BUILT.queue_depth)
+    packed = driver.offload(0, STREAM, size, driver.capacity(size), CODING)
+    right = blocks.compress(system.raw.view(np.uint8), CODING, BUILT.block_bytes)
+    assert np.array_equal(system.link[:packed.bytes_written], right)
+    back = driver.prefetch(STREAM, BACK, packed.bytes_written, size, CODING, packed.crc)
+    assert back.bytes_written == size and np.array_equal(system.device[BACK:BACK + size], system.device[:size])
+    counted = driver.take_counters(_OFFLOAD)
+    assert (counted["raw_bytes"], counted["packed_bytes"]) == (size, right.size)
+    assert not any(driver.take_counters(_OFFLOAD).values())
+
+
+def test_pages() -> None:
+    system = System()
+    driver, size = system.driver, system.raw.nbytes
+    system.ring(1)[:24].view("<u8")[:] = LINK + 0x3000, LINK + 0x1000, LINK + 0x5000
+    pages = Pages(RING, 3, 12)
+    packed = driver.offload_pages(0, pages, size, driver.capacity(size), CODING)
+    assert packed.pages == -(-packed.bytes_written // 4096) == 2
+    driver.prefetch_pages(pages, BACK, packed.bytes_written, size, CODING, packed.crc)
+    assert np.array_equal(system.device[BACK:BACK + size], system.device[:size])
+    plain = System(BUILT.replace(page_lists=False)).driver
+    _refused(Code.NOT_BUILT, plain.offload_pages, 0, pages, size, size, CODING)
+    _refused(Code.NOT_BUILT, plain.prefetch_pages, pages, BACK, size, size, CODING, 0)
+
+
+def test_no_engine_and_other_versions() -> None:
+    registers = System().registers
+    for name, value, code in (("MAGIC", 0, Code.NO_ENGINE), ("VERSION", 1 << 16 | 9, Code.VERSION),
+                              ("VERSION", 2 << 16, Code.VERSION)):
+        right = registers._values[ENGINE[name].offset]
+        registers._values[ENGINE[name].offset] = value
+        _refused(code, Driver, registers)
+        registers._values[ENGINE[name].offset] = right
+    assert Driver(registers).built.lanes == 1
+
+
+def test_a_reset_that_does_not_end() -> None:
+    class Stuck(Halting):
+        def read32(self, offset: int) -> int:
+            return 1 if offset == ENGINE["CONTROL"].offset else super().read32(offset)
+
+    empty = Memory(0, np.zeros(64, np.uint8))
+    registers = Stuck(BUILT, empty, empty)
+    with pytest.raises(DriverError, match="the soft reset does not end") as caught:
+        Driver(registers, reset_time_limit=4)
+    assert caught.value.code is Code.RESET
+
+
+def test_transfers_that_fail() -> None:
+    driver = System().driver
+    with pytest.raises(TransferError, match="capacity does not hold the result") as caught:
+        driver.offload(0, STREAM, 4096, 16, CODING)
+    assert caught.value.completion.status is Status.DESTINATION_TOO_SMALL
+    assert driver.take_events() == {"OFFLOAD_ERROR"} and not driver.take_events()
+    with pytest.raises(TransferError) as caught:
+        driver.prefetch(STREAM, BACK + 1, 64, 64, CODING, 0)
+    assert caught.value.completion.status is Status.BAD_DESTINATION
+
+
+def test_submitted_descriptors() -> None:
+    system = System()
+    driver = system.driver
+    assert driver.poll(_OFFLOAD) is None
+    for tag in range(3):
+        driver.submit(system.offload(tag, coding=0x7F if tag == 1 else CODING))
+    _refused(Code.BUSY, driver.offload, 0, STREAM, 4, 8, CODING)
+    assert driver.wait(_OFFLOAD).tag == 0
+    with pytest.raises(TransferError, match="tag 0x1") as caught:
+        driver.poll(_OFFLOAD)
+    assert caught.value.completion.status is Status.CODING_NOT_BUILT
+    assert driver.wait(_OFFLOAD).tag == 2
+    assert driver.pending == {_OFFLOAD: 0, _PREFETCH: 0}
+    _refused(Code.TIMEOUT, driver.wait, _OFFLOAD)
+    driver.offload(0, STREAM, 4096, 8192, CODING)
+
+
+def test_the_queue_is_full() -> None:
+    system = System()
+    system.registers.halted = True
+    for tag in range(BUILT.queue_depth):
+        system.driver.submit(system.offload(tag))
+    _refused(Code.FULL, system.driver.submit, system.offload(99))
+    # An entry of a ring takes the place between the look and the doorbell.
+    system.registers._channels[_OFFLOAD].waiting.pop()
+
+    def overtake(offset: int, value: int) -> None:
+        if offset == PAGES["offload"] + CHANNEL["DOORBELL"].offset:
+            system.registers._channels[_OFFLOAD].waiting.append(system.offload(100))
+
+    system.registers.before = overtake
+    _refused(Code.FULL, system.driver.submit, system.offload(99))
+    assert system.driver.pending[_OFFLOAD] == BUILT.queue_depth
+
+
+def test_a_call_that_gives_up() -> None:
+    """The late completion is dropped, and the next call gets its own."""
+    system = System(polls=3)
+    driver = system.driver
+    system.registers.halted = True
+    _refused(Code.TIMEOUT, driver.offload, 0, STREAM, 4096, 8192, CODING)
+    assert driver.late[_OFFLOAD] == 1
+    system.registers.halted = False
+    driver.submit(system.offload(7))
+    assert driver.wait(_OFFLOAD).tag == 7
+    assert driver.late[_OFFLOAD] == 0
+    system.registers.halted = True
+    _refused(Code.TIMEOUT, driver.offload, 0, STREAM, 4096, 8192, CODING)
+    system.registers.halted = False
+    assert driver.offload(0, STREAM, 2048, 8192, CODING).tag == OWN_TAGS | 2
+    driver.polls = 0     # never gives up: the pause brings the engine back
+    system.registers.halted = True
+
+    def relax() -> None:
+        system.registers.halted = False
+        system.registers._work(_OFFLOAD)
+
+    driver.relax = relax
+    assert driver.offload(0, STREAM, 2048, 8192, CODING).status is Status.OK
+
+
+def test_draining() -> None:
+    system = System(polls=50)
+    driver = system.driver
+    for tag in range(3):
+        driver.submit(system.offload(tag))
+    driver.drain(_OFFLOAD)
+    assert driver.pending[_OFFLOAD] == 0 and driver.poll(_OFFLOAD) is None
+    system.registers.halted = True
+    driver.submit(system.offload(3))
+    _refused(Code.TIMEOUT, driver.drain, _OFFLOAD)
+
+
+def test_a_ring() -> None:
+    system = System()
+    driver, memory = system.driver, system.ring(4)
+    ring = driver.ring_init(_OFFLOAD, memory, RING, 4)
+    for tag in range(9):
+        driver.ring_submit(ring, system.offload(tag))
+        assert driver.wait(_OFFLOAD).tag == tag
+    system.registers.halted = True
+    for tag in range(3):
+        driver.ring_submit(ring, system.offload(tag))
+    _refused(Code.FULL, driver.ring_submit, ring, system.offload(3))
+    driver.ring_disable(ring)
+    _refused(Code.RING_DISABLED, driver.ring_submit, ring, system.offload(3))
+    driver.ring_init(_OFFLOAD, memory, RING, 4)
+    assert driver.pending[_OFFLOAD] == 0, "entries that were not read are lost"
+    _refused(Code.TAG, driver.ring_submit, ring, system.offload(OWN_TAGS))
+
+
+def test_rings_that_are_refused() -> None:
+    system = System()
+    driver, memory = system.driver, system.ring(4)
+    for operation, buffer, address, entries, code in (
+            (3, memory, RING, 4, Code.ARGUMENT), (1, None, RING, 4, Code.ARGUMENT),
+            (1, memory[:255], RING, 4, Code.ARGUMENT), (1, bytes(256), RING, 4, Code.ARGUMENT),
+            *((1, memory, RING, entries, Code.RING_SIZE) for entries in (0, 1, 3, 1 << 17)),
+            (1, memory, RING + 32, 4, Code.RING_SIZE), (1, memory, (1 << 32) - 64, 2, Code.RING_SIZE),
+            (1, memory, -64, 2, Code.RING_SIZE)):
+        _refused(code, driver.ring_init, operation, buffer, address, entries)
+        _refused(code, driver.write_back_init, operation, buffer, address, entries)
+    driver.set_windows(Window(), Window(0, 0x8000))
+    _refused(Code.REFUSED, driver.ring_init, 1, memory, RING, 4)
+    _refused(Code.REFUSED, driver.write_back_init, 1, memory, RING, 4)
+    ring = driver.ring_init(_OFFLOAD, memory, 0x1000, 4)
+    _refused(Code.ARGUMENT, driver.ring_submit, ring, system.offload(operation=_PREFETCH))
+    _refused(Code.REFUSED, driver.set_windows, Window(), Window())
+
+
+def test_completions_from_memory() -> None:
+    """Around the end of the ring, without a read of the registers that hold completions."""
+    system = System(record_polls=4)
+    driver = system.driver
+    system.ring(4)[:] = 0xA5
+    driver.write_back_init(_OFFLOAD, system.ring(4), RING, 4)
+    system.registers.log.clear()
+    for _ in range(3):
+        packed = driver.offload(0, STREAM, system.raw.nbytes, 1 << 14, CODING)
+        assert packed.bytes_written
+        for tag in range(2):
+            driver.submit(system.offload(tag))
+        assert [driver.wait(_OFFLOAD).tag for _ in range(2)] == [0, 1]
+    window = range(PAGES["offload"] + CHANNEL["COMPLETION_0"].offset, PAGES["offload"] + CHANNEL["DOORBELL"].offset)
+    assert not [access for access in system.registers.log if access[0] == "r" and access[1] in window]
+    # Full: what has no place in the ring is in the registers after it.
+    for tag in range(5):
+        driver.submit(system.offload(tag))
+    driver.write_back_disable(_OFFLOAD)
+    assert [driver.wait(_OFFLOAD).tag for _ in range(5)] == list(range(5))
+    assert driver.records[_OFFLOAD] is None
+
+
+def test_numbers_that_are_refused() -> None:
+    driver = System().driver
+    for count, cycles in ((0, 0), (1 << 16, 0), (1, 1 << 24), (1, -1)):
+        _refused(Code.ARGUMENT, driver.set_coalescing, 1, count, cycles)
+    driver.set_coalescing(_PREFETCH, 7, 1000)
+    plain = System(load_engine("tiny")).driver
+    _refused(Code.NOT_BUILT, plain.set_coalescing, 1, 1, 0)
+    _refused(Code.NOT_BUILT, plain.write_back_init, 1, bytearray(256), RING, 4)
+    _refused(Code.NOT_BUILT, plain.set_windows, Window(), Window())
+    _refused(Code.NOT_BUILT, plain.lock_windows)
+    _refused(Code.NOT_BUILT, plain.set_link_attributes, 15, 2, 0)
+    for operation in (0, 3):
+        for call in (driver.poll, driver.wait, driver.abort, driver.drain, driver.take_counters, driver.isolated,
+                     driver.write_back_disable):
+            _refused(Code.ARGUMENT, call, operation)
+    system = System()
+    _refused(Code.TAG, driver.submit, system.offload(OWN_TAGS))
+    for changed in ({"coding": 256}, {"raw_bytes": 1 << 64}, {"source": -1}, {"operation": 3}, {"page_size": 256}):
+        _refused(Code.ARGUMENT, driver.submit, system.offload(**changed))
+
+
+def test_interrupts() -> None:
+    system = System()
+    driver = system.driver
+    driver.enable_interrupts("OFFLOAD_COMPLETION", "PREFETCH_ERROR")
+    assert system.registers._values[ENGINE["IRQ_ENABLE"].offset] == 1 | 1 << 5
+    driver.submit(system.offload(interrupt=True))
+    assert system.registers.irq
+    assert driver.take_events() == {"OFFLOAD_COMPLETION"} and not system.registers.irq
+    driver.enable_interrupts()
+    driver.submit(system.offload(interrupt=True))
+    assert not system.registers.irq
+    with pytest.raises(DriverError, match="not OFFLOAD_DONE") as caught:
+        driver.enable_interrupts("OFFLOAD_DONE")
+    assert caught.value.code is Code.ARGUMENT
+    _refused(Code.NOT_BUILT, System(load_engine("tiny")).driver.enable_interrupts, "OFFLOAD_WRITE_BACK_ERROR")
+
+
+def test_time_limits() -> None:
+    system = System()
+    for link, lanes, limit in ((0, 1, 0x0000), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
+                               (1 << 31, (1 << 64) - 1, 0x1F1F)):
+        system.driver.set_time_limit(link, lanes)
+        assert system.registers._values[ENGINE["TIME_LIMIT"].offset] == limit
+
+
+def test_windows_and_attributes() -> None:
+    system = System()
+    driver = system.driver
+    for bounds in ((8192, 4096), (1 << 32, 0), (0, (1 << 32) + 4096)):
+        _refused(Code.WINDOW, driver.set_windows, Window(*bounds), Window())
+        _refused(Code.WINDOW, driver.set_windows, Window(), Window(*bounds))
+    for chosen in ((16, 0, 0), (0, 8, 0), (0, 0, 16), (0, 0, 0, 1 << 16), (0, 0, 0, 16)):
+        _refused(Code.ARGUMENT, driver.set_lane_attributes, *chosen)
+    driver.set_link_attributes(15, 2, 5, 9)
+    assert system.registers._values[ENGINE["LINK_ATTRIBUTES"].offset] == 15 | 2 << 4 | 5 << 8 | 9 << 16
+    driver.set_windows(Window(), Window(0, LINK + 0x1000))
+    with pytest.raises(TransferError, match="window"):
+        driver.offload(0, LINK + 0x1000, 4096, 8192, CODING)
+    driver.lock_windows()
+    assert Driver(system.registers).locked()
+    _refused(Code.LOCKED, driver.lock_windows)
+    _refused(Code.LOCKED, driver.set_windows, Window(), Window())
+    _refused(Code.LOCKED, driver.set_lane_attributes, 15, 2, 0)
+
+
+def test_caches_are_maintained() -> None:
+    """In order with the doorbell, as in C."""
+    said: list[Any] = []
+
+    class Log(Caches):
+        def clean(self, place: memoryview) -> None:
+            said.append(("clean", place.nbytes))
+
+        def invalidate(self, place: memoryview) -> None:
+            said.append(("invalidate", place.nbytes))
+
+        def before_read(self, memory: Memories, address: int, size: int) -> None:
+            said.append(("before read", memory, address, size))
+
+        def before_write(self, memory: Memories, address: int, size: int) -> None:
+            said.append(("before write", memory, address, size))
+
+        def after_write(self, memory: Memories, address: int, size: int) -> None:
+            said.append(("after write", memory, address, size))
+
+    system = System(caches=Log(), barrier=lambda: said.append("barrier"))
+    driver = system.driver
+    doorbells = {PAGES["offload"] + CHANNEL[name].offset: name for name in ("DOORBELL", "RING_TAIL")}
+    system.registers.before = lambda offset, value: said.append(doorbells[offset]) if offset in doorbells else None
+    device, link = Memories
+    before = [("before read", device, 0, 4096), ("before write", link, STREAM, 5000)]
+    after = ("after write", link, STREAM, 5000)
+    driver.offload(0, STREAM, 4096, 5000, CODING)
+    assert said == [*before, "barrier", "DOORBELL", "barrier", after]
+    ring = driver.ring_init(_OFFLOAD, system.ring(4), RING, 4)
+    given = system.offload(raw_bytes=4096, capacity=5000)
+    said.clear()
+    driver.ring_submit(ring, given)
+    assert said == [("clean", 64), *before, "barrier", "RING_TAIL"]
+    said.clear()
+    driver.take_buffers(given)
+    assert said == [after]
+    driver.wait(_OFFLOAD)
+    driver.ring_disable(ring)
+    driver.write_back_init(_OFFLOAD, system.ring(4), RING, 4)
+    said.clear()
+    assert driver.poll(_OFFLOAD) is None
+    assert said == [("invalidate", 64)]
+    driver.submit(given)
+    said.clear()
+    assert driver.poll(_OFFLOAD) is not None
+    assert said == [("invalidate", 64), "barrier", ("invalidate", 64)]
+    said.clear()
+    system.ring(1)[:8].view("<u8")[:] = LINK
+    with pytest.raises(TransferError):
+        driver.prefetch_pages(Pages(RING, 1, 12), BACK, 64, 64, CODING, 0)
+    assert said[:3] == [("before read", link, RING, 8), ("before write", device, BACK, 64), "barrier"]
+
+
+def test_every_code_and_status_has_its_sentence() -> None:
+    texts = {error_text(each) for each in (*Status, *Code)}
+    assert len(texts) == len(Status) + len(Code)
+    assert error_text(0x99) == error_text(min(Code) - 1) == "unknown error"
+    assert re.search("tags from", str(DriverError(Code.TAG)))
