@@ -78,7 +78,11 @@
  * before those that come after it. It separates the phase of a record from its other words.
  */
 #ifndef CDMA_READ_BARRIER
+#if defined(__KERNEL__)
+#define CDMA_READ_BARRIER() dma_rmb()
+#else
 #define CDMA_READ_BARRIER() CDMA_BARRIER()
+#endif
 #endif
 
 /* Define CDMA_RELAX() to do something between two reads of what is polled, for example to sleep. */

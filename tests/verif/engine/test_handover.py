@@ -50,7 +50,8 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
 @pytest.mark.parametrize(("name", "bench"), [
     (name, bench) for bench in ("reference_driver", "reference_rings") for name in _CONFIGS
     if (name, bench) != ("sweep0", "reference_rings")] + [("sweep0", "reference_windows"),
-                                                          ("sweep0", "reference_write_back")])
+                                                          ("sweep0", "reference_write_back"),
+                                                          ("tiny", "reference_faults")])
 def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
     assert bench != "reference_windows" or config.address_windows
@@ -58,7 +59,8 @@ def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("name", "bench"), [("sweep0", "reference_driver"), ("tiny", "reference_rings"),
-                                             ("sweep0", "reference_windows"), ("sweep0", "reference_write_back")])
+                                             ("sweep0", "reference_windows"), ("sweep0", "reference_write_back"),
+                                             ("tiny", "reference_faults")])
 def test_the_driver_in_python(name: str, bench: str, engine_bench) -> None:
     """The same benches as in C."""
     engine_bench(_CONFIGS[name], f"verif.engine.benches.{bench}", share=1,

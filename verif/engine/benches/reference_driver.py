@@ -82,6 +82,10 @@ async def events_and_counters(dut: Any) -> None:
         await bench.control.wait(2)
         assert int(dut.irq.value) == 0
         assert await driver.call("take_events") == 0
+    # Events of write-back are there only where it was built.
+    built = 0 if bench.config.write_back else Code.NOT_BUILT
+    assert await driver.call("enable_interrupts", 0x88) == built
+    assert await driver.call("enable_interrupts", 0) == 0
     counted = (LONG * len(COUNTERS))()
     await driver.call("take_counters", int(Operation.OFFLOAD), counted)
     assert await driver.transfer(offload) == Status.OK
@@ -113,6 +117,10 @@ async def errors(dut: Any) -> None:
     assert len(texts) == len(Status) + len(Code)
     assert driver.text(0x99) == driver.text(min(Code) - 1) == "unknown error"
     assert await driver.submit(offload, OWN_TAGS) == Code.TAG
+    assert await driver.submit(replace(offload, operation=3), 1) == Code.ARGUMENT
+    assert await driver.submit(replace(offload, coding=0x114), 1) == Code.ARGUMENT
+    for name in ("poll", "drain"):
+        assert await driver.call(name, 0, *([driver.result] if name == "poll" else [])) == Code.ARGUMENT
     # Completions that are not taken stop the channel, so the queue fills.
     bad = replace(offload, coding=7)
     submitted = 0

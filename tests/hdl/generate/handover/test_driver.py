@@ -16,7 +16,9 @@ from hdl.generate.handover.files import DRIVER, driver
 
 _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 _TYPES = "typedef unsigned int uint32_t;\n__extension__ typedef unsigned long long uint64_t;\n"
-_KERNEL = {"linux/types.h": _TYPES, "asm/barrier.h": "#define mb() kernel_barrier()\nvoid kernel_barrier(void);\n",
+_KERNEL = {"linux/types.h": _TYPES,
+           "asm/barrier.h": "void kernel_barrier(void);\nvoid kernel_read_barrier(void);\n"
+                            "#define mb() kernel_barrier()\n#define dma_rmb() kernel_read_barrier()\n",
            "asm/processor.h": "#define cpu_relax() kernel_relax()\nvoid kernel_relax(void);\n"}
 _DIVISIONS = {f"__{sign}{name}di3" for sign in ("", "u") for name in ("div", "mod", "divmod")} | {"__udivmoddi4"}
 _SMALL = [each for each in ("gcc -m32", "riscv64-unknown-elf-gcc -march=rv32i -mabi=ilp32")
@@ -67,7 +69,7 @@ def test_in_a_kernel(source: Path) -> None:
         place.write_text(text)
     made = _compile(source, "-nostdinc", "-D__KERNEL__", "-Ikernel", "-std=gnu11", "-Wdeclaration-after-statement",
                     "-O2", "-S")
-    assert "kernel_barrier" in made and "kernel_relax" in made
+    assert all(name in made for name in ("kernel_barrier", "kernel_read_barrier", "kernel_relax"))
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])

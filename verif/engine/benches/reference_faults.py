@@ -1,0 +1,103 @@
+"""The reference driver where memories fail: error responses, ports that do not answer, entries that cannot be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+
+from golden.engine import Descriptor, Operation, Status
+from verif.engine.c_driver import LONG, POLLS, Code, ReferenceDriver, RingMemory, check_result, reference, two_transfers
+from verif.engine.testbench import EngineTestbench, ready
+
+_LIMIT = 1 << 11
+_READ, _WRITE = ("ar", "r"), ("aw", "w", "b")
+_USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETCH: {"link": _READ, "device": _WRITE}}
+"""Channels that a direction uses at each memory."""
+
+
+async def _started(dut: Any) -> tuple[EngineTestbench, ReferenceDriver]:
+    bench = await ready(dut)
+    bench.page_share = 0
+    driver = reference(bench)
+    assert await driver.init() == 0
+    return bench, driver
+
+
+def _status(memory: str, channels: tuple[str, ...], kind: str) -> Status:
+    return Status[f"{'LANE' if memory == 'device' else 'LINK'}_{'READ' if channels == _READ else 'WRITE'}_{kind}"]
+
+
+async def _works(bench: EngineTestbench, driver: ReferenceDriver, asked: Descriptor) -> None:
+    """The same transfer, which failed before, is done."""
+    await bench.compare()
+    assert await driver.transfer(asked) == Status.OK
+    check_result(bench, driver, asked)
+    await bench.compare()
+
+
+@cocotb.test()
+async def memories_that_answer_with_errors(dut: Any) -> None:
+    """The call returns the status; the result has response and place, and no counts."""
+    bench, driver = await _started(dut)
+    for operation, memories in _USES.items():
+        for name, channels in memories.items():
+            bench.clear()
+            asked, _ = two_transfers(bench, operation, 2)
+            await bench.load()
+            memory, arena = getattr(bench, name), getattr(bench, f"{name}_arena")
+            await memory.fail(arena.base, arena.base + arena.size - 1, 3, reads=channels == _READ,
+                              writes=channels == _WRITE)
+            assert await driver.transfer(asked) == _status(name, channels, "ERROR")
+            found = driver.found()
+            assert (found["resp"], found["bytes"], found["operation"]) == (3, 0, operation)
+            assert arena.base <= found["place"] < arena.base + arena.size
+            bench.scoreboard.lost(asked)
+            await memory.heal()
+            await _works(bench, driver, asked)
+
+
+@cocotb.test()
+async def ports_that_do_not_answer(dut: Any) -> None:
+    """The call returns within the time limit; while the port is isolated, the direction cannot be drained."""
+    bench, driver = await _started(dut)
+    await driver.call("set_time_limit", LONG(_LIMIT), LONG(_LIMIT))
+    for operation, memories in _USES.items():
+        for name, channels in memories.items():
+            bench.clear()
+            asked, _ = two_transfers(bench, operation, 2)
+            await bench.load()
+            memory = getattr(bench, name)
+            await memory.silence(channels)
+            assert await driver.transfer(asked) == _status(name, channels, "TIMEOUT")
+            assert await driver.call("isolated", int(operation)) == 1
+            assert await driver.call("isolated", 3 - operation) == 0
+            await driver.call("set_polls", 50)
+            assert await driver.call("drain", int(operation)) == Code.TIMEOUT
+            await driver.call("set_polls", POLLS)
+            bench.scoreboard.lost(asked)
+            await memory.silence(())
+            assert await driver.call("drain", int(operation)) == 0
+            assert await driver.call("isolated", int(operation)) == 0
+            await _works(bench, driver, asked)
+
+
+@cocotb.test()
+async def entries_that_cannot_be_read(dut: Any) -> None:
+    """The ring is disabled and takes nothing until it is enabled again; then the same entry is read."""
+    bench, driver = await _started(dut)
+    operation = Operation.OFFLOAD
+    _, asked = two_transfers(bench, operation)
+    ring = RingMemory(bench, 4)
+    await bench.load()
+    assert await ring.set_up(driver, operation) == 0
+    await bench.link.fail(ring.place, ring.place + 63, 2, writes=False)
+    assert await ring.submit(driver, asked, 5) == 0
+    assert await driver.wait(operation) == (Status.DESCRIPTOR_READ_ERROR, 0)
+    assert (driver.found()["resp"], driver.found()["place"]) == (2, ring.place)
+    assert await ring.submit(driver, asked, 6) == Code.RING_DISABLED
+    await bench.link.heal()
+    assert await driver.call("ring_enable") == 0
+    assert await driver.wait(operation) == (Status.OK, 5)
+    check_result(bench, driver, asked)
+    await bench.compare()
