@@ -22,11 +22,16 @@ class Control(NamedRegisters):
     def set_time_limit(self, link_cycles: int, lane_cycles: int) -> None:
         """How many cycles the link and the lanes may go without an answer before a transfer ends with a TIMEOUT status.
 
-        Both are rounded up to a power of two, and the engine may take twice as long; 0: no limit.
+        Both are rounded up to a power of two from 2 on, and the engine may take twice as long; 0: no limit.
+
+        Raises
+        ------
+        DriverError
+            ARGUMENT, if a number is negative.
         """
-        longest = highest(ENGINE["TIME_LIMIT"], "LINK")
-        self._write_time_limit(*(min(max(cycles - 1, 0).bit_length(), longest) for cycles in (link_cycles,
-                                                                                              lane_cycles)))
+        if link_cycles < 0 or lane_cycles < 0:
+            raise DriverError(Code.ARGUMENT, f"cycles must be 0 or more, not {min(link_cycles, lane_cycles)}")
+        self._write_time_limit(_time_limit_log2(link_cycles), _time_limit_log2(lane_cycles))
 
     def enable_interrupts(self, *events: str) -> None:
         """Let events raise the interrupt, and no others.
@@ -167,6 +172,12 @@ class Control(NamedRegisters):
         if self.read(register) != wanted:
             self.write(register, before)    # bits of AxUSER that were not built read as 0
             raise DriverError(Code.ARGUMENT, "AxUSER has fewer bits")
+
+
+def _time_limit_log2(cycles: int) -> int:
+    """What TIME_LIMIT holds for a number of cycles."""
+    longest = highest(ENGINE["TIME_LIMIT"], "LINK")
+    return min(max((cycles - 1).bit_length(), 1), longest) if cycles else 0
 
 
 def _lsb(register: str, name: str) -> int:

@@ -222,5 +222,3 @@ class ModelRegisters:
             entry = self.link.read(self._pair(f"{prefix}BASE") + head * RECORD_BYTES, RECORD_BYTES)
             channel.waiting.append(Descriptor.unpack(entry.tobytes()))
             self._values[self._names[f"{prefix}HEAD"]] = (head + 1) % self._get(f"{prefix}SIZE")
-
-

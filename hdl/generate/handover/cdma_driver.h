@@ -347,21 +347,25 @@ CDMA_INLINE int cdma_gives_up(const struct cdma *engine, unsigned long *polls)
     return ++*polls == engine->polls;
 }
 
-/* The smallest n with 2^n at least the given cycles, or the largest that the register holds. */
+/* The smallest n from 1 on with 2^n at least the given cycles, or the largest that the register holds; 0 for none. */
 CDMA_INLINE uint32_t cdma_time_limit_log2(uint64_t cycles)
 {
-    uint64_t left = cycles ? cycles - 1 : 0;
-    uint32_t n = 0;
+    uint64_t left;
+    uint32_t n = 1;
 
+    if (!cycles)
+        return 0;
     /* Shifts by one, because some processors need a library to shift 64 bits by a variable. */
-    for (; left && n < CDMA_REG_TIME_LIMIT_LINK_MASK >> CDMA_REG_TIME_LIMIT_LINK_SHIFT; left >>= 1)
+    for (left = (cycles - 1) >> 1; left && n < CDMA_REG_TIME_LIMIT_LINK_MASK >> CDMA_REG_TIME_LIMIT_LINK_SHIFT;
+         left >>= 1)
         n++;
     return n;
 }
 
 /*
  * How many cycles the link and the lanes may go without an answer before a transfer ends with
- * CDMA_STATUS_..._TIMEOUT. Both are rounded up to a power of two, and the engine may take twice as long; 0: no limit.
+ * CDMA_STATUS_..._TIMEOUT. Both are rounded up to a power of two from 2 on, and the engine may take twice as long;
+ * 0: no limit.
  */
 CDMA_INLINE int cdma_set_time_limit(struct cdma *engine, uint64_t link_cycles, uint64_t lane_cycles)
 {

@@ -282,10 +282,11 @@ def test_interrupts() -> None:
 
 def test_time_limits() -> None:
     system = System()
-    for link, lanes, limit in ((0, 1, 0x0000), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
+    for link, lanes, limit in ((0, 1, 0x0100), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
                                (1 << 31, (1 << 64) - 1, 0x1F1F)):
         system.driver.set_time_limit(link, lanes)
         assert system.registers._values[ENGINE["TIME_LIMIT"].offset] == limit
+    _refused(Code.ARGUMENT, system.driver.set_time_limit, 0, -1)
 
 
 def test_windows_and_attributes() -> None:

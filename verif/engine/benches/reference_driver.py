@@ -213,11 +213,11 @@ async def draining(dut: Any) -> None:
 
 @cocotb.test()
 async def time_limits(dut: Any) -> None:
-    """Cycles are rounded up to a power of two; the largest that the register holds is the limit."""
+    """Cycles are rounded up to a power of two, and only 0 is no limit; the largest that the register holds is used."""
     bench = await ready(dut)
     driver = reference(bench)
     assert await driver.init() == 0
-    for link, lanes, limit in ((0, 1, 0x0000), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
+    for link, lanes, limit in ((0, 1, 0x0100), (2, 3, 0x0201), (1 << 20, (1 << 20) + 1, 0x1514),
                                (1 << 31, (1 << 64) - 1, 0x1F1F)):
         await driver.call("set_time_limit", LONG(link), LONG(lanes))
         assert await bench.control.read("TIME_LIMIT") == limit
