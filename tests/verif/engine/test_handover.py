@@ -51,19 +51,18 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
     (name, bench) for bench in ("reference_driver", "reference_rings") for name in _CONFIGS
     if (name, bench) != ("sweep0", "reference_rings")] + [("sweep0", "reference_windows"),
                                                           ("sweep0", "reference_write_back"),
-                                                          ("tiny", "reference_faults")])
+                                                          ("sweep0", "reference_faults")])
 def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
     assert bench != "reference_windows" or config.address_windows
     engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=_library(config, tmp_path))
 
 
-@pytest.mark.parametrize(("name", "bench"), [("sweep0", "reference_driver"), ("tiny", "reference_rings"),
-                                             ("sweep0", "reference_windows"), ("sweep0", "reference_write_back"),
-                                             ("tiny", "reference_faults")])
-def test_the_driver_in_python(name: str, bench: str, engine_bench) -> None:
-    """The same benches as in C."""
-    engine_bench(_CONFIGS[name], f"verif.engine.benches.{bench}", share=1,
+@pytest.mark.parametrize(("name", "benches"), [("sweep0", ("driver", "faults", "windows", "write_back")),
+                                               ("tiny", ("rings",))], ids=["sweep0", "tiny"])
+def test_the_driver_in_python(name: str, benches: tuple[str, ...], engine_bench) -> None:
+    """The same benches as in C, all of an engine in one simulation."""
+    engine_bench(_CONFIGS[name], ",".join(f"verif.engine.benches.reference_{each}" for each in benches), share=1,
                  driver="tests.verif.engine.python_driver:PythonDriver")
 
 
