@@ -13,6 +13,7 @@ from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element, arrays_with_codings
 from cdma.measure.c_library import c_library
 from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
+from cdma.measure.options import engine_options
 from cdma.measure.outcomes import EngineOutcome
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 from cdma.measure.synthesis import measured_engine
@@ -31,6 +32,7 @@ from verif.core.blocks.throughput import BlockThroughput, block_throughput
 from verif.core.throughput import Latency, Throughput
 from verif.engine import throughput as engines
 from verif.engine.throughput import EngineThroughput, SmallTensors
+from verif.engine.throughput_options import paged, written_back
 from workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["SECTIONS", "Section", "Setup"]
@@ -109,8 +111,14 @@ def _engine_small(setup: Setup, progress: Progress) -> Mapping[str, object]:
 def _engine_pages(setup: Setup, progress: Progress) -> Mapping[str, object]:
     with simulation_errors():
         progress("measuring streams in pages through engine default", 0, 1)
-        return {"engine_pages": engines.paged(load_engine("default").replace(page_lists=True),
-                                              build_dir=setup.build_dir)}
+        return {"engine_pages": paged(load_engine("default").replace(page_lists=True), build_dir=setup.build_dir)}
+
+
+def _engine_write_back(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    with simulation_errors():
+        progress("measuring completions in rings of engine default", 0, 1)
+        return {"engine_write_back": written_back(load_engine("default").replace(write_back=True),
+                                                  build_dir=setup.build_dir)}
 
 
 def _engine_area(setup: Setup, progress: Progress) -> Mapping[str, object]:
@@ -237,6 +245,10 @@ def _timing_units(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {} if setup.liberty is None else {"timing_units": clocks.timing_units(setup.liberty, progress)}
 
 
+def _engine_options(setup: Setup, progress: Progress) -> Mapping[str, object]:
+    return {} if setup.liberty is None else {"engine_options": engine_options(setup.liberty, progress)}
+
+
 def _pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
     return {"pnr": clocks.pnr(progress)}
 
@@ -252,9 +264,9 @@ def _sweep(setup: Setup, progress: Progress) -> Mapping[str, object]:
 SECTIONS: dict[str, Section] = {
     "engine_shipped": _engine_shipped, "engine_dense": _engine_dense, "toggles": _toggles, "engine": _engine,
     "engine_scaling": _engine_scaling, "engine_small": _engine_small, "engine_pages": _engine_pages,
-    "engine_area": _engine_area,
+    "engine_write_back": _engine_write_back, "engine_area": _engine_area,
     "shipped": _shipped, "throughput": _throughput, "area": _area, "timing": _timing, "timing_plain": _timing_plain,
     "block_shipped": _block_shipped, "block_throughput": _block_throughput,
     "block_area": _block_area, "block_timing": _block_timing, "block_pnr": _block_pnr, "timing_units": _timing_units,
-    "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
+    "engine_options": _engine_options, "pnr": _pnr, "pnr_units": _pnr_units, "sweep": _sweep, "golden": _golden}
 """What measures each section, in the order of the file."""

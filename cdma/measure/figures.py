@@ -13,15 +13,16 @@ from synth.area.fpga import FpgaArea
 from synth.pnr.engines import PlacedUnit, PlacedUnits
 from synth.pnr.place import Best, PnrReport, Resources, Run
 from synth.timing.cores import TimingReport
-from synth.timing.engines import EngineTiming, UnitClock
+from synth.timing.engines import WHOLE, EngineTiming, UnitClock
 from synth.timing.macros import MacroTiming
 from synth.timing.sweep import Sweep
 from verif.core.blocks.throughput import BlockThroughput
 from verif.core.throughput import Latency, Throughput
-from verif.engine.throughput import EngineThroughput, PagedStreams, SmallTensors
+from verif.engine.throughput import EngineThroughput, SmallTensors
+from verif.engine.throughput_options import PagedStreams, WrittenBack
 
-__all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "PlacedEngine",
-           "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
+__all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "OptionCost",
+           "PlacedEngine", "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
 
 PEER_CORES = ("compressor", "decompressor", "paper_compressor", "paper_decompressor", "narrow_compressor",
               "narrow_decompressor", "wide_compressor", "wide_decompressor")
@@ -93,6 +94,49 @@ class EngineClocks:
         """The clocks in a report."""
         return cls(preset, report.name, report.lanes, report.library, report.recipe, report.tool, report.yosys,
                    report.macros, report.mhz, report.clocks)
+
+
+@dataclass(frozen=True)
+class OptionCost:
+    """Area and clock of an engine with one option on.
+
+    Parameters
+    ----------
+    option
+        The option, as it is in the table.
+    name, lanes, library, recipe, tool, yosys
+        As for :class:`synth.timing.engines.EngineTiming`.
+    kge
+        Logic of all units and lanes, in thousands of two-input NAND gates.
+    memory_bits
+        Bits in memory macros.
+    mhz, ps, start, end
+        The clock of the engine mapped flat, or of its slowest unit if that is slower, and the path that limits it.
+    """
+
+    option: str
+    name: str
+    lanes: int
+    library: str
+    recipe: str
+    tool: str
+    yosys: str
+    kge: float
+    memory_bits: int
+    mhz: float
+    ps: float
+    start: str
+    end: str
+
+    @classmethod
+    def of(cls, option: str, report: EngineTiming) -> OptionCost:
+        """The figures in a report, which has the engine as a whole."""
+        units = [part for part in report.parts if part.unit != WHOLE]
+        slowest = max(report.clocks, key=lambda unit: unit.ps)
+        return cls(option, report.name, report.lanes, report.library, report.recipe, report.tool, report.yosys,
+                   round(sum(part.kge * part.instances for part in units), 2),
+                   sum(part.memory_bits * part.instances for part in units),
+                   slowest.mhz, slowest.ps, slowest.start, slowest.end)
 
 
 @dataclass(frozen=True)
@@ -224,6 +268,7 @@ class Figures:
     engine_scaling: tuple[EngineThroughput, ...] = ()
     engine_small: tuple[SmallTensors, ...] = ()
     engine_pages: tuple[PagedStreams, ...] = ()
+    engine_write_back: tuple[WrittenBack, ...] = ()
     engine_area: tuple[EngineArea, ...] = ()
     shipped: CoresOutcome | None = None
     throughput: tuple[Throughput, ...] = ()
@@ -237,6 +282,7 @@ class Figures:
     block_timing: tuple[PresetTiming, ...] = ()
     block_pnr: tuple[PlacedPreset, ...] = ()
     timing_units: tuple[EngineClocks, ...] = ()
+    engine_options: tuple[OptionCost, ...] = ()
     pnr: tuple[PlacedPreset, ...] = ()
     pnr_units: tuple[PlacedEngine, ...] = ()
     sweep: Sweep | None = None

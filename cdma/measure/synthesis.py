@@ -16,7 +16,7 @@ from synth.pnr.engines import PlacedUnits, place_units
 from synth.pnr.place import PnrReport, place_and_route
 from synth.timing.block_cores import block_timing
 from synth.timing.cores import TimingReport
-from synth.timing.engines import EngineTiming, engine_timing
+from synth.timing.engines import EngineTiming, PartTiming, engine_timing
 from synth.timing.macros import DEFAULT, MacroTiming
 from synth.timing.sweep import Sweep, sweep
 
@@ -52,11 +52,13 @@ def _macros(output: float | None, setup: float | None) -> MacroTiming:
 
 
 def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Progress,
-                 output: float | None = None, setup: float | None = None) -> EngineTiming:
-    """The timing of an engine in cells; ``output`` and ``setup`` are the times of memory macros, in ps."""
+                 output: float | None = None, setup: float | None = None,
+                 known: dict[str, PartTiming] | None = None) -> EngineTiming:
+    """The timing of an engine in cells; ``output`` and ``setup`` are the times of memory macros, in ps, ``known`` is as
+    for :func:`synth.timing.engines.engine_timing`."""
     progress(f"generating {config.name}", 0, 0)
     return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, macros=_macros(output, setup),
-                         progress=progress)
+                         known=known, progress=progress)
 
 
 def placed(config: Design, device: str, speed: int, seeds: int, progress: Progress) -> PnrReport:

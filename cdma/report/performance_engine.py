@@ -10,7 +10,8 @@ from cdma.report.area_text import engine_area_text
 from cdma.report.page import Section
 from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.simulation_text import engine_simulation_text
-from verif.engine.throughput import EngineThroughput, PagedStreams, SmallTensors
+from verif.engine.throughput import EngineThroughput, SmallTensors
+from verif.engine.throughput_options import PagedStreams, WrittenBack
 
 __all__ = ["engine_sections"]
 
@@ -64,6 +65,12 @@ page."""
 _GOAL_PAGES = 0.99
 """Share of the rate at one address that streams in pages reach: the goal."""
 
+_WRITE_BACK = """\
+The default engine with `write_back`, tensors of a few blocks one directly after the other: completions as records in a
+[ring](programming.md#write-back) in link memory, and in the window of registers. A record is 64 bytes on the same link,
+and it is written only when all responses to the transfer's data are there. The column "record" is what a driver waits
+for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record."""
+
 _AREA = """\
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
 memories of less than 2048 bits count as registers. A bit of a memory macro with a read and a write port is counted
@@ -90,6 +97,8 @@ def engine_sections(figures: Figures) -> Iterator[Section]:
     if figures.engine_pages:
         yield Section("The engine: streams in pages", [
             *prose(_PAGES), _pages(figures.engine_pages), _pages_goal(figures.engine_pages)])
+    if figures.engine_write_back:
+        yield Section("The engine: completions in rings", [*prose(_WRITE_BACK), _rings(figures.engine_write_back)])
     if figures.engine_area:
         yield Section("The engine: area", [
             *prose(_AREA), *(Fenced(engine_area_text(report)) for report in figures.engine_area)])
@@ -164,3 +173,11 @@ def _scaling(rows: Sequence[EngineThroughput]) -> Iterator[str | Table]:
         yield Table(["lanes", "limit", *(f"{direction}, {latency} cycles" for latency, direction in kinds)],
                     [[str(lanes), fixed(limits[lanes], 1), *(cells[lanes, *kind] for kind in kinds)]
                      for lanes in sorted(limits)])
+
+
+def _rings(rows: Sequence[WrittenBack]) -> Table:
+    return Table(
+        ["tensors", "latency", "direction", "ring", "window", "ring by window", "record"],
+        [[f"{row.tensors} x {row.tensor_bytes >> 10} KiB", f"{row.latency} cycles", row.direction,
+          fixed(row.bytes_per_cycle, 1), fixed(row.window_bytes_per_cycle, 1),
+          f"{row.bytes_per_cycle / row.window_bytes_per_cycle:.1%}", str(row.record_cycles)] for row in rows])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdma.console.output import count
-from cdma.measure.figures import EngineClocks, Figures, PlacedEngine, PlacedPreset
+from cdma.console.output import count, fixed
+from cdma.measure.figures import EngineClocks, Figures, OptionCost, PlacedEngine, PlacedPreset
 from cdma.report.page import Section
 from cdma.report.parts import Image, Part, Table, prose
 from cdma.report.plots.sweep import sweep_plot
@@ -43,6 +43,11 @@ Memories are macros, where paths end and start as at registers: {setup_ps:g} ps 
 clock-to-output, {pin_ff:g} fF at each input pin, and one write enable for all bits of a row. The times are those of
 single-port macros of 32 kbit in the FakeRAM 45 nm set (512 x 64: 305 ps, 1024 x 32: 309 ps; 64 x 7: 164 ps, 2048 x 39:
 435 ps). `--memory-output` and `--memory-setup` set the times of your macros."""
+
+_OPTIONS = """\
+Each option of the engine by itself, added to `paper`, as `cdma bench --only engine_options --liberty FILE` measures it.
+Area is logic and memory of all lanes, unit by unit. The clock is that of the engine mapped flat with one of its lanes,
+or of its slowest unit if that is slower: goal 1,000 MHz with each option by itself."""
 
 _PNR = """\
 Placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports are connected to
@@ -96,6 +101,8 @@ def timing_sections(figures: Figures) -> Iterator[Section]:
     """A section for each kind of figure of clocks that there is."""
     if figures.timing_units:
         yield Section("The engine: timing", list(_units(figures.timing_units)))
+    if figures.engine_options:
+        yield Section("The engine: what options cost", list(_options(figures.engine_options)))
     if figures.pnr or figures.pnr_units:
         yield Section("Place and route on an ECP5", [*_pnr(figures.pnr), *_pnr_units(figures.pnr_units)])
     if figures.sweep is not None:
@@ -112,6 +119,17 @@ def _units(reports: Sequence[EngineClocks]) -> Iterator[Part]:
         f"{unit.unit} of `{report.name}`": unit.mhz for report in reports for unit in report.units})
     macros = reports[0].macros
     yield from prose(_MACROS, setup_ps=macros.setup_ps, output_ps=macros.output_ps, pin_ff=macros.pin_ff)
+
+
+def _options(rows: Sequence[OptionCost]) -> Iterator[Part]:
+    yield from prose(_OPTIONS)
+    plain, *_ = rows
+    yield f"{plain.library} (recipe {plain.recipe}), {plain.tool}:"
+    yield Table(["option", "kGE", "growth", "kbit of memory", "MHz", "ps", "from", "to"], [
+        [f"`{row.option}`" if row is not plain else row.option, fixed(row.kge, 1), f"{row.kge / plain.kge - 1:+.1%}",
+         fixed(row.memory_bits / 1024, 1), fixed(row.mhz, 0), fixed(row.ps, 0), *_code([row.start, row.end])]
+        for row in rows], left=(0, 6, 7))
+    yield _below(_GOAL_CELLS, "MHz with each option by itself", {f"`{row.option}`": row.mhz for row in rows})
 
 
 def _sweep(sweep: Sweep) -> Iterator[Part]:

@@ -130,6 +130,8 @@ class MeasureJob:
         Tensors of each density, one directly after the other.
     page_size
         Logarithm of the bytes of the pages that streams are in; None: each is at one address.
+    ring_entries
+        Size of the write-back rings that completions are written to; None: they are read from the window.
     """
 
     config: EngineConfig
@@ -140,6 +142,7 @@ class MeasureJob:
     count: int = 1
     image_bytes: int = IMAGE_BYTES
     page_size: int | None = None
+    ring_entries: int | None = None
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,8 @@ class Passage:
         Beats of the link, and of each lane that had any.
     cycles
         Of its completion, or the last one's.
+    span
+        Cycles from the first beat of any kind at any port to the last, completions that are written back among them.
     """
 
     direction: str
@@ -174,6 +179,7 @@ class Passage:
     link: Busy
     lanes: tuple[Busy, ...]
     cycles: int
+    span: int
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from verif.engine.jobs import MeasureJob, Passage, PassageReport
 from verif.engine.memory import Behaviour
 from verif.engine.top import IMAGE_BYTES
 
-__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "PAGED_LOADS", "QUICK", "SIZES", "SLOW", "EngineThroughput",
-           "PagedStreams", "SmallTensors", "measure", "paged", "scaling", "small"]
+__all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "QUICK", "RAW_BYTES", "SIZES", "SLOW", "SMALL_BYTES",
+           "EngineThroughput", "SmallTensors", "measure", "passages", "row_of", "scaling", "small", "small_image"]
 
 DENSITIES = tuple(tenth / 10 for tenth in range(11))
 """Densities of the table."""
@@ -35,13 +35,7 @@ SIZES = (1 << 13, 1 << 14, 1 << 16)
 """Bytes of the small tensors."""
 
 LATENCIES = (0, 350)
-"""Cycles of latency of the memories, for small tensors and for streams in pages."""
-
-PAGED_LOADS = tuple((*load, count) for load, count in zip(LOADS, (8, 3), strict=True))
-"""Codings, densities and numbers of the tensors of the table of streams in pages: some 70,000 cycles for either."""
-
-PAGE_SIZE = 12
-"""Logarithm of the bytes of the pages that streams are measured in: the smallest pages."""
+"""Cycles of latency of the memories, for small tensors and for options."""
 
 RAW_BYTES = 1 << 20
 """Size of each tensor; the figures in the design's limits are for this."""
@@ -135,35 +129,6 @@ class SmallTensors:
     share: float
 
 
-@dataclass(frozen=True)
-class PagedStreams:
-    """How fast tensors went through an engine with their block streams in pages, and at one address.
-
-    Parameters
-    ----------
-    name, direction, latency, coding, density, raw_bytes, packed_bytes
-        As in :class:`EngineThroughput`, of all tensors together.
-    page_bytes
-        Bytes of a page.
-    tensors
-        Number of the tensors, one directly after the other.
-    bytes_per_cycle, contiguous_bytes_per_cycle
-        Effective bandwidth in pages, and with each stream at one address.
-    """
-
-    name: str
-    direction: str
-    latency: int
-    coding: str
-    density: float
-    page_bytes: int
-    tensors: int
-    raw_bytes: int
-    packed_bytes: int
-    bytes_per_cycle: float
-    contiguous_bytes_per_cycle: float
-
-
 def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: Behaviour = QUICK, *,
             raw_bytes: int = RAW_BYTES, coding: Coding | None = None, build_dir: Path,
             seed: int = 1) -> list[EngineThroughput]:
@@ -183,17 +148,19 @@ def measure(config: EngineConfig, densities: Sequence[float] = DENSITIES, how: B
     """
     coding = coding or Coding[f"ZVC{8 * max(config.element_bytes)}"]
     job = MeasureJob(config, tuple(densities), raw_bytes, int(coding), how)
-    return [_row(config, how, coding, passage) for passage in _passages(job, build_dir, seed)]
+    return [row_of(config, how, coding, passage) for passage in passages(job, build_dir, seed)]
 
 
-def _passages(job: MeasureJob, build_dir: Path, seed: int) -> tuple[Passage, ...]:
+def passages(job: MeasureJob, build_dir: Path, seed: int) -> tuple[Passage, ...]:
+    """What the bench of a job saw; errors as :func:`measure`."""
     built = build_engine(job.config, image_bytes=job.image_bytes, build_dir=build_dir)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         return from_json(PassageReport, runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place),
                                                    seed=seed)).passages
 
 
-def _row(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage) -> EngineThroughput:
+def row_of(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage) -> EngineThroughput:
+    """The figures of what a bench saw, with memories that answer in this way."""
     link, lanes = passage.link, passage.lanes
     first, last = min(lane.first for lane in lanes), max(lane.last for lane in lanes)
     lanes_busy = sum(lane.beats for lane in lanes) / (last - first + 1) / config.lanes
@@ -226,6 +193,13 @@ def scaling(config: EngineConfig, lanes: Sequence[int] = LANES, loads: Sequence[
                                build_dir=build_dir, seed=seed)]
 
 
+def small_image(config: EngineConfig, size: int, raw_bytes: int) -> int:
+    """Bytes of memories in which tensors of a size, so many bytes together, have places for both directions."""
+    # Every tensor lies in a memory twice, with gaps between them.
+    need = 2 * (raw_bytes // size) * (size + (config.lanes + 1) * config.block_bytes) + 2 * raw_bytes
+    return max(IMAGE_BYTES, 1 << (need - 1).bit_length())
+
+
 def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequence[int] = LATENCIES, *,
           density: float = 0.4, raw_bytes: int = SMALL_BYTES, build_dir: Path, seed: int = 1) -> list[SmallTensors]:
     """How fast an engine moves small tensors, one directly after the other, and one alone; errors as :func:`measure`.
@@ -240,55 +214,16 @@ def small(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: Sequenc
         Bytes of all tensors of a size together.
     """
     coding = Coding[f"ZVC{8 * max(config.element_bytes)}"]
-    # Every tensor lies in a memory twice, with gaps between them.
-    count = raw_bytes // min(sizes)
-    need = 2 * count * (min(sizes) + (config.lanes + 1) * config.block_bytes) + 2 * raw_bytes
-    image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
+    image_bytes = small_image(config, min(sizes), raw_bytes)
     rows = []
     for latency in latencies:
         how = Behaviour(latency=latency)
         for size in sizes:
             count = raw_bytes // size
-            alone, many = (_passages(MeasureJob(config, (density,), size, int(coding), how, number, image_bytes),
+            alone, many = (passages(MeasureJob(config, (density,), size, int(coding), how, number, image_bytes),
                                       build_dir, seed) for number in (1, count))
             for one, passage in zip(alone, many, strict=True):
-                row = _row(config, how, coding, passage)
+                row = row_of(config, how, coding, passage)
                 rows.append(SmallTensors(config.name, config.transfers_in_flight, row.direction, latency, row.coding,
                                          density, size, count, one.cycles, row.bytes_per_cycle, row.limit, row.share))
-    return rows
-
-
-def paged(config: EngineConfig, loads: Sequence[tuple[Coding, float, int]] = PAGED_LOADS,
-          latencies: Sequence[int] = LATENCIES, *, raw_bytes: int = RAW_BYTES, build_dir: Path,
-          seed: int = 1) -> list[PagedStreams]:
-    """How fast an engine with page lists moves tensors whose streams are in pages of 4 KiB, beside streams at one
-    address; errors as :func:`measure`.
-
-    Parameters
-    ----------
-    loads
-        Codings, densities and numbers of the tensors, which go one directly after the other; those with codings that
-        are not built are left out.
-    latencies
-        Of all memories, in cycles.
-    raw_bytes
-        Bytes of a tensor.
-    """
-    most = max(count for _, _, count in loads)
-    # Every tensor lies in a memory twice, with gaps between them; pages are whole, and there are some more of them.
-    need = 2 * most * (raw_bytes + raw_bytes // 64 + (config.lanes + 1) * config.block_bytes + (8 << PAGE_SIZE))
-    image_bytes = max(IMAGE_BYTES, 1 << (need - 1).bit_length())
-    rows = []
-    for latency in latencies:
-        how = Behaviour(latency=latency)
-        for coding, density, count in loads:
-            if coding not in config.numbers:
-                continue
-            contiguous, pages = ([_row(config, how, coding, each) for each in _passages(MeasureJob(
-                config, (density,), raw_bytes, int(coding), how, count, image_bytes, page_size), build_dir, seed)]
-                for page_size in (None, PAGE_SIZE))
-            rows += [PagedStreams(
-                config.name, row.direction, latency, row.coding, density, 1 << PAGE_SIZE, count, row.raw_bytes,
-                row.packed_bytes, row.bytes_per_cycle, plain.bytes_per_cycle)
-                for plain, row in zip(contiguous, pages, strict=True)]
     return rows

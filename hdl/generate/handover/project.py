@@ -26,6 +26,10 @@ filesets:
     files:
       - {name}.sdc
     file_type: SDC
+  constraints_of_vivado:
+    files:
+      - {name}.xdc
+    file_type: xdc
   waivers:
     files:
       - {name}.vlt
@@ -33,7 +37,7 @@ filesets:
 
 targets:
   default: &default
-    filesets: [rtl, constraints]
+    filesets: [rtl, "tool_vivado? (constraints_of_vivado)", "!tool_vivado? (constraints)"]
     toplevel: {name}
   lint:
     <<: *default

@@ -17,7 +17,7 @@ _FILES = """\
 | `cdma_driver.h` | reference driver in C, header only; include `{name}_regs.h` before it |
 | `cdma_codec.h`, `cdma_codec.c` | C library that compresses and expands block streams on the host |
 | `{name}.rdl` | register map as SystemRDL |
-| `{name}.core` | FuseSoC core with a lint target |
+| `{name}.core` | FuseSoC core with a lint target; Vivado gets the XDC, other tools the SDC |
 | `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |
 | `{name}_ip/` | IP for Vivado: add the folder that it is in to `ip_repo_paths` |
 | `{name}.xdc` | timing constraints to start from, for Vivado |

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cdma.measure.figures import DumpToggles, EngineClocks, PlacedPreset, PresetArea, PresetTiming
+from cdma.measure.figures import DumpToggles, EngineClocks, PlacedEngine, PlacedPreset, PresetArea, PresetTiming
 from cdma.measure.outcomes import CoresOutcome, EngineOutcome
 from golden.bench import Bench
 from golden.results import from_json, to_json
@@ -24,6 +24,7 @@ from verif.engine.throughput import EngineThroughput
     ("engine_area", tuple[EngineArea, ...]), ("throughput", tuple[Throughput, ...]), ("latency", tuple[Latency, ...]),
     ("area", tuple[PresetArea, ...]), ("timing", tuple[PresetTiming, ...]), ("timing_plain", tuple[PresetTiming, ...]),
     ("golden", Bench), ("timing_units", tuple[EngineClocks, ...]), ("pnr", tuple[PlacedPreset, ...]),
+    ("pnr_units", tuple[PlacedEngine, ...]),
     ("sweep", Sweep)])
 def test_the_committed_figures_are_read_and_written_back(section: str, kind: type[object]) -> None:
     committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))[section]

@@ -8,7 +8,8 @@ import pytest
 
 from golden.codec.coding import Coding
 from hdl.config.engine import EngineConfig, load_engine
-from verif.engine.throughput import LATENCIES, QUICK, SLOW, EngineThroughput, measure, paged, scaling
+from verif.engine.throughput import LATENCIES, QUICK, SLOW, EngineThroughput, measure, scaling
+from verif.engine.throughput_options import paged, written_back
 
 
 def _share(row: EngineThroughput) -> float:
@@ -38,10 +39,10 @@ def test_sparse_and_dense_tensors(build_dir: Path) -> None:
     assert scaling(config.replace(codings=("zvc16",)), [1], build_dir=build_dir) == []
 
 
-def test_streams_in_pages_are_as_fast(build_dir: Path) -> None:
-    """With the smallest pages, and the link as the limit."""
+def test_streams_in_pages_and_completions_in_rings(build_dir: Path) -> None:
+    """With the smallest pages, the link as the limit, and one engine that has both options."""
     config = EngineConfig(name="cdma_paged", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
-                          buffer_bytes=1024, codings=("zvc8",), page_lists=True)
+                          buffer_bytes=1024, codings=("zvc8",), page_lists=True, write_back=True)
     rows = paged(config, [(Coding.ZVC8, 1.0, 4)], raw_bytes=1 << 18, build_dir=build_dir)
     assert [(row.latency, row.direction) for row in rows] == [
         (latency, direction) for latency in LATENCIES for direction in ("offload", "prefetch")]
@@ -49,3 +50,10 @@ def test_streams_in_pages_are_as_fast(build_dir: Path) -> None:
         assert row.bytes_per_cycle >= 0.99 * row.contiguous_bytes_per_cycle, row
         # This small engine does not hide the latency of all its memories.
         assert row.contiguous_bytes_per_cycle > (0.6 if row.latency else 0.95) * config.link_beat_bytes, row
+    records = written_back(config, [1 << 12], [0, 40], raw_bytes=1 << 16, build_dir=build_dir)
+    assert [(row.latency, row.direction) for row in records] == [
+        (latency, direction) for latency in (0, 40) for direction in ("offload", "prefetch")]
+    for row in records:
+        assert row.bytes_per_cycle >= 0.9 * row.window_bytes_per_cycle, row
+        # A record waits for the responses to the data.
+        assert row.latency < row.record_cycles < row.latency + 100, row

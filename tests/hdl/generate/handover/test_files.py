@@ -62,6 +62,18 @@ def test_lint_with_fusesoc(engine: Path, tmp_path: Path) -> None:
     assert "%Warning" not in run.stdout + run.stderr
 
 
+@pytest.mark.parametrize(("tool", "ending"), [("vivado", "xdc"), ("quartus", "sdc")])
+def test_constraints_through_fusesoc(engine: Path, tmp_path: Path, tool: str, ending: str) -> None:
+    """Each tool gets the constraints that it reads, and no others."""
+    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(engine), "run", "--setup", "--build-root",
+               str(tmp_path / "work"), "--target", "default", "--tool", tool, "cdma-rtl:ip:cdma_tiny_engine"]
+    run = subprocess.run(command, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True,
+                         text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    found, = (tmp_path / "work").rglob("*.eda.yml")
+    assert {f"cdma_tiny_engine.{ending}"} == set(re.findall(r"/(\w+\.(?:xdc|sdc))", found.read_text()))
+
+
 def test_file_list_is_for_simulators(engine: Path) -> None:
     with tools.environment():
         subprocess.run(["verilator", "--lint-only", "-Wall", "cdma_tiny_engine.vlt", "-f", "cdma_tiny_engine.f"],
