@@ -2,12 +2,18 @@
 where what takes long to build is kept; and the seed."""
 
 import gc
+import hashlib
+import json
 import os
 import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from synth.tools.yosys import Yosys
+from verif.common.runner import lock
 
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.load_profile("project")
@@ -15,7 +21,9 @@ settings.load_profile("project")
 # A design is a hundred thousand objects that stay; to look for garbage after every 700 takes a third of the time.
 gc.set_threshold(200_000, 20, 50)
 
-_LONGEST_FIRST = ("verif/engine", "verif/selftest", "verif", "synth", "hdl/engine", "cdma")
+_HALVES = (("verif/engine", "verif/selftest", "verif", "docs"), ("synth", "hdl/generate", "cdma"))
+"""Where the long tests are: each worker begins with one half of them. What needs simulations is behind what compiles
+them, so that no worker waits for the other."""
 _TESTS = Path(__file__).parent
 
 
@@ -36,11 +44,40 @@ def seed() -> int:
     return int(text)
 
 
+@pytest.fixture
+def kept_synthesis(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the tests that ask for it, Yosys answers each question once a session, whichever worker asks: commands are
+    tested with tables and with JSON, and cores alone and beside each other."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "synthesis"
+    run = Yosys.run
+
+    def kept(self: Yosys, script: str, inputs: Mapping[str, str | bytes], outputs: Sequence[str],
+             about: str) -> dict[str, str]:
+        files = {name: content if isinstance(content, str) else content.hex() for name, content in inputs.items()}
+        key = hashlib.sha256(json.dumps([self.command, script, files, outputs]).encode()).hexdigest()
+        file = folder / key
+        with lock(file.with_suffix(".lock")):
+            if not file.exists():
+                file.write_text(json.dumps(run(self, script, inputs, outputs, about)))
+        return json.loads(file.read_text())
+
+    monkeypatch.setattr(Yosys, "run", kept)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first: workers that steal work from each other then end together, on short ones."""
+    """Two workers begin with one half of the tests each: long tests come first in both, and short ones last. What is
+    left when one has ended is then short, and both end together."""
+    rooms = [room for half in _HALVES for room in half]
+
     def rank(item: pytest.Item) -> int:
         place = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
-        return next((number for number, room in enumerate(_LONGEST_FIRST) if place.startswith(f"{room}/")),
-                    len(_LONGEST_FIRST))
+        return next((number for number, room in enumerate(rooms) if place.startswith(f"{room}/")), len(rooms))
 
     items.sort(key=rank)
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT") == "2":
+        # As many short ones behind the first half as make it half of all.
+        first = sum(rank(item) < len(_HALVES[0]) for item in items)
+        short = sum(rank(item) == len(rooms) for item in items)
+        behind = len(items) - min(max(len(items) // 2 - first, 0), short)
+        items[first:] = [*items[behind:], *items[first:behind]]

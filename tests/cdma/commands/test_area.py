@@ -13,6 +13,8 @@ from synth.area.fpga import BLOCK
 from tests.synth.area.test_fpga import MEMORIES
 from tests.synth.conftest import needs_opensta
 
+pytestmark = pytest.mark.usefixtures("kept_synthesis")
+
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16"]
 

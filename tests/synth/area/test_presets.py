@@ -11,6 +11,8 @@ import pytest
 from hdl.config.core import load, preset_names
 from synth.area.cores import area
 
+pytestmark = pytest.mark.usefixtures("kept_synthesis")
+
 _KGE = {
     "compressor": 26.5, "decompressor": 27.5, "fast_compressor": 29.0, "fast_decompressor": 30.5,
     "narrow_compressor": 18.5, "narrow_decompressor": 17.0, "paper_compressor": 19.5, "paper_decompressor": 19.0,
