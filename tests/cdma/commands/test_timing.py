@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,9 +23,16 @@ from synth.timing.engines import EngineTiming
 from synth.timing.sweep import Sweep
 from synth.units.hierarchy import Design
 from tests.synth.conftest import needs_opensta
+from verif.engine.build import engine_text
 
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small"]
+
+
+@pytest.fixture
+def kept_engines(monkeypatch: pytest.MonkeyPatch, build_dir: Path) -> None:
+    """Commands take the Verilog of an engine that other tests generated too: it takes ten seconds."""
+    monkeypatch.setattr(synthesis, "emit", lambda config: SimpleNamespace(text=engine_text(config, build_dir)))
 
 
 @needs_opensta
@@ -41,7 +49,7 @@ def test_a_core_in_cells(cdma) -> None:
 
 
 @needs_opensta
-def test_an_engine_in_cells(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_in_cells(cdma, kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = synth.timing.engines.division
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
@@ -92,7 +100,7 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
                             "core.first", "core.last"]
 
 
-def test_place_and_route_of_units(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_place_and_route_of_units(cdma, kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
     def place_units(config: EngineConfig, text: str, **named: Any) -> synth.pnr.engines.PlacedUnits:

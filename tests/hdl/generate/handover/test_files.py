@@ -25,7 +25,7 @@ _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with everything for the smallest engine."""
     folder = tmp_path_factory.mktemp("engine")
-    write_files(folder, files(emit(load_engine("tiny"))))
+    write_files(folder, files(emit(load_engine("smallest"))))
     return folder
 
 
@@ -36,14 +36,14 @@ def _for_tools(name: str) -> set[str]:
 
 
 def test_names(engine: Path) -> None:
-    own = {f"cdma_tiny_engine{end}" for end in ("_regs.h", ".rdl", "_README.md")}
+    own = {f"cdma_smallest_engine{end}" for end in ("_regs.h", ".rdl", "_README.md")}
     written = {str(path.relative_to(engine)) for path in engine.rglob("*") if path.is_file()}
-    assert written == _for_tools("cdma_tiny_engine") | own | {DRIVER, *CODEC}
+    assert written == _for_tools("cdma_smallest_engine") | own | {DRIVER, *CODEC}
     assert set(files(emit(load("paper_compressor")))) == _for_tools("cdma_paper_compressor")
 
 
 def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
-    config = load_engine("tiny").replace(name="own", memories="wrapped")
+    config = load_engine("smallest").replace(name="own", memories="wrapped")
     write_files(tmp_path, files(emit(config)))
     assert (tmp_path / "own.f").read_text() == "own.v\nown_sram.v\n"
     assert "[own.v, own_sram.v]" in (tmp_path / "own.core").read_text()
@@ -54,7 +54,7 @@ def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
 
 def test_lint_with_fusesoc(engine: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(engine), "run", "--target", "lint",
-               "cdma-rtl:ip:cdma_tiny_engine"]
+               "cdma-rtl:ip:cdma_smallest_engine"]
     with tools.environment():
         run = subprocess.run(command, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True,
                              text=True, check=False)
@@ -66,18 +66,18 @@ def test_lint_with_fusesoc(engine: Path, tmp_path: Path) -> None:
 def test_constraints_through_fusesoc(engine: Path, tmp_path: Path, tool: str, ending: str) -> None:
     """Each tool gets the constraints that it reads, and no others."""
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(engine), "run", "--setup", "--build-root",
-               str(tmp_path / "work"), "--target", "default", "--tool", tool, "cdma-rtl:ip:cdma_tiny_engine"]
+               str(tmp_path / "work"), "--target", "default", "--tool", tool, "cdma-rtl:ip:cdma_smallest_engine"]
     run = subprocess.run(command, cwd=tmp_path, env=os.environ | {"HOME": str(tmp_path)}, capture_output=True,
                          text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     found, = (tmp_path / "work").rglob("*.eda.yml")
-    assert {f"cdma_tiny_engine.{ending}"} == set(re.findall(r"/(\w+\.(?:xdc|sdc))", found.read_text()))
+    assert {f"cdma_smallest_engine.{ending}"} == set(re.findall(r"/(\w+\.(?:xdc|sdc))", found.read_text()))
 
 
 def test_file_list_is_for_simulators(engine: Path) -> None:
     with tools.environment():
-        subprocess.run(["verilator", "--lint-only", "-Wall", "cdma_tiny_engine.vlt", "-f", "cdma_tiny_engine.f"],
-                       cwd=engine, check=True)
+        subprocess.run(["verilator", "--lint-only", "-Wall", "cdma_smallest_engine.vlt", "-f",
+                        "cdma_smallest_engine.f"], cwd=engine, check=True)
 
 
 def test_the_driver_needs_the_registers(engine: Path, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_driver_needs_the_registers(engine: Path, tmp_path: Path) -> None:
 
 
 def test_the_program_of_the_readme_compiles(engine: Path, tmp_path: Path) -> None:
-    text = (engine / "cdma_tiny_engine_README.md").read_text()
+    text = (engine / "cdma_smallest_engine_README.md").read_text()
     includes, functions, body = re.findall(r"```c\n(.*?)\n\n(static.*?)\n\n(struct.*?)```", text, re.DOTALL)[0]
     source = tmp_path / "program.c"
     source.write_text(
@@ -99,21 +99,21 @@ def test_the_program_of_the_readme_compiles(engine: Path, tmp_path: Path) -> Non
 
 
 def test_the_readme_connects_every_port(engine: Path) -> None:
-    facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
-    text = (engine / "cdma_tiny_engine_README.md").read_text()
+    facts = json.loads((engine / "cdma_smallest_engine.json").read_text())
+    text = (engine / "cdma_smallest_engine_README.md").read_text()
     for port in facts["ports"]:
         assert re.search(rf"\.{port['name']} +\({port['name']}\)", text)
     assert {"engine", "offload", "prefetch"} == {page["name"] for page in facts["registers"]}
 
 
 def test_the_readme_names_every_file(engine: Path) -> None:
-    text = (engine / "cdma_tiny_engine_README.md").read_text()
-    named = set(re.findall(r"`([\w./]+)`", text.split("## Configuration")[0])) | {"cdma_tiny_engine_README.md"}
+    text = (engine / "cdma_smallest_engine_README.md").read_text()
+    named = set(re.findall(r"`([\w./]+)`", text.split("## Configuration")[0])) | {"cdma_smallest_engine_README.md"}
     assert {path.name + "/" * path.is_dir() for path in engine.iterdir()} == named - {"ip_repo_paths"}
 
 
 def test_facts_have_the_buses(engine: Path) -> None:
-    facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
+    facts = json.loads((engine / "cdma_smallest_engine.json").read_text())
     found = {each["name"]: (each["bus"], each["mode"]) for each in facts["interfaces"]}
     axi = "xilinx.com:interface:aximm:1.0"
     assert found == {
@@ -125,6 +125,6 @@ def test_facts_have_the_buses(engine: Path) -> None:
 
 
 def test_constraints_name_the_clock(engine: Path) -> None:
-    facts = json.loads((engine / "cdma_tiny_engine.json").read_text())
+    facts = json.loads((engine / "cdma_smallest_engine.json").read_text())
     assert "aclk" in {port["name"] for port in facts["ports"]}
-    assert re.search(r"create_clock -name aclk .*\[get_ports aclk\]", (engine / "cdma_tiny_engine.sdc").read_text())
+    assert re.search(r"create_clock -name aclk .*\[get_ports aclk\]", (engine / "cdma_smallest_engine.sdc").read_text())
