@@ -10,6 +10,7 @@ BUILD  := build
 # What `make compare` measures; with a cell library, LIBERTY=FILE, areas and clocks of cells as well.
 SECTIONS := shipped block_shipped
 LIBERTY  :=
+PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
 SHELL  := /bin/bash
@@ -47,8 +48,10 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 	@echo
 	@$(BIN)/cdma area
 
-test: lint ## set up, check lint and types, run all tests on two cores
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(READY) ## set up, check style, run all tests on two cores and check types beside them
+	@$(BIN)/ruff check .
+	@$(PYRIGHT) & types=$$!; $(BIN)/python -m pytest -n 2 --dist worksteal; wait $$types || \
+		{ echo "types: pyright found what it says above"; exit 1; }
 
 test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
@@ -68,7 +71,7 @@ regression: $(READY) ## run all stimuli on all configurations of the engine, all
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .
-	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(PYRIGHT)
 
 format: $(READY) ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
