@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from hdl.common.protected import memory_of, protection
 
 __all__ = ["RowFifo"]
 
@@ -40,6 +41,8 @@ class RowFifo(wiring.Component):
     depth : int
         Rows of the memory, at least 2: one is open, and the others are committed. Once more than ``depth`` rows would
         be committed and not yet taken, rows are overwritten.
+    protected : bool, optional
+        With parity: the first write of a row then writes all of its parts, so that all have the parity of their data.
 
     Members
     -------
@@ -53,17 +56,20 @@ class RowFifo(wiring.Component):
         Rows. ``o.payload`` is the memory's output register.
     level : Out(range(depth + 1))
         Rows that are committed and not yet taken.
+    inject, bad
+        If ``protected``: as :func:`hdl.common.protected.protection` says.
     """
 
     o: stream.Interface
 
-    def __init__(self, width: int, parts: int, depth: int):
+    def __init__(self, width: int, parts: int, depth: int, protected: bool = False):
+        self._protected = protected
         self._width = width
         self._parts = parts
         self._depth = depth
         super().__init__({"enable": In(parts), "data": In(width), "commit": In(1),
                           "o": Out(stream.Signature(width)),
-                          "level": Out(range(depth + 1))})
+                          "level": Out(range(depth + 1)), **protection(protected)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -81,10 +87,17 @@ class RowFifo(wiring.Component):
             m.d.sync += opened.eq(self._after(opened))
         with m.If(reads):
             m.d.sync += oldest.eq(self._after(oldest))
-        m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
+        m.submodules.memory = memory = memory_of(self._width, self._depth, self._protected, self._parts)
         write, read = memory.write_port(granularity=self._width // self._parts), memory.read_port()
+        enable: Value = self.enable
+        if self._protected:
+            fresh = Signal(init=1)      # nothing of the open row has been written
+            m.d.sync += fresh.eq(self.commit | (fresh & ~enable.any()))
+            m.d.comb += [memory.inject.eq(self.inject), memory.check.eq(shown.replicate(self._parts)),
+                         self.bad.eq(memory.bad)]
+            enable = enable | (fresh & enable.any()).replicate(self._parts)
         m.d.comb += [
-            write.en.eq(self.enable), write.data.eq(self.data), write.addr.eq(opened),
+            write.en.eq(enable), write.data.eq(self.data), write.addr.eq(opened),
             read.en.eq(reads), read.addr.eq(oldest), self.o.payload.eq(read.data),
         ]
         return m

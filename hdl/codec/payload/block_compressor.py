@@ -21,9 +21,13 @@ from hdl.common.beat import beat_stream
 from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 from hdl.common.bits import length
 from hdl.common.fifo import StreamFifo
+from hdl.common.protected import ProtectedFifo, protection, stream_fifo
 from hdl.common.skid import Skid
 
-__all__ = ["BlockCompressor", "raw_packet_layout"]
+__all__ = ["MEMORIES", "BlockCompressor", "raw_packet_layout"]
+
+MEMORIES = ("raw beats", "rows of data", "rows of tags", "records of lines", "bytes of facts", "rows of facts and tags")
+"""What the memories hold, in the order of the bits of ``inject``; the last three are there with exponents."""
 
 _DECISION = 16
 """Raw beats that the store holds beside a block: those that come while the block's lengths are found."""
@@ -122,6 +126,8 @@ class BlockCompressor(wiring.Component):
         Raw beats that the store holds, with exponents of 32 bytes at least: those of a block at least. Those of a block
         and 16 when not given, with exponents and 28: with fewer, the input waits while the lengths of a block are
         found.
+    protected : bool, optional
+        With parity in all memories.
 
     Members
     -------
@@ -133,6 +139,8 @@ class BlockCompressor(wiring.Component):
     block : Out(packed_block_layout(beat_bytes, element_bytes, block_bytes, exponents, for_lane))
         Beside every beat of ``o``: facts of the block; with exponents and beats of 16 bytes, the layout is that for 32.
         ``cut``: its packet ended within an element, whose bytes were dropped.
+    inject, bad
+        If ``protected``, for ``MEMORIES``: as :func:`hdl.common.protected.protection` says.
 
     Raises
     ------
@@ -146,7 +154,9 @@ class BlockCompressor(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, pipeline: str = "small",
-                 exponents: tuple[int, ...] = (), for_lane: bool = False, store_beats: int | None = None):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, store_beats: int | None = None,
+                 protected: bool = False):
+        self._protected = protected
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
         self._sizes = tuple(sorted(element_bytes))
@@ -163,7 +173,7 @@ class BlockCompressor(wiring.Component):
                 f"store_beats must be at least {least} for blocks of {block_bytes} bytes, not {store_beats}")
         super().__init__({
             "i": In(stream.Signature(raw_packet_layout(beat_bytes, for_lane))), "o": Out(beat_stream(beat_bytes)),
-            "block": Out(packed_block_layout(*self._shape, for_lane)),
+            "block": Out(packed_block_layout(*self._shape, for_lane)), **protection(protected, len(MEMORIES)),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -178,7 +188,9 @@ class BlockCompressor(wiring.Component):
         """A core of twice the width, for pairs of beats."""
         m.submodules.core = core = BlockCompressor(
             self._core_bytes, self._sizes, self._block_bytes, self._pipeline, self._exponents, self._for_lane,
-            self._store_beats)
+            self._store_beats, self._protected)
+        if self._protected:
+            m.d.comb += [core.inject.eq(self.inject), self.bad.eq(core.bad)]
         m.submodules.upsizer = upsizer = BeatUpsizer(self._beat_bytes, {
             "element": 3, "exponents": 1, "fallback": 1, **(_LANE_FIELDS if self._for_lane else {})})
         m.submodules.downsizer = downsizer = BeatDownsizer(self._beat_bytes, {"block": self.block.shape()})
@@ -198,13 +210,15 @@ class BlockCompressor(wiring.Component):
         # Rows of data that wait while the metadata leave. Those of blocks with facts are joined in quarters of a row.
         joining = QUARTERS * most_metadata_rows(n, block_bytes, exponents) - _LEAD if exponents else 0
         waiting = max(tag_rows, joining) + _MORE_ROWS
-        m.submodules.store = store = StreamFifo(stored_beat_layout(n, sizes, exponents), self._store_beats)
+        m.submodules.store = store = stream_fifo(
+            stored_beat_layout(n, sizes, exponents), self._store_beats, self._protected)
         m.submodules.scanned = scanned = Skid(scanned_layout(*self._shape, self._for_lane))
-        m.submodules.writer = writer = TagWriter(n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents)
+        m.submodules.writer = writer = TagWriter(
+            n, sizes, block_bytes, 2 * tag_rows + _MORE_TAGS, exponents, self._protected)
         m.submodules.lengths = lengths = BlockLengths(*self._shape, self._for_lane)
         m.submodules.reader = reader = BlockReader(*self._shape)
         m.submodules.packer = packer = RowPacker(n, sizes, self._pipeline, exponents)
-        m.submodules.rows = rows = StreamFifo(packed_row_layout(n), waiting)
+        m.submodules.rows = rows = stream_fifo(packed_row_layout(n), waiting, self._protected)
         m.submodules.merger = merger = Merger(*self._shape, self._for_lane)
         row_room = Signal()
         m.d.sync += row_room.eq(rows.level <= waiting - 2)
@@ -227,7 +241,7 @@ class BlockCompressor(wiring.Component):
         facts = None
         if exponents:
             m.submodules.facts = facts = FactsWriter(
-                *self._shape, self._store_beats * n // LINE_BYTES, self._pipeline)
+                *self._shape, self._store_beats * n // LINE_BYTES, self._pipeline, self._protected)
             wiring.connect(m, facts.lengths, lengths.facts)
             wiring.connect(m, facts.records, reader.lines)
             # Metadata are joined before it is known whether they are sent: a block leaves when both have taken it.
@@ -244,6 +258,11 @@ class BlockCompressor(wiring.Component):
         m.d.comb += [lengths.i.valid.eq(scanned.o.valid & joins), lengths.i.payload.eq(scanned.o.payload),
                      scanned.o.ready.eq(lengths.i.ready & joins)]
 
+        if self._protected:
+            parts = [store, rows, writer, *([facts] if facts else [])]
+            m.d.comb += [Cat(each.inject for each in parts).eq(self.inject),
+                         self.bad.eq(Cat(each.bad for each in parts).any())]
+
         taken = self._input(m, store, scanned, writer, facts)
         # Blocks that have ended, and whose lengths are not looked for yet.
         ended = Signal(range(_BLOCKS + 1))
@@ -255,7 +274,7 @@ class BlockCompressor(wiring.Component):
         waits = facts.waits if facts else Const(0)
         m.d.sync += room.eq((ended + taken < _BLOCKS) & (writer.level < 2 * tag_rows) & ~waits)
 
-    def _input(self, m: Module, store: StreamFifo, scanned: Skid, writer: TagWriter,
+    def _input(self, m: Module, store: StreamFifo | ProtectedFifo, scanned: Skid, writer: TagWriter,
                facts: FactsWriter | None) -> Value:
         """Divides packets into blocks, and clears what is behind a packet's last element; whether a block ends now."""
         n, sizes, grain = self._beat_bytes, self._sizes, self._sizes[0]

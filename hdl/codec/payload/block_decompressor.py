@@ -15,6 +15,7 @@ from hdl.codec.payload.row_unpacker import RowUnpacker
 from hdl.codec.payload.unpacking import payload_beat_layout, payload_error_layout
 from hdl.common.beat import beat_stream
 from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
+from hdl.common.protected import protection
 
 __all__ = ["BlockDecompressor"]
 
@@ -74,6 +75,8 @@ class BlockDecompressor(wiring.Component):
         ``TRAILING_BYTES``.
     row_bytes : int, optional
         Bytes that come in a cycle: ``beat_bytes``, as when not given, or 2 or 4 times that.
+    protected : bool, optional
+        With parity in both memories.
 
     Members
     -------
@@ -84,6 +87,9 @@ class BlockDecompressor(wiring.Component):
         Raw beats. ``o.ready`` reaches no other port within a cycle.
     error : Out(payload_error_layout(block_bytes))
         Valid with the last beat of a block: its result.
+    inject : In(2), bad : Out(1)
+        If ``protected``: as those of :class:`hdl.codec.payload.payload_store.PayloadStore`. An error is found before
+        the first beat that depends on what was read.
 
     Raises
     ------
@@ -97,7 +103,9 @@ class BlockDecompressor(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, element_bytes: tuple[int, ...], block_bytes: int, rows: int | None = None,
-                 exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, row_bytes: int | None = None,
+                 protected: bool = False):
+        self._protected = protected
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(element_bytes))
         self._exponents = tuple(sorted(exponents))
@@ -115,7 +123,7 @@ class BlockDecompressor(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(payload_beat_layout(self._port_bytes))),
             "o": Out(beat_stream(beat_bytes)),
-            "error": Out(payload_error_layout(block_bytes)),
+            "error": Out(payload_error_layout(block_bytes)), **protection(protected, 2),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -125,7 +133,9 @@ class BlockDecompressor(wiring.Component):
             return m
         m.submodules.store = store = PayloadStore(
             self._beat_bytes, self._sizes, self._block_bytes, self._rows, self._exponents, self._for_lane,
-            self._row_bytes // self._beat_bytes)
+            self._row_bytes // self._beat_bytes, self._protected)
+        if self._protected:
+            m.d.comb += [store.inject.eq(self.inject), self.bad.eq(store.bad)]
         m.submodules.unpacker = unpacker = RowUnpacker(
             self._beat_bytes, self._sizes, self._block_bytes, self._exponents, self._for_lane)
         wiring.connect(m, wiring.flipped(self.i), store.i)
@@ -147,7 +157,9 @@ class BlockDecompressor(wiring.Component):
             rows_in = upsizer.o
         m.submodules.core = core = BlockDecompressor(
             self._core_bytes, self._sizes, self._block_bytes, self._rows, self._exponents, self._for_lane,
-            self._row_bytes)
+            self._row_bytes, self._protected)
+        if self._protected:
+            m.d.comb += [core.inject.eq(self.inject), self.bad.eq(core.bad)]
         m.submodules.downsizer = downsizer = BeatDownsizer(
             self._beat_bytes, {"error": payload_error_layout(self._block_bytes)})
         wiring.connect(m, rows_in, core.i)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Shape, Signal
+from amaranth.hdl import Cat, Module, Mux, Shape, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -12,7 +12,7 @@ from hdl.codec.line_record import line_record_layout
 from hdl.codec.payload.line_facts import LineFacts
 from hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker, joining_layout
 from hdl.codec.payload.tag_writer import group_counts_layout
-from hdl.common.fifo import StreamFifo
+from hdl.common.protected import protection, stream_fifo
 from hdl.common.sram import LEAST_BITS
 
 __all__ = ["FactsWriter", "fact_lengths_layout"]
@@ -67,6 +67,8 @@ class FactsWriter(wiring.Component):
         Whole lines that may have come without their records being taken.
     pipeline : str
         ``small`` or ``fast``, of the packer of metadata.
+    protected : bool, optional
+        With parity.
 
     Members
     -------
@@ -83,6 +85,9 @@ class FactsWriter(wiring.Component):
         Facts and tags, in rows: those of a block begin a row. What is behind their last word is undefined.
     lengths : Out(stream.Signature(fact_lengths_layout(block_bytes)))
         Lengths of each block. At most two blocks may have ended without them being taken.
+    inject : In(3), bad : Out(1)
+        If ``protected``, for the records, for the bytes of facts and for the rows: as
+        :func:`hdl.common.protected.protection` says.
 
     Source: docs/formats.md, "Exponents".
     """
@@ -94,7 +99,8 @@ class FactsWriter(wiring.Component):
     lengths: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...],
-                 lines: int, pipeline: str = "small"):
+                 lines: int, pipeline: str = "small", protected: bool = False):
+        self._protected = protected
         self._beat_bytes = beat_bytes
         self._block_bytes = block_bytes
         self._shape = beat_bytes, sizes, block_bytes, exponents
@@ -107,7 +113,7 @@ class FactsWriter(wiring.Component):
             "joining": In(stream.Signature(joining_layout(sizes, block_bytes))),
             "tags": In(stream.Signature(8 * beat_bytes)),
             "records": Out(stream.Signature(line_record_layout())), "rows": Out(stream.Signature(8 * beat_bytes)),
-            "lengths": Out(stream.Signature(fact_lengths_layout(block_bytes))),
+            "lengths": Out(stream.Signature(fact_lengths_layout(block_bytes))), **protection(protected, 3),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -115,8 +121,10 @@ class FactsWriter(wiring.Component):
         # Fewer records would not make a memory, but registers.
         depth = max(self._lines + _MORE_LINES, -(-LEAST_BITS // Shape.cast(line_record_layout()).width))
         m.submodules.line = line = LineFacts(self._beat_bytes, self._block_bytes)
-        m.submodules.kept = kept = StreamFifo(line_record_layout(), 1 << (depth - 1).bit_length())
-        m.submodules.packer = packer = MetadataPacker(*self._shape, self._pipeline)
+        m.submodules.kept = kept = stream_fifo(line_record_layout(), 1 << (depth - 1).bit_length(), self._protected)
+        m.submodules.packer = packer = MetadataPacker(*self._shape, self._pipeline, self._protected)
+        if self._protected:
+            m.d.comb += [Cat(kept.inject, packer.inject).eq(self.inject), self.bad.eq(kept.bad | packer.bad)]
         wiring.connect(m, kept.o, wiring.flipped(self.records))
         wiring.connect(m, wiring.flipped(self.joining), packer.i)
         wiring.connect(m, wiring.flipped(self.tags), packer.tags)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
+
+from hdl.common.protected import ProtectedMemory, memory_of, protection
 
 __all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
 
@@ -55,6 +58,8 @@ class MetadataMemory(wiring.Component):
         Ports to read with.
     beats : int, optional
         Beats of a row: 1, 2 or 4.
+    protected : bool, optional
+        With parity.
 
     Members
     -------
@@ -67,23 +72,27 @@ class MetadataMemory(wiring.Component):
         ``want`` of the last one, which may come late.
     word : Out(beat_bytes)
         The word that was given in the cycle before.
+    inject, bad
+        If ``protected``: as :func:`hdl.common.protected.protection` says. Readers may read words that they do not need,
+        of rows that are not written yet: these are not checked.
     """
 
-    def __init__(self, beat_bytes: int, rows: int, readers: int, beats: int = 1):
+    def __init__(self, beat_bytes: int, rows: int, readers: int, beats: int = 1, protected: bool = False):
+        self._protected = protected
         self._beat_bytes = beat_bytes
         self._rows = rows
         self._beats = beats
         super().__init__({
             "write": In(1), **({"row": In(range(rows))} if rows > 1 else {}), "slot": In(1),
             "data": In(8 * beats * beat_bytes), "reads": In(word_read_signature(beats * rows)).array(readers),
-            "word": Out(beat_bytes),
+            "word": Out(beat_bytes), **protection(protected),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         row_bits, word_bits = ceil_log2(self._rows), ceil_log2(WORDS * self._beats)
-        m.submodules.memory = memory = Memory(
-            shape=8 * self._beats * self._beat_bytes, depth=(1 << row_bits) + self._rows, init=[])
+        m.submodules.memory = memory = memory_of(
+            8 * self._beats * self._beat_bytes, (1 << row_bits) + self._rows, self._protected)
         into, out = memory.write_port(), memory.read_port()
         row = Cat(self.row, self.slot) if self._rows > 1 else self.slot
         earlier: Value = Const(0)
@@ -103,4 +112,22 @@ class MetadataMemory(wiring.Component):
         ]
         with m.If(earlier):
             m.d.sync += which.eq(place.word[:word_bits])
+        if self._protected:
+            self._check(m, memory, into, out)
         return m
+
+    def _check(self, m: Module, memory: ProtectedMemory, into: Any, out: Any) -> None:
+        """Checks rows that were written before they are read. The rows of a slot are written from the first one on."""
+        rows = range(self._rows)
+        written, slot = Signal(2), out.addr[-1]
+        tops = [Signal(rows, name=f"top_{number}") for number in range(2)]
+        m.d.comb += [memory.inject.eq(self.inject), self.bad.eq(memory.bad)]
+        with m.If(self.write):
+            m.d.sync += written.eq(written | Mux(self.slot, 0b10, 0b01))
+        stored = written.bit_select(slot, 1)
+        if self._rows > 1:
+            for number, top in enumerate(tops):
+                with m.If(self.write & (self.slot == number) & (self.row > top)):
+                    m.d.sync += top.eq(self.row)
+            stored = stored & (out.addr[:-1] <= Mux(slot, tops[1], tops[0]))
+        m.d.sync += memory.check.eq(out.en & stored & ~(into.en & (into.addr == out.addr)))

@@ -6,12 +6,12 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hdl.codec.coding import LINE_BYTES, WORD_BYTES, element_layout, most_metadata, tag_rows, tag_words
 from hdl.common.bits import length, thermometer
+from hdl.common.protected import ProtectedMemory, memory_of, protection
 from hdl.common.row_fifo import RowFifo
 
 __all__ = ["QUARTERS", "SECTIONS", "MetadataPacker", "joining_layout", "most_metadata_rows"]
@@ -89,6 +89,8 @@ class MetadataPacker(wiring.Component):
         Those that can be coded with exponents.
     pipeline : str
         ``small`` or ``fast``: ``fast`` adds a stage behind the memories, for those whose output is late.
+    protected : bool, optional
+        With parity.
 
     Members
     -------
@@ -110,6 +112,9 @@ class MetadataPacker(wiring.Component):
         line may end: the first one of a third block is done five cycles later at the earliest.
     o : Out(stream.Signature(8 * beat_bytes))
         Rows: facts and tags of a block begin a row. What is behind their last word is undefined.
+    inject : In(2), bad : Out(1)
+        If ``protected``, for the bytes and for the rows: as :func:`hdl.common.protected.protection` says. Of a quarter
+        of bytes, those are checked that belong to the block.
 
     Source: docs/formats.md, "Exponents".
     """
@@ -119,7 +124,8 @@ class MetadataPacker(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, exponents: tuple[int, ...],
-                 pipeline: str = "small"):
+                 pipeline: str = "small", protected: bool = False):
+        self._protected = protected
         self._beat_bytes = beat_bytes
         self._pipeline = pipeline
         self._quarter = beat_bytes // QUARTERS
@@ -131,7 +137,7 @@ class MetadataPacker(wiring.Component):
             "done": In(1), "there": In(SECTIONS), "bytes": In(data.ArrayLayout(8, SECTIONS)), "final": In(1),
             "i": In(stream.Signature(joining_layout(sizes, block_bytes))),
             "tags": In(stream.Signature(8 * beat_bytes)),
-            "joined": Out(1), "o": Out(stream.Signature(8 * beat_bytes)),
+            "joined": Out(1), "o": Out(stream.Signature(8 * beat_bytes)), **protection(protected, 2),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -139,11 +145,17 @@ class MetadataPacker(wiring.Component):
         quarter = self._quarter
         address = data.StructLayout({"place": range(max(2, -(-self._lines // quarter))), "section": 2, "bank": 1})
         memories = []
+        protected: list[ProtectedMemory] = []
         # The bytes of a line are written within its cycles: section k to memory k modulo their number.
         for k in range(-(-SECTIONS // (LINE_BYTES // self._beat_bytes))):
-            m.submodules[f"bytes_{k}"] = memory = Memory(shape=8 * quarter, depth=1 << address.size, init=[])
+            m.submodules[f"bytes_{k}"] = memory = memory_of(8 * quarter, 1 << address.size, self._protected, quarter)
             memories.append((memory.write_port(granularity=8), memory.read_port()))
-        m.submodules.rows = rows = RowFifo(8 * self._beat_bytes, QUARTERS, self._rows + _MORE_ROWS)
+            protected += [memory] if self._protected else []
+        m.submodules.rows = rows = RowFifo(8 * self._beat_bytes, QUARTERS, self._rows + _MORE_ROWS, self._protected)
+        if protected:
+            m.d.comb += [rows.inject.eq(self.inject[1]),
+                         self.bad.eq(rows.bad | Cat(each.bad for each in protected).any())]
+            m.d.comb += [each.inject.eq(self.inject[0]) for each in protected]
         wiring.connect(m, rows.o, wiring.flipped(self.o))
         # The block that is written, its bytes, and whether it has ended but is not to be read yet.
         bank, ended = Signal(), Signal()
@@ -154,7 +166,7 @@ class MetadataPacker(wiring.Component):
         with m.If(begins):
             m.d.sync += bank.eq(~bank)
         self._write(m, [write for write, _ in memories], address, bank, counts, total, closes)
-        came = self._read(m, [read for _, read in memories], rows, bank, total, closes | ended, begins)
+        came = self._read(m, [read for _, read in memories], protected, rows, bank, total, closes | ended, begins)
         self._join(m, rows, *came)
         return m
 
@@ -179,8 +191,8 @@ class MetadataPacker(wiring.Component):
                 ]
                 m.d.comb += total[section].eq(count + 1)
 
-    def _read(self, m: Module, ports: list[Any], rows: RowFifo, bank: Signal, counts: Any, ended: Value,
-              begins: Signal) -> tuple[Value, Signal, Any]:
+    def _read(self, m: Module, ports: list[Any], protected: list[ProtectedMemory], rows: RowFifo, bank: Signal,
+              counts: Any, ended: Value, begins: Signal) -> tuple[Value, Signal, Any]:
         """Reads a block, in order: a quarter of its facts or its tags, and what is to be done in this cycle."""
         quarter, words = self._quarter, self._quarter // WORD_BYTES
         # The facts of a block are at hand: the sections that are still to be read, the current one first.
@@ -248,10 +260,15 @@ class MetadataPacker(wiring.Component):
                         & (step == _TAGS).replicate(quarter))),
         ]
         found: Value = ports[0].data
+        second = Signal(reset_less=True)
         if len(ports) > 1:
-            second = Signal(reset_less=True)
             m.d.sync += second.eq(step[0])
             found = Mux(second, ports[1].data, ports[0].data)
+        for number, memory in enumerate(protected):
+            shows = then.quarter & ~from_tags
+            if len(ports) > 1:
+                shows = shows & (second == number)
+            m.d.comb += memory.check.eq(kept & shows.replicate(quarter))
         m.d.comb += self.tags.ready.eq(then.pops)
         return Mux(from_tags, self.tags.payload.word_select(then_part, 8 * quarter), found), kept, then
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
+
+from hdl.common.protected import memory_of, protection
 
 __all__ = ["PayloadRing"]
 
@@ -51,6 +52,8 @@ class PayloadRing(wiring.Component):
         Beats at the beginning of a block that are not sent, at most.
     beats : int, optional
         Beats of a row: 1, 2 or 4.
+    protected : bool, optional
+        With parity.
 
     Members
     -------
@@ -70,11 +73,15 @@ class PayloadRing(wiring.Component):
         A block may start.
     data : Out(stream.Signature(shape))
         The beats; what waits stays.
+    inject, bad
+        If ``protected``: as :func:`hdl.common.protected.protection` says.
     """
 
     data: stream.Interface
 
-    def __init__(self, shape: data.StructLayout, rows: int, most: int, beats: int = 1):
+    def __init__(self, shape: data.StructLayout, rows: int, most: int, beats: int = 1,
+                 protected: bool = False):
+        self._protected = protected
         self._shape = shape
         self._row = data.StructLayout({**shape.members, "data": beats * Shape.cast(shape.members["data"]).width})
         self._rows = rows
@@ -84,11 +91,12 @@ class PayloadRing(wiring.Component):
             "write": In(1), "row": In(self._row), "begins": In(1), "drop": In(1), "room": Out(1),
             "start": In(1), "skip": In(range(most + 1)), "bare": In(1), "free": Out(1),
             "data": Out(stream.Signature(shape)), **({"tail": In(range(beats))} if beats > 1 else {}),
+            **protection(protected),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=self._row, depth=self._rows, init=[])
+        m.submodules.memory = memory = memory_of(self._row, self._rows, self._protected)
         into, out = memory.write_port(), memory.read_port()
         write, base, at = Signal(self._place), Signal(self._place, reset_less=True), Signal(self._place)
         # The newest block is whole. It has not started.
@@ -126,6 +134,8 @@ class PayloadRing(wiring.Component):
             out.en.eq(fetches), out.addr.eq(at.row),
         ]
         m.d.sync += shown.eq(reads | (shown & ~self.data.ready))
+        if self._protected:
+            m.d.comb += [memory.inject.eq(self.inject), memory.check.eq(shown), self.bad.eq(memory.bad)]
         with m.If(reads):
             m.d.sync += [at.eq(following), last.eq(final), active.eq(~final)]
         with m.If(loads):

@@ -23,6 +23,7 @@ from hdl.codec.payload.unpacking import (
     unit_bytes,
 )
 from hdl.common.bits import length
+from hdl.common.protected import protection
 
 __all__ = ["PayloadStore"]
 
@@ -104,6 +105,8 @@ class PayloadStore(wiring.Component):
         Whether blocks may be raw.
     beats : int, optional
         Beats of a row: 1, 2 or 4.
+    protected : bool, optional
+        With parity.
 
     Members
     -------
@@ -117,6 +120,8 @@ class PayloadStore(wiring.Component):
         With exponents only: the lines of each block that has them.
     data : Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents)))
         Beats of data, the first one of a block that in which its data begin.
+    inject : In(2), bad : Out(1)
+        If ``protected``, for the ring of rows and for the metadata: as :func:`hdl.common.protected.protection` says.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """
@@ -128,7 +133,9 @@ class PayloadStore(wiring.Component):
     data: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
-                 exponents: tuple[int, ...] = (), for_lane: bool = False, beats: int = 1):
+                 exponents: tuple[int, ...] = (), for_lane: bool = False, beats: int = 1,
+                 protected: bool = False):
+        self._protected = protected
         row_bytes = beats * beat_bytes
         least = -(-largest_payload(block_bytes, sizes, exponents) // row_bytes) + 1
         if rows < least:
@@ -149,7 +156,7 @@ class PayloadStore(wiring.Component):
             "order": Out(stream.Signature(self._order)),
             "words": Out(stream.Signature(beat_bytes)),
             **({"lines": Out(stream.Signature(line_layout()))} if exponents else {}),
-            "data": Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents))),
+            "data": Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents))), **protection(protected, 2),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -158,8 +165,12 @@ class PayloadStore(wiring.Component):
         beat, beats = self._beat_bytes, self._beats
         m.submodules.facts = facts = PayloadFacts(
             beat, self._sizes, self._block_bytes, self._exponents, self._for_lane)
-        m.submodules.ring = ring = PayloadRing(self.data.payload.shape(), self._rows, beats * most, beats)
-        m.submodules.metadata = metadata = MetadataMemory(beat, most, 5 if self._exponents else 1, beats)
+        m.submodules.ring = ring = PayloadRing(
+            self.data.payload.shape(), self._rows, beats * most, beats, self._protected)
+        m.submodules.metadata = metadata = MetadataMemory(
+            beat, most, 5 if self._exponents else 1, beats, self._protected)
+        if self._protected:
+            m.d.comb += [Cat(ring.inject, metadata.inject).eq(self.inject), self.bad.eq(ring.bad | metadata.bad)]
         counter = HeaderCounter(beat, self._block_bytes, beats * most) if self._exponents else None
         row = self.i.payload
         order = Signal(self._order, reset_less=True)

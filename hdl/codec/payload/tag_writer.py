@@ -13,6 +13,7 @@ from hdl.codec.coding import LINE_BYTES, element_layout, select
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.routing import block_counts
 from hdl.codec.scan import Scan
+from hdl.common.protected import protection
 from hdl.common.row_fifo import RowFifo
 
 __all__ = ["TagWriter", "group_counts_layout"]
@@ -66,6 +67,8 @@ class TagWriter(wiring.Component):
         Rows of the memory, one more than may be complete.
     exponents : tuple of int
         Element sizes of blocks that may be coded with exponents; if there is one, beats have 32 or 64 bytes.
+    protected : bool, optional
+        With parity.
 
     Members
     -------
@@ -94,6 +97,8 @@ class TagWriter(wiring.Component):
         Elements that are not zero in each group of a beat, two cycles after it. Only with ``exponents``.
     done : Out(1)
         The block has been counted.
+    inject, bad
+        If ``protected``: as :func:`hdl.common.protected.protection` says.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """
@@ -101,7 +106,8 @@ class TagWriter(wiring.Component):
     o: stream.Interface
 
     def __init__(self, beat_bytes: int, sizes: tuple[int, ...], block_bytes: int, rows: int,
-                 exponents: tuple[int, ...] = ()):
+                 exponents: tuple[int, ...] = (), protected: bool = False):
+        self._protected = protected
         self._beat_bytes = beat_bytes
         self._sizes = tuple(sorted(sizes))
         self._rows = rows
@@ -110,6 +116,7 @@ class TagWriter(wiring.Component):
             "take": In(1), "data": In(8 * beat_bytes), "last": In(1), "element": In(element_layout(self._sizes)),
             "o": Out(stream.Signature(8 * beat_bytes)), "level": Out(range(rows + 1)),
             "elements": Out(range(block_bytes // self._sizes[0] + 1)), "done": Out(1),
+            **protection(protected),
         }
         if exponents:
             members |= {"exponent": In(1), "lines": Out(range(block_bytes // LINE_BYTES + 1)),
@@ -121,7 +128,9 @@ class TagWriter(wiring.Component):
         n, sizes = self._beat_bytes, self._sizes
         m.submodules.scan = scan = Scan(n, sizes)
         # The shortest slice is the unit of writing.
-        m.submodules.rows = rows = RowFifo(8 * n, 8 * sizes[-1], self._rows)
+        m.submodules.rows = rows = RowFifo(8 * n, 8 * sizes[-1], self._rows, self._protected)
+        if self._protected:
+            m.d.comb += [rows.inject.eq(self.inject), self.bad.eq(rows.bad)]
         wiring.connect(m, rows.o, wiring.flipped(self.o))
         m.d.comb += [scan.data.eq(self.data), scan.present.eq(-1), scan.element.eq(self.element),
                      self.level.eq(rows.level)]

@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from hdl.common.beat import beat_stream
 from hdl.common.bits import thermometer
 from hdl.common.fifo import StreamFifo
+from hdl.common.protected import protection, stream_fifo
 from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
 from hdl.engine.axi.pages import PageTranslator, pages_port, translated
 from hdl.engine.axi.signature import axi_write
@@ -66,6 +67,8 @@ class AxiWriter(wiring.Component):
         first beat is.
     paged : bool
         Whether requests may be those of streams in pages.
+    protected : bool
+        With parity in the memory that ``whole`` needs.
 
     Members
     -------
@@ -84,6 +87,9 @@ class AxiWriter(wiring.Component):
         No burst is outstanding; and, unless the unit is stopped, no request is being processed.
     fault : Out(fault_layout(address_bits))
         The first error response; after it the unit behaves as if stopped, until reset.
+    inject, bad
+        If ``protected`` and ``whole``: as :func:`hdl.common.protected.protection` says. The beat with the error is at
+        the port when it is found.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, strobes, responses).
     """
@@ -92,7 +98,9 @@ class AxiWriter(wiring.Component):
     data: stream.Interface
 
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
-                 most_beats: int = MOST_BEATS, whole: int = 0, paged: bool = False):
+                 most_beats: int = MOST_BEATS, whole: int = 0, paged: bool = False,
+                 protected: bool = False):
+        self._protected = protected
         self._sizes = address_bits, beat_bytes, length_bits
         self._most_beats = most_beats
         self._whole = whole
@@ -104,6 +112,7 @@ class AxiWriter(wiring.Component):
             "axi": Out(axi_write(address_bits, beat_bytes)),
             "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(address_bits)),
             **({"pages": Out(pages_port(address_bits))} if paged else {}),
+            **protection(protected and whole > 0),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -207,7 +216,9 @@ class AxiWriter(wiring.Component):
         if not self._whole:
             return self.data, Const(1), Const(1)
         depth = 2 * self._whole
-        m.submodules.beats = beats = StreamFifo(len(self.data.payload.data), depth)
+        m.submodules.beats = beats = stream_fifo(len(self.data.payload.data), depth, self._protected)
+        if self._protected:
+            m.d.comb += [beats.inject.eq(self.inject), self.bad.eq(beats.bad)]
         source = beat_stream(self._sizes[1]).create(path=("source",))
         # Stored beats of bursts that have not begun. Their comparison is registered, because the sum is wide.
         stored = Signal(range(depth + 3))
