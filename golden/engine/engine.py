@@ -18,7 +18,7 @@ lane that reports a block with a wrong payload writes nothing after it. The CRC 
 fault.
 
 A port can become silent at any moment of a transfer, so for each silent port of the direction there is one more correct
-completion.
+completion; and so for each lane of the direction with an error in a buffer, which the transfer may meet or not.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class Engine:
         Ports that answer nothing for the time limit.
     windows
         The address windows; open when not given.
+    spoiled
+        Lanes, each with its direction, that find an error of parity in one of their buffers.
     """
 
     parameters: Parameters
@@ -98,6 +100,7 @@ class Engine:
     link: Memory
     silent: frozenset[Silence] = frozenset()
     windows: Windows = OPEN
+    spoiled: frozenset[tuple[Operation, int]] = frozenset()
 
     def run(self, descriptor: Descriptor, channel: Operation | None = None) -> Completion:
         """Run a transfer and return its completion; the destination's image changes if the transfer succeeds.
@@ -126,7 +129,9 @@ class Engine:
             return [refused]
         blank = Completion(tag=descriptor.tag, status=Status.OK, operation=descriptor.operation)
         act = self._offload if descriptor.operation == Operation.OFFLOAD else self._prefetch
-        return [*act(descriptor, blank), *self._timeouts(descriptor, blank)]
+        return [*act(descriptor, blank), *self._timeouts(descriptor, blank),
+                *(replace(blank, status=Status.BUFFER_PARITY, lane=lane) for operation, lane in sorted(self.spoiled)
+                  if operation == descriptor.operation)]
 
     def _timeouts(self, asked: Descriptor, blank: Completion) -> list[Completion]:
         """A completion for each silent port of the direction; an isolated port blocks every transfer."""

@@ -102,6 +102,8 @@ class Status(IntEnum):
     """A block's payload contradicts itself, or does not expand to exactly its raw length."""
     CRC_MISMATCH = 0x40
     """The CRC-32C of the stream differs from the expected one."""
+    BUFFER_PARITY = 0x41
+    """A memory of a lane had an error of parity."""
     ABORTED = 0x50
     """The driver ended the transfer."""
 

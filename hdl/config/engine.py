@@ -84,6 +84,9 @@ class EngineConfig(CodingSettings):
     safe_writes: bool = parameter(
         False, "give the address of a write only when all data of its burst are there, on the lanes' ports as on the "
         "link's: two more bursts of memory in each lane", "true or false")
+    buffer_parity: bool = parameter(
+        False, "build parity in the memories of the lanes: a transfer that meets an error does not succeed; with a "
+        "count of errors, and a register that injects one", "true or false")
     lane_cache: int = parameter(
         0b0011, "AxCACHE of the lanes' ports: the default suits memory that no cache holds", _CACHE_ALLOWED)
     lane_prot: int = parameter(0, "AxPROT of the lanes' ports: bit 0 privileged, bit 1 non-secure", "0 to 7")
@@ -117,6 +120,7 @@ class EngineConfig(CodingSettings):
         self._check_number("queue_depth", (8, 16, 32, 64))
         self._check_codings()
         self._check_flag("safe_writes")
+        self._check_flag("buffer_parity")
         self._check_attributes()
         self._check_flag("crc")
         self._check_flag("narrowing")

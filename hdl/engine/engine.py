@@ -97,6 +97,8 @@ class Engine(wiring.Component):
                 path.abort.eq(getattr(control, f"{name}_abort")),
                 getattr(control, f"{name}_events").eq(path.events),
             ]
+            if config.buffer_parity:
+                m.d.comb += path.inject.eq(getattr(control, f"{name}_inject"))
             if config.page_lists and config.address_windows:
                 m.d.comb += path.window.eq(control.window)
         for lane in range(config.lanes):

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from cocotb.task import bridge, resume
 
-from golden.engine import RECORD_BYTES, Descriptor, Operation
+from golden.engine import RECORD_BYTES, Descriptor, Operation, Status
 from hdl.generate.handover.codes import Code
 from verif.common import job
 from verif.engine.lite import RegisterError
 from verif.engine.stimulus import codings, random_tensor
 from verif.engine.testbench import EngineTestbench
 
-__all__ = ["LONG", "OWN_TAGS", "POLLS", "CDriver", "Code", "ReferenceDriver", "RingMemory", "check_result", "reference",
-           "two_transfers"]
+__all__ = ["LONG", "OWN_TAGS", "POLLS", "CDriver", "Code", "ReferenceDriver", "RingMemory", "both_work", "check_result",
+           "reference", "two_transfers"]
 
 OWN_TAGS = 1 << 31
 """The first tag of the driver's own."""
@@ -200,6 +200,17 @@ def two_transfers(bench: EngineTestbench, operation: Operation, blocks: int = 0)
     if operation is Operation.OFFLOAD:
         return [bench.offload(each, capacity=2 * each.raw.size) for each in tensors]
     return [bench.prefetch(bench.stream(each), each, check_crc=bench.config.crc) for each in tensors]
+
+
+async def both_work(bench: EngineTestbench, driver: ReferenceDriver) -> None:
+    """Run a transfer of each direction, which must succeed, and compare all memory."""
+    for operation in Operation:
+        bench.clear()
+        asked, _ = two_transfers(bench, operation)
+        await bench.load()
+        assert await driver.transfer(asked) == Status.OK
+        check_result(bench, driver, asked)
+        await bench.compare()
 
 
 def check_result(bench: EngineTestbench, driver: ReferenceDriver, asked: Descriptor) -> None:

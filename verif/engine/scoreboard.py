@@ -97,6 +97,10 @@ class Scoreboard:
         """Expect that these ports do not answer, and that all others do."""
         self._engine = replace(self._engine, silent=frozenset(ports))
 
+    def spoil(self, *lanes: tuple[Operation, int]) -> None:
+        """Expect that these lanes of a direction may find an error in a buffer, and no others."""
+        self._engine = replace(self._engine, spoiled=frozenset(lanes))
+
     def confine(self, windows: Windows) -> None:
         """Expect that descriptors which are not inside these windows are refused."""
         self._engine = replace(self._engine, windows=windows)
@@ -146,6 +150,8 @@ class Scoreboard:
         before = [place.copy() for _, place in places]
         right = self.expected(descriptor)
         succeeds = right[0].status is Status.OK
+        # The data of an offload may have left before an error in them was found; prefetches write none behind it.
+        known = succeeds and not (seen.status is Status.BUFFER_PARITY and channel is Operation.OFFLOAD)
         if aborted:
             right = [*right, Completion(tag=descriptor.tag, operation=channel, status=Status.ABORTED)]
         if seen.status is Status.OK and succeeds:
@@ -157,7 +163,7 @@ class Scoreboard:
                 self.fault(f"{_shown(descriptor)}: {seen.cycles} cycles, but {least} beats passed the link")
         else:
             for (address, place), old in zip(places, before, strict=True):
-                self._loose.append(_Loose(arena, address, old, place.copy() if succeeds else None))
+                self._loose.append(_Loose(arena, address, old, place.copy() if known else None))
                 place[:] = old
         return self._compare(descriptor, right, seen)
 

@@ -13,6 +13,7 @@ from hdl.engine.axi.pages import window_layout
 from hdl.engine.axi.signature import axi_lite, axi_read, axi_write
 from hdl.engine.axi.watch import Metronome
 from hdl.engine.control.bank import Bank, fields_layout
+from hdl.engine.control.buffer_wiring import join_buffers
 from hdl.engine.control.channel import Channel
 from hdl.engine.control.descriptor import Operation
 from hdl.engine.control.fetcher import Fetcher
@@ -22,6 +23,7 @@ from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, WINDOW_BIT
 from hdl.engine.control.windows import WINDOW_REGISTERS, Windows
 from hdl.engine.control.write_back_rings import WriteBackRings
 from hdl.engine.control.write_back_wiring import join_channel, pulses, report_records
+from hdl.engine.transfer.buffers import inject_layout
 from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import request_layout, result_layout
 
@@ -77,6 +79,8 @@ class Control(wiring.Component):
         With ``write_back``: the link has not answered writes for the time limit.
     offload_events, prefetch_events : In(events_layout(config))
         For the counters.
+    offload_inject, prefetch_inject : Out(inject_layout(config))
+        With ``buffer_parity``: errors to inject.
     attributes : Out({lane, link})
         With ``attribute_registers``: attributes of the ports' transactions.
     window : Out(window_layout(address_bits))
@@ -89,6 +93,8 @@ class Control(wiring.Component):
     def __init__(self, config: EngineConfig):
         self._config = config
         members: dict[str, wiring.Member] = {}
+        if config.buffer_parity:
+            members |= {f"{name}_inject": Out(inject_layout(config)) for name in DIRECTIONS}
         if config.attribute_registers:
             members["attributes"] = Out(data.StructLayout(dict.fromkeys(
                 ("lane", "link"), attributes_layout(config.user_bits))))
@@ -191,6 +197,10 @@ class Control(wiring.Component):
         self._time_limit(m, bank, fetcher, records)
         if config.attribute_registers:
             self._attributes(m, bank, locked)
+        if config.buffer_parity:
+            join_buffers(m, config, bank, self.soft_reset,
+                         [getattr(self, f"{name}_events").buffer_errors for name in DIRECTIONS],
+                         [getattr(self, f"{name}_inject") for name in DIRECTIONS])
 
         m.d.comb += bank.values.control.soft_reset.eq(resetting)
         idle = fetcher.idle if records is None else fetcher.idle & records.idle

@@ -97,7 +97,7 @@ DESCRIPTOR_FIELDS = {
 COMPLETION_FIELDS = {
     "tag": "The descriptor's",
     "status": "What became of the descriptor",
-    "lane": "AXI errors and timeouts: the lane, 0 for the link",
+    "lane": "AXI errors, timeouts and errors of parity: the lane, 0 for the link",
     "resp": "AXI errors: the response, 2 SLVERR or 3 DECERR",
     "unused": "Zero",
     "operation": "The descriptor's",

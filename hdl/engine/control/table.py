@@ -8,6 +8,7 @@ from dataclasses import replace
 from hdl.codec.coding import CODINGS
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.watch import LIMIT_BITS
+from hdl.engine.control.buffer_registers import buffer_registers
 from hdl.engine.control.descriptor import COMPLETION_FIELDS, DESCRIPTOR_FIELDS, completion_layout, descriptor_layout
 from hdl.engine.control.register import (
     Access,
@@ -35,7 +36,7 @@ PAGE_BITS = 8
 MAGIC = 0x414D4463
 """First register: the bytes ``cDMA`` in the order of a little-endian memory."""
 
-VERSION = (2, 4)
+VERSION = (2, 5)
 """Of the register map and the descriptors: a change that breaks drivers counts the first number up."""
 
 WINDOW_BITS = 12
@@ -104,6 +105,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
               "The registers LANE_ATTRIBUTES and LINK_ATTRIBUTES are there."),
         Field("WRITE_BACK", 14, 1, ro, config.write_back,
               "Completions can be written into rings in link memory: the pages of write-back are there."),
+        Field("BUFFER_PARITY", 15, 1, ro, config.buffer_parity,
+              "The memories of the lanes have parity: the registers BUFFER_ERRORS and BUFFER_INJECT are there."),
         home=Home.CONSTANT)
     yield register_of(
         "CONTROL", 0x20, Access.W1S, "Commands to the whole engine.",
@@ -144,6 +147,8 @@ def _engine(config: EngineConfig) -> Iterator[Register]:
         yield from _attributes(config)
     if config.address_windows:
         yield from _address_windows(config)
+    if config.buffer_parity:
+        yield from buffer_registers(config)
 
 
 def _attributes(config: EngineConfig) -> Iterator[Register]:
@@ -276,7 +281,8 @@ def _channel(config: EngineConfig) -> Iterator[Register]:
 
 def with_options(config: EngineConfig) -> EngineConfig:
     """The configuration with everything that adds registers: offsets do not depend on what was built."""
-    return config.replace(address_windows=True, attribute_registers=True, user_bits=16, write_back=True)
+    return config.replace(address_windows=True, attribute_registers=True, user_bits=16, write_back=True,
+                          buffer_parity=True)
 
 
 def pages(config: EngineConfig) -> tuple[Page, ...]:

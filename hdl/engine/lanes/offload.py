@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -15,11 +15,13 @@ from hdl.codec.narrowing.rounding import Narrowing
 from hdl.codec.payload.block_compressor import BlockCompressor
 from hdl.common.beat import beat_stream
 from hdl.common.fifo import StreamFifo
+from hdl.common.protected import stream_fifo
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.bursts import fault_layout
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.signature import axi_read
 from hdl.engine.lanes.framer import Framer
+from hdl.engine.transfer.buffers import OFFLOAD_MEMORIES
 from hdl.engine.transfer.interleave import lane_block_layout
 from hdl.engine.transfer.streams import framed_stream
 
@@ -69,6 +71,9 @@ class OffloadLane(wiring.Component):
         The first error response.
     waits : Out({memory, buffer})
         In this cycle the lane waits for the memory (a block is requested), or for the link (the buffer is full).
+    inject : In(OFFLOAD_MEMORIES), spoiled : Out(1)
+        With ``buffer_parity``: what is read next from a memory is changed
+        (:class:`hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset.
 
     Source: Rhu et al., HPCA 2018, section V-B; the block stream of docs/formats.md.
     """
@@ -84,6 +89,7 @@ class OffloadLane(wiring.Component):
             "o": Out(framed_stream(config)),
             "stop": In(1), "idle": Out(1), "fault": Out(fault_layout(config.address_bits)),
             "waits": Out(data.StructLayout({"memory": 1, "buffer": 1})),
+            **({"inject": In(OFFLOAD_MEMORIES), "spoiled": Out(1)} if config.buffer_parity else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -94,7 +100,7 @@ class OffloadLane(wiring.Component):
             config.burst_beats)
         m.submodules.compressor = compressor = BlockCompressor(
             config.beat_bytes, config.element_bytes, config.block_bytes, config.pipeline, config.exponents,
-            for_lane=True)
+            for_lane=True, protected=config.buffer_parity)
         m.submodules.framer = framer = Framer(config)
         how = {name: 3 if name == "element" else 1 for name in ("element", "exponents", "fallback", "leave_raw")}
         narrowed = {"halved": 1} if config.narrowing else {}
@@ -170,7 +176,12 @@ class OffloadLane(wiring.Component):
         config = self._config
         words = config.link_words
         payload = self.o.payload
-        m.submodules.rows = rows = StreamFifo(8 * config.link_beat_bytes, config.buffer_bytes // config.link_beat_bytes)
+        m.submodules.rows = rows = stream_fifo(
+            8 * config.link_beat_bytes, config.buffer_bytes // config.link_beat_bytes, config.buffer_parity)
+        if config.buffer_parity:
+            m.d.comb += Cat(compressor.inject, rows.inject).eq(self.inject)
+            with m.If(compressor.bad | rows.bad):
+                m.d.sync += self.spoiled.eq(1)
         shape = data.StructLayout({name: len(payload[name]) for name in ("block_words", "nonzero", "raw")})
         m.submodules.blocks = blocks = StreamFifo(shape, _FRAMED)
         # What is known of a block is registered with its beats, and goes into the queue a cycle behind its last row.

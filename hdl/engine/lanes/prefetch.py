@@ -18,6 +18,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.axi.bursts import burst_beats, fault_layout, span_layout
 from hdl.engine.axi.signature import axi_write
 from hdl.engine.axi.writer import AxiWriter
+from hdl.engine.transfer.buffers import PREFETCH_MEMORIES
 from hdl.engine.transfer.records import BLOCK_BITS, Status
 from hdl.engine.transfer.streams import payload_stream, stream_fault_layout
 
@@ -73,6 +74,10 @@ class PrefetchLane(wiring.Component):
         The first block that does not expand to its raw length; the lane stops until reset.
     waits : Out({memory, buffer})
         In this cycle the lane waits for the memory (a beat is ready), or for the link (no block is there).
+    inject : In(PREFETCH_MEMORIES), spoiled : Out(1)
+        With ``buffer_parity``: what is read next from a memory is changed
+        (:class:`hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset. The lane
+        writes nothing more then, and beats of bursts that have begun have all strobes low.
 
     Source: the block stream of docs/formats.md.
     """
@@ -86,6 +91,7 @@ class PrefetchLane(wiring.Component):
             "axi": Out(axi_write(config.address_bits, config.beat_bytes)), "stop": In(1), "idle": Out(1),
             "settled": Out(1), "axi_fault": Out(fault_layout(config.address_bits)),
             "fault": Out(stream_fault_layout()), "waits": Out(data.StructLayout({"memory": 1, "buffer": 1})),
+            **({"inject": In(PREFETCH_MEMORIES), "spoiled": Out(1)} if config.buffer_parity else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -98,11 +104,11 @@ class PrefetchLane(wiring.Component):
         span = span_layout(config.address_bits, block_bits + 1)
         m.submodules.decompressor = decompressor = BlockDecompressor(
             config.beat_bytes, config.element_bytes, config.block_bytes, rows, config.exponents,
-            for_lane=True, row_bytes=row_bytes)
+            for_lane=True, row_bytes=row_bytes, protected=config.buffer_parity)
         longest = min(burst_beats(config.beat_bytes, config.burst_beats), config.block_bytes // config.beat_bytes)
         m.submodules.writer = writer = AxiWriter(
             config.address_bits, config.beat_bytes, block_bits + 1, config.outstanding_reads, config.burst_beats,
-            longest if config.safe_writes else 0)
+            longest if config.safe_writes else 0, protected=config.buffer_parity)
         m.submodules.requests = requests = StreamFifo(span, _BLOCKS)
         m.submodules.blocks = blocks = StreamFifo(
             data.StructLayout({"number": BLOCK_BITS, **({"narrow": Narrowing} if config.narrowing else {})}), _BLOCKS)
@@ -111,12 +117,14 @@ class PrefetchLane(wiring.Component):
 
         # Rows go to the decompressor. Address, number and format of a block come with its first row.
         bad, halted, room, push = Signal(), Signal(), Signal(), Signal()
+        spoiled = self._spoiled(m, decompressor, writer)
+        ended = bad if spoiled is None else bad | spoiled
         row, block = self.i.payload, self.i.payload.block
         end = Signal(exact_log2(row_bytes))
         held_end = Signal.like(end, reset_less=True)
         m.d.sync += room.eq((requests.level <= _BLOCKS - 2) & (blocks.level <= _BLOCKS - 2))
         m.d.comb += [
-            halted.eq(self.stop | bad),
+            halted.eq(self.stop | ended),
             self.i.ready.eq(halted | (room & decompressor.i.ready)),
             push.eq(self.i.valid & room & ~halted),
             decompressor.i.valid.eq(push),
@@ -130,7 +138,7 @@ class PrefetchLane(wiring.Component):
                 Mux(block.narrow == Narrowing.NONE, block.raw_bytes, block.raw_bytes << 1)
                 if config.narrowing else block.raw_bytes),
             blocks.i.valid.eq(requests.i.valid), blocks.i.payload.number.eq(block.number),
-            writer.stop.eq(self.stop),
+            writer.stop.eq(self.stop if spoiled is None else self.stop | spoiled),
         ]
         if config.narrowing:
             m.d.comb += blocks.i.payload.narrow.eq(block.narrow)
@@ -140,10 +148,10 @@ class PrefetchLane(wiring.Component):
         # Raw beats leave until a block is found bad.
         number = blocks.o.payload.number
         done, fails, ends = Signal(), Signal(), Signal()
-        ready, widening = self._widened(m, decompressor, writer, blocks, ~bad)
+        ready, widening = self._widened(m, decompressor, writer, blocks, ~ended)
         m.d.comb += [
-            decompressor.o.ready.eq(ready & ~bad),
-            ends.eq(decompressor.o.valid & ready & ~bad & decompressor.o.payload.last),
+            decompressor.o.ready.eq(ready & ~ended),
+            ends.eq(decompressor.o.valid & ready & ~ended & decompressor.o.payload.last),
             fails.eq(decompressor.error.code != PayloadError.OK),
             done.eq(ends & ~fails), blocks.o.ready.eq(done),
         ]
@@ -156,7 +164,7 @@ class PrefetchLane(wiring.Component):
         comes = Signal()
         m.d.comb += [
             comes.eq(push & decompressor.i.ready & row.last),
-            self.settled.eq((open_ == 0) | bad),
+            self.settled.eq((open_ == 0) | ended),
             self.idle.eq(writer.idle & (self.stop | ((open_ == 0) & ~widening))),
             self.axi_fault.eq(writer.fault),
             self.fault.valid.eq(bad),
@@ -172,6 +180,19 @@ class PrefetchLane(wiring.Component):
         with m.Elif(done & ~comes):
             m.d.sync += open_.eq(open_ - 1)
         return m
+
+    def _spoiled(self, m: Module, decompressor: BlockDecompressor, writer: AxiWriter) -> Value | None:
+        """With ``buffer_parity``: whether an error was read from a memory; and injects errors."""
+        if not self._config.buffer_parity:
+            return None
+        bad: Value = decompressor.bad
+        m.d.comb += decompressor.inject.eq(self.inject)
+        if self._config.safe_writes:
+            m.d.comb += writer.inject.eq(self.inject[-1])
+            bad = bad | writer.bad
+        with m.If(bad):
+            m.d.sync += self.spoiled.eq(1)
+        return self.spoiled
 
     def _widened(self, m: Module, decompressor: BlockDecompressor, writer: AxiWriter, blocks: StreamFifo, goes: Value
                  ) -> tuple[Value, Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, ResetInserter, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -14,6 +14,7 @@ from hdl.engine.axi.page_list import PageList
 from hdl.engine.axi.pages import Entry, window_layout
 from hdl.engine.axi.signature import axi_read
 from hdl.engine.paths.supervisor import Supervisor
+from hdl.engine.transfer.buffers import inject_layout
 from hdl.engine.transfer.events import events_layout
 from hdl.engine.transfer.records import Status, request_layout, result_layout
 
@@ -54,6 +55,8 @@ class DataPath(wiring.Component):
         order, then that of the link. An offload with ``page_lists`` has one more, that of the link for page lists.
     isolated : Out(lanes + 1)
         Ports that still have transactions open of a transfer that was reported; as ``silent``.
+    inject : In(inject_layout(config))
+        With ``buffer_parity``: errors to inject into the memories of a lane.
     events : Out(events_layout(config))
         For counters.
     """
@@ -72,6 +75,7 @@ class DataPath(wiring.Component):
             "abort": In(1), "lanes": Out(lane).array(config.lanes), "link": Out(link),
             **({"lists": Out(axi_read(config.address_bits, config.link_beat_bytes))} if listed else {}),
             **({"window": In(window_layout(config.address_bits))} if listed and config.address_windows else {}),
+            **({"inject": In(inject_layout(config))} if config.buffer_parity else {}),
             "silent": In(self._units), "isolated": Out(self._units),
             "events": Out(events_layout(config)),
         })
@@ -145,6 +149,19 @@ class DataPath(wiring.Component):
              "place": lists.fault.address},
             *({"valid": pages.bad == entry, "status": status, "place": pages.place} for entry, status in _BAD.items())]
         return lists, ~transfer.listed | given | lists.lists.ready, faults
+
+    def _protect(self, m: Module, lanes: Sequence[wiring.Component]) -> list[dict[str, ValueLike]]:
+        """With ``buffer_parity``: gives the lanes the errors to inject, counts the lanes that found one, and returns
+        their faults."""
+        if not self._config.buffer_parity:
+            return []
+        spoiled, before = Signal(len(lanes), name="spoiled"), Signal(len(lanes), name="spoiled_before")
+        m.d.comb += spoiled.eq(Cat(lane.spoiled for lane in lanes))
+        m.d.sync += [before.eq(spoiled), self.events.buffer_errors.eq(sum(spoiled & ~before))]
+        for number, lane in enumerate(lanes):
+            m.d.comb += lane.inject.eq(Mux(self.inject.lane == number, self.inject.memories, 0))
+        return [{"valid": spoiled[number], "status": Status.BUFFER_PARITY, "lane": number}
+                for number in range(len(lanes))]
 
     def _count(self, m: Module, link_beat: Value, waits: Sequence[data.View]) -> None:
         """Registers the events of a cycle: a beat on the link, and what each lane waits for."""

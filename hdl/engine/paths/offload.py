@@ -99,6 +99,7 @@ class OffloadPath(DataPath):
         faults: list[dict[str, ValueLike]] = timeouts(
             supervisor.silent, config.lanes, Status.LANE_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT,
             Status.PAGE_LIST_READ_TIMEOUT)
+        faults += self._protect(m, lanes)
         faults += [{"valid": lane.fault.valid, "status": Status.LANE_READ_ERROR, "lane": number,
                    "resp": lane.fault.resp, "place": lane.fault.address} for number, lane in enumerate(lanes)]
         faults += [

@@ -96,6 +96,7 @@ class PrefetchPath(DataPath):
         self._streams(m, supervisor, reader, lanes, verdict)
         faults: list[dict[str, ValueLike]] = timeouts(
             self.silent, config.lanes, Status.LANE_WRITE_TIMEOUT, Status.LINK_READ_TIMEOUT)
+        faults += self._protect(m, lanes)
         faults += [{"valid": reader.fault.valid, "status": Status.LINK_READ_ERROR, "resp": reader.fault.resp,
                     "place": reader.fault.address}]
         faults += [{"valid": lane.axi_fault.valid, "status": Status.LANE_WRITE_ERROR, "lane": number,
@@ -181,8 +182,10 @@ class PrefetchPath(DataPath):
             ]
         # A fault is seen here before the last response to the transfer that it belongs to.
         suspect = Signal()
-        m.d.sync += suspect.eq(
-            distributor.fault.valid | Cat(each.valid for lane in lanes for each in (lane.fault, lane.axi_fault)).any())
+        found = [each.valid for lane in lanes for each in (lane.fault, lane.axi_fault)]
+        if config.buffer_parity:
+            found += [lane.spoiled for lane in lanes]
+        m.d.sync += suspect.eq(distributor.fault.valid | Cat(found).any())
         m.d.comb += totals.valid.eq(answers.done & ~suspect)
 
     def _current(self, m: Module, transfer: data.View, starts: Value) -> data.View | dict[str, Value]:

@@ -97,6 +97,8 @@ class Status(enum.Enum, shape=8):
     """Malformed stream: the payload of a block contradicts itself, or does not expand to its raw length."""
     CRC_MISMATCH = 0x40
     """The CRC-32C of the stream is not the expected one."""
+    BUFFER_PARITY = 0x41
+    """A memory of a lane had an error of parity."""
     ABORTED = 0x50
     """Stopped by the abort register."""
 
@@ -130,9 +132,9 @@ def axi_fault_layout(config: EngineConfig) -> data.StructLayout:
 def result_layout(config: EngineConfig) -> data.StructLayout:
     """The result of a transfer.
 
-    ``lane`` and ``resp`` are set for AXI errors, ``lane`` also for a lane's timeout. ``place`` is the address of the
-    failing burst for AXI errors, the block's number for malformed streams and for a destination that is too small, the
-    number of blocks for TRAILING, otherwise 0.
+    ``lane`` and ``resp`` are set for AXI errors, ``lane`` also for a lane's timeout and for an error of parity.
+    ``place`` is the address of the failing burst for AXI errors, the block's number for malformed streams and for a
+    destination that is too small, the number of blocks for TRAILING, otherwise 0.
     ``bytes`` counts what was written: the stream (offload) or the raw bytes (prefetch). ``nonzero`` counts non-zero
     elements (offload; 0 for prefetch), ``raw_blocks`` the blocks that were left raw; ``crc`` is the CRC-32C of the
     stream. These four are 0 on an error, except ``crc`` for CRC_MISMATCH.

@@ -11,6 +11,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import RECORD_BYTES, Operation
 from hdl.engine.control.register import Field, Register
 from hdl.engine.control.table import MAGIC, VERSION, pages, with_options
+from hdl.engine.transfer.buffers import LaneMemory
 from hdl.generate.handover.statuses import MEANINGS
 
 __all__ = ["c_header"]
@@ -41,6 +42,9 @@ def c_header(config: EngineConfig) -> str:
         "",
         *(_define(f"CDMA_OPERATION_{each.name}", f"{each.value}u") for each in Operation),
         "",
+        "/* Memories of a lane, for BUFFER_INJECT. */",
+        *(_define(f"CDMA_MEMORY_{each.name}", f"{each.value}u") for each in LaneMemory),
+        "",
         "/* Codings. Descriptors may have ZVC8, ZVC16, ZVC32, BFLOAT16 and FLOAT32, as far as they were built. */",
         _codings(), "",
         *(_define(f"CDMA_STATUS_{status.name}", f"0x{status.value:02x}u") for status in MEANINGS),
@@ -67,7 +71,8 @@ def _built(config: EngineConfig, own: str) -> Iterator[str]:
     for name in ("lanes", "beat_bytes", "link_beat_bytes", "block_bytes", "buffer_bytes", "address_bits",
                  "queue_depth"):
         yield _define(f"{own}_{name.upper()}", f"{getattr(config, name)}u")
-    for name in ("crc", "narrowing", "address_windows", "attribute_registers", "write_back"):
+    for name in ("crc", "narrowing", "address_windows", "attribute_registers", "write_back",
+                 "buffer_parity"):
         yield _define(f"{own}_{name.upper()}", f"{int(getattr(config, name))}u")
     for name in CODINGS:
         yield _define(f"{own}_{name.upper()}", f"{int(name in config.codings)}u")

@@ -1005,6 +1005,42 @@ CDMA_INLINE uint64_t cdma_read_counter(const struct cdma *engine, unsigned opera
     return low | (uint64_t)cdma_read_channel(engine, operation, offset + 4) << 32;
 }
 
+/*
+ * How many errors of parity lanes of a direction found in their buffers since the last reset; 65535: at least as many.
+ * CDMA_E_NOT_BUILT: the engine has no parity.
+ */
+CDMA_INLINE int cdma_buffer_errors(const struct cdma *engine, unsigned operation, uint32_t *count)
+{
+    uint32_t errors;
+
+    if (!engine || !count || !cdma_operation_known(operation))
+        return CDMA_E_ARGUMENT;
+    if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_BUFFER_PARITY))
+        return CDMA_E_NOT_BUILT;
+    errors = engine->read(engine->bus, CDMA_REG_BUFFER_ERRORS);
+    *count = operation == CDMA_OPERATION_OFFLOAD ? CDMA_FIELD(errors, CDMA_REG_BUFFER_ERRORS_OFFLOAD)
+                                                 : CDMA_FIELD(errors, CDMA_REG_BUFFER_ERRORS_PREFETCH);
+    return 0;
+}
+
+/*
+ * Change a bit of what is read next from a memory of a lane (CDMA_MEMORY_...), to test what happens then: the transfer
+ * ends with CDMA_STATUS_BUFFER_PARITY, or is repeated if others are at work beside it. A memory that was not built is
+ * never read.
+ */
+CDMA_INLINE int cdma_inject_buffer_error(struct cdma *engine, unsigned lane, unsigned memory)
+{
+    if (!engine || lane >= engine->lanes || memory > CDMA_MEMORY_BURST_BEATS
+        || (memory > CDMA_MEMORY_FRAMED_ROWS && memory < CDMA_MEMORY_PAYLOAD_ROWS))
+        return CDMA_E_ARGUMENT;
+    if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_BUFFER_PARITY))
+        return CDMA_E_NOT_BUILT;
+    engine->write(engine->bus, CDMA_REG_BUFFER_INJECT, CDMA_REG_BUFFER_INJECT_INJECT_MASK
+                  | (uint32_t)lane << CDMA_REG_BUFFER_INJECT_LANE_SHIFT
+                  | (uint32_t)memory << CDMA_REG_BUFFER_INJECT_MEMORY_SHIFT);
+    return 0;
+}
+
 /* Read the counters of a direction since the last call, and set them to zero. */
 CDMA_INLINE int cdma_take_counters(const struct cdma *engine, unsigned operation, struct cdma_counters *counters)
 {

@@ -55,6 +55,7 @@ MEANINGS: dict[Status, str] = {
     Status.BAD_PAYLOAD: "malformed stream: the payload of a block contradicts itself, or does not expand to its raw "
                         "length",
     Status.CRC_MISMATCH: "the CRC-32C of the stream is not the expected one",
+    Status.BUFFER_PARITY: "a buffer of a lane had an error of parity",
     Status.ABORTED: "stopped by the abort register or by a soft reset",
 }
 """One sentence for each status, without a full stop."""
@@ -101,6 +102,9 @@ ADVICE: dict[Status, str] = {
     Status.CRC_MISMATCH:
         "`crc` is the CRC of the stream. The destination was written, but its content is not to be trusted. Fetch the "
         "stream again.",
+    Status.BUFFER_PARITY:
+        "`lane` says where. The destination is not to be trusted: what left before the error was found may be wrong. "
+        "The source is as it was: try again. Errors that come back in the same lane mean a broken memory.",
     Status.ABORTED: "The destination is partly written. The next descriptor starts by itself.",
 }
 """What a driver does about each status."""

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.codec import blocks
-from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Response, Silence, Status
+from golden.engine import (
+    Completion,
+    Descriptor,
+    Engine,
+    Fault,
+    Memory,
+    Operation,
+    Parameters,
+    Response,
+    Silence,
+    Status,
+)
 from tests.golden.engines import (
     BUILT,
     CODINGS,
@@ -347,3 +358,15 @@ def test_entries_of_rings_on_a_silent_link() -> None:
 def test_a_silent_port_has_the_status_of_a_port() -> None:
     with pytest.raises(ValueError, match=r"one of LANE_READ_TIMEOUT, .*LINK_READ_TIMEOUT, not <Status.ABORTED"):
         Silence(Status.ABORTED)
+
+
+def test_errors_of_buffers() -> None:
+    """A transfer may meet an error in a lane of its direction; the memories are then not those of the model."""
+    model = replace(engine(), spoiled=frozenset({
+        (Operation.OFFLOAD, 2), (Operation.OFFLOAD, 0), (Operation.PREFETCH, 1)}))
+    good, *others = model.outcomes(OFFLOAD)
+    assert good.status is Status.OK
+    assert others == [Completion(tag=OFFLOAD.tag, status=Status.BUFFER_PARITY, operation=1, lane=lane)
+                      for lane in (0, 2)]
+    # A descriptor that is refused touches no buffer.
+    assert [each.status for each in model.outcomes(replace(OFFLOAD, raw_bytes=0))] == [Status.BAD_RAW_BYTES]

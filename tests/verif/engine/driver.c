@@ -90,6 +90,20 @@ int lock_windows(void)
     return cdma_lock_windows(&engine);
 }
 
+/* The count, or an error. */
+int buffer_errors(unsigned operation)
+{
+    uint32_t count = 0;
+    int error = cdma_buffer_errors(&engine, operation, &count);
+
+    return error ? error : (int)count;
+}
+
+int inject_buffer_error(unsigned lane, unsigned memory)
+{
+    return cdma_inject_buffer_error(&engine, lane, memory);
+}
+
 int enable_interrupts(uint32_t events)
 {
     return cdma_enable_interrupts(&engine, events);

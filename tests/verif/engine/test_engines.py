@@ -59,6 +59,11 @@ def test_write_back(name: str, engine_bench) -> None:
     engine_bench(SWEEP[name], "verif.engine.benches.write_back", share=0.1, full=1.0 / SWEEP[name].lanes)
 
 
+@pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.buffer_parity])
+def test_buffer_parity(name: str, engine_bench) -> None:
+    engine_bench(SWEEP[name], "verif.engine.benches.buffer_parity", share=0.2, full=1.0)
+
+
 @pytest.mark.parametrize("name", [*(engine_preset_names() if FULL else ["tiny"]), "sweep0"])
 def test_bus_models_of_others(name: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer. They need an engine that is

@@ -51,7 +51,8 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
     (name, bench) for bench in ("reference_driver", "reference_rings") for name in _CONFIGS
     if (name, bench) != ("sweep0", "reference_rings")] + [("sweep0", "reference_windows"),
                                                           ("sweep0", "reference_write_back"),
-                                                          ("sweep0", "reference_faults")])
+                                                          ("sweep0", "reference_faults"),
+                                                          ("sweep0", "reference_buffers")])
 def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
     assert bench != "reference_windows" or config.address_windows

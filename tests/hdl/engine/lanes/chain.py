@@ -73,7 +73,7 @@ class Play:
     def __init__(self, config: EngineConfig, stream: bytes, raw_bytes: int, coding: int, *, narrow: int = 0,
                  address: int = 0, busy: float = 1.0, pauses: float = 0.0, latency: int = 0, seed: int = 0,
                  slow: int | None = None, faulty: tuple[int, int] | None = None,
-                 stop_at: int | None = None):
+                 stop_at: int | None = None, inject: tuple[int, int, int] | None = None):
         self.config, self.stream, self.raw_bytes, self.coding = config, stream, raw_bytes, coding
         self.narrow, self.address, self.busy, self.stop_at = narrow, address, busy, stop_at
         self.rng = random.Random(seed)
@@ -85,6 +85,9 @@ class Play:
         if faulty:
             # This lane's memory answers the burst at this address with an error.
             self.memories[faulty[0]].faulty[faulty[1]] = 3
+        # An error for a lane, one of its memories, from a cycle on; and the lane that has found one.
+        self.inject = inject
+        self.spoiled: int | None = None
         self.fault: tuple[Status, int] | None = None
         self.axi_fault: tuple[int, int, int] | None = None
         self.beats: list[list[int]] = [[] for _ in range(config.lanes)]
@@ -111,6 +114,8 @@ class Play:
                     "last": sent == len(beats) - 1})
                 ctx.set(dut.i.valid, 1)
             took = offered and ctx.get(dut.i.ready)
+            if self.inject:
+                ctx.set(dut.lanes[self.inject[0]].inject[self.inject[1]], cycle == self.inject[2])
             for number, port in enumerate(dut.memories):
                 if ctx.get(port.wvalid) and ctx.get(port.wready):
                     self.beats[number].append(cycle)
@@ -129,7 +134,11 @@ class Play:
             for number, lane in enumerate(dut.lanes):
                 if ctx.get(lane.axi_fault.valid):
                     self.axi_fault = number, ctx.get(lane.axi_fault.resp), ctx.get(lane.axi_fault.address)
-            if self.axi_fault or cycle == self.stop_at:
+            if self.config.buffer_parity:
+                for number, lane in enumerate(dut.lanes):
+                    if ctx.get(lane.spoiled):
+                        self.spoiled = number
+            if self.axi_fault or cycle == self.stop_at or self.spoiled is not None:
                 break
             if ctx.get(dut.done) and ctx.get(dut.idle):
                 break

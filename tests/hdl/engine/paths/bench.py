@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from amaranth.hdl import Const
 
 from golden.codec.coding import Coding
 from golden.engine import Completion, Descriptor, Engine, Fault, Operation, Response, Status
@@ -65,7 +67,7 @@ class PathBench:
         self._begun = 0
         self.most = 0                   # transfers that had been taken when a result came
         self.beats = self.busy = 0      # on the link, and as events tell
-        self.memory_stalls = self.buffer_stalls = 0
+        self.memory_stalls = self.buffer_stalls = self.buffer_errors = 0
         self.golden = Engine(parameters(config), Image(0, np.frombuffer(bytes(device), np.uint8).copy()),
                              Image(0, np.frombuffer(bytes(self.link.content), np.uint8).copy()))
 
@@ -88,9 +90,11 @@ class PathBench:
     async def _watch(self, ctx: Any) -> None:
         link, events = self.dut.link, self.dut.events
         valid, ready = (link.wvalid, link.wready) if self._offload else (link.rvalid, link.rready)
+        errors = events.buffer_errors if self.config.buffer_parity else Const(0)
         while True:
-            _, _, moves, busy, memory, buffer = await ctx.tick().sample(
-                valid & ready, events.link_busy, events.memory_stalls, events.buffer_stalls)
+            _, _, moves, busy, memory, buffer, found = await ctx.tick().sample(
+                valid & ready, events.link_busy, events.memory_stalls, events.buffer_stalls, errors)
+            self.buffer_errors += found
             self.beats += moves
             self.busy += busy
             self.memory_stalls += memory
@@ -111,8 +115,16 @@ class PathBench:
         self.link.faulty[address] = int(response)
         self.golden.link.faults.append(Fault(address, address + 1, response))
 
+    async def spoil(self, ctx: Any, lane: int, memory: int) -> None:
+        """Injects an error into a memory of a lane."""
+        ctx.set(self.dut.inject, {"lane": lane, "memories": 1 << memory})
+        await ctx.tick()
+        ctx.set(self.dut.inject, {"lane": lane, "memories": 0})
+        self.golden = replace(self.golden, spoiled=frozenset({(self._operation, lane)}))
+
     def mend(self) -> None:
         """Lets all memories work."""
+        self.golden = replace(self.golden, spoiled=frozenset())
         for memory in (*self.lanes, self.link):
             memory.faulty.clear()
         self.golden.device.faults.clear()

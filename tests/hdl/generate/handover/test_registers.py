@@ -16,6 +16,7 @@ from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.engine.control.descriptor import Operation
 from hdl.engine.control.register import Access
 from hdl.engine.control.table import pages, registers, with_options
+from hdl.engine.transfer.buffers import LaneMemory
 from hdl.engine.transfer.records import Status
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import CODEC
@@ -63,10 +64,13 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
     own = config.name.upper()
     assert macros[f"{own}_LANES"] == config.lanes
     assert {name for name in CODINGS if macros[f"{own}_{name.upper()}"]} == set(config.codings)
-    for name in ("crc", "narrowing", "address_windows", "attribute_registers", "write_back"):
+    for name in ("crc", "narrowing", "address_windows", "attribute_registers", "write_back", "buffer_parity"):
         assert macros[f"{own}_{name.upper()}"] == getattr(config, name)
     # The driver is the same for every engine, so registers that were not built have their offsets too.
     assert macros["CDMA_REG_WINDOW_CONTROL"] == 0xA0
+    assert macros["CDMA_REG_BUFFER_INJECT"] == 0xAC
+    assert {name for name in macros if name.startswith("CDMA_MEMORY_")} == {
+        f"CDMA_MEMORY_{each.name}" for each in LaneMemory}
     assert macros["CDMA_PREFETCH_WRITE_BACK_PAGE"] == 0x400
 
 

@@ -1,0 +1,48 @@
+"""Errors in buffers through the reference driver in C: injected, counted, and what a transfer returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+
+from golden.engine import Operation, Status
+from hdl.engine.transfer.buffers import LaneMemory
+from verif.engine.c_driver import CDriver, Code, both_work, check_result, two_transfers
+from verif.engine.testbench import ready
+
+_FIRST = {Operation.OFFLOAD: LaneMemory.RAW_BEATS, Operation.PREFETCH: LaneMemory.PAYLOAD_ROWS}
+
+
+@cocotb.test()
+async def errors_in_buffers(dut: Any) -> None:
+    """A transfer that meets an error has its status and is counted; the next one works."""
+    bench = await ready(dut)
+    driver = CDriver(bench)
+    assert await driver.init() == 0
+    for operation, memory in _FIRST.items():
+        for lane in range(bench.config.lanes):
+            bench.clear()
+            asked, _ = two_transfers(bench, operation)
+            await bench.load()
+            assert await driver.call("buffer_errors", int(operation)) == lane
+            assert await driver.call("inject_buffer_error", lane, memory.value) == 0
+            assert await driver.transfer(asked) == Status.BUFFER_PARITY
+            assert driver.found()["lane"] == lane
+            assert "parity" in driver.text(Status.BUFFER_PARITY)
+            assert await driver.transfer(asked) == Status.OK
+            check_result(bench, driver, asked)
+            await bench.compare()
+    assert await driver.call("buffer_errors", int(Operation.OFFLOAD)) == bench.config.lanes
+
+
+@cocotb.test()
+async def mistakes(dut: Any) -> None:
+    """Directions, lanes and memories that do not exist are told, and nothing is injected."""
+    bench = await ready(dut)
+    driver = CDriver(bench)
+    assert await driver.init() == 0
+    assert await driver.call("buffer_errors", 3) == Code.ARGUMENT
+    for lane, memory in ((bench.config.lanes, 0), (0, 7), (0, 11), (0, 16)):
+        assert await driver.call("inject_buffer_error", lane, memory) == Code.ARGUMENT
+    await both_work(bench, driver)
