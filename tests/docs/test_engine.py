@@ -92,15 +92,15 @@ def test_files_are_those_of_the_table() -> None:
     assert {name.replace(config.name, "NAME") for name in written} == documented
 
 
-def test_the_c_example_compiles(tmp_path: Path) -> None:
-    (example,) = (block for block in all_blocks("c") if block.page == _PROGRAMMING)
+def test_the_c_examples_compile(tmp_path: Path) -> None:
+    examples = "\n".join(block.body for block in all_blocks("c") if block.page == _PROGRAMMING)
     (tmp_path / "regs.h").write_text(c_header(load_engine("default")))
     (tmp_path / DRIVER).write_text(driver())
     (tmp_path / "example.c").write_text(
         f'#include <stdio.h>\n#include "regs.h"\n#include "{DRIVER}"\n'
         "int example(void *base, cdma_write_fn write_register, cdma_read_fn read_register, uint64_t activation,\n"
         "            uint64_t host, uint64_t raw_bytes)\n"
-        f"{{\n{example.body}\nreturn error;\n}}\n")
+        f"{{\n{examples}\nreturn error;\n}}\n")
     subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "example.c"],
                    cwd=tmp_path, check=True)
 

@@ -1,5 +1,6 @@
 """The tables of memories in docs/integration.md against the default engine."""
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -45,3 +46,10 @@ def test_memories_are_those_of_the_table() -> None:
     sizes = {row[0]: row[1] for row in table(_PAGE, "memory of `default`")}
     assert {tuple(map(int, size.split(" x "))) for size in sizes.values()} <= {
         each[:2] for each in documented[True] + documented[False]}
+
+
+def test_rows_with_parity_are_those_of_the_table() -> None:
+    config = load_engine("default").replace(buffer_parity=True, safe_writes=True)
+    lane = _Memories(OffloadLane(config)).found + _Memories(PrefetchLane(config)).found
+    documented = {int(bits) for row in table(_PAGE, "memories") for bits in re.findall(r"\d+", row[2])}
+    assert documented == {bits for _, bits, _ in lane}

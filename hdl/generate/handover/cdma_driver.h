@@ -1006,7 +1006,7 @@ CDMA_INLINE uint64_t cdma_read_counter(const struct cdma *engine, unsigned opera
 }
 
 /*
- * How many errors of parity lanes of a direction found in their buffers since the last reset; 65535: at least as many.
+ * How many errors of parity lanes of a direction found in their memories since the last reset; 65535: at least as many.
  * CDMA_E_NOT_BUILT: the engine has no parity.
  */
 CDMA_INLINE int cdma_buffer_errors(const struct cdma *engine, unsigned operation, uint32_t *count)

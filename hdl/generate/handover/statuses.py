@@ -55,7 +55,7 @@ MEANINGS: dict[Status, str] = {
     Status.BAD_PAYLOAD: "malformed stream: the payload of a block contradicts itself, or does not expand to its raw "
                         "length",
     Status.CRC_MISMATCH: "the CRC-32C of the stream is not the expected one",
-    Status.BUFFER_PARITY: "a buffer of a lane had an error of parity",
+    Status.BUFFER_PARITY: "a memory of a lane had an error of parity",
     Status.ABORTED: "stopped by the abort register or by a soft reset",
 }
 """One sentence for each status, without a full stop."""

@@ -45,6 +45,7 @@ def test_presets_load_and_say_what_they_are_for() -> None:
     ({"narrowing": 1}, TypeError, ("narrowing", "true or false")),
     ({"burst_beats": 24}, ValueError, ("burst_beats", "16, 32, 64, 128, 256", "24")),
     ({"safe_writes": "yes"}, TypeError, ("safe_writes", "true or false", "'yes'")),
+    ({"buffer_parity": 1}, TypeError, ("buffer_parity", "true or false", "1")),
     ({"lane_cache": 4}, ValueError, ("lane_cache", "0, 1, 2, 3, 6, 7", "4")),
     ({"link_prot": 8}, ValueError, ("link_prot", "0 to 7", "8")),
     ({"lane_qos": -1}, ValueError, ("lane_qos", "0 to 15", "-1")),

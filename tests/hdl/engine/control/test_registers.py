@@ -14,7 +14,8 @@ from tests.hdl.engine.control.bench import Bench, good
 _SLVERR = 2
 _CONFIGS = [load_engine("tiny"), load_engine("wide").replace(
     address_bits=64, crc=False, attribute_registers=True, user_bits=5, lane_user=17, link_cache=15, link_qos=3,
-    address_windows=True, write_back=True), load_engine("tiny").replace(name="windows", address_windows=True)]
+    address_windows=True, write_back=True, buffer_parity=True),
+    load_engine("tiny").replace(name="windows", address_windows=True)]
 _CONDITIONAL = ("RING_SIZE", "RING_TAIL", "WRITE_BACK_SIZE", "WRITE_BACK_HEAD")   # take only some values
 
 
