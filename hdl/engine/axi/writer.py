@@ -88,8 +88,8 @@ class AxiWriter(wiring.Component):
     fault : Out(fault_layout(address_bits))
         The first error response; after it the unit behaves as if stopped, until reset.
     inject, bad
-        If ``protected`` and ``whole``: as :func:`hdl.common.protected.protection` says. The beat with the error is at
-        the port when it is found.
+        If ``protected`` and ``whole``: as :func:`hdl.common.protected.protection` says. The beat with the error has all
+        strobes low.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, strobes, responses).
     """
@@ -180,7 +180,7 @@ class AxiWriter(wiring.Component):
             partial.eq(last & final & (tail != 0)),
             axi.wvalid.eq(held),
             axi.wdata.eq(beat.data),
-            axi.wstrb.eq(beat.strobe),
+            axi.wstrb.eq(self._strobe(m, beat.strobe, moves, held)),
             axi.wlast.eq(beat.last),
         ]
         with m.If(begins):
@@ -209,6 +209,15 @@ class AxiWriter(wiring.Component):
             m.d.sync += [faulty.eq(1), fault_resp.eq(axi.bresp),
                          fault_address.eq(Cat(Const(0, shift), open_.o.payload))]
         return m
+
+    def _strobe(self, m: Module, strobe: Value, moves: Value, held: Value) -> Value:
+        """The strobes at the port: none for a beat with an error of parity, which is known in its first cycle there."""
+        if not (self._protected and self._whole):
+            return strobe
+        moved, marked, wrong = Signal(), Signal(), Signal()
+        m.d.comb += wrong.eq((moved & self.bad) | marked)
+        m.d.sync += [moved.eq(moves), marked.eq(wrong & held & ~self.axi.wready)]
+        return strobe & ~wrong.replicate(len(strobe))
 
     def _source(self, m: Module, bursts: BurstSplitter | PageTranslator, halted: Signal, begins: Signal, asks: Signal
                 ) -> tuple[stream.Interface, Value, Value]:

@@ -138,6 +138,7 @@ async def errors_among_transfers_that_overlap(dut: Any) -> None:
 async def errors_that_are_not_injected(dut: Any) -> None:
     """Lanes and memories that are not there, and writes without the bit, change nothing. A soft reset clears counts."""
     bench = await ready(dut)
+    await bench.load()
     others = [(lane, memory) for lane in range(bench.config.lanes, 16) for memory in (0, _PREFETCH)]
     for lane, memory in (*others, (0, _NOT_BUILT), (0, 15)):
         await _inject(bench, lane, memory)
