@@ -7,6 +7,7 @@ from cdma.driver.layout import ENGINE, field, highest, mask
 from cdma.driver.named import NamedRegisters, direction
 from golden.engine import Operation, Window
 from hdl.engine.control.table import COUNTERS
+from hdl.engine.transfer.buffers import LaneMemory
 from hdl.generate.handover.codes import Code
 
 __all__ = ["PORTS", "Control"]
@@ -76,6 +77,48 @@ class Control(NamedRegisters):
         self.write_channel(operation, "COUNTER_CONTROL", 3)
         return {name.lower(): self.read_channel(operation, f"{name}_LO")
                 | self.read_channel(operation, f"{name}_HI") << 32 for name in COUNTERS}
+
+    def buffer_errors(self, operation: int) -> int:
+        """How many errors of parity lanes of a direction found in their memories since the last reset; 65535: at least
+        as many.
+
+        Raises
+        ------
+        DriverError
+            ARGUMENT, or NOT_BUILT: the engine has no parity.
+        """
+        name = direction(operation).name
+        if not self.built.buffer_parity:
+            raise DriverError(Code.NOT_BUILT)
+        return self.fields("BUFFER_ERRORS")[name]
+
+    def inject_buffer_error(self, lane: int, memory: int) -> None:
+        """Change a bit of what is read next from a memory of a lane, to test what happens then.
+
+        The transfer ends with BUFFER_PARITY, or is repeated if others are at work beside it. A memory that was not
+        built is never read.
+
+        Parameters
+        ----------
+        lane
+            Its number.
+        memory
+            Of :class:`hdl.engine.transfer.buffers.LaneMemory`.
+
+        Raises
+        ------
+        DriverError
+            ARGUMENT or NOT_BUILT.
+        """
+        memories = [each.value for each in LaneMemory]
+        if not 0 <= lane < self.built.lanes:
+            raise DriverError(Code.ARGUMENT, f"lanes are 0 to {self.built.lanes - 1}, not {lane}")
+        if memory not in memories:
+            raise DriverError(Code.ARGUMENT, f"memories are {', '.join(map(str, memories))}, not {memory}")
+        if not self.built.buffer_parity:
+            raise DriverError(Code.NOT_BUILT)
+        self.write("BUFFER_INJECT", mask(ENGINE["BUFFER_INJECT"], "INJECT") | lane * _lsb("BUFFER_INJECT", "LANE")
+                   | memory * _lsb("BUFFER_INJECT", "MEMORY"))
 
     def isolated(self, operation: int) -> bool:
         """Whether a port may still access the memory of a transfer of a direction that was reported as timed out or

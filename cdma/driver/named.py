@@ -28,7 +28,7 @@ class Built:
     ----------
     lanes, beat_bytes, link_beat_bytes, address_bits, block_bytes, queue_depth
         Its sizes.
-    crc, narrowing, page_lists, address_windows, attribute_registers, write_back
+    crc, narrowing, page_lists, address_windows, attribute_registers, write_back, buffer_parity
         Whether it has these.
     """
 
@@ -44,6 +44,7 @@ class Built:
     address_windows: bool
     attribute_registers: bool
     write_back: bool
+    buffer_parity: bool
 
 
 def direction(operation: int) -> Operation:

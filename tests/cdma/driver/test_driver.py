@@ -309,6 +309,21 @@ def test_windows_and_attributes() -> None:
     _refused(Code.LOCKED, driver.set_lane_attributes, 15, 2, 0)
 
 
+def test_errors_in_buffers() -> None:
+    system = System(BUILT.replace(buffer_parity=True))
+    driver, values = system.driver, system.registers._values
+    values[ENGINE["BUFFER_ERRORS"].offset] = 3 | 7 << 16
+    assert (driver.buffer_errors(_OFFLOAD), driver.buffer_errors(_PREFETCH)) == (3, 7)
+    _refused(Code.ARGUMENT, driver.buffer_errors, 3)
+    for lane, memory in ((1, 0), (-1, 0), (0, 7), (0, 11)):
+        _refused(Code.ARGUMENT, driver.inject_buffer_error, lane, memory)
+    assert not values[ENGINE["BUFFER_INJECT"].offset]
+    driver.inject_buffer_error(0, 10)
+    assert values[ENGINE["BUFFER_INJECT"].offset] == 1 << 31 | 10 << 8
+    _refused(Code.NOT_BUILT, System().driver.buffer_errors, _OFFLOAD)
+    _refused(Code.NOT_BUILT, System().driver.inject_buffer_error, 0, 0)
+
+
 def test_caches_are_maintained() -> None:
     """In order with the doorbell, as in C."""
     said: list[Any] = []

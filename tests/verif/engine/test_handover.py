@@ -59,7 +59,7 @@ def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Pat
     engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=_library(config, tmp_path))
 
 
-@pytest.mark.parametrize(("name", "benches"), [("sweep0", ("driver", "faults", "windows", "write_back")),
+@pytest.mark.parametrize(("name", "benches"), [("sweep0", ("driver", "faults", "windows", "write_back", "buffers")),
                                                ("tiny", ("rings",))], ids=["sweep0", "tiny"])
 def test_the_driver_in_python(name: str, benches: tuple[str, ...], engine_bench) -> None:
     """The same benches as in C, all of an engine in one simulation."""

@@ -8,7 +8,7 @@ import cocotb
 
 from golden.engine import Operation, Status
 from hdl.engine.transfer.buffers import LaneMemory
-from verif.engine.c_driver import CDriver, Code, both_work, check_result, two_transfers
+from verif.engine.c_driver import Code, both_work, check_result, reference, two_transfers
 from verif.engine.testbench import ready
 
 _FIRST = {Operation.OFFLOAD: LaneMemory.RAW_BEATS, Operation.PREFETCH: LaneMemory.PAYLOAD_ROWS}
@@ -18,7 +18,7 @@ _FIRST = {Operation.OFFLOAD: LaneMemory.RAW_BEATS, Operation.PREFETCH: LaneMemor
 async def errors_in_buffers(dut: Any) -> None:
     """A transfer that meets an error has its status and is counted; the next one works."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     for operation, memory in _FIRST.items():
         for lane in range(bench.config.lanes):
@@ -40,7 +40,7 @@ async def errors_in_buffers(dut: Any) -> None:
 async def mistakes(dut: Any) -> None:
     """Directions, lanes and memories that do not exist are told, and nothing is injected."""
     bench = await ready(dut)
-    driver = CDriver(bench)
+    driver = reference(bench)
     assert await driver.init() == 0
     assert await driver.call("buffer_errors", 3) == Code.ARGUMENT
     for lane, memory in ((bench.config.lanes, 0), (0, 7), (0, 11), (0, 16)):
