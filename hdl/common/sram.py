@@ -39,6 +39,8 @@ class SramWrapping(Modules):
         if width * memory.depth < LEAST_BITS:
             return memory.elaborate(None)
         (write,), (read,) = memory.write_ports, memory.read_ports
+        if write.domain != read.domain:     # the wrapper has one clock
+            return memory.elaborate(None)
         parts = {"p_PARTS": len(write.en)} if len(write.en) > 1 else {}
         return Instance(
             self._name, p_WIDTH=width, p_DEPTH=memory.depth, p_ADDRESS_BITS=len(write.addr), **parts,

@@ -87,6 +87,9 @@ class EngineConfig(CodingSettings):
     buffer_parity: bool = parameter(
         False, "build parity in the memories of the lanes: a transfer that meets an error does not succeed; with a "
         "count of errors, and a register that injects one", "true or false")
+    link_clock: str = parameter(
+        "shared", "separate: the link's port has a clock and a reset of its own, link_aclk and link_aresetn",
+        "shared or separate")
     lane_cache: int = parameter(
         0b0011, "AxCACHE of the lanes' ports: the default suits memory that no cache holds", _CACHE_ALLOWED)
     lane_prot: int = parameter(0, "AxPROT of the lanes' ports: bit 0 privileged, bit 1 non-secure", "0 to 7")
@@ -108,6 +111,7 @@ class EngineConfig(CodingSettings):
         self._check_name()
         self._check_text("pipeline", PIPELINES)
         self._check_text("memories", ("inferred", "wrapped"))
+        self._check_text("link_clock", ("shared", "separate"))
         self._check_number("lanes", range(1, 17))
         self._check_number("beat_bytes", BEAT_BYTES)
         self._check_number("link_beat_bytes", BEAT_BYTES)

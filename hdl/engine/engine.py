@@ -9,6 +9,8 @@ from amaranth.lib.wiring import In, Out
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.attributes import AttributeHold, attributes_layout
+from hdl.engine.axi.bursts import burst_beats
+from hdl.engine.axi.crossing import AxiCrossing
 from hdl.engine.axi.signature import axi_full, axi_lite
 from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
 from hdl.engine.control.control import Control
@@ -38,6 +40,9 @@ class Engine(wiring.Component):
     With ``write_back``, offload path and control share the write channels of the link's port, through an arbiter too:
     control writes records of completions.
 
+    With ``link_clock`` separate, :class:`hdl.engine.axi.crossing.AxiCrossing` stands before ``m_axi_link``: all else,
+    the time limits included, sees its near side.
+
     Both directions run at the same time, each with its own descriptors.
 
     Parameters
@@ -49,6 +54,8 @@ class Engine(wiring.Component):
     -------
     aclk, aresetn : In(1)
         Clock, and synchronous reset, active low.
+    link_aclk, link_aresetn : In(1)
+        With ``link_clock`` separate: those of ``m_axi_link``.
     s_axil : In(axi_lite(...))
         Registers.
     m_axi_lane0, m_axi_lane1, ... : Out(axi_full(...))
@@ -67,6 +74,7 @@ class Engine(wiring.Component):
         self._config = config
         super().__init__({
             "aclk": In(1), "aresetn": In(1),
+            **({"link_aclk": In(1), "link_aresetn": In(1)} if config.link_clock == "separate" else {}),
             "s_axil": In(axi_lite(ADDRESS_BITS)),
             **{f"m_axi_lane{lane}": Out(axi_full(config.address_bits, config.beat_bytes, config.user_bits))
                for lane in range(config.lanes)},
@@ -103,12 +111,28 @@ class Engine(wiring.Component):
                 m.d.comb += path.window.eq(control.window)
         for lane in range(config.lanes):
             self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
-            self._attribute(m, f"lane{lane}", "lane", control)
-        self._join(m, self.m_axi_link, arbiter.o, self._write_port(m, offload, control))
-        self._attribute(m, "link", "link", control)
-        self._watch(m, offload, prefetch, control)
+            self._attribute(m, f"lane{lane}", getattr(self, f"m_axi_lane{lane}"), control)
+        link, attributed = self._link(m)
+        self._join(m, link, arbiter.o, self._write_port(m, offload, control))
+        self._attribute(m, "link", attributed, control)
+        self._watch(m, link, offload, prefetch, control)
         m.d.comb += self.irq.eq(control.irq)
         return m
+
+    def _link(self, m: Module) -> tuple[wiring.PureInterface, wiring.PureInterface]:
+        """The link's port as its masters see it, the port itself or the near side of the crossing; and that of both
+        which gets the attributes: those that never change need not cross."""
+        config, port = self._config, self.m_axi_link
+        if config.link_clock == "shared":
+            return port, port
+        m.domains.link = far = ClockDomain()
+        m.d.comb += [far.clk.eq(self.link_aclk), far.rst.eq(~self.link_aresetn)]
+        most_beats = burst_beats(config.link_beat_bytes, config.burst_beats)
+        m.submodules.crossing = crossing = AxiCrossing(
+            config.address_bits, config.link_beat_bytes, config.outstanding_reads, most_beats,
+            config.user_bits if config.attribute_registers else None, most_beats if config.safe_writes else 0)
+        self._join(m, port, crossing.o)
+        return crossing.i, crossing.i if config.attribute_registers else port
 
     def _write_port(self, m: Module, offload: OffloadPath, control: Control) -> wiring.PureInterface:
         """The master of the link's write channels: the offload path, or an arbiter if control writes too."""
@@ -122,13 +146,14 @@ class Engine(wiring.Component):
         m.d.comb += [control.write_silent.eq(offload.silent[config.lanes]), self.irq_pulse.eq(control.irq_pulse)]
         return arbiter.o
 
-    def _watch(self, m: Module, offload: OffloadPath, prefetch: PrefetchPath, control: Control) -> None:
+    def _watch(self, m: Module, link_port: wiring.PureInterface, offload: OffloadPath, prefetch: PrefetchPath,
+               control: Control) -> None:
         """Connects the silent ports to both paths and control, and the isolated ports to control."""
         lanes = self._config.lanes
         silent: dict[str, list[Value]] = {"offload": [], "prefetch": []}
         for name in [*(f"lane{lane}" for lane in range(lanes)), "link"]:
-            port = getattr(self, f"m_axi_{name}")
             link = name == "link"
+            port = link_port if link else getattr(self, f"m_axi_{name}")
             for channels, answers, path in (("read", read_answers(port), "prefetch" if link else "offload"),
                                             ("write", write_answers(port), "offload" if link else "prefetch")):
                 m.submodules[f"watch_{name}_{channels}"] = watch = PortWatch()
@@ -148,9 +173,9 @@ class Engine(wiring.Component):
             control.isolated.link_write.eq(offload.isolated[lanes]),
         ]
 
-    def _attribute(self, m: Module, name: str, kind: str, control: Control) -> None:
+    def _attribute(self, m: Module, name: str, port: wiring.PureInterface, control: Control) -> None:
         """Gives the requests of a port the attributes of its kind: constants, or what the driver chose."""
-        config, port = self._config, getattr(self, f"m_axi_{name}")
+        config, kind = self._config, name.rstrip("0123456789")
         for channel in ("ar", "aw"):
             given: dict[str, ValueLike] = {each: getattr(config, f"{kind}_{each}")
                                            for each in attributes_layout(config.user_bits).members}

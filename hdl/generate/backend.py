@@ -33,6 +33,7 @@ _MEMORY = re.compile(r"^( *)(?=memory width (\d+) size (\d+) )", re.MULTILINE)
 _PORT = re.compile(r"^  wire (?:width \d+ )?(?:input|output) \d+ +\\(\S+)$", re.MULTILINE)
 _EMPTY = re.compile(r"^ *(wire|reg) \[-1:0\] \S+ ?;\n", re.MULTILINE)
 
+_STYLE = 'attribute \\ram_style "distributed"\n'
 _LARGE_BITS = 4096      # of a memory; above, it should be in block RAM
 
 
@@ -40,11 +41,11 @@ def mark_memories(netlist: str) -> str:
     """RTLIL whose memories have the attributes that help synthesis; :func:`verilog_text` does this for every design.
 
     ``no_rw_check``: it does not matter what is read of a row in the cycle in which it is written; Yosys then builds
-    nothing for it. ``ram_style``: above 4096 bits, an FPGA shall use block RAM. Yosys builds 32 wide rows from LUTs
-    otherwise: 1,200 of them for 256 bits on an ECP5.
+    nothing for it. ``ram_style``: above 4096 bits, an FPGA shall use block RAM, unless the design says otherwise. Yosys
+    builds 32 wide rows from LUTs: 1,200 of them for 256 bits on an ECP5.
     """
     def mark(memory: re.Match[str]) -> str:
-        large = int(memory[2]) * int(memory[3]) > _LARGE_BITS
+        large = int(memory[2]) * int(memory[3]) > _LARGE_BITS and not netlist.endswith(_STYLE, 0, memory.start())
         return f"{memory[1]}attribute \\no_rw_check 1\n{memory[1]}" + (
             f'attribute \\ram_style "block"\n{memory[1]}' if large else "")
 

@@ -57,10 +57,18 @@ class Bench:
 
     Preparing a large design takes Amaranth seconds, a short run of it a tenth of that: tests of many short runs keep
     the bench.
+
+    Parameters
+    ----------
+    dut
+        The design.
+    platform
+        What it is elaborated for; one whose memories show what is wrong when rows collide, when not given.
     """
 
-    def __init__(self, dut: Elaboratable):
+    def __init__(self, dut: Elaboratable, platform: object = None):
         self._dut = dut
+        self._platform = platform or WrongCollisions()
         self._unreset: list[tuple[Value, int]] = []
         self._simulator: Simulator | None = None
         self._processes: list[Process] = []
@@ -112,7 +120,7 @@ class Bench:
             return self._simulator
         self._processes = current = list(processes)
         # A simulator changes the design that it is given, so each one gets its own.
-        design = Fragment.get(self._dut, platform=WrongCollisions())
+        design = Fragment.get(self._dut, platform=self._platform)
         self._unreset = list(_unreset(design))
         self._simulator = simulator = Simulator(design, engine=OrderedEngine)
         simulator.add_clock(_PERIOD)

@@ -44,6 +44,7 @@ def test_presets_load_and_say_what_they_are_for() -> None:
     ({"narrowing": True, "block_bytes": 512}, ValueError, ("block_bytes must be at least 1024", "512")),
     ({"narrowing": 1}, TypeError, ("narrowing", "true or false")),
     ({"burst_beats": 24}, ValueError, ("burst_beats", "16, 32, 64, 128, 256", "24")),
+    ({"link_clock": "own"}, ValueError, ("link_clock", "shared", "separate", "own")),
     ({"safe_writes": "yes"}, TypeError, ("safe_writes", "true or false", "'yes'")),
     ({"buffer_parity": 1}, TypeError, ("buffer_parity", "true or false", "1")),
     ({"lane_cache": 4}, ValueError, ("lane_cache", "0, 1, 2, 3, 6, 7", "4")),

@@ -40,6 +40,8 @@ class Memory:
         Responses other than OKAY, by the address of a beat that is read, or of a burst that is written.
     content
         The bytes.
+    domain
+        Clock domain of the port; its reset makes the memory forget all transactions.
     """
 
     axi: Any
@@ -52,6 +54,7 @@ class Memory:
     most_beats: int = MOST_BEATS
     faulty: dict[int, int] = field(default_factory=dict)
     content: bytearray = field(default_factory=lambda: bytearray(SIZE))
+    domain: str = "sync"
     bursts: list[tuple[int, int]] = field(default_factory=list)
     most_open: int = 0
     open: int = 0
@@ -71,6 +74,12 @@ class Memory:
         self.open += count
         self.most_open = max(self.most_open, self.open)
 
+    def _forget(self, ctx: Any, *pins: Any) -> None:
+        """What a reset does to the outputs of the port."""
+        for pin in pins:
+            ctx.set(pin, 0)
+        self.open = 0
+
     async def read(self, ctx: Any) -> None:
         """Serves the read channels, for ever."""
         axi, now, beat = self.axi, 0, 0
@@ -87,9 +96,14 @@ class Memory:
                 ctx.set(axi.rresp, self.faulty.get(place, 0))
                 ctx.set(axi.rlast, self.rng.random() < 0.5)     # the masters do not need it
                 ctx.set(axi.rvalid, 1)
-            _, _, arvalid, araddr, arlen, arsize, arburst, rvalid, rready = await ctx.tick().sample(
+            _, reset, arvalid, araddr, arlen, arsize, arburst, rvalid, rready = await ctx.tick(self.domain).sample(
                 axi.arvalid, axi.araddr, axi.arlen, axi.arsize, axi.arburst, axi.rvalid, axi.rready)
             now += 1
+            if reset:
+                self._forget(ctx, axi.rvalid)
+                queue.clear()
+                waiting, beat = None, 0
+                continue
             if waiting is None:
                 self._opens(arvalid)
             else:
@@ -123,10 +137,18 @@ class Memory:
             if not ctx.get(axi.bvalid) and answers and answers[0][1] <= now and pace["b"].go():
                 ctx.set(axi.bresp, self.faulty.get(answers[0][0], 0))
                 ctx.set(axi.bvalid, 1)
-            (_, _, awvalid, awaddr, awlen, awsize, awburst, wvalid, wdata, wstrb, wlast, bvalid,
-             bready) = await ctx.tick().sample(axi.awvalid, axi.awaddr, axi.awlen, axi.awsize, axi.awburst, axi.wvalid,
-                                               axi.wdata, axi.wstrb, axi.wlast, axi.bvalid, axi.bready)
+            (_, reset, awvalid, awaddr, awlen, awsize, awburst, wvalid, wdata, wstrb, wlast, bvalid,
+             bready) = await ctx.tick(self.domain).sample(
+                axi.awvalid, axi.awaddr, axi.awlen, axi.awsize, axi.awburst, axi.wvalid, axi.wdata, axi.wstrb,
+                axi.wlast, axi.bvalid, axi.bready)
             now += 1
+            if reset:
+                self._forget(ctx, axi.bvalid)
+                requests.clear()
+                beats.clear()
+                answers.clear()
+                waiting.clear()
+                continue
             self._opens(awvalid and "aw" not in waiting)
             for channel, valid, payload in (("aw", awvalid, (awaddr, awlen)), ("w", wvalid, (wdata, wstrb, wlast))):
                 if channel in waiting:

@@ -12,7 +12,7 @@ from hdl.engine.axi.bursts import burst_beats
 from hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
-from tests.hdl.engine.axi.traffic import Pace, beats_of, give, spans
+from tests.hdl.engine.axi.traffic import Pace, beats_of, give, never_waits, spans
 
 _LENGTH_BITS = 16
 _LINKS = [  # beat_bytes, outstanding, latency, pauses, stretch, early
@@ -56,29 +56,7 @@ def test_any_request_at_any_pace(
         assert memory.most_open <= outstanding
         assert not ctx.get(dut.fault.valid)
 
-    clocked(dut, ask, feed, memory.write, *((_never_waits(dut),) if whole else ()))
-
-
-def _never_waits(dut: Any) -> Any:
-    """Watches that the data of a burst are there from its address on: a cycle later, and in every cycle up to the last
-    beat."""
-
-    async def watch(ctx: Any) -> None:
-        inside = False
-        open_ = late = 0        # bursts whose address was shown and whose last beat was not taken; since when
-        before = False
-        while True:
-            _, _, asks, ready, beat, moves, last = await ctx.tick().sample(
-                dut.axi.awvalid, dut.axi.awready, dut.axi.wvalid, dut.axi.wready, dut.axi.wlast)
-            late = late + 1 if open_ and not beat else 0
-            assert late <= 1, "an address was given, and its data wait"
-            assert not (late and inside), "data wait inside a burst"
-            open_ += bool(asks) and not before
-            before = bool(asks) and not ready
-            inside = bool(beat) and not (moves and last)
-            open_ -= bool(beat and moves and last)
-
-    return watch
+    clocked(dut, ask, feed, memory.write, *((never_waits(dut.axi),) if whole else ()))
 
 
 def test_no_request_before_its_data() -> None:

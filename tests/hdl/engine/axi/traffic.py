@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Pace", "beats_of", "give", "spans", "take_packet"]
+__all__ = ["Pace", "beats_of", "give", "never_waits", "spans", "take_packet"]
 
 
 @dataclass
@@ -76,3 +76,29 @@ async def take_packet(ctx: Any, stream: Any, pace: Pace) -> bytes:
             packet += beat.data.to_bytes(stream.payload.keep.shape().width, "little")[:kept]
             if beat.last:
                 return packet
+
+
+def never_waits(axi: Any, domain: str = "sync") -> Any:
+    """Watches that the data of a burst are there from its address on: a cycle later, and in every cycle up to the last
+    beat; a reset of the domain ends them all."""
+
+    async def watch(ctx: Any) -> None:
+        inside = False
+        open_ = late = 0        # bursts whose address was shown and whose last beat was not taken; since when
+        before = False
+        while True:
+            _, reset, asks, ready, beat, moves, last = await ctx.tick(domain).sample(
+                axi.awvalid, axi.awready, axi.wvalid, axi.wready, axi.wlast)
+            if reset:
+                inside = before = False
+                open_ = late = 0
+                continue
+            late = late + 1 if open_ and not beat else 0
+            assert late <= 1, "an address was given, and its data wait"
+            assert not (late and inside), "data wait inside a burst"
+            open_ += bool(asks) and not before
+            before = bool(asks) and not ready
+            inside = bool(beat) and not (moves and last)
+            open_ -= bool(beat and moves and last)
+
+    return watch
