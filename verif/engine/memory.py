@@ -106,11 +106,17 @@ class Knobs:
     ----------
     dut
         The top that :func:`verif.engine.top.top` makes, or one with the same pins.
+    clocks
+        Of the memories, where it is not ``aclk``, by the numbers of the memories.
     """
 
-    def __init__(self, dut: Any) -> None:
+    def __init__(self, dut: Any, clocks: Mapping[int, Any] | None = None) -> None:
         self._dut = dut
+        self._clocks = clocks or {}
         self._lock = Lock()
+
+    def _edge(self, memory: int) -> RisingEdge:
+        return RisingEdge(self._clocks.get(memory, self._dut.aclk))
 
     def idle(self) -> None:
         """Drive the idle values."""
@@ -127,9 +133,9 @@ class Knobs:
                 dut.knob.value = KNOBS[name]
                 dut.knob_value.value = value
                 dut.knob_write.value = 1
-                await RisingEdge(dut.aclk)
+                await self._edge(memory)
             dut.knob_write.value = 0
-            await RisingEdge(dut.aclk)
+            await self._edge(memory)
 
     async def count(self, memory: int, port: int, counter: str) -> int:
         """The value of a counter."""
@@ -140,7 +146,7 @@ class Knobs:
             dut.knob.value = COUNTS[counter]
             await ReadOnly()
             value = int(dut.knob_read.value)
-            await RisingEdge(dut.aclk)
+            await self._edge(memory)
         return value
 
 

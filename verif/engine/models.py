@@ -99,10 +99,12 @@ class ModelMemory:
         Bytes of the blocks that are interleaved over the ports; 0 if every port has all addresses.
     rules
         What requests must keep.
+    clock
+        What the names of its clock and reset begin with.
     """
 
     def __init__(self, dut: Any, name: str, prefixes: list[str], *, beat_bytes: int, image_bytes: int,
-                 interleave: int, rules: Rules) -> None:
+                 interleave: int, rules: Rules, clock: str = "") -> None:
         self.name = name
         self.ports = len(prefixes)
         self.beat_bytes = beat_bytes
@@ -118,16 +120,17 @@ class ModelMemory:
         self._reads: list[Any] = []
         self._late: list[_Late] = []
         self._prompt: list[_Late] = []      # writes are not delayed
+        pin, reset = (getattr(dut, f"{clock}{each}") for each in ("aclk", "aresetn"))
         for port, prefix in enumerate(prefixes):
             bus = AxiBus.from_prefix(dut, prefix)
             read, write = self._sides(port)
             for kind, side, made in ((read, bus.read, self._reads), (write, bus.write, self._writes)):
-                model = kind(side, dut.aclk, dut.aresetn, **_RESET)
+                model = kind(side, pin, reset, **_RESET)
                 model.log.setLevel(logging.ERROR)
                 made.append(model)
             for side, made, late in (("ar", self._reads, self._late), ("aw", self._writes, self._prompt)):
                 channel = f"{side}_channel"
-                late.append(_Late(getattr(made[-1], channel), dut.aclk, partial(self._check, port, side)))
+                late.append(_Late(getattr(made[-1], channel), pin, partial(self._check, port, side)))
                 setattr(made[-1], channel, late[-1])
 
     def _sides(self, port: int) -> tuple[type, type]:

@@ -28,13 +28,14 @@ from verif.common.base import CLOCK_NS
 from verif.common.stream import Bytes
 from verif.engine.driver import Channel, Control, Ring, WriteBackRing
 from verif.engine.layout import Arena, OutOfSpaceError
+from verif.engine.link_clock import LinkClock
 from verif.engine.lite import Lite
 from verif.engine.memory import Behaviour, Knobs, Memory
 from verif.engine.models import ModelLite, ModelMemory
 from verif.engine.pages import Listed, listed_bytes, pages_of, take_pages
 from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
-from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, rules
+from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, link_clock, rules
 
 __all__ = ["EngineTestbench", "generator", "of_job", "ready", "share"]
 
@@ -59,10 +60,11 @@ async def ready(dut: Any) -> EngineTestbench:
 
 
 def of_job(dut: Any) -> EngineTestbench:
-    """A testbench for the engine of the job; the job may set ``image_bytes`` and ``models`` too."""
+    """A testbench for the engine of the job; the job may set ``image_bytes``, ``models`` and ``link_ratio`` too."""
     asked = job.load()
     return EngineTestbench(dut, generator(), config=from_json(EngineConfig, asked["config"]),
-                           image_bytes=asked.get("image_bytes", IMAGE_BYTES), models=asked.get("models", False))
+                           image_bytes=asked.get("image_bytes", IMAGE_BYTES), models=asked.get("models", False),
+                           link_ratio=asked.get("link_ratio", 1.0))
 
 
 def _fields(listed: Listed | None) -> dict[str, Any]:
@@ -85,6 +87,8 @@ class EngineTestbench:
         Of each memory.
     models
         Whether cocotbext-axi's models are the memories of an engine alone.
+    link_ratio
+        Frequency of the link's clock, if it has its own, relative to the engine's.
 
     Members
     -------
@@ -98,12 +102,14 @@ class EngineTestbench:
         What was wrong.
     page_share
         How many of the streams are in pages, where the engine can use these.
+    link_clock
+        The link's clock, if it has its own.
     page_size
         The logarithm of the bytes of these pages; None for any size.
     """
 
     def __init__(self, dut: Any, rng: np.random.Generator, *, config: EngineConfig, image_bytes: int = IMAGE_BYTES,
-                 models: bool = False) -> None:
+                 models: bool = False, link_ratio: float = 1.0) -> None:
         self.dut = dut
         self.rng = rng
         self.config = config
@@ -112,15 +118,16 @@ class EngineTestbench:
         self.link: Any
         self._clock: Clock | None = None
         self._models = models
+        self.link_clock = LinkClock(dut, rng, link_ratio) if config.link_clock == "separate" else None
         if models:
-            size = {"image_bytes": image_bytes}
+            size: dict[str, Any] = {"image_bytes": image_bytes}
             self.device = ModelMemory(dut, "device", lanes, beat_bytes=self.config.beat_bytes,
                                       interleave=self.config.block_bytes, rules=rules(self.config, "lane"), **size)
             self.link = ModelMemory(dut, "link", [link_port], beat_bytes=self.config.link_beat_bytes, interleave=0,
-                                    rules=rules(self.config, "link"), **size)
+                                    rules=rules(self.config, "link"), clock=link_clock(config), **size)
             self.control = Control(ModelLite(dut), dut.aclk, self.config)
         else:
-            self._knobs = Knobs(dut)
+            self._knobs = Knobs(dut, {LINK: dut.link_aclk} if self.link_clock else None)
             place = {"image_bytes": image_bytes, "folder": job.folder()}
             self.device = Memory(self._knobs, "device", DEVICE, ports=len(lanes), beat_bytes=self.config.beat_bytes,
                                  **place)
@@ -147,9 +154,17 @@ class EngineTestbench:
         if not self._models:
             self.lite.idle()
             self._knobs.idle()
+        link = None
+        if self.link_clock:
+            # Either reset may end first.
+            self.link_clock.start()
+            link = cocotb.start_soon(self.link_clock.reset(int(self.rng.integers(1, 4 * cycles))))
         await ClockCycles(self.dut.aclk, cycles)
         self.dut.aresetn.value = 1
         await ClockCycles(self.dut.aclk, 2)
+        if self.link_clock and link:
+            await link
+            await self.link_clock.opened()
         for channel in self.control.channels.values():
             channel.forget()
         await self.device.place(self.device_arena.base)
@@ -178,6 +193,8 @@ class EngineTestbench:
         if self._clock is not None:
             self._clock.stop()
             self._clock = None
+        if self.link_clock:
+            self.link_clock.close()
 
     async def behave(self, device: Behaviour, link: Behaviour | None = None) -> None:
         """Choose how the memories answer; both the same when one is given."""

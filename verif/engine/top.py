@@ -13,8 +13,8 @@ from hdl.engine.axi.bursts import MOST_BEATS
 from hdl.engine.axi.signature import axi_full, axi_lite, axi_read, axi_write
 from verif.engine.memory import SOURCE
 
-__all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "Rules", "attributes", "memory", "rules", "top",
-           "top_name", "wire_range"]
+__all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "Rules", "attributes", "link_clock", "memory",
+           "rules", "top", "top_name", "wire_range"]
 
 DEVICE, LINK = 0, 1
 """Numbers of the memories, for the knobs."""
@@ -65,13 +65,14 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
             wires.append(f"    wire {wire_range(member)}{prefix}_{name};")
             pins.append(f".{prefix}_{name}({prefix}_{name})")
     interrupts = ["irq", *(["irq_pulse"] if config.write_back else [])]
-    header = ["input wire aclk", "input wire aresetn", *(f"output wire {name}" for name in interrupts)]
+    clocks = ["aclk", "aresetn", *(["link_aclk", "link_aresetn"] if link_clock(config) else [])]
+    header = [*(f"input wire {name}" for name in clocks), *(f"output wire {name}" for name in interrupts)]
     for name, member in axi_lite(LITE_BITS).members.items():
         direction = "input" if member.flow.value == "Out" else "output"
         header.append(f"{direction} wire {wire_range(member)}s_axil_{name}")
         pins.append(f".s_axil_{name}(s_axil_{name})")
     header += KNOB_PORTS
-    pins += [f".{name}({name})" for name in ("aclk", "aresetn", *interrupts)]
+    pins += [f".{name}({name})" for name in (*clocks, *interrupts)]
     text = [
         f"module {top_name(config)} (\n    " + ",\n    ".join(header) + "\n);",
         *wires,
@@ -81,7 +82,7 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
         memory("device", DEVICE, config.address_bits, config.beat_bytes, ports, image_bytes, config.block_bytes,
                rules(config, "lane")),
         memory("link", LINK, config.address_bits, config.link_beat_bytes, ["m_axi_link"], image_bytes, 0,
-               rules(config, "link")),
+               rules(config, "link"), link_clock(config)),
         "endmodule\n",
     ]
     return "\n".join([SOURCE, engine, *text])
@@ -96,7 +97,12 @@ def attributes(config: EngineConfig, port: str) -> int:
 def rules(config: EngineConfig, port: str) -> Rules:
     """What an engine keeps at a kind of ports, ``lane`` or ``link``."""
     return Rules(config.burst_beats, config.outstanding_reads, config.user_bits, attributes(config, port),
-                 port == "link" or config.safe_writes)
+                 config.safe_writes or (port == "link" and config.link_clock == "shared"))
+
+
+def link_clock(config: EngineConfig) -> str:
+    """What the names of the clock and the reset of the link's port begin with."""
+    return "link_" if config.link_clock == "separate" else ""
 
 
 def wire_range(member: Member) -> str:
@@ -106,7 +112,7 @@ def wire_range(member: Member) -> str:
 
 
 def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: list[str], image_bytes: int,
-           interleave: int, kept: Rules) -> str:
+           interleave: int, kept: Rules, clock: str = "") -> str:
     """An instance of the memory.
 
     Parameters
@@ -121,8 +127,10 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
         As in Verilog.
     kept
         What requests must keep.
+    clock
+        What the names of its clock and reset begin with.
     """
-    pins = [".aclk(aclk)", ".aresetn(aresetn)", f".knob_write(knob_write && knob_memory == {number})",
+    pins = [f".aclk({clock}aclk)", f".aresetn({clock}aresetn)", f".knob_write(knob_write && knob_memory == {number})",
             ".knob_port(knob_port)", ".knob(knob)", ".knob_value(knob_value)", f".knob_read({name}_read)"]
     # Verilog's concatenation begins with the highest bits.
     names = list(reversed(attributes_layout(kept.user_bits).members))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hdl.config.engine import EngineConfig
 from tests.verif.conftest import FULL
 
-__all__ = ["SWEEP"]
+__all__ = ["SWEEP", "TWO_CLOCKS"]
 
 _FEWEST = 2
 _ALL = [
@@ -18,7 +18,7 @@ _ALL = [
                  outstanding_reads=1, lane_cache=0b0111, link_prot=3, link_qos=15, buffer_parity=True),
     EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
                  pipeline="fast", transfers_in_flight=2, burst_beats=32, user_bits=16, link_user=0xBEEF,
-                 safe_writes=True, page_lists=True, address_windows=True, write_back=True),
+                 safe_writes=True, page_lists=True, address_windows=True, write_back=True, link_clock="separate"),
     EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
                  codings=("zvc8", "zvc16", "bfloat16")),
     EngineConfig(lanes=5, beat_bytes=16, link_beat_bytes=32, block_bytes=2048, buffer_bytes=6144, crc=False,
@@ -27,7 +27,8 @@ _ALL = [
     EngineConfig(lanes=1, beat_bytes=64, link_beat_bytes=64, block_bytes=32768, buffer_bytes=65536,
                  codings=("zvc16", "zvc32", "float32"), transfers_in_flight=7, burst_beats=32, page_lists=True),
     EngineConfig(lanes=2, beat_bytes=32, link_beat_bytes=64, block_bytes=8192, buffer_bytes=16384,
-                 codings=("zvc8", "zvc32"), crc=False, burst_beats=128, attribute_registers=True),
+                 codings=("zvc8", "zvc32"), crc=False, burst_beats=128, attribute_registers=True,
+                 link_clock="separate"),
     EngineConfig(lanes=4, beat_bytes=16, link_beat_bytes=16, block_bytes=16384, buffer_bytes=49152, queue_depth=64,
                  burst_beats=16, outstanding_reads=32, write_back=True),
     EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=512, buffer_bytes=2048, address_bits=32,
@@ -41,7 +42,7 @@ _ALL = [
     EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=4096, buffer_bytes=8192, narrowing=True,
                  codings=("zvc8", "zvc16", "zvc32")),
     EngineConfig(lanes=4, beat_bytes=64, link_beat_bytes=64, block_bytes=2048, buffer_bytes=8192, narrowing=True,
-                 crc=False, pipeline="fast", burst_beats=16, safe_writes=True),
+                 crc=False, pipeline="fast", burst_beats=16, safe_writes=True, link_clock="separate"),
     EngineConfig(lanes=16, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024, outstanding_reads=2,
                  page_lists=True),
 ]
@@ -50,3 +51,7 @@ _ALL = [
 SWEEP = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
          for number, config in enumerate(_ALL if FULL else _ALL[:_FEWEST])}
 """By name."""
+
+TWO_CLOCKS = EngineConfig(name="cdma_clocks", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
+                          buffer_bytes=1024, codings=("zvc32",), link_clock="separate")
+"""A small engine whose link has a clock of its own."""

@@ -9,6 +9,7 @@ import pytest
 
 from hdl.config.engine import EngineConfig, load_engine
 from tests.verif.conftest import Bench
+from tests.verif.engine.sweep import TWO_CLOCKS
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
 from verif.engine.build import engine_text
@@ -25,12 +26,14 @@ def _run(config: EngineConfig, text: str, simulator: str, options: tuple[str, ..
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
 @pytest.mark.parametrize("registers", ["unknown", "random"])
-@pytest.mark.parametrize("standard", ["2005", "2012"])
-def test_tiny_in_icarus(standard: str, registers: str, run_bench: Bench, build_dir: Path, seed: int) -> None:
-    config = load_engine("tiny")
+@pytest.mark.parametrize(("standard", "config"), [
+    ("2005", load_engine("tiny")), ("2012", load_engine("tiny")), ("2005", TWO_CLOCKS)],
+    ids=["2005", "2012", "two_clocks"])
+def test_engines_in_icarus(standard: str, config: EngineConfig, registers: str, run_bench: Bench, build_dir: Path,
+                           seed: int) -> None:
     text = engine_text(config, build_dir)
     expected = _run(config, text, "verilator", (), build_dir, run_bench)
-    assert [completion["status"] for completion in expected] == 12 * [0]
+    assert [completion["status"] for completion in expected] == (12 if len(config.codings) > 1 else 6) * [0]
     # The memories beside the engine count ones with a function of SystemVerilog.
     options = (f"-g{standard}", "-mv2009")
     start = random_registers(text, seed) if registers == "random" else text

@@ -1,0 +1,183 @@
+"""A link with a clock of its own: any frequencies, resets of the link in mid-transfer, a clock that stands, and the
+rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import ClockCycles
+
+from golden.engine import Descriptor, Operation, Silence, Status
+from verif.engine.link_clock import LinkClock
+from verif.engine.memory import Behaviour
+from verif.engine.recovery import goes_on
+from verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
+from verif.engine.testbench import EngineTestbench, ready, share
+
+_RATIOS = (0.25, 0.61, 1.0, 1.37, 4.0)
+_LIMIT = 13
+_LONGEST_SILENCE = 2 << _LIMIT
+_LOST = {Status.LINK_READ_ERROR, Status.LINK_WRITE_ERROR, Status.PAGE_LIST_READ_ERROR}
+_SILENT = {Status.LINK_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT, Status.PAGE_LIST_READ_TIMEOUT}
+_SLVERR = 2
+
+
+def _clock(bench: EngineTestbench) -> LinkClock:
+    assert bench.link_clock is not None
+    return bench.link_clock
+
+
+def _transfers(bench: EngineTestbench, blocks: int = 0) -> list[Descriptor]:
+    """One of each direction."""
+    tensors = [random_tensor(bench.rng, bench.config, most_blocks=blocks or 4 * bench.config.lanes) for _ in range(2)]
+    return [bench.offload(tensors[0]), bench.prefetch(bench.stream(tensors[1]), tensors[1])]
+
+
+async def _ends(bench: EngineTestbench, descriptor: Descriptor, others: set[Status]) -> Status:
+    """The status of a transfer that succeeds, or has one of the others; what it wrote then is unknown."""
+    channel = bench.control.channels[Operation(descriptor.operation)]
+    seen = await channel.completion(bench.patience(descriptor) + 4 * _LONGEST_SILENCE)
+    if seen.status not in others:
+        bench.scoreboard.judge(descriptor, seen)
+        return seen.status
+    assert (seen.tag, seen.operation) == (descriptor.tag, descriptor.operation), seen
+    assert seen.status not in _LOST or seen.response == _SLVERR, seen
+    bench.scoreboard.lost(descriptor)
+    return seen.status
+
+
+async def _whole(bench: EngineTestbench) -> None:
+    """Wait until no port is isolated."""
+    async def whole() -> bool:
+        return not await bench.control.read("STATUS") >> 16
+
+    assert await bench.control.until(whole, 200_000), f"a port stays isolated: {await bench.control.state()}"
+
+
+@cocotb.test()
+async def any_frequencies(dut: Any) -> None:
+    """Tensors there and back, with the link's clock slower and faster, and changing in mid-transfer."""
+    bench = await ready(dut)
+    for ratio in _RATIOS:
+        _clock(bench).ratio = ratio
+        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+        await bench.there_and_back([random_tensor(bench.rng, bench.config) for _ in range(share(12))])
+
+    async def change() -> None:
+        while True:
+            await ClockCycles(dut.aclk, int(bench.rng.integers(1, 200)))
+            _clock(bench).ratio = float(bench.rng.choice(_RATIOS))
+
+    changing = cocotb.start_soon(change())
+    await bench.there_and_back([random_tensor(bench.rng, bench.config) for _ in range(share(12))])
+    changing.cancel()
+
+
+@cocotb.test()
+async def resets_of_the_link(dut: Any) -> None:
+    """In mid-transfer, short and long: transfers succeed or end with an error of the link, without a time limit, and
+    those after it succeed without a reset of the engine."""
+    bench = await ready(dut)
+    clock = _clock(bench)
+    failed = 0
+    for _ in range(share(30)):
+        clock.ratio = float(bench.rng.choice(_RATIOS))
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        descriptors = _transfers(bench)
+        await bench.load()
+        for descriptor in descriptors:
+            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.control.wait(int(bench.rng.integers(1, 1500)))
+        for _ in range(int(bench.rng.integers(1, 4))):
+            await clock.reset(int(bench.rng.choice((1, 1, 3, 100, 1000))))
+            await bench.control.wait(int(bench.rng.integers(1, 200)))
+        failed += sum([await _ends(bench, each, _LOST) is not Status.OK for each in descriptors])
+        await clock.opened()
+        await goes_on(bench)
+    assert failed, "no transfer met a reset"
+
+
+@cocotb.test()
+async def requests_while_the_link_is_in_reset(dut: Any) -> None:
+    """They end at once, and registers and lanes go on."""
+    bench = await ready(dut)
+    clock = _clock(bench)
+    for stands in (False, True):
+        bench.clear()
+        await bench.behave(Behaviour())
+        descriptors = _transfers(bench)
+        await bench.load()
+        clock.stands = stands
+        dut.link_aresetn.value = 0
+        await ClockCycles(dut.aclk, 10)
+        for descriptor in descriptors:
+            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        for descriptor in descriptors:
+            assert await _ends(bench, descriptor, _LOST) in _LOST
+        clock.stands = False
+        await clock.reset(2)
+        await clock.opened()
+        await goes_on(bench)
+
+
+@cocotb.test()
+async def a_clock_that_stands(dut: Any) -> None:
+    """Transfers end with a timeout; when the clock runs again, or the link was reset meanwhile, the port is used
+    again."""
+    bench = await ready(dut)
+    await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+    clock = _clock(bench)
+    found: set[Status] = set()
+    for number in range(share(20)):
+        clock.ratio = float(bench.rng.choice(_RATIOS))
+        await bench.behave(random_behaviour(bench.rng))
+        bench.clear()
+        descriptors = _transfers(bench, 8 * bench.config.lanes)
+        await bench.load()
+        for descriptor in descriptors:
+            await bench.control.channels[Operation(descriptor.operation)].push(descriptor)
+        await bench.control.wait(int(bench.rng.integers(1, 1000)))
+        bench.scoreboard.silence(Silence(Status.LINK_READ_TIMEOUT), Silence(Status.LINK_WRITE_TIMEOUT))
+        clock.stands = True
+        found |= {await _ends(bench, descriptor, _SILENT) for descriptor in descriptors}
+        if number % 2:
+            # Its level alone frees the port.
+            dut.link_aresetn.value = 0
+            await _whole(bench)
+            clock.stands = False
+            await clock.reset(3)
+            await clock.opened()
+        else:
+            clock.stands = False
+        await _whole(bench)
+        bench.scoreboard.silence()
+        await goes_on(bench)
+    assert found & _SILENT, "no transfer met a clock that stands"
+
+
+@cocotb.test()
+async def the_rate_of_the_slower_side(dut: Any) -> None:
+    """With memories that answer at once, a raw tensor takes a beat in nearly every cycle that the slowest side has."""
+    bench = await ready(dut)
+    config = bench.config
+    for ratio in _RATIOS:
+        _clock(bench).ratio = ratio
+        await bench.behave(Behaviour())
+        bench.clear()
+        coding = codings(config)[-1]
+        size = (1 << 17) // config.block_bytes * config.block_bytes
+        tensor = RawTensor(bench.rng.integers(1, 256, size, dtype=np.uint8), coding)
+        stream = bench.stream(tensor, leave_raw=True)
+        offload = bench.offload(tensor, leave_raw=True)
+        prefetch = bench.prefetch(stream, tensor)
+        await bench.load()
+        for descriptor in (offload, prefetch):
+            (seen,) = await bench.run([descriptor])
+            least = max(stream.size / config.link_beat_bytes / min(ratio, 1.0),
+                        size / config.beat_bytes / config.lanes)
+            dut._log.info(f"{Operation(descriptor.operation).name} at {ratio}: {seen.cycles} cycles, {least:.0f} least")
+            assert seen.cycles <= 1.03 * least + 700, (ratio, descriptor.operation, seen.cycles, least)
+        await bench.compare()
