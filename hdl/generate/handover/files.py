@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hdl.config.engine import EngineConfig
 from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.constraints import sdc, xdc
+from hdl.generate.handover.constraints import crossings, sdc, xdc
 from hdl.generate.handover.ipxact import FORM, component
 from hdl.generate.handover.project import core_file, file_list
 from hdl.generate.handover.readme import readme
@@ -57,6 +57,7 @@ def files(design: Verilog) -> dict[str, str]:
         f"{name}.f": file_list(design),
         f"{name}.sdc": sdc(design),
         f"{name}.xdc": xdc(design),
+        **crossings(design),
         f"package_{name}.tcl": packaging(design, beside),
         f"{name}_ip/component.xml": component(design, beside),
         f"{name}_ip/{FORM}": form(design),

@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.register import Access, Field, Register
 from hdl.engine.control.table import ADDRESS_BITS, registers
+from hdl.generate.handover.constraints import crossings
 from hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
 from hdl.generate.interfaces import AXI, Interface, Port
 from hdl.generate.verilog import Verilog
@@ -45,6 +46,9 @@ _VIEWS = (
 )
 _CONSTRAINTS = ("xdc", "USED_IN_out_of_context", "USED_IN_synthesis", "USED_IN_implementation")
 """Types of the constraints: they have the module's clock, which comes from outside wherever it is not alone."""
+
+_CROSSINGS = ("xdc", "USED_IN_synthesis", "USED_IN_implementation")
+"""Types of the constraints of clock crossings, which hold wherever the module is."""
 
 _STANDARD_TYPES = ("verilogSource", "tclSource", "cSource", "unknown")
 """Types of files that IP-XACT knows; others are the tool's own."""
@@ -202,7 +206,8 @@ def _port(parent: Element, port: Port) -> None:
 
 def _file_sets(parent: Element, design: Verilog, beside: tuple[str, ...]) -> None:
     verilog = {f"../{name}": ("verilogSource",) for name in design.sources}
-    sets = (verilog | {f"../{design.name}.xdc": _CONSTRAINTS}, verilog, {FORM: ("tclSource", "XGUI_VERSION_2")},
+    constraints = {f"../{design.name}.xdc": _CONSTRAINTS} | {f"../{name}": _CROSSINGS for name in crossings(design)}
+    sets = (verilog | constraints, verilog, {FORM: ("tclSource", "XGUI_VERSION_2")},
             {f"../{name}": ("cSource" if name.endswith((".c", ".h")) else "unknown",) for name in beside})
     for (name, *_), files in zip(_VIEWS, sets, strict=True):
         if files:

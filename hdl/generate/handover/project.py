@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from hdl.generate.handover.constraints import crossings
 from hdl.generate.handover.vlnv import LIBRARY, VENDOR
 from hdl.generate.verilog import Verilog
 
@@ -28,7 +29,7 @@ filesets:
     file_type: SDC
   constraints_of_vivado:
     files:
-      - {name}.xdc
+      - {name}.xdc{"".join(f"{chr(10)}      - {each}" for each in crossings(design))}
     file_type: xdc
   waivers:
     files:

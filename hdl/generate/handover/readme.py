@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hdl.config.engine import EngineConfig
+from hdl.generate.handover.constraints import crossings
 from hdl.generate.verilog import Verilog
 
 __all__ = ["readme"]
@@ -20,8 +21,10 @@ _FILES = """\
 | `{name}.core` | FuseSoC core with a lint target; Vivado gets the XDC, other tools the SDC |
 | `{name}.f`, `{name}.sdc` | file list, and timing constraints to start from |
 | `{name}_ip/` | IP for Vivado: add the folder that it is in to `ip_repo_paths` |
-| `{name}.xdc` | timing constraints to start from, for Vivado |
+| `{name}.xdc` | timing constraints to start from, for Vivado |{crossings}
 | `package_{name}.tcl` | has Vivado package the IP anew, from the Verilog |"""
+
+_CROSSINGS = "\n| `{name}` | for Vivado: limits of the paths between the clocks, which hold inside a design too |"
 
 _SINGLE = "| `{name}.v` | the engine: Verilog-2005 without initial values, tried in Verilator and Icarus Verilog |"
 _SPLIT = """\
@@ -78,11 +81,12 @@ def readme(design: Verilog) -> str:
     parameters = "\n".join(f"| `{key}` | {_value(value)} | {config.fields()[key].metadata['help']} |"
                            for key, value in config.as_dict().items() if key not in ("name", "about"))
     sram = _SRAM.format(name=name) if design.sram else ""
+    limits = "".join(_CROSSINGS.format(name=each) for each in crossings(design))
     verilog = (_SPLIT if design.modules else _SINGLE).format(name=name, modules=len(design.modules))
     return "\n\n".join([
         f"# {name}",
         config.about or "A compressing DMA engine.",
-        f"## Files\n\n{_FILES.format(name=name, verilog=verilog, sram=sram)}",
+        f"## Files\n\n{_FILES.format(name=name, verilog=verilog, sram=sram, crossings=limits)}",
         f"## Configuration\n\n| parameter | value | what it sets |\n|---|---|---|\n{parameters}",
         f"## Instantiation\n\n```verilog\n{instantiation(design)}\n```",
         f"## Programming\n\n{_PROGRAM.format(name=name, coding=f'CDMA_CODING_{config.codings[-1].upper()}')}",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.table import ADDRESS_BITS, registers
+from hdl.generate.handover.constraints import crossings
 from hdl.generate.handover.ipxact import ACCESS, BLOCK, FAMILIES, WRITES
 from hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
 from hdl.generate.verilog import Verilog
@@ -47,7 +48,7 @@ update_compile_order -fileset sources_1
 add_files -fileset constrs_1 -norecurse [list [file join $here {name}.xdc]]
 # The constraints have the clock of the module, which comes from outside wherever the module is not alone.
 set_property USED_IN {{synthesis implementation out_of_context}} [get_files {name}.xdc]
-
+{crossings}
 ipx::package_project -root_dir $folder -vendor {vendor} -library {library} -taxonomy /UserIP -import_files \\
     -set_current true -force
 set core [ipx::current_core]
@@ -142,6 +143,8 @@ def packaging(design: Verilog, beside: tuple[str, ...]) -> str:
         name=design.name, top=design.top_file, sources=" ".join(design.sources), vendor=VENDOR, library=LIBRARY,
         version=ip_version(),
         description=_word(config.about or design.name),
+        crossings="".join(f"add_files -fileset constrs_1 -norecurse [list [file join $here {name}]]\n"
+                          for name in crossings(design)),
         families=" ".join(f"{each} Pre-Production" for each in FAMILIES),
         buses=" ".join(each.name for each in design.interfaces), engine=engine)
 

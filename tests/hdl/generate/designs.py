@@ -13,7 +13,7 @@ from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDec
 from hdl.generate.interfaces import Port
 from hdl.generate.verilog import Verilog
 
-__all__ = ["FAR", "PRESETS", "described"]
+__all__ = ["FAR", "PRESETS", "TWO_CLOCKS", "described"]
 
 PRESETS = {name: load_design(name) for name in names()}
 """All presets of engines, cores and block cores, by name."""
@@ -21,6 +21,10 @@ PRESETS = {name: load_design(name) for name in names()}
 FAR = EngineConfig(name="far", about='Says "far" & <wide>.', lanes=16, beat_bytes=16, link_beat_bytes=64,
                    address_bits=64, outstanding_reads=32, burst_beats=16, memories="wrapped", write_back=True)
 """An engine at the limits of what its description can hold."""
+
+TWO_CLOCKS = EngineConfig(name="two_clocks", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
+                          buffer_bytes=640, codings=("zvc32",), transfers_in_flight=1, link_clock="separate")
+"""A small engine whose link has a clock of its own."""
 
 
 def described(config: Design) -> Verilog:

@@ -16,9 +16,9 @@ _ENGINE = EngineConfig(name="cdma_bare", lanes=1, beat_bytes=16, link_beat_bytes
 ALL = {config.name: config for config in (
     load_design("compressor"), load_design("paper_decompressor"), load_design("block_decompressor"), _ENGINE,
     _ENGINE.replace(name="cdma_two", lanes=2), _ENGINE.replace(name="cdma_four", lanes=4),
-    _ENGINE.replace(name="cdma_own", memories="wrapped"),
+    _ENGINE.replace(name="cdma_own", memories="wrapped", link_clock="separate"),
 )}
-"""Cores of both kinds, a small engine of one, two and four lanes, and one with wrapped memories."""
+"""Cores of both kinds, a small engine of one, two and four lanes, and one with wrapped memories and two clocks."""
 
 
 @cache
