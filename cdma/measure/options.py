@@ -23,6 +23,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "address_windows": {"address_windows": True},
     "write_back": {"write_back": True},
     "safe_writes": {"safe_writes": True},
+    "link_clock=separate": {"link_clock": "separate"},
     "attribute_registers": {"attribute_registers": True, "user_bits": 4},
     "burst_beats=16": {"burst_beats": 16},
     "pipeline=fast": {"pipeline": "fast"},

@@ -67,6 +67,9 @@ class CDMA(LiteXModule):
         self.irq = Signal()
         self.ev = SharedIRQ(self)
         pins: dict[str, Any] = {"i_aclk": ClockSignal("sys"), "i_aresetn": ~ResetSignal("sys"), "o_irq": self.irq}
+        if config.link_clock == "separate":
+            # The bus of a SoC has one clock.
+            pins |= {"i_link_aclk": ClockSignal("sys"), "i_link_aresetn": ~ResetSignal("sys")}
         buses = {}
         for bus in interfaces(config, ports(config)):
             if bus.bus == AXI:

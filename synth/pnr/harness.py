@@ -3,7 +3,7 @@
 Inputs come from a scan chain. Outputs go into registers, which a second chain folds into one bit, so that no part of
 the design is dropped. Each path of the design, from its inputs and to its outputs too, is then one from register to
 register, the clock is on the part's clock network, and pins add no delay. In nextpnr's out-of-context mode the clock
-would have to go through the fabric.
+would have to go through the fabric. A link's own clock is the same one here.
 
 A module inside the design that is not to be placed with it has such chains in its place.
 """
@@ -67,7 +67,8 @@ def harness(top: str, ports: Sequence[Port], clock: str = CLOCK) -> Harness:
     """
     chains = _Chains(top, ports, clock)
     name = f"{chains.name}_harness"
-    pins = [f".{clock}({clock})", *chains.pins("scan", chains.inputs), *chains.pins("seen", chains.outputs)]
+    pins = [*(f".{each}({clock})" for each in chains.clocks), *chains.pins("scan", chains.inputs),
+            *chains.pins("seen", chains.outputs)]
     verilog = f"""\
 {chains.scan(chains.inputs)}
 {chains.fold(chains.outputs)}
@@ -106,7 +107,7 @@ def stand_in(module: str, ports: Sequence[Port], clock: str) -> Harness:
 {chains.scan(chains.outputs)}
 {chains.fold(chains.inputs)}
 module {_named(module)} ({", ".join(_named(port.name) for port in ports)});
-  input {clock};
+  input {", ".join(chains.clocks)};
   {_declared("input", chains.inputs)};
   {_declared("output", chains.outputs)};
   wire [{_width(chains.outputs) - 1}:0] scan;
@@ -126,9 +127,10 @@ class _Chains:
     """
 
     def __init__(self, module: str, ports: Sequence[Port], clock: str) -> None:
-        self.inputs = [port for port in ports if port.direction == "input" and port.name != clock]
+        self.clocks = [port.name for port in ports if port.name in (clock, f"link_{clock}")]
+        self.inputs = [port for port in ports if port.direction == "input" and port.name not in self.clocks]
         self.outputs = [port for port in ports if port.direction == "output"]
-        if len(ports) == len(self.inputs) + len(self.outputs) or not self.inputs or not self.outputs:
+        if clock not in self.clocks or not self.inputs or not self.outputs:
             raise ValueError(f"{module} needs a clock {clock}, an input and an output to be placed and routed, not the "
                              f"ports {', '.join(port.name for port in ports)}")
         self.name = re.sub(r"\W", "_", module)

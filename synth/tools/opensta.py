@@ -61,14 +61,19 @@ def version() -> str:
 
 
 def script(netlist: Netlist, library: Library, clock: str, load: float) -> str:
-    """OpenSTA commands that report the worst path of each kind; parameters as for :func:`worst_paths`."""
+    """OpenSTA commands that report the worst path of each kind; parameters as for :func:`worst_paths`.
+
+    A link's own clock is the same one.
+    """
+    own = f"link_{clock}"
+    clocks = f"{{{clock} {own}}}" if own in netlist.inputs else clock
     return f"""\
 read_liberty cells.lib
 read_verilog net.v
 link_design {{{netlist.name}}}
-create_clock -name clock -period 1 [get_ports {clock}]
+create_clock -name clock -period 1 [get_ports {clocks}]
 set ports [list]
-foreach port [all_inputs] {{ if {{[get_name $port] != "{clock}"}} {{ lappend ports $port }} }}
+foreach port [all_inputs] {{ if {{[get_name $port] ni {{{clock} {own}}}}} {{ lappend ports $port }} }}
 set_input_delay 0 -clock clock $ports
 set_output_delay 0 -clock clock [all_outputs]
 set_driving_cell -lib_cell {library.driver.name} $ports

@@ -77,6 +77,11 @@ def test_the_harness_has_the_registers_it_says() -> None:
     assert ".\\a (scan[7:0])" in around.verilog and ".\\q (seen[7:0])" in around.verilog
 
 
+def test_the_clock_of_the_link_is_the_same() -> None:
+    around = harness("top", (*_PORTS, Port("link_aclk", "input", 1)))
+    assert ".link_aclk(aclk)" in around.verilog and around.flip_flops == 24
+
+
 @pytest.mark.parametrize("ports", [_PORTS[1:], _PORTS[:2], _PORTS[::2]])
 def test_the_harness_needs_a_clock_an_input_and_an_output(ports: tuple[Port, ...]) -> None:
     with pytest.raises(ValueError, match="top needs a clock aclk, an input and an output"):
