@@ -67,9 +67,9 @@ _GOAL_PAGES = 0.99
 
 _WRITE_BACK = """\
 The default engine with `write_back`, tensors of a few blocks one directly after the other: completions as records in a
-[ring](programming.md#write-back) in link memory, and in the window of registers. A record is 64 bytes on the same link,
-and it is written only when all responses to the transfer's data are there. The column "record" is what a driver waits
-for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record."""
+[ring](programming.md#through-a-write-back-ring) in link memory, and in the window of registers. A record is 64 bytes on
+the same link, and it is written only when all responses to the transfer's data are there. The column "record" is what a
+driver waits for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record."""
 
 _AREA = """\
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;
