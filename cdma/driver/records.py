@@ -141,8 +141,9 @@ class Records(Control):
         if (done := self._read_record(operation, ring)) is not None:
             ring.misses = self._record_polls
             return done
-        # A record whose write failed may have been in memory, and taken; its completion is in the registers too.
-        if self.read_ring(operation, "TAIL") != ring.reader.index:
+        # A record whose write failed, and records behind it, may have been in memory, and taken; their completions are
+        # in the registers too.
+        for _ in range((ring.reader.index - self.read_ring(operation, "TAIL")) % ring.reader.entries):
             self.write_channel(operation, "COMPLETION_POP", 1)
         self.records[operation] = None
         return None

@@ -25,6 +25,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "safe_writes": {"safe_writes": True},
     "link_clock=separate": {"link_clock": "separate"},
     "attribute_registers": {"attribute_registers": True, "user_bits": 4},
+    "buffer_parity": {"buffer_parity": True},
     "burst_beats=16": {"burst_beats": 16},
     "pipeline=fast": {"pipeline": "fast"},
 }

@@ -69,7 +69,9 @@ _WRITE_BACK = """\
 The default engine with `write_back`, tensors of a few blocks one directly after the other: completions as records in a
 [ring](programming.md#through-a-write-back-ring) in link memory, and in the window of registers. A record is 64 bytes on
 the same link, and it is written only when all responses to the transfer's data are there. The column "record" is what a
-driver waits for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record."""
+driver waits for it: cycles from the last beat of data of a tensor that goes alone to the last beat of its record. The
+time of offloads ends with their last record, which is written a latency after the last data; prefetches end at the
+lanes."""
 
 _AREA = """\
 Unit by unit, as `cdma area --engine PRESET` prints it. One lane is mapped and counted as often as there are lanes;

@@ -52,7 +52,9 @@ class EngineConfig(CodingSettings):
         5120, "packed bytes that a lane can hold, for each direction",
         "a multiple of link_beat_bytes, at least a quarter more than block_bytes, at most 1048576")
     address_bits: int = parameter(40, "bits of an address, at the lanes and at the link", "32 to 64")
-    outstanding_reads: int = parameter(4, "greatest number of outstanding bursts of each port", "1 to 32")
+    outstanding_reads: int = parameter(
+        4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's has as many "
+        "records beside its data, at most 7, unless it is 1", "1 to 32")
     burst_beats: int = parameter(
         256, "beats of the longest burst of each port, for interconnects that take no longer ones; 4 KiB limit it too",
         "16, 32, 64, 128 or 256")
@@ -163,6 +165,16 @@ class EngineConfig(CodingSettings):
     def link_words(self) -> int:
         """Number of 4-byte words of a link beat."""
         return self.link_beat_bytes // 4
+
+    @property
+    def outstanding_records(self) -> int:
+        """Greatest number of records of completions that are outstanding at the link; 0 without write-back."""
+        return min(self.outstanding_reads, self.queue_depth - 1) if self.write_back else 0
+
+    @property
+    def outstanding_link_writes(self) -> int:
+        """Greatest number of outstanding bursts that are written at the link: one where one is asked for."""
+        return self.outstanding_reads + (self.outstanding_records if self.outstanding_reads > 1 else 0)
 
     @property
     def largest_payload(self) -> int:

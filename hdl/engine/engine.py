@@ -129,7 +129,7 @@ class Engine(wiring.Component):
         m.d.comb += [far.clk.eq(self.link_aclk), far.rst.eq(~self.link_aresetn)]
         most_beats = burst_beats(config.link_beat_bytes, config.burst_beats)
         m.submodules.crossing = crossing = AxiCrossing(
-            config.address_bits, config.link_beat_bytes, config.outstanding_reads, most_beats,
+            config.address_bits, config.link_beat_bytes, config.outstanding_link_writes, most_beats,
             config.user_bits if config.attribute_registers else None, most_beats if config.safe_writes else 0)
         self._join(m, port, crossing.o)
         return crossing.i, crossing.i if config.attribute_registers else port
@@ -140,7 +140,7 @@ class Engine(wiring.Component):
         if not config.write_back:
             return offload.link
         m.submodules.write_arbiter = arbiter = AxiWriteArbiter(
-            config.address_bits, config.link_beat_bytes, 2, config.outstanding_reads)
+            config.address_bits, config.link_beat_bytes, 2, config.outstanding_link_writes)
         wiring.connect(m, offload.link, arbiter.i[0])
         wiring.connect(m, control.records, arbiter.i[1])
         m.d.comb += [control.write_silent.eq(offload.silent[config.lanes]), self.irq_pulse.eq(control.irq_pulse)]

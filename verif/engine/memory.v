@@ -21,7 +21,8 @@ module cdma_memory #(
     parameter IMAGE_BYTES = 1 << 20,    // at most, a multiple of BEAT_BYTES
     parameter INTERLEAVE = 0,           // bytes of the blocks that are interleaved over the ports; 0: no blocks
     parameter MOST_BEATS = 256,         // of a burst
-    parameter MOST_OPEN = 64,           // bursts that each port may have outstanding, each way
+    parameter MOST_READS = 64,          // bursts that each port may have outstanding, each way
+    parameter MOST_WRITES = 64,
     parameter ATTRIBUTE_BITS = 11,      // of {user, qos, prot, cache}
     parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0,  // that all requests must have, until the knob says others
     parameter SAFE_WRITES = 0           // 1: the data of a write must be there when its address is taken
@@ -130,7 +131,8 @@ module cdma_memory #(
 
         cdma_memory_port #(
             .NAME(NAME), .PORT(n), .PORTS(PORTS), .ADDRESS_BITS(ADDRESS_BITS), .BEAT_BYTES(BEAT_BYTES),
-            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_OPEN(MOST_OPEN),
+            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_READS(MOST_READS),
+            .MOST_WRITES(MOST_WRITES),
             .ATTRIBUTE_BITS(ATTRIBUTE_BITS), .ATTRIBUTES(ATTRIBUTES), .SAFE_WRITES(SAFE_WRITES)
         ) port (
             .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base), .size(size),
@@ -192,7 +194,8 @@ module cdma_memory_port #(
     parameter BEAT_BYTES = 32,
     parameter INTERLEAVE = 0,
     parameter MOST_BEATS = 256,
-    parameter MOST_OPEN = 64,
+    parameter MOST_READS = 64,
+    parameter MOST_WRITES = 64,
     parameter ATTRIBUTE_BITS = 11,
     parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0,
     parameter SAFE_WRITES = 0
@@ -572,7 +575,7 @@ module cdma_memory_port #(
             now[RULE_AR_ALIGNED] = ar_first % BEAT_BYTES != 0;
             now[RULE_AR_OWN] = foreign(ar_first, ar_last);
             now[RULE_AR_LONG] = arlen >= MOST_BEATS;
-            now[RULE_AR_OPEN] = unread >= MOST_OPEN;
+            now[RULE_AR_OPEN] = unread >= MOST_READS;
             now[RULE_AR_ATTRIBUTES] = arattributes != attributes;
             now[RULE_AR_WINDOW] = ar_first < window_first || ar_last > window_last;
         end
@@ -582,7 +585,7 @@ module cdma_memory_port #(
             now[RULE_AW_ALIGNED] = aw_first % BEAT_BYTES != 0;
             now[RULE_AW_OWN] = foreign(aw_first, aw_last);
             now[RULE_AW_LONG] = awlen >= MOST_BEATS;
-            now[RULE_AW_OPEN] = unanswered >= MOST_OPEN;
+            now[RULE_AW_OPEN] = unanswered >= MOST_WRITES;
             now[RULE_AW_ATTRIBUTES] = awattributes != attributes;
             now[RULE_AW_WINDOW] = aw_first < window_first || aw_last > window_last;
         end

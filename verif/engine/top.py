@@ -34,7 +34,8 @@ class Rules:
     """What a memory allows of the requests of its masters, beyond AXI; parameters of the memory in Verilog."""
 
     most_beats: int = MOST_BEATS
-    most_open: int = 64
+    most_reads: int = 64
+    most_writes: int = 64
     user_bits: int = 0
     attributes: int = 0
     safe_writes: bool = False
@@ -96,8 +97,10 @@ def attributes(config: EngineConfig, port: str) -> int:
 
 def rules(config: EngineConfig, port: str) -> Rules:
     """What an engine keeps at a kind of ports, ``lane`` or ``link``."""
-    return Rules(config.burst_beats, config.outstanding_reads, config.user_bits, attributes(config, port),
-                 config.safe_writes or (port == "link" and config.link_clock == "shared"))
+    link = port == "link"
+    return Rules(config.burst_beats, config.outstanding_reads,
+                 config.outstanding_link_writes if link else config.outstanding_reads, config.user_bits,
+                 attributes(config, port), config.safe_writes or (link and config.link_clock == "shared"))
 
 
 def link_clock(config: EngineConfig) -> str:
@@ -141,7 +144,8 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
         pins.append(f".{channel}attributes({{{', '.join(bits)}}})")
     values = {"NAME": f'"{name}"', "PORTS": len(ports), "ADDRESS_BITS": address_bits, "BEAT_BYTES": beat_bytes,
               "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave, "MOST_BEATS": kept.most_beats,
-              "MOST_OPEN": kept.most_open, "ATTRIBUTE_BITS": 11 + kept.user_bits, "ATTRIBUTES": kept.attributes,
+              "MOST_READS": kept.most_reads, "MOST_WRITES": kept.most_writes,
+              "ATTRIBUTE_BITS": 11 + kept.user_bits, "ATTRIBUTES": kept.attributes,
               "SAFE_WRITES": int(kept.safe_writes)}
     parameters = ", ".join(f".{key}({value})" for key, value in values.items())
     return f"    cdma_memory #({parameters}) {name} (\n        " + ",\n        ".join(pins) + "\n    );"

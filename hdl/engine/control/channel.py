@@ -75,6 +75,8 @@ class Channel(wiring.Component):
         Completions in the queue.
     interrupt : Out(1)
         With ``write_back``: the descriptor of the oldest completion has the flag ``interrupt``.
+    step, back : In(1)
+        With ``write_back``: ``completion`` is a word of the completion after the one it was of; of the oldest again.
     request : Out(stream.Signature(request_layout(config)))
         Transfers to run, ``transfers_in_flight`` at a time.
     result : In(stream.Signature(result_layout(config)))
@@ -110,7 +112,7 @@ class Channel(wiring.Component):
             "request": Out(stream.Signature(request_layout(config))),
             "result": In(stream.Signature(result_layout(config))),
             "abort": In(1), "aborting": Out(1), "hold": In(1), "busy": Out(1), "blocked": Out(1),
-            **({"interrupt": Out(1)} if config.write_back else {}),
+            **({"interrupt": Out(1), "step": In(1), "back": In(1)} if config.write_back else {}),
             "causes": Out(causes_layout()), "account": Out(account_layout()), "accounted": In(1),
             **({"windows": In(windows_layout(config))} if config.address_windows else {}),
         })
@@ -120,7 +122,7 @@ class Channel(wiring.Component):
         config = self._config
         m.submodules.queue = queue = RecordQueue(config.queue_depth)
         m.submodules.checker = checker = Checker(config, self._operation)
-        m.submodules.done = done = RecordQueue(config.queue_depth)
+        m.submodules.done = done = RecordQueue(config.queue_depth, ahead=config.write_back)
         wiring.connect(m, wiring.flipped(self.record), queue.i)
         if config.address_windows:
             m.d.comb += checker.windows.eq(self.windows)
@@ -210,6 +212,7 @@ class Channel(wiring.Component):
                     m.next = "wait"
 
         if config.write_back:
+            m.d.comb += [done.step.eq(self.step), done.back.eq(self.back)]
             flags = Signal(config.queue_depth)      # by the completion's place in the queue
             with m.If(done.i.push):
                 m.d.sync += flags.bit_select(done.tail, 1).eq(self.causes.completion)

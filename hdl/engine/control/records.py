@@ -32,17 +32,22 @@ class RecordQueue(wiring.Component):
         i --> [memory, synchronous read] --> data
                  ^ tail           ^ head, word
 
+    With ``ahead``, records are read before they are removed: ``data`` is a word of the record at a place of its own,
+    that of the oldest record until ``step``. Not all records may be read ahead when the queue is full.
+
     Parameters
     ----------
     depth : int
         Records it holds, a power of two.
+    ahead : bool
+        Whether records are read ahead.
 
     Members
     -------
     i : In(record_port())
         New records; none may be pushed while the queue is full.
     word : In(4)
-        Number of the word of the oldest record to read.
+        Number of the word to read, of the oldest record; with ``ahead``, of the one that is read.
     data : Out(32)
         That word, in the next cycle.
     pop : In(1)
@@ -51,25 +56,31 @@ class RecordQueue(wiring.Component):
         Records in the queue.
     head, tail : Out(range(depth))
         Place of the oldest record, and of the next record to be pushed.
+    step, back : In(1)
+        With ``ahead``: read the next record; read the oldest one again. Not both; ``back`` not together with ``pop``,
+        ``step`` only if the record that is removed was read.
     """
 
-    def __init__(self, depth: int):
+    def __init__(self, depth: int, ahead: bool = False):
         self._depth = depth
+        self._ahead = ahead
         super().__init__({
             "i": In(record_port()), "word": In(_WORD_BITS), "data": Out(32), "pop": In(1),
             "level": Out(range(depth + 1)), "head": Out(range(depth)), "tail": Out(range(depth)),
+            **({"step": In(1), "back": In(1)} if ahead else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.memory = memory = Memory(shape=32, depth=RECORD_WORDS * self._depth, init=[])
         write, read = memory.write_port(), memory.read_port()
+        place = self._place(m) if self._ahead else self.head
         m.d.comb += [
             write.en.eq(self.i.write),
             write.addr.eq(Cat(self.i.word, self.tail)),
             write.data.eq(self.i.data),
             read.en.eq(1),
-            read.addr.eq(Cat(self.word, self.head)),
+            read.addr.eq(Cat(self.word, place)),
             self.data.eq(read.data),
         ]
         change = Signal(2)
@@ -84,3 +95,12 @@ class RecordQueue(wiring.Component):
             with m.Case(2):
                 m.d.sync += self.level.eq(self.level - 1)
         return m
+
+    def _place(self, m: Module) -> Signal:
+        """The place of the record that is read: the oldest, or one behind it."""
+        place = Signal.like(self.head, name="place")
+        with m.If(self.back):
+            m.d.sync += place.eq(self.head)
+        with m.Elif(self.step | (self.pop & (place == self.head))):
+            m.d.sync += place.eq(place + 1)
+        return place

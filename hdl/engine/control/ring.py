@@ -30,8 +30,10 @@ class Ring(wiring.Component):
     Base and size can be changed only while the ring is idle. A ring that ends beyond the last address, or is not inside
     the link's window, cannot be enabled.
 
-    With ``writes`` it is a write-back ring: the engine writes entries at ``head``, and ``tail`` is the entry that the
-    driver reads next. It is full when ``tail`` is the entry after ``head``. "Read" means "written" below then.
+    With ``writes`` it is a write-back ring: the engine writes entries, and ``tail`` is the entry that the driver reads
+    next. Several entries are *open*: begun and not yet written. ``head`` is the oldest of them, ``next`` the entry that
+    is begun next. The ring is full when ``tail`` is the entry after ``next``, and idle when no entry is open. "Read"
+    means "written" below then.
 
     Parameters
     ----------
@@ -57,7 +59,11 @@ class Ring(wiring.Component):
     begin, advance, fail : In(1)
         Reading the entry begins; it was read; it could not be read.
     reading : Out(1)
-        An entry is being read.
+        Without ``writes``: an entry is being read.
+    open, back : In(1)
+        With ``writes``: entries are open; none is, and the ring begins again at ``head``.
+    next, next_phase : Out
+        With ``writes``: the entry that is begun next, and its phase.
     full, phase : Out(1)
         With ``writes``: no place is free; what tells the record at ``head`` from the one of the pass before, 1 first.
     """
@@ -68,9 +74,10 @@ class Ring(wiring.Component):
         super().__init__({
             "write": In(data.StructLayout({"base_lo": 1, "base_hi": 1, "size": 1, "tail": 1, "control": 1})),
             "data": In(32), "refuse": Out(1), "values": Out(ring_layout(config)),
-            "pending": Out(1), "begin": In(1), "advance": In(1), "fail": In(1), "reading": Out(1),
+            "pending": Out(1), "begin": In(1), "advance": In(1), "fail": In(1),
             **({"window": In(window_layout(config.address_bits))} if config.address_windows else {}),
-            **({"full": Out(1), "phase": Out(1)} if writes else {}),
+            **({"open": In(1), "back": In(1), "next": Out(RING_INDEX_BITS), "next_phase": Out(1),
+                "full": Out(1), "phase": Out(1)} if writes else {"reading": Out(1)}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -83,19 +90,17 @@ class Ring(wiring.Component):
         enable = Signal()
         below = Signal(RING_INDEX_BITS)             # the size less one
         mask = Signal(RING_INDEX_BITS, init=1)      # the same, registered: bits of an index
-        phase = Signal(init=1)
         at_rest = Signal()
         beyond = Signal()                           # the last entry ends beyond the last address
         m.d.comb += [
             below.eq(Cat(size[bit:].any() for bit in range(RING_INDEX_BITS))),
-            at_rest.eq(~enable & ~self.reading),
+            at_rest.eq(~enable & ~(self.open if self._writes else self.reading)),
             self.values.base.eq(base),
             self.values.size.eq(Cat(0, size)),
             self.values.tail.eq(tail),
             self.values.head.eq(head),
             self.values.enable.eq(~at_rest),
-            self.pending.eq(enable & (~self._full(m, head, tail, mask, phase) if self._writes else head != tail)
-                            & ~self.reading),
+            self.pending.eq(enable & (~self._full(m, tail, mask) if self._writes else (head != tail) & ~self.reading)),
         ]
 
         # The size is a power of two, so no adder is needed: the ring ends beyond the last address when all bits of the
@@ -120,8 +125,6 @@ class Ring(wiring.Component):
             m.d.comb += self.refuse.eq(~at_rest | ~one_bit)
             with m.If(at_rest & one_bit):
                 m.d.sync += [size.eq(given), head.eq(0), tail.eq(0)]
-                if self._writes:
-                    m.d.sync += phase.eq(1)
         with m.If(self.write.tail):
             m.d.comb += self.refuse.eq((self.data[:RING_INDEX_BITS] & ~mask).any() | self.data[RING_INDEX_BITS:].any())
             with m.If(~self.refuse):
@@ -134,29 +137,44 @@ class Ring(wiring.Component):
             with m.If(~self.refuse):
                 m.d.sync += enable.eq(self.data[0])
 
-        with m.If(self.begin):
-            m.d.sync += self.reading.eq(1)
-        with m.If(self.advance | self.fail):
-            m.d.sync += self.reading.eq(0)
         with m.If(self.advance):
             m.d.sync += head.eq((head + 1) & mask)
         with m.If(self.fail):
             m.d.sync += enable.eq(0)
+        if self._writes:
+            self._open(m, head, mask, self.write.size & at_rest & one_bit)
+        else:
+            with m.If(self.begin):
+                m.d.sync += self.reading.eq(1)
+            with m.Elif(self.advance | self.fail):
+                m.d.sync += self.reading.eq(0)
         return m
 
-    def _full(self, m: Module, head: Value, tail: Value, mask: Value, phase: Signal) -> Value:
+    def _open(self, m: Module, head: Value, mask: Value, empties: Value) -> None:
+        """The entry that is begun next, and both phases. ``empties``: the ring begins again at its first entry."""
+        last = Signal()             # the oldest open entry is the ring's last one
+        phase, next_phase = Signal(init=1), Signal(init=1)
+        m.d.comb += [self.phase.eq(phase), self.next_phase.eq(next_phase)]
+        m.d.sync += last.eq(head == mask)
+        with m.If(self.advance & last):
+            m.d.sync += phase.eq(~phase)
+        with m.If(self.back):
+            m.d.sync += [self.next.eq(head), next_phase.eq(phase)]
+        with m.Elif(self.begin):
+            m.d.sync += [self.next.eq((self.next + 1) & mask), next_phase.eq(next_phase ^ (self.next == mask))]
+        with m.If(empties):
+            m.d.sync += [self.next.eq(0), phase.eq(1), next_phase.eq(1)]
+
+    def _full(self, m: Module, tail: Value, mask: Value) -> Value:
         """Whether no place is free, or that is not known yet. The sum and the comparison take a cycle each, so for two
-        cycles after an entry was written the ring counts as full."""
+        cycles after an entry was begun the ring counts as full."""
         following = Signal(RING_INDEX_BITS, init=1)
         recent = Signal(2)
         m.d.sync += [
-            following.eq((head + 1) & mask),
+            following.eq((self.next + 1) & mask),
             self.full.eq(following == tail),
-            recent.eq(Cat(self.advance, recent[0])),
+            recent.eq(Cat(self.begin | self.back, recent[0])),
         ]
-        with m.If(self.advance & (following == 0)):
-            m.d.sync += phase.eq(~phase)
-        m.d.comb += self.phase.eq(phase)
         return self.full | recent.any()
 
     def _outside(self, m: Module, base: Value, size: Value) -> Signal:

@@ -39,7 +39,7 @@ class WriteBackRings(wiring.Component):
 
         registers --> [ring] of each direction --> [write-back] --> axi
                                                    ^     |   |
-        oldest completion of each direction -------+     |   +--> pop
+        completions of each direction -------------+     |   +--> step, pop, back
                                                          v
                                [coalescer] of each direction --> completion; error; failed
 
@@ -61,10 +61,12 @@ class WriteBackRings(wiring.Component):
         In the cycle of a write: the write is not allowed, and changes nothing.
     values : Out(write_back_layout(config)).array(2)
         Values of the registers.
-    there : In(2)
-        The direction has a completion.
+    waiting : In(range(queue_depth + 1)).array(2)
+        Completions of each direction.
     word, completion : Out(4), In(32).array(2)
-        Number of a word of the oldest completions; in the next cycle that word.
+        Number of a word of the completions that are read; in the next cycle that word.
+    step, back : Out(2)
+        Read the next completion; read the oldest one again.
     interrupt : In(2)
         The descriptor of the oldest completion has the flag ``interrupt``.
     hold : In(1)
@@ -88,7 +90,8 @@ class WriteBackRings(wiring.Component):
         super().__init__({
             "write": In(data.ArrayLayout(data.StructLayout(dict.fromkeys(WRITE_BACK_REGISTERS, 1)), both)),
             "data": In(32), "refuse": Out(both), "values": Out(write_back_layout(config)).array(both),
-            "there": In(both), "word": Out(exact_log2(RECORD_WORDS)), "completion": In(32).array(both),
+            "waiting": In(range(config.queue_depth + 1)).array(both), "word": Out(exact_log2(RECORD_WORDS)),
+            "completion": In(32).array(both), "step": Out(both), "back": Out(both),
             "interrupt": In(both), "hold": In(1), "pop": Out(both),
             "causes": Out(data.StructLayout(dict.fromkeys(("completion", "error", "failed"), both))),
             "axi": Out(axi_write(config.address_bits, config.link_beat_bytes)),
@@ -103,7 +106,8 @@ class WriteBackRings(wiring.Component):
         wiring.connect(m, writer.axi, wiring.flipped(self.axi))
         m.d.comb += [
             writer.silent.eq(self.silent), self.isolated.eq(writer.isolated), self.idle.eq(writer.idle),
-            self.word.eq(writer.word), self.pop.eq(writer.advance), self.causes.failed.eq(writer.fail),
+            self.word.eq(writer.word), self.step.eq(writer.step), self.back.eq(writer.back),
+            self.pop.eq(writer.advance), self.causes.failed.eq(writer.fail),
             self.causes.error.eq(writer.advance & writer.bad.replicate(len(writer.advance))),
         ]
         for number, name in enumerate(DIRECTIONS):
@@ -117,13 +121,17 @@ class WriteBackRings(wiring.Component):
                 *(ring.write[inside].eq(write[register]) for register, inside in _RING.items()),
                 ring.data.eq(self.data), self.refuse[number].eq(ring.refuse),
                 values.ring.eq(ring.values), values.phase.eq(ring.phase), values.full.eq(ring.full),
-                writer.rings[number].eq(ring.values), writer.phase[number].eq(ring.phase),
-                writer.pending[number].eq(ring.pending & self.there[number] & ~self.hold),
+                writer.rings[number].eq(ring.values), writer.next[number].eq(ring.next),
+                writer.phase[number].eq(ring.next_phase),
+                writer.pending[number].eq(
+                    ring.pending & (self.waiting[number] != writer.count[number]) & ~self.hold),
                 writer.data[number].eq(self.completion[number]),
-                Cat(ring.begin, ring.advance, ring.fail).eq(
-                    Cat(writer.begin[number], writer.advance[number], writer.fail[number])),
+                Cat(ring.begin, ring.advance, ring.fail, ring.open, ring.back).eq(
+                    Cat(writer.begin[number], writer.advance[number], writer.fail[number], writer.open[number],
+                        writer.back[number])),
                 coalescer.counts.eq(writer.advance[number] & self.interrupt[number]),
-                coalescer.flush.eq(self.causes.error[number] | ring.full | ~ring.values.enable),
+                # A full ring is reported when all its records are written.
+                coalescer.flush.eq(self.causes.error[number] | (ring.full & ~ring.open) | ~ring.values.enable),
                 coalescer.clear.eq(write.size & ~ring.refuse),
                 coalescer.count.eq(values.count), coalescer.time.eq(values.time),
                 self.causes.completion[number].eq(coalescer.report),

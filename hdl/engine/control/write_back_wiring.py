@@ -47,7 +47,8 @@ def join_channel(m: Module, bank: Bank, number: int, channel: Channel, records: 
     m.d.sync += before.eq(enabled)
     with m.If(enabled):
         m.d.comb += [
-            channel.word.eq(records.word), channel.pop.eq(records.pop[number]),
+            channel.word.eq(records.word), channel.pop.eq(records.pop[number]), channel.step.eq(records.step[number]),
+            channel.back.eq(records.back[number]),
             bank.values[f"{name}_completions"].count.eq(0),
         ]
     with m.If(enabled | before):
@@ -65,7 +66,7 @@ def join_channel(m: Module, bank: Bank, number: int, channel: Channel, records: 
         value("coalesce").count.eq(values.count), value("time").cycles.eq(values.time),
         *(records.write[number][register].eq(bank.written[f"{name}_write_back_{register}"])
           for register in WRITE_BACK_REGISTERS),
-        records.there[number].eq(channel.completions != 0), records.completion[number].eq(channel.completion),
+        records.waiting[number].eq(channel.completions), records.completion[number].eq(channel.completion),
         records.interrupt[number].eq(channel.interrupt),
     ]
     return Cat(refused[0], refused[1] | (popped & enabled), refused[2], records.refuse[number])

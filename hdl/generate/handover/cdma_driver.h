@@ -724,6 +724,7 @@ CDMA_INLINE int cdma_copy_record(struct cdma *engine, unsigned operation, uint32
 CDMA_INLINE int cdma_take_record(struct cdma *engine, unsigned operation, uint32_t *words)
 {
     struct cdma_write_back *ring = engine->records[cdma_direction(operation)];
+    uint32_t taken;
 
     if (cdma_copy_record(engine, operation, words)) {
         if (ring->misses < CDMA_WRITE_BACK_POLLS)
@@ -740,8 +741,10 @@ CDMA_INLINE int cdma_take_record(struct cdma *engine, unsigned operation, uint32
         ring->misses = CDMA_WRITE_BACK_POLLS;
         return 1;
     }
-    /* A record whose write failed may have been in memory, and taken; its completion is in the registers too. */
-    if (cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_TAIL) != ring->index)
+    /* A record whose write failed, and records behind it, may have been in memory, and taken; their completions are in
+     * the registers too. */
+    for (taken = ring->index - cdma_read_write_back(engine, operation, CDMA_WRITE_BACK_TAIL);
+         taken & (ring->entries - 1); taken--)
         cdma_write_channel(engine, operation, CDMA_CHANNEL_COMPLETION_POP, CDMA_CHANNEL_COMPLETION_POP_POP_MASK);
     engine->records[cdma_direction(operation)] = 0;
     return 0;

@@ -32,20 +32,63 @@ class _Model:
     window: Window = OPEN.link
     writes: bool = False
     phase: int = 1
-    settles: int = 0        # cycles in which the ring still counts as full after an entry was written
+    settles: int = 0        # cycles in which the ring still counts as full after an entry was begun
+    ahead: int = 0          # from the oldest open entry to the one that is begun next
+    open: int = 0           # entries without a response
+    spoiled: bool = False   # one of them failed
+    pause: int = 0          # cycles without another response
+
+    @property
+    def next(self) -> int:
+        return (self.head + self.ahead) % self.size
+
+    @property
+    def next_phase(self) -> int:
+        return self.phase ^ (self.head + self.ahead >= self.size)
 
     @property
     def full(self) -> bool:
-        return (self.head + 1) % self.size == self.tail
+        return (self.next + 1) % self.size == self.tail
+
+    @property
+    def busy(self) -> bool:
+        return self.open > 0 or self.spoiled if self.writes else self.reading
 
     @property
     def at_rest(self) -> bool:
-        return not self.enabled and not self.reading
+        return not self.enabled and not self.busy
 
     @property
     def pending(self) -> bool:
-        free = not self.full and not self.settles if self.writes else self.head != self.tail
-        return self.enabled and not self.reading and free
+        if self.writes:
+            return self.enabled and not self.full and not self.settles
+        return self.enabled and not self.reading and self.head != self.tail
+
+    def reads(self, begins: bool, ends: bool, fails: bool) -> None:
+        """The engine reads entries, one at a time."""
+        if begins:
+            self.reading = True
+        if ends:
+            self.reading = False
+            self.enabled = self.enabled and not fails
+            if not fails:
+                self.head = (self.head + 1) % self.size
+
+    def writes_entries(self, begins: bool, ends: bool, fails: bool) -> None:
+        """The engine writes entries, several at a time; those behind one that failed count as not written."""
+        self.pause = 3 if ends else max(0, self.pause - 1)
+        if self.spoiled and not self.open:
+            self.spoiled, self.ahead, self.settles = False, 0, 2
+        if ends:
+            self.open -= 1
+            if fails:
+                self.enabled, self.spoiled = False, True
+            elif not self.spoiled:
+                self.head = (self.head + 1) % self.size
+                self.phase ^= self.head == 0
+                self.ahead -= 1
+        if begins:
+            self.open, self.ahead, self.settles = self.open + 1, self.ahead + 1, 2
 
     def write(self, name: str, value: int) -> bool:
         """Writes a register; whether that is allowed."""
@@ -58,7 +101,7 @@ class _Model:
         elif name == "size":
             if value not in [1 << k for k in range(1, 17)]:
                 return False
-            self.size, self.head, self.tail, self.phase = value, 0, 0, 1
+            self.size, self.head, self.tail, self.phase, self.ahead = value, 0, 0, 1, 0
         elif name == "tail":
             if value >= self.size:
                 return False
@@ -74,7 +117,8 @@ class _Model:
 def _value(rng: random.Random, name: str, model: _Model) -> int:
     """A value to write: one that is allowed, most often, or one near a limit."""
     if name == "size":
-        return rng.choice([1 << rng.randrange(1, 6), 1 << rng.randrange(18), 3, 0, 1 << 31 | 4, rng.getrandbits(17)])
+        small = 1 << rng.randrange(1, 4)
+        return rng.choice([small, small, 1 << rng.randrange(18), 3, 0, 1 << 31 | 4, rng.getrandbits(17)])
     if name == "tail":
         return rng.choice([rng.randrange(model.size), model.size - 1, model.size, rng.getrandbits(32)])
     if name == "control":
@@ -106,35 +150,41 @@ def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
     model = _Model(address_bits, writes=writes)
     seen: Counter[tuple[str, bool]] = Counter()
     outside: Counter[str] = Counter()
-    full, wraps = 0, 0
+    full, wraps, most = 0, 0, 0
 
     def set_window(ctx: Any) -> None:
         ctx.set(dut.window, {"base": model.window.base // WINDOW_BYTES, "limit": model.window.limit // WINDOW_BYTES,
                              "unlimited": not model.window.limit})
 
     async def process(ctx: Any) -> None:
-        nonlocal full, wraps
+        nonlocal full, wraps, most
         since = 0
         if windows:
             set_window(ctx)
-        for _ in range(6000 if windows else 4000):
+        for _ in range(4000 if not windows and not writes else 8000):
+            if writes:
+                ctx.set(dut.open, model.busy)
+                ctx.set(dut.back, model.spoiled and not model.open)
             values = ctx.get(dut.values)
             assert (values.base * 64, values.size, values.tail, values.head) == (
                 model.base, model.size, model.tail, model.head)
             assert values.enable == (not model.at_rest)
             # When the driver moves its index, a cycle goes by before the ring knows.
             late = writes and since == 0
-            assert ctx.get(dut.reading) == model.reading
             assert ctx.get(dut.pending) == model.pending or late
-            if writes:
-                assert ctx.get(dut.phase) == model.phase
+            if not writes:
+                assert ctx.get(dut.reading) == model.reading
+            else:
+                assert (ctx.get(dut.phase), ctx.get(dut.next), ctx.get(dut.next_phase)) == (
+                    model.phase, model.next, model.next_phase)
+                most = max(most, model.ahead)
                 assert since <= (2 if model.at_rest else 0) or model.settles or ctx.get(dut.full) == model.full
                 full += model.full and model.enabled
                 wraps += model.phase == 0
             model.settles = max(0, model.settles - 1)
-            begins = model.pending and rng.random() < 0.5
-            ends = model.reading and rng.random() < 0.3
-            fails = ends and rng.random() < 0.2
+            begins = model.pending and not model.spoiled and rng.random() < 0.5
+            ends = not model.pause and (model.open > 0 if writes else model.reading) and rng.random() < 0.3
+            fails = ends and not model.spoiled and rng.random() < (0.05 if writes else 0.2)
             # The bus writes in every third cycle at most, and the engine does not move the ring in the same one.
             since += 1
             accesses = since >= 3 and not begins and not ends and rng.random() < 0.7
@@ -149,7 +199,7 @@ def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
             ctx.set(dut.write, {each: each == name for each in _REGISTERS})
             ctx.set(dut.data, value)
             ctx.set(dut.begin, begins)
-            ctx.set(dut.advance, ends and not fails)
+            ctx.set(dut.advance, ends and not fails and not model.spoiled)
             ctx.set(dut.fail, fails)
             if name:
                 allowed = model.write(name, value)
@@ -158,17 +208,10 @@ def test_registers(address_bits: int, windows: bool, writes: bool) -> None:
                 outside["inside" if allowed else "outside"] += (
                     name == "control" and value & 1 and model.base + 64 * model.size <= 1 << address_bits)
             await ctx.tick()
-            if begins:
-                model.reading = True
-            if ends:
-                model.reading = False
-                model.enabled = model.enabled and not fails
-                if not fails:
-                    model.head, model.settles = (model.head + 1) % model.size, 2
-                    model.phase ^= model.head == 0
-                seen["read", not fails] += 1
+            (model.writes_entries if writes else model.reads)(begins, ends, fails)
+            seen["read", not fails] += ends
 
     clocked(dut, process)
     assert set(seen) == {(name, allowed) for name in (*_REGISTERS, "read") for allowed in (True, False)}
-    assert not writes or (full > 50 and wraps > 50)
+    assert not writes or (full > 50 and wraps > 50 and most > 3), (full, wraps, most)
     assert outside["inside"] > 25 and (outside["outside"] > 25) == windows

@@ -15,17 +15,18 @@ from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 
 _RECORD = 64
+_CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, buffer_bytes=8192, write_back=True)
 
 
 @dataclass
 class _Ring:
-    """A ring as the unit sees it, and the completions of its direction."""
+    """A ring as the unit sees it, and the completions of its direction; ``begun`` of them are open."""
 
     base: int
     size: int
     index: int = 0
     phase: int = 1
-    busy: bool = False
+    begun: int = 0
     enabled: bool = True
     waiting: list[tuple[int, ...]] = field(default_factory=list)
 
@@ -33,14 +34,20 @@ class _Ring:
     def address(self) -> int:
         return self.base + _RECORD * self.index
 
+    def at(self, ahead: int) -> tuple[int, int]:
+        """Index and phase of the place so many records behind the oldest one."""
+        index = self.index + ahead
+        return index % self.size, self.phase ^ (index >= self.size)
+
 
 class _Bench:
     """The unit between link memory, two rings and two queues of completions."""
 
-    def __init__(self, config: EngineConfig, seed: int, pauses: float) -> None:
+    def __init__(self, config: EngineConfig, seed: int, pauses: float, latency: int | None = None) -> None:
         self.rng = rng = random.Random(seed)
         self.dut = WriteBack(config)
-        self.memory = Memory(self.dut.axi, config.link_beat_bytes, rng, latency=rng.choice([0, 20]), pauses=pauses,
+        self.memory = Memory(self.dut.axi, config.link_beat_bytes, rng,
+                             latency=rng.choice([0, 20]) if latency is None else latency, pauses=pauses,
                              stretch=5, early=rng.random() < 0.5, content=bytearray(rng.randbytes(SIZE)))
         # The lower halves of addresses are added first: the second ring crosses 4 GiB.
         self.rings = [_Ring(0x2000, 8), _Ring((1 << 32) - 3 * _RECORD, 16)]
@@ -57,34 +64,43 @@ class _Bench:
     async def around(self, ctx: Any) -> None:
         """Plays rings and queues: a word is there in the cycle after its number; a failure disables a ring."""
         dut = self.dut
+        shown = [0, 0]          # of each queue, the completions that were read
         while True:
+            places = [ring.at(ring.begun) for ring in self.rings]
             for number, ring in enumerate(self.rings):
                 ctx.set(dut.rings[number], {"base": ring.base // _RECORD, "head": ring.index, "size": ring.size,
                                             "tail": 0, "enable": 1})
-            ctx.set(dut.phase, sum(ring.phase << number for number, ring in enumerate(self.rings)))
-            ctx.set(dut.pending, sum((ring.enabled and not ring.busy and bool(ring.waiting)) << number
+                ctx.set(dut.next[number], places[number][0])
+            ctx.set(dut.phase, sum(phase << number for number, (_, phase) in enumerate(places)))
+            ctx.set(dut.pending, sum((ring.enabled and len(ring.waiting) > ring.begun) << number
                                      for number, ring in enumerate(self.rings)))
-            _, _, begin, advance, fail, bad, word = await ctx.tick().sample(
-                dut.begin, dut.advance, dut.fail, dut.bad, dut.word)
+            _, _, begin, advance, fail, bad, word, step, back, open_ = await ctx.tick().sample(
+                dut.begin, dut.advance, dut.fail, dut.bad, dut.word, dut.step, dut.back, dut.open)
             for number, ring in enumerate(self.rings):
-                ctx.set(dut.data[number], ring.waiting[0][word] if ring.waiting else self.rng.getrandbits(32))
+                left = ring.waiting[shown[number]:]
+                ctx.set(dut.data[number], left[0][word] if left else self.rng.getrandbits(32))
+                shown[number] += step >> number & 1
                 if begin >> number & 1:
-                    assert ring.enabled and ring.waiting and not any(each.busy for each in self.rings)
-                    ring.busy = True
+                    assert ring.enabled and len(ring.waiting) > ring.begun
+                    ring.begun += 1
                     self.began.append(number)
                 for name, pulse in (("advance", advance), ("fail", fail)):
                     if pulse >> number & 1:
-                        assert ring.busy
-                        ring.busy = False
+                        assert ring.begun and open_ >> number & 1
                         self.ends.append((name, number, bool(bad)))
                 if advance >> number & 1:
                     written = self.memory.content[ring.address % SIZE:ring.address % SIZE + _RECORD]
                     assert struct.unpack("<16I", written) == self.record(ring), "advance, but the record is not there"
                     ring.waiting.pop(0)
-                    ring.index = (ring.index + 1) % ring.size
-                    ring.phase ^= ring.index == 0
+                    ring.begun -= 1
+                    shown[number] -= 1
+                    ring.index, ring.phase = ring.at(1)
                 elif fail >> number & 1:
                     ring.enabled = False
+                if back >> number & 1:
+                    assert not ring.enabled or fail >> number & 1
+                    ring.begun = shown[number] = 0
+                assert (open_ | begin) >> number & 1 or not ring.begun
 
     def record(self, ring: _Ring) -> tuple[int, ...]:
         """The record of a ring's oldest completion."""
@@ -116,7 +132,7 @@ class _Bench:
 @pytest.mark.parametrize(("link_beat_bytes", "address_bits", "pauses"), [(16, 34, 0.3), (32, 40, 0.0), (64, 64, 0.3)])
 def test_records_of_both_rings_in_turn(link_beat_bytes: int, address_bits: int, pauses: float) -> None:
     config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, address_bits=address_bits,
-                          buffer_bytes=8192)
+                          buffer_bytes=8192, write_back=True)
     bench = _Bench(config, link_beat_bytes, pauses)
     one, other = bench.rings
     starts = one.address, other.address
@@ -146,7 +162,8 @@ def test_records_of_both_rings_in_turn(link_beat_bytes: int, address_bits: int, 
 
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 def test_a_record_that_the_link_refuses(link_beat_bytes: int) -> None:
-    bench = _Bench(EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, buffer_bytes=8192), 5, 0.2)
+    bench = _Bench(EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, buffer_bytes=8192,
+                                write_back=True), 5, 0.2)
     ring, other = bench.rings
 
     async def process(ctx: Any) -> None:
@@ -166,11 +183,83 @@ def test_a_record_that_the_link_refuses(link_beat_bytes: int) -> None:
     clocked(bench.dut, process, *bench.processes)
 
 
+@pytest.mark.parametrize(("outstanding", "most"), [(1, 1), (4, 4), (32, 7)])
+def test_records_do_not_wait_for_each_others_responses(outstanding: int, most: int) -> None:
+    config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, buffer_bytes=8192, write_back=True,
+                          outstanding_reads=outstanding)
+    latency = 300
+    bench = _Bench(config, 7, 0.0, latency)
+    bench.rings[0].size = 16
+    took = 0
+
+    async def process(ctx: Any) -> None:
+        nonlocal took
+        for ring in bench.rings:
+            ring.waiting = bench.completions(14)
+        while len(bench.ends) < 28:
+            await ctx.tick()
+            took += 1
+        await bench.until(ctx, 28)
+
+    clocked(bench.dut, process, *bench.processes)
+    assert bench.memory.most_open == most
+    assert [name for name, _, _ in bench.ends] == ["advance"] * 28
+    # As many as may be outstanding go together, and each response brings another one.
+    assert took <= -(-28 // most) * (latency + 60) + 50
+
+
+def test_a_record_is_refused_while_others_are_open() -> None:
+    """Those of its ring that were begun after it count as not written; the other ring goes on."""
+    bench = _Bench(_CONFIG, 8, 0.0, 200)
+    ring, other = bench.rings
+
+    async def process(ctx: Any) -> None:
+        bench.memory.faulty[ring.address + _RECORD] = 3
+        ring.waiting, other.waiting = bench.completions(5, 0), bench.completions(4, 0)
+        await bench.until(ctx, 6)
+        assert [name for name, number, _ in bench.ends if number == 0] == ["advance", "fail"]
+        assert [name for name, number, _ in bench.ends if number == 1] == ["advance"] * 4
+        assert bench.began.count(0) > 2 and len(ring.waiting) == 4 and ring.begun == 0
+        bench.memory.faulty.clear()
+        ring.enabled = True
+        await bench.until(ctx, 10)
+        assert ring.waiting == []
+
+    clocked(bench.dut, process, *bench.processes)
+
+
+def test_silence_while_records_are_open() -> None:
+    """Records of both rings fail at once. Late responses are discarded; then everything is written again."""
+    bench = _Bench(_CONFIG, 9, 0.0, 0)
+    bench.memory.silent = True
+    ring, other = bench.rings
+
+    async def process(ctx: Any) -> None:
+        ring.waiting, other.waiting = bench.completions(3, 0), bench.completions(3, 0)
+        while bench.memory.open < 4:
+            await ctx.tick()
+        ctx.set(bench.dut.silent, 1)
+        await bench.until(ctx, 2)
+        assert sorted(bench.ends) == [("fail", 0, False), ("fail", 1, False)] and ctx.get(bench.dut.isolated)
+        ctx.set(bench.dut.silent, 0)
+        ring.enabled = True
+        await ctx.tick().repeat(50)
+        assert ctx.get(bench.dut.isolated) and bench.memory.open == 4
+        bench.memory.silent = False
+        await bench.until(ctx, 5)
+        other.enabled = True
+        await bench.until(ctx, 8)
+        assert not ctx.get(bench.dut.isolated) and ring.waiting == other.waiting == []
+
+    clocked(bench.dut, process, *bench.processes)
+
+
 @pytest.mark.parametrize("link_beat_bytes", [16, 64])
 @pytest.mark.parametrize("taken", ["", "aw", "w"])
 def test_a_link_that_does_not_answer(taken: str, link_beat_bytes: int) -> None:
     """The port takes nothing, the address, or a beat, and then nothing more for the time limit."""
-    bench = _Bench(EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, buffer_bytes=8192), 6, 0.0)
+    bench = _Bench(EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, buffer_bytes=8192,
+                                write_back=True), 6, 0.0)
     bench.answers = False
     bench.memory.early = True
     ring, other = bench.rings

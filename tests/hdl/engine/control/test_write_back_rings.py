@@ -290,7 +290,7 @@ def test_the_rings_alone() -> None:
                 ctx.set(dut.completion[number], words[number][word] if word < 15 else 0)
                 if pop >> number & 1:
                     popped.append(number)
-                    ctx.set(dut.there, ctx.get(dut.there) & ~(1 << number))
+                    ctx.set(dut.waiting[number], 0)
             if causes.completion or causes.error or causes.failed:
                 seen.append((causes.completion, causes.error, causes.failed))
 
@@ -303,7 +303,8 @@ def test_the_rings_alone() -> None:
             assert await write(ctx, number, "base_lo", 0)
         assert [ctx.get(dut.values[number].ring.enable) for number in range(2)] == [1, 1]
         ctx.set(dut.interrupt, 1)
-        ctx.set(dut.there, 3)
+        for number in range(2):
+            ctx.set(dut.waiting[number], 1)
         while len(popped) < 2:
             await ctx.tick()
         await ctx.tick().repeat(20)
@@ -316,7 +317,7 @@ def test_the_rings_alone() -> None:
         assert [completion for completion, _, _ in seen if completion] == [1]
         assert not any(failed for _, _, failed in seen)
         ctx.set(dut.hold, 1)
-        ctx.set(dut.there, 1)
+        ctx.set(dut.waiting[0], 1)
         await ctx.tick().repeat(100)
         assert len(popped) == 2
         ctx.set(dut.soft_reset, 1)
