@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Build a SoC with LiteX, with a RISC-V core, memories, a UART and an engine on its bus, and simulate it while the core
 runs firmware: our C driver, compiled by a bare-metal compiler. The firmware moves a tensor through the engine and back
-by polling, by interrupt and through a descriptor ring in main memory; it compares every byte and prints what the
-engine counted. Lengths and checksums of the streams are compared with the golden model; the exit code is 1 if anything
-differs. With --board it is not simulated: the SoC for an FPGA board with SDRAM is written, with the firmware in its
-ROM, and LiteX's scripts for Yosys and nextpnr. LiteX comes with the extra [soc]: pip install 'cdma-rtl[soc]'; the
-compiler is Debian's gcc-riscv64-unknown-elf. The first run takes some minutes, the next ones less than one."""
+by polling, by interrupt, through a descriptor ring in main memory, and with completions in a write-back ring there; it
+compares every byte and prints what the engine counted. Lengths and checksums of the streams are compared with the
+golden model; the exit code is 1 if anything differs. With --board it is not simulated: the SoC for an FPGA board with
+SDRAM is written, with the firmware in its ROM, and LiteX's scripts for Yosys and nextpnr. LiteX comes with the extra
+[soc]: pip install 'cdma-rtl[soc]'; the compiler is Debian's gcc-riscv64-unknown-elf. The first run takes some minutes,
+the next ones less than one."""
 
 _EXAMPLES = """\
   cdma soc                                                64 KiB of the shipped dump
@@ -48,7 +49,8 @@ def add(commands: Any) -> None:
                         "one)")
     parser.add_argument("--kib", type=whole_number, default=_KIB, metavar="N",
                         help=f"take the first N KiB of the array (default: {_KIB})")
-    engine_option(parser, "preset of an engine (default: tiny), or TOML file; it needs address_bits 32")
+    engine_option(parser, "preset of an engine (default: tiny), or TOML file; it needs address_bits 32, and is built "
+                  "with write_back")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--memory", choices=("ram", "dram"),
@@ -68,14 +70,15 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError("--output is for the files of a board: name one with --board, or leave it out")
     if call.board and (call.waves or call.memory == "ram"):
         raise ValueError(f"a board is not simulated and has SDRAM: leave out {'--waves' if call.waves else '--memory'}")
-    for package in ("litex", "litedram", "litex_boards", "migen", "pythondata_cpu_vexriscv"):
-        if importlib.util.find_spec(package) is None:
-            raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
     import numpy as np
 
     from cdma.measure.arrays import arrays_with_codings
+    from hdl.litex.catalog import fpga
+    from hdl.litex.layout import Layout
 
-    config = engine(call.engine or "tiny", call.settings)
+    if call.board:
+        fpga(call.board)
+    config = engine(call.engine or "tiny", ["write_back=true", *call.settings])
     name = call.array or (None if call.dump else _ARRAY)
     asked, *others = arrays_with_codings([Path(call.dump)] if call.dump else [], [name] if name else None, None, None,
                                          built=config.numbers)
@@ -83,9 +86,13 @@ def run(call: argparse.Namespace) -> int:
         names = ", ".join(each.name for each in (asked, *others))
         raise ValueError(f"{call.dump} has {1 + len(others)} arrays: choose one with --array ({names})")
     tensor = np.ascontiguousarray(asked.array).reshape(-1).view(np.uint8)[:1024 * call.kib]
+    Layout(config, tensor.size)
+    # What is wrong with the call was said before LiteX is needed.
+    for package in ("litex", "litedram", "litex_boards", "migen", "pythondata_cpu_vexriscv"):
+        if importlib.util.find_spec(package) is None:
+            raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
     if call.board:
         return _board(call.board, config, tensor.tobytes(), asked.coding, Path(call.output or call.board), call.json)
-    # What is wrong with the call was said before LiteX is needed.
     from verif.soc.simulate import simulate_soc
 
     build_dir = Path(call.build_dir).resolve()

@@ -18,13 +18,11 @@ from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
 from hdl.config.engine import EngineConfig
+from hdl.litex.catalog import fpga
 from hdl.litex.firmware import compiler, firmware
 from hdl.litex.soc import TOP, CdmaSoC, plain_errors
 
-__all__ = ["BOARDS", "CLOCK_HZ", "write_board"]
-
-BOARDS = {"ulx3s-85f": "LFE5U-85F"}
-"""FPGAs of the boards by their names."""
+__all__ = ["CLOCK_HZ", "write_board"]
 
 CLOCK_HZ = 25_000_000
 """The clock of SoC and SDRAM: half of what the engine's self-test reaches on this FPGA."""
@@ -53,7 +51,7 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     Parameters
     ----------
     board : str
-        One of :data:`BOARDS`.
+        One of :data:`hdl.litex.catalog.BOARDS`.
     config : EngineConfig
         The engine.
     tensor : bytes
@@ -73,11 +71,10 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     ValueError
         If there is no such board, or the tensor or the engine does not fit; or as :func:`hdl.litex.firmware.firmware`.
     """
-    if board not in BOARDS:
-        raise ValueError(f"no board {board!r} for a SoC: there are {', '.join(BOARDS)}")
+    device = fpga(board)
     compiler()
     folder.mkdir(parents=True, exist_ok=True)
-    platform = radiona_ulx3s.Platform(device=BOARDS[board], toolchain="trellis")
+    platform = radiona_ulx3s.Platform(device=device, toolchain="trellis")
     module = MT48LC16M16(CLOCK_HZ, "1:1")
     with plain_errors():
         phy = GENSDRPHY(platform.request("sdram"), CLOCK_HZ)

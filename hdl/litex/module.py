@@ -35,8 +35,8 @@ class CDMA(LiteXModule):
     ::
 
         registers (AXI-Lite, 32 bits) --> +--------+ --> lanes[0], lanes[1], ... (AXI, beat_bytes)
-                                          | engine |
-                            ev.irq <----- +--------+ --> link (AXI, link_beat_bytes)
+                 irq_pulse, for MSI <---- | engine |
+                             ev.irq <---- +--------+ --> link (AXI, link_beat_bytes)
 
     The clock is ``sys``, and its reset is that of the engine. The engine has registers of its own for the interrupt, so
     ``ev`` has no others: it is the signal alone.
@@ -60,6 +60,8 @@ class CDMA(LiteXModule):
         The port to the link.
     irq : Signal
         The interrupt, high until its causes are cleared.
+    irq_pulse : Signal
+        High for a cycle for each event, for a bridge that sends messages; only with ``write_back``.
     """
 
     def __init__(self, platform: Any, config: EngineConfig, verilog: Path) -> None:
@@ -70,6 +72,9 @@ class CDMA(LiteXModule):
         if config.link_clock == "separate":
             # The bus of a SoC has one clock.
             pins |= {"i_link_aclk": ClockSignal("sys"), "i_link_aresetn": ~ResetSignal("sys")}
+        if config.write_back:
+            self.irq_pulse = Signal()
+            pins["o_irq_pulse"] = self.irq_pulse
         buses = {}
         for bus in interfaces(config, ports(config)):
             if bus.bus == AXI:

@@ -24,15 +24,13 @@ from litex.soc.integration.soc import SoCError
 from litex.soc.integration.soc_core import SoCCore
 
 from hdl.config.engine import EngineConfig
+from hdl.litex.layout import ROM_BYTES
 from hdl.litex.module import add_cdma, write_headers
 
-__all__ = ["ROM_BYTES", "TOP", "CdmaSoC", "plain_errors", "simulation_soc"]
+__all__ = ["TOP", "CdmaSoC", "plain_errors", "simulation_soc"]
 
 TOP = "cdma_soc"
 """Name of the module that :func:`simulation_soc` makes."""
-
-ROM_BYTES = 1 << 18
-"""Size of the ROM: the firmware, and the tensor that it moves."""
 
 _SRAM_BYTES = 0x2000
 _SIMULATED_HZ = 50_000_000

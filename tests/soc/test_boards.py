@@ -9,7 +9,8 @@ import pytest
 
 from golden.codec.coding import Coding
 from hdl.config.engine import load_engine
-from hdl.litex.boards import BOARDS, write_board
+from hdl.litex.boards import write_board
+from hdl.litex.catalog import BOARDS
 
 TINY = load_engine("tiny")
 

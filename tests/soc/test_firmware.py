@@ -12,7 +12,8 @@ import pytest
 from golden.codec import blocks
 from golden.codec.coding import Coding
 from hdl.config.engine import load_engine
-from hdl.litex.firmware import PARTS, FirmwareError, Layout, compiler, firmware
+from hdl.litex.firmware import FirmwareError, compiler, firmware
+from hdl.litex.layout import PARTS, Layout
 from hdl.litex.soc import plain_errors, simulation_soc
 
 TINY = load_engine("tiny")
@@ -25,7 +26,9 @@ def test_places_do_not_overlap_and_hold_every_stream(length: int, settings: dict
     layout = Layout(config, length)
     assert length <= layout.stream_at and layout.stream_at + layout.stream_bytes <= layout.back_at
     assert layout.back_at + length <= layout.ring_at
-    assert layout.ring_at + 16 * 64 <= layout.main_ram_bytes
+    assert layout.ring_at + 16 * 64 <= layout.records_at
+    assert layout.records_at + 16 * 64 <= layout.main_ram_bytes
+    assert not layout.ring_at % 64 and not layout.records_at % 64
     assert not any(place % config.block_bytes for place in (layout.stream_at, layout.back_at, layout.part_bytes))
     assert (layout.parts - 1) * layout.part_bytes < length <= layout.parts * layout.part_bytes
     assert layout.parts <= PARTS

@@ -53,7 +53,8 @@ def connections(text: str, config: EngineConfig) -> dict[str, str]:
 
 @pytest.mark.parametrize("dram", [False, True])
 @pytest.mark.parametrize("settings", [{}, {"lanes": 2, "link_beat_bytes": 32, "buffer_bytes": 2560},
-                                      {"user_bits": 4, "attribute_registers": True}, {"link_clock": "separate"}])
+                                      {"user_bits": 4, "attribute_registers": True},
+                                      {"link_clock": "separate", "write_back": True}])
 def test_every_port_is_connected(settings: dict[str, Any], dram: bool, verilog: Path) -> None:
     config = TINY.replace(**settings)
     soc = simulation_soc(config, 1 << 16, verilog, dram=dram)

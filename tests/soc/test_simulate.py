@@ -12,13 +12,13 @@ from golden.codec import blocks
 from golden.codec.coding import Coding
 from golden.codec.crc32c import crc32c
 from hdl.config.engine import load_engine
-from hdl.litex.firmware import Layout
+from hdl.litex.layout import Layout
 from verif.soc import simulate
-from verif.soc.simulate import WAYS, simulate_soc
+from verif.soc.simulate import WRITE_BACK, simulate_soc, ways
 from verif.soc.top import Console
 from workload.data import shipped
 
-TINY = load_engine("tiny")
+TINY = load_engine("tiny").replace(write_back=True)
 
 
 def tensor(length: int) -> bytes:
@@ -34,12 +34,12 @@ def test_a_tensor_goes_out_and_comes_back_in_every_way(memory: str, lanes: int, 
     ran = simulate_soc(TINY.replace(lanes=lanes), raw, Coding.FLOAT32, memory=memory, build_dir=build_dir, seed=seed)
     assert ran.difference is None, ran.text
     assert [(each.way, each.direction) for each in ran.transfers] == [
-        (way, direction) for way in WAYS for direction in ("offload", "prefetch")]
+        (way, direction) for way in ("poll", "interrupt", "ring", WRITE_BACK) for direction in ("offload", "prefetch")]
     right = blocks.compress(raw, Coding.FLOAT32, TINY.block_bytes)
     assert f"engine lanes {lanes} beat 16 link 16 block 2048" in ran.text
     for each in ran.transfers:
         assert (each.raw_bytes, each.packed_bytes) == (length, right.size)
-        assert each.way == "ring" or each.crc == crc32c(right)
+        assert each.way in ("ring", WRITE_BACK) or each.crc == crc32c(right)
         # A beat of the stream is 16 bytes; a beat of the bus takes some five cycles, one of the SDRAM eight and more.
         beats = length // TINY.beat_bytes + right.size // TINY.link_beat_bytes
         assert right.size // 16 <= each.link_cycles <= right.size // 16 + 8
@@ -51,17 +51,17 @@ def printed(text: str, ended: bool = True) -> str | None:
     raw = bytes(TINY.block_bytes)
     console = Console(text, 100, ended)
     streams = simulate._streams(Layout(TINY, len(raw)), raw, Coding.ZVC32)
-    return simulate._difference(console, tuple(simulate._transfers(text)), streams)
+    return simulate._difference(console, tuple(simulate._transfers(text)), ways(TINY), streams)
 
 
 def right_text() -> str:
     """What the firmware prints when all is right."""
     packed = blocks.compress(bytes(TINY.block_bytes), Coding.ZVC32, TINY.block_bytes)
     lines = []
-    for way, interrupts in WAYS.items():
+    for way, interrupts in ways(TINY).items():
         lines += [f"{way} {direction} raw 2048 packed {packed.size} crc {crc32c(packed)} cycles 9 link 9 memory 0 "
                   "buffer 0" for direction in ("offload", "prefetch")]
-        lines.append(f"{way} compared 2048 differ 0 interrupts {interrupts}")
+        lines.append(f"{way} compared 2048 differ 0 interrupts {interrupts} reads {int(way == 'ring')}")
     return "\n".join([*lines, "PASS", ""])
 
 
@@ -75,6 +75,8 @@ def test_a_right_text_is_accepted() -> None:
     ("interrupts 2", "interrupts 1", r"interrupt: .* are \(0, 1\), not \(0, 2\)"),
     ("poll offload raw 2048 packed ", "poll offload raw 2048 packed 1", "poll, offload: 1"),
     ("ring prefetch", "ring nothing", "has not moved the tensor in every way"),
+    ("write-back offload", "", "has not moved the tensor in every way"),
+    ("interrupts 0 reads 0\nPASS", "interrupts 0 reads 3\nPASS", "while it waited for records, .* 3 times"),
     ("poll compared", "error: poll: the ring is disabled\npoll compared", "the firmware says: poll: the ring is disa"),
 ])
 def test_a_wrong_text_is_refused(was: str, becomes: str, said: str) -> None:

@@ -13,16 +13,17 @@ from golden.codec.coding import Coding, coding_name
 from golden.codec.crc32c import crc32c
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
-from hdl.litex.firmware import Layout, compiler, firmware
+from hdl.litex.firmware import compiler, firmware
+from hdl.litex.layout import Layout
 from hdl.litex.soc import TOP, plain_errors, simulation_soc
 from verif.common import runner, tools
 from verif.engine.build import engine_text
 from verif.soc.top import NAME, Console, top
 
-__all__ = ["MEMORIES", "WAYS", "SocRun", "Transfer", "simulate_soc"]
+__all__ = ["MEMORIES", "WRITE_BACK", "SocRun", "Transfer", "simulate_soc", "ways"]
 
-WAYS = {"poll": 0, "interrupt": 2, "ring": 0}
-"""The ways in which the firmware moves the tensor, and how many interrupts each has."""
+WRITE_BACK = "write-back"
+"""The way in which completions come into a ring of records, where the engine was built for it."""
 
 MEMORIES = ("ram", "dram")
 """What the main RAM can be: block RAM on the bus, or SDRAM behind LiteDRAM."""
@@ -31,9 +32,15 @@ _CYCLES = 5_000_000
 _CYCLES_PER_BYTE = 500
 """When the simulation is given up: ten times the cycles that the firmware usually takes."""
 
-_TRANSFER = re.compile(r"(\w+) (offload|prefetch) raw (\d+) packed (\d+) crc (\d+) cycles (\d+) link (\d+) "
+_WAYS = {"poll": 0, "interrupt": 2, "ring": 0, WRITE_BACK: 0}
+_TRANSFER = re.compile(r"([\w-]+) (offload|prefetch) raw (\d+) packed (\d+) crc (\d+) cycles (\d+) link (\d+) "
                        r"memory (\d+) buffer (\d+)")
-_COMPARED = re.compile(r"(\w+) compared (\d+) differ (\d+) interrupts (\d+)")
+_COMPARED = re.compile(r"([\w-]+) compared (\d+) differ (\d+) interrupts (\d+) reads (\d+)")
+
+
+def ways(config: EngineConfig) -> dict[str, int]:
+    """The ways in which the firmware moves the tensor through an engine, and how many interrupts each has."""
+    return {way: interrupts for way, interrupts in _WAYS.items() if config.write_back or way != WRITE_BACK}
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Transfer:
     raw_bytes, packed_bytes : int
         Of the tensor, and of its stream or streams.
     crc : int
-        CRC-32C of the stream; for a ring the sum of those of all streams.
+        CRC-32C of the stream; for rings the sum of those of all streams.
     cycles : int
         In which a descriptor was being processed.
     link_cycles : int
@@ -167,7 +174,7 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
             form = tools.wave_format("verilator")
             (folder / f"dump.{form}").replace(waves / f"soc.{form}")
     transfers = tuple(_transfers(console.text))
-    difference = _difference(console, transfers, _streams(layout, tensor, coding))
+    difference = _difference(console, transfers, ways(config), _streams(layout, tensor, coding))
     return SocRun(config.name, config.lanes, memory, coding_name(coding), len(tensor), len(rom) - len(tensor),
                   console.cycles, transfers, console.text, difference)
 
@@ -192,10 +199,12 @@ def _streams(layout: Layout, tensor: bytes, coding: Coding) -> dict[str, tuple[i
     size = layout.part_bytes
     parts = [stream(tensor[at:at + size]) for at in range(0, len(tensor), size)]
     lengths, checksums = zip(*parts, strict=True)
-    return {"poll": stream(tensor), "interrupt": stream(tensor), "ring": (sum(lengths), sum(checksums) % 2**32)}
+    whole, in_parts = stream(tensor), (sum(lengths), sum(checksums) % 2**32)
+    return {"poll": whole, "interrupt": whole, "ring": in_parts, WRITE_BACK: in_parts}
 
 
-def _difference(console: Console, transfers: tuple[Transfer, ...], right: dict[str, tuple[int, int]]) -> str | None:
+def _difference(console: Console, transfers: tuple[Transfer, ...], asked: dict[str, int],
+                right: dict[str, tuple[int, int]]) -> str | None:
     """What differs first from what the golden model gives."""
     for line in console.text.splitlines():
         if line.startswith("error: "):
@@ -207,10 +216,13 @@ def _difference(console: Console, transfers: tuple[Transfer, ...], right: dict[s
             return (f"{moved.way}, {moved.direction}: {moved.packed_bytes} bytes with the CRC {moved.crc:#010x}, not "
                     f"{right[moved.way][0]} with {right[moved.way][1]:#010x}")
     if [(moved.way, moved.direction) for moved in transfers] != [
-            (way, direction) for way in WAYS for direction in ("offload", "prefetch")]:
+            (way, direction) for way in asked for direction in ("offload", "prefetch")]:
         return "the firmware has not moved the tensor in every way"
-    seen = {way: (int(differ), int(count)) for way, _, differ, count in _COMPARED.findall(console.text)}
-    for way, interrupts in WAYS.items():
+    seen = {way: (int(differ), int(count)) for way, _, differ, count, _ in _COMPARED.findall(console.text)}
+    reads = {way: int(count) for way, *_, count in _COMPARED.findall(console.text)}
+    for way, interrupts in asked.items():
         if seen.get(way) != (0, interrupts):
             return f"{way}: words that differ and interrupts are {seen.get(way)}, not {(0, interrupts)}"
+        if way == WRITE_BACK and reads[way]:
+            return f"{way}: while it waited for records, the driver read registers {reads[way]} times"
     return None if console.text.endswith("PASS\n") else "the firmware does not say that it passed"

@@ -1,12 +1,14 @@
 /*
- * The firmware of the SoC: moves a tensor through the engine and back in three ways, compares every byte, and prints
+ * The firmware of the SoC: moves a tensor through the engine and back in several ways, compares every byte, and prints
  * what the engine counted. It uses the public functions of the driver alone.
  *
  *     poll        blocking calls, which read the completion register until it is there
  *     interrupt   a descriptor with a flag; the processor counts until the handler has run
  *     ring        a descriptor for each part of the tensor, in a ring in main memory; transfers overlap
+ *     write-back  the same, and completions come into a ring of records in main memory: the processor waits for them
+ *                 without reading a register
  *
- * Main RAM: the tensor, its block streams, the tensor that came back, the ring.
+ * Main RAM: the tensor, its block streams, the tensor that came back, the ring of descriptors, that of records.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +21,8 @@
 
 /* A reset ends at once here, and a simulation must not wait for a million cycles if it does not. */
 #define CDMA_RESET_TIME_LIMIT 12
+/* The driver asks the engine now and then whether a record can still come. Here the limit of cdma_wait is enough. */
+#define CDMA_WRITE_BACK_POLLS 0x7fffffffu
 #include "cdma_driver.h"
 
 #define RING_ENTRIES 16
@@ -30,10 +34,13 @@ static uint32_t *const tensor = (uint32_t *)(MAIN_RAM_BASE + TENSOR_AT);
 static uint32_t *const stream = (uint32_t *)(MAIN_RAM_BASE + STREAM_AT);
 static uint32_t *const back = (uint32_t *)(MAIN_RAM_BASE + BACK_AT);
 static volatile uint32_t *const ring_memory = (volatile uint32_t *)(MAIN_RAM_BASE + RING_AT);
+static volatile uint32_t *const record_memory = (volatile uint32_t *)(MAIN_RAM_BASE + RECORDS_AT);
 
 static struct cdma engine;
 static volatile uint32_t events;      /* what the handler has taken */
 static volatile uint32_t interrupts;  /* how often it has run */
+static uint32_t register_reads;       /* by the driver, so far */
+static uint32_t waiting_reads;        /* of these, while it waited for completions of a ring */
 static int failures;
 
 /* The compiler may call these two even where no library is linked. */
@@ -74,6 +81,7 @@ static void write_register(void *bus, uint32_t offset, uint32_t value)
 
 static uint32_t read_register(void *bus, uint32_t offset)
 {
+    register_reads++;
     return peek((uint32_t)(uintptr_t)bus + offset);
 }
 
@@ -170,7 +178,7 @@ static void prepare(void)
 {
     fill(stream, STREAM_BYTES);
     fill(back, TENSOR_BYTES);
-    interrupts = 0;
+    interrupts = waiting_reads = 0;
 }
 
 /* After it: every byte must have come back, and the tensor must be as it was. */
@@ -186,6 +194,7 @@ static void compare(const char *way)
     print_number(" compared ", TENSOR_BYTES);
     print_number(" differ ", differ);
     print_number(" interrupts ", interrupts);
+    print_number(" reads ", waiting_reads);
     print("\n");
     if (differ)
         failures++;
@@ -317,29 +326,41 @@ static void by_interrupt(void)
     cdma_enable_interrupts(&engine, 0);
 }
 
-/* All descriptors of a direction through a ring, then all completions; the checksums of the streams are added up. */
-static int through_ring(unsigned operation, const struct cdma_descriptor *given, struct cdma_result *results,
-                        uint32_t *crc)
+/*
+ * All descriptors of a direction through a ring, then all completions, from a ring of records if there is one; the
+ * checksums of the streams are added up.
+ */
+static int through_ring(unsigned operation, const struct cdma_descriptor *given, struct cdma_write_back *records,
+                        struct cdma_result *results, uint32_t *crc)
 {
     static struct cdma_ring ring;
-    uint32_t part;
-    int error = cdma_ring_init(&ring, &engine, operation, ring_memory, address_of(ring_memory), RING_ENTRIES);
+    uint32_t part, reads;
+    int error = 0;
 
+    if (records)
+        error = cdma_write_back_init(records, &engine, operation, record_memory, address_of(record_memory),
+                                     RING_ENTRIES);
+    if (!error)
+        error = cdma_ring_init(&ring, &engine, operation, ring_memory, address_of(ring_memory), RING_ENTRIES);
     begin(operation);
     for (part = 0; !error && part < TENSOR_PARTS; part++)
         error = cdma_ring_submit(&ring, &given[part]);
+    reads = register_reads;
     for (part = 0, *crc = 0; !error && part < TENSOR_PARTS; part++) {
         error = cdma_wait(&engine, operation, &results[part]);
         if (!error && results[part].tag != given[part].tag)
             error = CDMA_E_TAG;
         *crc += results[part].crc;
     }
+    waiting_reads += register_reads - reads;
+    if (!error && records)
+        error = cdma_write_back_disable(&engine, operation);
     return error ? error : cdma_ring_disable(&ring);
 }
 
-static void by_ring(void)
+/* With a ring of records for each direction, one after the other in the same memory, or with null. */
+static void by_rings(const char *way, struct cdma_write_back *records)
 {
-    static const char way[] = "ring";
     static struct cdma_descriptor given[TENSOR_PARTS];
     static struct cdma_result results[TENSOR_PARTS];
     uint32_t part, crc;
@@ -350,7 +371,7 @@ static void by_ring(void)
 
         given[part] = offload_of(at, left < PART_BYTES ? left : PART_BYTES, part * PART_STREAM_BYTES);
     }
-    error = through_ring(CDMA_OPERATION_OFFLOAD, given, results, &crc);
+    error = through_ring(CDMA_OPERATION_OFFLOAD, given, records, results, &crc);
     if (error) {
         fail(way, cdma_error_text(error));
         return;
@@ -358,7 +379,7 @@ static void by_ring(void)
     report(way, CDMA_OPERATION_OFFLOAD, crc);
     for (part = 0; part < TENSOR_PARTS; part++)
         given[part] = prefetch_of(&given[part], &results[part]);
-    error = through_ring(CDMA_OPERATION_PREFETCH, given, results, &crc);
+    error = through_ring(CDMA_OPERATION_PREFETCH, given, records ? records + 1 : 0, results, &crc);
     if (error) {
         fail(way, cdma_error_text(error));
         return;
@@ -366,14 +387,26 @@ static void by_ring(void)
     report(way, CDMA_OPERATION_PREFETCH, crc);
 }
 
+static void by_ring(void)
+{
+    by_rings("ring", 0);
+}
+
+static void by_write_back(void)
+{
+    static struct cdma_write_back records[2];
+
+    by_rings("write-back", records);
+}
+
 int main(void)
 {
     static const struct {
         const char *name;
         void (*move)(void);
-    } ways[] = {{"poll", by_polling}, {"interrupt", by_interrupt}, {"ring", by_ring}};
+    } ways[] = {{"poll", by_polling}, {"interrupt", by_interrupt}, {"ring", by_ring}, {"write-back", by_write_back}};
     uint32_t word;
-    unsigned way;
+    unsigned way, count;
     int error;
 
     start_dram();
@@ -389,7 +422,8 @@ int main(void)
         print_number(" block ", engine.block_bytes);
         print("\n");
         allow_interrupts();
-        for (way = 0; way < sizeof ways / sizeof *ways; way++) {
+        count = sizeof ways / sizeof *ways - !engine.write_back;
+        for (way = 0; way < count; way++) {
             prepare();
             ways[way].move();
             compare(ways[way].name);
