@@ -27,6 +27,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "attribute_registers": {"attribute_registers": True, "user_bits": 4},
     "buffer_parity": {"buffer_parity": True},
     "burst_beats=16": {"burst_beats": 16},
+    "link_read_ids=4": {"link_read_ids": 4},
     "pipeline=fast": {"pipeline": "fast"},
 }
 """The options by the names they have in the table, and what each sets."""

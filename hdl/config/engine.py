@@ -55,6 +55,9 @@ class EngineConfig(CodingSettings):
     outstanding_reads: int = parameter(
         4, "greatest number of outstanding bursts of each port, each way; with write_back, the link's has as many "
         "records beside its data, at most 7, unless it is 1", "1 to 32")
+    link_read_ids: int = parameter(
+        1, "identifiers of the reads at the link: with 2 or more, so many are outstanding, each with its own, and may "
+        "be answered in any order; takes as many bursts of memory", "1 to 16")
     burst_beats: int = parameter(
         256, "beats of the longest burst of each port, for interconnects that take no longer ones; 4 KiB limit it too",
         "16, 32, 64, 128 or 256")
@@ -121,6 +124,7 @@ class EngineConfig(CodingSettings):
         self._check_number("buffer_bytes", range(1 << 20 | 1))
         self._check_number("address_bits", range(32, 65))
         self._check_number("outstanding_reads", range(1, 33))
+        self._check_number("link_read_ids", range(1, 17))
         self._check_number("burst_beats", _BURST_BEATS)
         self._check_number("transfers_in_flight", range(1, 9))
         self._check_number("queue_depth", (8, 16, 32, 64))
@@ -139,6 +143,9 @@ class EngineConfig(CodingSettings):
         if self.narrowing and self.block_bytes < _NARROWING_BLOCK:
             raise ValueError(f"narrowing halves blocks: block_bytes must be at least {_NARROWING_BLOCK}, not "
                              f"{self.block_bytes}")
+        if self.link_read_ids > 1 and self.link_clock == "separate":
+            raise ValueError(f"link_read_ids must be 1 where link_clock is separate, not {self.link_read_ids}: the "
+                             "crossing of the clocks passes no identifiers; put a clock converter behind the port")
         if self.link_beat_bytes < self.beat_bytes:
             raise ValueError(f"link_beat_bytes must be at least beat_bytes, not {self.link_beat_bytes} beside "
                              f"beat_bytes {self.beat_bytes}")
@@ -160,6 +167,16 @@ class EngineConfig(CodingSettings):
             if getattr(self, f"{port}_user") >> self.user_bits:
                 raise ValueError(f"{port}_user must be 0 to 2^user_bits - 1, not {getattr(self, f'{port}_user')} "
                                  f"beside user_bits {self.user_bits}")
+
+    @property
+    def link_reads(self) -> int:
+        """Greatest number of outstanding reads at the link."""
+        return self.link_read_ids if self.link_read_ids > 1 else self.outstanding_reads
+
+    @property
+    def link_id_bits(self) -> int:
+        """Bits of an identifier at the link."""
+        return max(1, (self.link_read_ids - 1).bit_length())
 
     @property
     def link_words(self) -> int:

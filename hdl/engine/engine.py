@@ -11,6 +11,7 @@ from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.attributes import AttributeHold, attributes_layout
 from hdl.engine.axi.bursts import burst_beats
 from hdl.engine.axi.crossing import AxiCrossing
+from hdl.engine.axi.reorder import AxiReorder
 from hdl.engine.axi.signature import axi_full, axi_lite
 from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
 from hdl.engine.control.control import Control
@@ -38,7 +39,8 @@ class Engine(wiring.Component):
                          +---------+
 
     With ``write_back``, offload path and control share the write channels of the link's port, through an arbiter too:
-    control writes records of completions.
+    control writes records of completions. With ``link_read_ids``, what is read at the link is put in order between the
+    port and the arbiter, by :class:`hdl.engine.axi.reorder.AxiReorder`.
 
     With ``link_clock`` separate, :class:`hdl.engine.axi.crossing.AxiCrossing` stands before ``m_axi_link``: all else,
     the time limits included, sees its near side.
@@ -78,7 +80,8 @@ class Engine(wiring.Component):
             "s_axil": In(axi_lite(ADDRESS_BITS)),
             **{f"m_axi_lane{lane}": Out(axi_full(config.address_bits, config.beat_bytes, config.user_bits))
                for lane in range(config.lanes)},
-            "m_axi_link": Out(axi_full(config.address_bits, config.link_beat_bytes, config.user_bits)),
+            "m_axi_link": Out(axi_full(config.address_bits, config.link_beat_bytes, config.user_bits,
+                                       config.link_id_bits)),
             "irq": Out(1),
             **({"irq_pulse": Out(1)} if config.write_back else {}),
         })
@@ -93,7 +96,7 @@ class Engine(wiring.Component):
         m.submodules.control = control = Control(config)
         readers = [prefetch.link, control.fetch, *((offload.lists, prefetch.lists) if config.page_lists else ())]
         m.submodules.arbiter = arbiter = AxiReadArbiter(
-            config.address_bits, config.link_beat_bytes, len(readers), config.outstanding_reads)
+            config.address_bits, config.link_beat_bytes, len(readers), config.link_reads)
 
         wiring.connect(m, wiring.flipped(self.s_axil), control.bus)
         for number, reader in enumerate(readers):
@@ -113,7 +116,7 @@ class Engine(wiring.Component):
             self._join(m, getattr(self, f"m_axi_lane{lane}"), offload.lanes[lane], prefetch.lanes[lane])
             self._attribute(m, f"lane{lane}", getattr(self, f"m_axi_lane{lane}"), control)
         link, attributed = self._link(m)
-        self._join(m, link, arbiter.o, self._write_port(m, offload, control))
+        self._join(m, link, self._read_port(m, arbiter), self._write_port(m, offload, control))
         self._attribute(m, "link", attributed, control)
         self._watch(m, link, offload, prefetch, control)
         m.d.comb += self.irq.eq(control.irq)
@@ -133,6 +136,16 @@ class Engine(wiring.Component):
             config.user_bits if config.attribute_registers else None, most_beats if config.safe_writes else 0)
         self._join(m, port, crossing.o)
         return crossing.i, crossing.i if config.attribute_registers else port
+
+    def _read_port(self, m: Module, arbiter: AxiReadArbiter) -> wiring.PureInterface:
+        """The master of the link's read channels: the arbiter, or what puts its reads in order."""
+        config = self._config
+        if config.link_read_ids == 1:
+            return arbiter.o
+        m.submodules.reorder = reorder = AxiReorder(
+            config.address_bits, config.link_beat_bytes, config.link_read_ids, config.burst_beats)
+        wiring.connect(m, arbiter.o, reorder.i)
+        return reorder.o
 
     def _write_port(self, m: Module, offload: OffloadPath, control: Control) -> wiring.PureInterface:
         """The master of the link's write channels: the offload path, or an arbiter if control writes too."""

@@ -128,7 +128,7 @@ def _is_master(name: str, bus: Bus) -> bool:
 def _parameters(config: Design, name: str, bus: Bus, signals: Mapping[str, Port],
                 groups: Mapping[str, tuple[Bus, dict[str, Port]]]) -> Mapping[str, object]:
     if bus == AXI:
-        return _axi(config, signals)
+        return _axi(config, name, signals)
     if bus == STREAM:
         return _stream(signals)
     if bus == CLOCK:
@@ -150,11 +150,14 @@ def _width(signals: Mapping[str, Port], signal: str) -> int:
     return signals[signal].width if signal in signals else 0
 
 
-def _axi(config: Design, signals: Mapping[str, Port]) -> dict[str, object]:
+def _axi(config: Design, name: str, signals: Mapping[str, Port]) -> dict[str, object]:
     full = "ARLEN" in signals
     data_bits = _width(signals, "RDATA")
     engine = full and isinstance(config, EngineConfig)
-    open_bursts = config.outstanding_reads if engine else 1
+    open_bursts = open_reads = config.outstanding_reads if engine else 1
+    threads: dict[str, int] = {}
+    if engine and name == "m_axi_link" and config.link_read_ids > 1:
+        open_reads = threads["NUM_READ_THREADS"] = config.link_reads
     return {
         "PROTOCOL": "AXI4" if full else "AXI4LITE",
         "ADDR_WIDTH": _width(signals, "ARADDR"), "DATA_WIDTH": data_bits, "ID_WIDTH": _width(signals, "ARID"),
@@ -165,7 +168,8 @@ def _axi(config: Design, signals: Mapping[str, Port]) -> dict[str, object]:
             ("REGION", "ARREGION"), ("WSTRB", "WSTRB"), ("BRESP", "BRESP"), ("RRESP", "RRESP"))},
         # All beats of a burst are whole.
         "SUPPORTS_NARROW_BURST": 0,
-        "NUM_READ_OUTSTANDING": open_bursts, "NUM_WRITE_OUTSTANDING": open_bursts,
+        "NUM_READ_OUTSTANDING": open_reads, "NUM_WRITE_OUTSTANDING": open_bursts,
+        **threads,
         "MAX_BURST_LENGTH": burst_beats(data_bits // 8, config.burst_beats) if engine else 1,
     }
 

@@ -20,7 +20,7 @@ UNITS = {
     "aggregator": ("offload.aggregator",),
     "distributor": ("prefetch.distributor", "prefetch.verdict"),
     "CRC": ("offload.crc", "prefetch.crc"),
-    "AXI of the link": ("offload.writer", "prefetch.reader", "arbiter", "crossing"),
+    "AXI of the link": ("offload.writer", "prefetch.reader", "arbiter", "crossing", "reorder"),
     "control": ("control", "offload.supervisor", "prefetch.supervisor"),
     "glue": ("",),
 }

@@ -62,6 +62,9 @@ class Behaviour:
         Share of the cycles that carry a beat at most, in each direction, from above 0 to 1; in steps of 1/65536.
     address_after_data
         Whether the address of a write is taken only when its data are there.
+    shuffle
+        Where outstanding reads have different identifiers: share of the beats behind which any other burst may go on;
+        bursts then end in any order. With 0 reads are answered in order.
     """
 
     latency: int = 0
@@ -69,6 +72,7 @@ class Behaviour:
     longest: int = 1
     bandwidth: float = 1.0
     address_after_data: bool = False
+    shuffle: float = 0.0
 
     @property
     def often(self) -> int:
@@ -78,7 +82,8 @@ class Behaviour:
 
     def __str__(self) -> str:
         return (f"latency {self.latency}, stalls {self.stalls:g} of up to {self.longest}, "
-                f"bandwidth {self.bandwidth:g}{', address after data' if self.address_after_data else ''}")
+                f"bandwidth {self.bandwidth:g}{', address after data' if self.address_after_data else ''}"
+                f"{f', shuffle {self.shuffle:g}' if self.shuffle else ''}")
 
 
 @dataclass(frozen=True)
@@ -201,7 +206,8 @@ class Memory:
         await self._knobs.set(self._number, port, {
             "read_latency": how.latency, "write_latency": how.latency, "seed": seed, "stall_mask": how.longest - 1,
             "bandwidth": max(1, round(FULL_BANDWIDTH * how.bandwidth)),
-            "address_after_data": how.address_after_data, **often})
+            "address_after_data": how.address_after_data,
+            "shuffle": round(256 * how.shuffle) or how.shuffle > 0, **often})
 
     async def fail(self, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True,
                    port: int = ALL_PORTS) -> None:

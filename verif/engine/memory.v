@@ -7,7 +7,8 @@
 //
 // All ports share one image. Each has its own read latency, stalls, bandwidth limit and failing addresses, set through
 // the knobs. Each counts beats and checks that the master keeps the rules of AXI4 and of the engine's contract. Ports
-// answer in order, whatever the identifier. Knobs, counters and rules are numbered only here: Python reads them.
+// answer in order, whatever the identifier, but for reads of a memory that is MIXED. Knobs, counters and rules are
+// numbered only here: Python reads them.
 //
 // Source: AMBA AXI and ACE (IHI 0022), chapters A3 and A5; xorshift generator: Marsaglia, J. Stat. Softw. 8 (2003).
 
@@ -21,11 +22,13 @@ module cdma_memory #(
     parameter IMAGE_BYTES = 1 << 20,    // at most, a multiple of BEAT_BYTES
     parameter INTERLEAVE = 0,           // bytes of the blocks that are interleaved over the ports; 0: no blocks
     parameter MOST_BEATS = 256,         // of a burst
-    parameter MOST_READS = 64,          // bursts that each port may have outstanding, each way
+    parameter MOST_READS = 64,          // bursts that each port may have outstanding
     parameter MOST_WRITES = 64,
     parameter ATTRIBUTE_BITS = 11,      // of {user, qos, prot, cache}
     parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0,  // that all requests must have, until the knob says others
-    parameter SAFE_WRITES = 0           // 1: the data of a write must be there when its address is taken
+    parameter SAFE_WRITES = 0,          // 1: the data of a write must be there when its address is taken
+    parameter ID_BITS = 1,              // of an identifier
+    parameter MIXED = 0                 // 1: outstanding reads must have different identifiers; a knob mixes answers
 ) (
     input  wire                             aclk,
     input  wire                             aresetn,
@@ -37,14 +40,14 @@ module cdma_memory #(
     output reg  [63:0]                      knob_read,      // of the port and counter that are named
 
     input  wire [PORTS*ADDRESS_BITS-1:0]    araddr,
-    input  wire [PORTS-1:0]                 arid,
+    input  wire [PORTS*ID_BITS-1:0]         arid,
     input  wire [PORTS*8-1:0]               arlen,
     input  wire [PORTS*3-1:0]               arsize,
     input  wire [PORTS*2-1:0]               arburst,
     input  wire [PORTS*ATTRIBUTE_BITS-1:0]  arattributes,
     input  wire [PORTS-1:0]                 arvalid,
     output wire [PORTS-1:0]                 arready,
-    output wire [PORTS-1:0]                 rid,
+    output wire [PORTS*ID_BITS-1:0]         rid,
     output wire [PORTS*8*BEAT_BYTES-1:0]    rdata,
     output wire [PORTS*2-1:0]               rresp,
     output wire [PORTS-1:0]                 rlast,
@@ -52,7 +55,7 @@ module cdma_memory #(
     input  wire [PORTS-1:0]                 rready,
 
     input  wire [PORTS*ADDRESS_BITS-1:0]    awaddr,
-    input  wire [PORTS-1:0]                 awid,
+    input  wire [PORTS*ID_BITS-1:0]         awid,
     input  wire [PORTS*8-1:0]               awlen,
     input  wire [PORTS*3-1:0]               awsize,
     input  wire [PORTS*2-1:0]               awburst,
@@ -64,7 +67,7 @@ module cdma_memory #(
     input  wire [PORTS-1:0]                 wlast,
     input  wire [PORTS-1:0]                 wvalid,
     output wire [PORTS-1:0]                 wready,
-    output wire [PORTS-1:0]                 bid,
+    output wire [PORTS*ID_BITS-1:0]         bid,
     output wire [PORTS*2-1:0]               bresp,
     output wire [PORTS-1:0]                 bvalid,
     input  wire [PORTS-1:0]                 bready
@@ -131,26 +134,27 @@ module cdma_memory #(
 
         cdma_memory_port #(
             .NAME(NAME), .PORT(n), .PORTS(PORTS), .ADDRESS_BITS(ADDRESS_BITS), .BEAT_BYTES(BEAT_BYTES),
-            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS), .MOST_READS(MOST_READS),
-            .MOST_WRITES(MOST_WRITES),
-            .ATTRIBUTE_BITS(ATTRIBUTE_BITS), .ATTRIBUTES(ATTRIBUTES), .SAFE_WRITES(SAFE_WRITES)
+            .INTERLEAVE(INTERLEAVE), .MOST_BEATS(MOST_BEATS),
+            .MOST_READS(MOST_READS), .MOST_WRITES(MOST_WRITES),
+            .ATTRIBUTE_BITS(ATTRIBUTE_BITS), .ATTRIBUTES(ATTRIBUTES), .SAFE_WRITES(SAFE_WRITES),
+            .ID_BITS(ID_BITS), .MIXED(MIXED)
         ) port (
             .aclk(aclk), .aresetn(aresetn), .cycle(cycle), .base(base), .size(size),
             .knob_write(knob_write && (knob_port == n || knob_port == ALL_PORTS)), .knob(knob), .knob_value(knob_value),
             .knob_read(counts[64*n +: 64]),
             .read_index(read_index), .read_data(image[read_index]),
             .write_enable(write_enable), .write_index(write_index), .write_strobe(write_strobe),
-            .araddr(araddr[ADDRESS_BITS*n +: ADDRESS_BITS]), .arid(arid[n]), .arlen(arlen[8*n +: 8]),
+            .araddr(araddr[ADDRESS_BITS*n +: ADDRESS_BITS]), .arid(arid[ID_BITS*n +: ID_BITS]), .arlen(arlen[8*n +: 8]),
             .arsize(arsize[3*n +: 3]), .arburst(arburst[2*n +: 2]),
             .arattributes(arattributes[ATTRIBUTE_BITS*n +: ATTRIBUTE_BITS]), .arvalid(arvalid[n]), .arready(arready[n]),
-            .rid(rid[n]), .rdata(rdata[WIDTH*n +: WIDTH]), .rresp(rresp[2*n +: 2]), .rlast(rlast[n]),
+            .rid(rid[ID_BITS*n +: ID_BITS]), .rdata(rdata[WIDTH*n +: WIDTH]), .rresp(rresp[2*n +: 2]), .rlast(rlast[n]),
             .rvalid(rvalid[n]), .rready(rready[n]),
-            .awaddr(awaddr[ADDRESS_BITS*n +: ADDRESS_BITS]), .awid(awid[n]), .awlen(awlen[8*n +: 8]),
+            .awaddr(awaddr[ADDRESS_BITS*n +: ADDRESS_BITS]), .awid(awid[ID_BITS*n +: ID_BITS]), .awlen(awlen[8*n +: 8]),
             .awsize(awsize[3*n +: 3]), .awburst(awburst[2*n +: 2]),
             .awattributes(awattributes[ATTRIBUTE_BITS*n +: ATTRIBUTE_BITS]), .awvalid(awvalid[n]), .awready(awready[n]),
             .wdata(wdata[WIDTH*n +: WIDTH]), .wstrb(wstrb[BEAT_BYTES*n +: BEAT_BYTES]), .wlast(wlast[n]),
             .wvalid(wvalid[n]), .wready(wready[n]),
-            .bid(bid[n]), .bresp(bresp[2*n +: 2]), .bvalid(bvalid[n]), .bready(bready[n])
+            .bid(bid[ID_BITS*n +: ID_BITS]), .bresp(bresp[2*n +: 2]), .bvalid(bvalid[n]), .bready(bready[n])
         );
 
         always @(posedge aclk) begin
@@ -198,7 +202,9 @@ module cdma_memory_port #(
     parameter MOST_WRITES = 64,
     parameter ATTRIBUTE_BITS = 11,
     parameter [ATTRIBUTE_BITS-1:0] ATTRIBUTES = 0,
-    parameter SAFE_WRITES = 0
+    parameter SAFE_WRITES = 0,
+    parameter ID_BITS = 1,
+    parameter MIXED = 0
 ) (
     input  wire                     aclk,
     input  wire                     aresetn,
@@ -217,21 +223,21 @@ module cdma_memory_port #(
     output wire [BEAT_BYTES-1:0]    write_strobe,
 
     input  wire [ADDRESS_BITS-1:0]  araddr,
-    input  wire                     arid,
+    input  wire [ID_BITS-1:0]       arid,
     input  wire [7:0]               arlen,
     input  wire [2:0]               arsize,
     input  wire [1:0]               arburst,
     input  wire [ATTRIBUTE_BITS-1:0] arattributes,
     input  wire                     arvalid,
     output wire                     arready,
-    output reg                      rid,
+    output reg  [ID_BITS-1:0]       rid,
     output reg  [8*BEAT_BYTES-1:0]  rdata,
     output reg  [1:0]               rresp,
     output reg                      rlast,
     output reg                      rvalid,
     input  wire                     rready,
     input  wire [ADDRESS_BITS-1:0]  awaddr,
-    input  wire                     awid,
+    input  wire [ID_BITS-1:0]       awid,
     input  wire [7:0]               awlen,
     input  wire [2:0]               awsize,
     input  wire [1:0]               awburst,
@@ -243,7 +249,7 @@ module cdma_memory_port #(
     input  wire                     wlast,
     input  wire                     wvalid,
     output wire                     wready,
-    output reg                      bid,
+    output reg  [ID_BITS-1:0]       bid,
     output reg  [1:0]               bresp,
     output reg                      bvalid,
     input  wire                     bready
@@ -275,6 +281,7 @@ module cdma_memory_port #(
     localparam [7:0] KNOB_ATTRIBUTES = 17;      // what requests must have from now on: {user, qos, prot, cache}
     localparam [7:0] KNOB_WINDOW_FIRST = 18;    // addresses that the master may touch: first and last byte
     localparam [7:0] KNOB_WINDOW_LAST = 19;
+    localparam [7:0] KNOB_SHUFFLE = 20;         // MIXED: behind so many of 256 beats, and behind every burst, any is next
 
     // Counters.
     localparam [7:0] COUNT_READ_BEATS = 0;
@@ -291,6 +298,7 @@ module cdma_memory_port #(
     localparam [7:0] COUNT_BROKEN = 11;         // rules that were broken, a bit each
     localparam [7:0] COUNT_READ_TOGGLES = 12;   // bits that differ from the beat before, of the beats that were read
     localparam [7:0] COUNT_WRITE_TOGGLES = 13;  // the same of those that were written; bytes without a strobe are held
+    localparam [7:0] COUNT_SHUFFLED = 14;       // beats that were read before one of an older burst
 
     // Rules.
     localparam RULE_AR_HELD = 0;        // arvalid fell, or the request changed, before arready
@@ -317,16 +325,19 @@ module cdma_memory_port #(
     localparam RULE_W_WAITS = 21;       // the master waits between an address and the last beat of its data
     localparam RULE_AR_WINDOW = 22;     // a read touches an address outside the window
     localparam RULE_AW_WINDOW = 23;     // a write touches an address outside the window
-    localparam RULES = 24;
+    localparam RULE_AR_ID = 24;         // a read has the identifier of one that is outstanding
+    localparam RULES = 25;
 
     reg [63:0] read_latency, write_latency, bandwidth, stall_mask, fail_first, fail_last, window_first, window_last;
     reg [8:0] stall_ar, stall_r, stall_aw, stall_w, stall_b;
     reg [3:0] fail;
     reg address_after_data;
     reg [4:0] silent;
+    reg [8:0] shuffle;
     reg [ATTRIBUTE_BITS-1:0] attributes;
     initial begin
         silent = 0;
+        shuffle = 0;
         attributes = ATTRIBUTES;
         read_latency = 0;
         write_latency = 0;
@@ -362,6 +373,7 @@ module cdma_memory_port #(
                 KNOB_FAIL: fail <= knob_value[3:0];
                 KNOB_SILENT: silent <= knob_value[4:0];
                 KNOB_ATTRIBUTES: attributes <= knob_value[ATTRIBUTE_BITS-1:0];
+                KNOB_SHUFFLE: shuffle <= knob_value[8:0];
                 KNOB_WINDOW_FIRST: window_first <= knob_value;
                 KNOB_WINDOW_LAST: window_last <= knob_value;
                 default: ;
@@ -398,15 +410,22 @@ module cdma_memory_port #(
     reg [ADDRESS_BITS-1:0] read_address [0:SLOTS-1];
     reg [7:0] read_length [0:SLOTS-1];
     reg [63:0] read_time [0:SLOTS-1];
-    reg read_id [0:SLOTS-1];
+    reg [ID_BITS-1:0] read_id [0:SLOTS-1];
+    reg [7:0] read_gone [0:SLOTS-1];    // beats that went
     reg [6:0] read_head, read_tail;
-    reg [7:0] read_beat;
     reg [17:0] read_credit;             // what is left, in parts of a beat: spent first, then at most two beats are kept
-    wire [5:0] read_slot = read_head[5:0];
+    reg [SLOTS-1:0] read_over, over;    // MIXED: bursts behind the oldest one whose beats all went
+    reg read_chosen, choosing;          // MIXED: the burst that is next, if there is one
+    reg [5:0] read_choice;
+    reg [6:0] oldest, span, from, candidate;
+    integer step;
+    wire [5:0] read_slot = MIXED ? read_choice : read_head[5:0];
+    wire [7:0] read_beat = read_gone[read_slot];
+    wire read_ends = read_beat == read_length[read_slot];
     wire [63:0] read_at = ((64'd0 | read_address[read_slot]) >> BEAT_BITS << BEAT_BITS) + read_beat * BEAT_BYTES;
     wire read_outside = outside(read_at);
     wire read_failing = fail[2] && failing(read_at);
-    wire read_ripe = read_head != read_tail && cycle - read_time[read_slot] >= read_latency;
+    wire read_ripe = MIXED ? read_chosen : read_head != read_tail && cycle - read_time[read_slot] >= read_latency;
     wire read_go = (!rvalid || rready) && read_ripe && !pause_r && !silent[1] && read_credit >= FULL;
     wire [63:0] read_saved = read_credit + bandwidth - (read_go ? FULL : 0);
     wire [63:0] read_offset = (read_at - base) >> BEAT_BITS;
@@ -419,6 +438,7 @@ module cdma_memory_port #(
             read_length[read_tail[5:0]] <= arlen;
             read_time[read_tail[5:0]] <= cycle;
             read_id[read_tail[5:0]] <= arid;
+            read_gone[read_tail[5:0]] <= 0;
             read_tail <= read_tail + 1;
         end
         read_credit <= read_saved > 2 * FULL ? 2 * FULL : read_saved;
@@ -427,24 +447,44 @@ module cdma_memory_port #(
             rid <= read_id[read_slot];
             rdata <= read_outside || read_failing ? {BEAT_BYTES / 8 {noise}} : read_data;
             rresp <= read_outside ? DECERR : read_failing ? fail[1:0] : OKAY;
-            rlast <= read_beat == read_length[read_slot];
-            read_beat <= read_beat + 1;
-            if (read_beat == read_length[read_slot]) begin
-                read_beat <= 0;
-                read_head <= read_head + 1;
-            end
+            rlast <= read_ends;
+            read_gone[read_slot] <= read_beat + 1;
+            if (read_ends && !MIXED) read_head <= read_head + 1;
         end else if (rready) begin
             // While valid is low, the payload must not be read, so it is noise.
             rvalid <= 0;
-            rid <= noise[2];
+            rid <= noise[40 +: ID_BITS];
             rdata <= {BEAT_BYTES / 8 {noise}};
             rresp <= noise[1:0];
             rlast <= noise[3];
         end
+        if (MIXED) begin
+            // For the next cycle: without the knob the oldest burst, with it any one whose latency is over. All have
+            // different identifiers, so every order is allowed.
+            over = read_over;
+            if (arvalid && arready) over[read_tail[5:0]] = 0;
+            if (read_go && read_ends) over[read_slot] = 1;
+            choosing = !read_chosen || (read_go && (read_ends || noise[55:48] < shuffle));
+            if (choosing) read_chosen <= 0;
+            span = read_tail - read_head;
+            from = span == 0 || shuffle == 0 ? 0 : noise[38:32] % span;
+            for (step = 0; step < span && choosing; step = step + 1) begin
+                candidate = read_head + (from + step) % span;
+                if (!over[candidate[5:0]] && cycle - read_time[candidate[5:0]] >= read_latency) begin
+                    read_chosen <= 1;
+                    read_choice <= candidate[5:0];
+                    choosing = 0;
+                end
+            end
+            oldest = read_head;
+            while (oldest != read_tail && over[oldest[5:0]]) oldest = oldest + 1;
+            read_head <= oldest;
+            read_over <= over;
+        end
         if (!aresetn) begin
             read_head <= 0;
             read_tail <= 0;
-            read_beat <= 0;
+            read_chosen <= 0;
             read_credit <= FULL;
             rvalid <= 0;
         end
@@ -453,7 +493,7 @@ module cdma_memory_port #(
     // Writes.
     reg [ADDRESS_BITS-1:0] write_address [0:SLOTS-1];
     reg [7:0] write_length [0:SLOTS-1];
-    reg write_id [0:SLOTS-1];
+    reg [ID_BITS-1:0] write_id [0:SLOTS-1];
     reg [6:0] write_head, write_tail;
     reg [7:0] write_beat;
     reg [17:0] write_credit;
@@ -477,7 +517,7 @@ module cdma_memory_port #(
     assign wready = aresetn && !pause_w && !silent[3] && write_head != write_tail && write_credit >= FULL;
 
     reg [1:0] answer_resp [0:SLOTS-1];
-    reg answer_id [0:SLOTS-1];
+    reg [ID_BITS-1:0] answer_id [0:SLOTS-1];
     reg [63:0] answer_time [0:SLOTS-1];
     wire [5:0] answer_slot = answer_head[5:0];
     wire answer_go = (!bvalid || bready) && answer_head != answer_tail && !pause_b && !silent[4]
@@ -512,7 +552,7 @@ module cdma_memory_port #(
             answer_head <= answer_head + 1;
         end else if (bready) begin
             bvalid <= 0;
-            bid <= noise[2];
+            bid <= noise[40 +: ID_BITS];
             bresp <= noise[5:4];
         end
         if (!aresetn) begin
@@ -534,11 +574,15 @@ module cdma_memory_port #(
     integer place;
     // Bursts that the master has outstanding, before this cycle.
     reg [6:0] unread, unanswered;
+    reg [(1<<ID_BITS)-1:0] named;       // identifiers of the reads among them
     always @(posedge aclk) begin
+        if (rvalid && rready && rlast) named[rid] <= 0;
+        if (arvalid && arready) named[arid] <= 1;
         unread <= unread + (arvalid && arready) - (rvalid && rready && rlast);
         unanswered <= unanswered + (awvalid && awready) - (bvalid && bready);
         if (!aresetn) begin
             unread <= 0;
+            named <= 0;
             unanswered <= 0;
         end
     end
@@ -546,10 +590,10 @@ module cdma_memory_port #(
     always @(posedge aclk) data_due <= aresetn && write_head != write_tail && !(write_go && write_ends);
     reg ar_waited, aw_waited, w_waited, was_reset;
     reg alive;                          // set by a reset of two cycles or more: nothing is checked before it
-    reg [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] ar_before, aw_before;
+    reg [ADDRESS_BITS+ATTRIBUTE_BITS+ID_BITS+12:0] ar_before, aw_before;
     reg [9*BEAT_BYTES:0] w_before;
-    wire [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] ar_now = {arattributes, araddr, arid, arlen, arsize, arburst};
-    wire [ADDRESS_BITS+ATTRIBUTE_BITS+13:0] aw_now = {awattributes, awaddr, awid, awlen, awsize, awburst};
+    wire [ADDRESS_BITS+ATTRIBUTE_BITS+ID_BITS+12:0] ar_now = {arattributes, araddr, arid, arlen, arsize, arburst};
+    wire [ADDRESS_BITS+ATTRIBUTE_BITS+ID_BITS+12:0] aw_now = {awattributes, awaddr, awid, awlen, awsize, awburst};
     wire [9*BEAT_BYTES:0] w_now = {wdata, wstrb, wlast};
     initial begin
         broken = 0;
@@ -576,6 +620,7 @@ module cdma_memory_port #(
             now[RULE_AR_OWN] = foreign(ar_first, ar_last);
             now[RULE_AR_LONG] = arlen >= MOST_BEATS;
             now[RULE_AR_OPEN] = unread >= MOST_READS;
+            now[RULE_AR_ID] = MIXED && named[arid];
             now[RULE_AR_ATTRIBUTES] = arattributes != attributes;
             now[RULE_AR_WINDOW] = ar_first < window_first || ar_last > window_last;
         end
@@ -621,10 +666,11 @@ module cdma_memory_port #(
     // Counters.
     reg [63:0] read_beats, write_beats, read_bursts, write_bursts, outsides;
     reg [63:0] first_read, last_read, first_write, last_write;
-    reg [63:0] read_toggles, write_toggles;
+    reg [63:0] read_toggles, write_toggles, shuffled;
     reg [8*BEAT_BYTES-1:0] was_read, was_written, writes;
     integer lane;
     always @(posedge aclk) begin
+        if (read_go && MIXED && read_slot != read_head[5:0]) shuffled <= shuffled + 1;
         if (arvalid && arready) begin
             read_bursts <= read_bursts + 1;
             if (outside(ar_first) || outside(ar_last)) outsides <= outsides + 1;
@@ -655,6 +701,7 @@ module cdma_memory_port #(
             read_bursts <= 0;
             write_bursts <= 0;
             outsides <= 0;
+            shuffled <= 0;
             first_read <= 0;
             last_read <= 0;
             first_write <= 0;
@@ -681,6 +728,7 @@ module cdma_memory_port #(
             COUNT_BROKEN: knob_read = broken;
             COUNT_READ_TOGGLES: knob_read = read_toggles;
             COUNT_WRITE_TOGGLES: knob_read = write_toggles;
+            COUNT_SHUFFLED: knob_read = shuffled;
             default: knob_read = 0;
         endcase
     end

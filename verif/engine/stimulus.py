@@ -22,8 +22,9 @@ __all__ = ["BEHAVIOURS", "DAMAGES", "NARROWINGS", "RawTensor", "codings", "damag
            "random_tensor"]
 
 BEHAVIOURS = (
-    Behaviour(), Behaviour(latency=350), Behaviour(stalls=0.3), Behaviour(latency=50, stalls=0.5, longest=16),
-    Behaviour(bandwidth=0.25), Behaviour(latency=7, address_after_data=True), Behaviour(stalls=0.8, longest=2),
+    Behaviour(), Behaviour(latency=350, shuffle=0.01), Behaviour(stalls=0.3),
+    Behaviour(latency=50, stalls=0.5, longest=16, shuffle=0.1), Behaviour(bandwidth=0.25),
+    Behaviour(latency=7, address_after_data=True, shuffle=1.0), Behaviour(stalls=0.8, longest=2, shuffle=0.5),
 )
 """How memories may answer."""
 

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Member
 from hdl.config.engine import EngineConfig
 from hdl.engine.axi.attributes import attributes_layout
 from hdl.engine.axi.bursts import MOST_BEATS
-from hdl.engine.axi.signature import axi_full, axi_lite, axi_read, axi_write
+from hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite, axi_read, axi_write
 from verif.engine.memory import SOURCE
 
 __all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "Rules", "attributes", "link_clock", "memory",
@@ -31,7 +31,10 @@ KNOB_PORTS = ["input wire knob_write", "input wire knob_memory", "input wire [7:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a memory allows of the requests of its masters, beyond AXI; parameters of the memory in Verilog."""
+    """What a memory allows of the requests of its masters, beyond AXI; parameters of the memory in Verilog.
+
+    ``own_ids``: outstanding reads have different identifiers, and are answered in any order.
+    """
 
     most_beats: int = MOST_BEATS
     most_reads: int = 64
@@ -39,6 +42,8 @@ class Rules:
     user_bits: int = 0
     attributes: int = 0
     safe_writes: bool = False
+    id_bits: int = ID_BITS
+    own_ids: bool = False
 
 
 def top_name(config: EngineConfig) -> str:
@@ -60,9 +65,9 @@ def top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> st
     """
     ports = [f"m_axi_lane{lane}" for lane in range(config.lanes)]
     wires, pins = [], []
-    for prefix, beat_bytes in [*((port, config.beat_bytes) for port in ports),
-                               ("m_axi_link", config.link_beat_bytes)]:
-        for name, member in axi_full(config.address_bits, beat_bytes, config.user_bits).members.items():
+    for prefix, beat_bytes, id_bits in [*((port, config.beat_bytes, ID_BITS) for port in ports),
+                                        ("m_axi_link", config.link_beat_bytes, config.link_id_bits)]:
+        for name, member in axi_full(config.address_bits, beat_bytes, config.user_bits, id_bits).members.items():
             wires.append(f"    wire {wire_range(member)}{prefix}_{name};")
             pins.append(f".{prefix}_{name}({prefix}_{name})")
     interrupts = ["irq", *(["irq_pulse"] if config.write_back else [])]
@@ -98,9 +103,11 @@ def attributes(config: EngineConfig, port: str) -> int:
 def rules(config: EngineConfig, port: str) -> Rules:
     """What an engine keeps at a kind of ports, ``lane`` or ``link``."""
     link = port == "link"
-    return Rules(config.burst_beats, config.outstanding_reads,
+    return Rules(config.burst_beats, config.link_reads if link else config.outstanding_reads,
                  config.outstanding_link_writes if link else config.outstanding_reads, config.user_bits,
-                 attributes(config, port), config.safe_writes or (link and config.link_clock == "shared"))
+                 attributes(config, port),
+                 config.safe_writes or (link and config.link_clock == "shared"),
+                 config.link_id_bits if link else ID_BITS, link and config.link_read_ids > 1)
 
 
 def link_clock(config: EngineConfig) -> str:
@@ -146,6 +153,6 @@ def memory(name: str, number: int, address_bits: int, beat_bytes: int, ports: li
               "IMAGE_BYTES": image_bytes, "INTERLEAVE": interleave, "MOST_BEATS": kept.most_beats,
               "MOST_READS": kept.most_reads, "MOST_WRITES": kept.most_writes,
               "ATTRIBUTE_BITS": 11 + kept.user_bits, "ATTRIBUTES": kept.attributes,
-              "SAFE_WRITES": int(kept.safe_writes)}
+              "SAFE_WRITES": int(kept.safe_writes), "ID_BITS": kept.id_bits, "MIXED": int(kept.own_ids)}
     parameters = ", ".join(f".{key}({value})" for key, value in values.items())
     return f"    cdma_memory #({parameters}) {name} (\n        " + ",\n        ".join(pins) + "\n    );"

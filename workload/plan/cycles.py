@@ -45,6 +45,8 @@ OFFLOAD_EXPONENTS = 9
 """Offload: cycles more if blocks are coded with exponents, because their lengths are known later."""
 PREFETCH_EXPONENTS = 18
 """Prefetch: the same, because line headers are counted first."""
+REORDER_CYCLES = 3
+"""Prefetch: cycles more if reads of the link have an identifier each, because they are put in order."""
 
 _SPARE = 16         # beats that a lane's store of raw beats holds beside a block
 _MORE_ROWS = 6      # packed rows that may wait in the compressor beside those that tags take
@@ -124,8 +126,11 @@ class Timing:
         self._packed = row * (most_tag_rows(row, config.element_bytes, config.block_bytes) + _MORE_ROWS)
         self.link = float(self._port) if link is None else min(link, float(self._port))
         # Latency limits a port to its outstanding bursts per latency, for reads and for writes.
-        self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()))
-        self._link_moves = min(self.link, self._answered(self._port, self._burst))
+        open_ = config.outstanding_reads
+        self._ordering = REORDER_CYCLES if config.link_read_ids > 1 else 0
+        self._lane_moves = self._answered(config.beat_bytes, min(config.block_bytes, self._lane_burst()), open_)
+        self._link_writes = min(self.link, self._answered(self._port, self._burst, open_))
+        self._link_reads = min(self.link, self._answered(self._port, self._burst, config.link_reads, self._ordering))
         odd = config.lanes & (config.lanes - 1)
         # If the number of lanes is not a power of two, the first lane comes from a long division of the block's number.
         self._finding = config.address_bits - (config.block_bytes.bit_length() - 1) if odd else 0
@@ -139,7 +144,7 @@ class Timing:
         sizes = blocks.link_bytes.tolist()
         read, coded, begun, sent = ([0.0] * len(sizes) for _ in range(4))
         rooms = [_Room(config.buffer_bytes + self._packed, _FRAMED) for _ in range(lanes)]
-        writer = _Writer(self._burst, self._link_moves)
+        writer = _Writer(self._burst, self._link_writes)
         now = 0.0
         for k, size in enumerate(sizes):
             before = k - lanes
@@ -166,7 +171,7 @@ class Timing:
         done = [0.0] * len(sizes)
         come = 0.0
         for k, size in enumerate(sizes):
-            takes = size / self._link_moves
+            takes = size / self._link_reads
             rows = ceil((size - _HEADER) / self._port) * self._port
             # Its last row waits until the blocks it replaces are done; earlier rows need only part of their space.
             begin = max(come, *(done[each] - takes for each, _ in rooms[k % lanes].put(k, rows)), 0.0)
@@ -175,7 +180,8 @@ class Timing:
                 start = max(start, done[k - lanes])
             come = begin + takes
             done[k] = max(start + beats[k], come)
-        return PREFETCH_CYCLES + PREFETCH_EXPONENTS * blocks.exponents + self._finding + 2 * self.latency + max(done)
+        return (PREFETCH_CYCLES + PREFETCH_EXPONENTS * blocks.exponents + self._ordering + self._finding
+                + 2 * self.latency + max(done))
 
     def rough(self, raw_bytes: int, link_bytes: float) -> tuple[float, float]:
         """Cycles of offload and prefetch from sizes alone: start-up, and the time of the slower of lanes and link."""
@@ -184,15 +190,16 @@ class Timing:
         begin = self._finding + 2 * self.latency
         filling = (2 * min(config.block_bytes, raw_bytes) / config.beat_bytes
                    + min(self._burst, link_bytes) / self.link)
-        moves = max(link_bytes / self._link_moves, lanes / self._lane_moves)
-        return OFFLOAD_CYCLES + begin + filling + moves, PREFETCH_CYCLES + begin + moves
+        offload, prefetch = (max(link_bytes / moves, lanes / self._lane_moves)
+                             for moves in (self._link_writes, self._link_reads))
+        return OFFLOAD_CYCLES + begin + filling + offload, PREFETCH_CYCLES + self._ordering + begin + prefetch
 
     def _lane_burst(self) -> int:
         return burst_beats(self.config.beat_bytes, self.config.burst_beats) * self.config.beat_bytes
 
-    def _answered(self, beat: int, burst: int) -> float:
-        """Bytes that a port moves per cycle."""
-        return min(float(beat), self.config.outstanding_reads * burst / (self.latency + burst / beat))
+    def _answered(self, beat: int, burst: int, most: int, more: int = 0) -> float:
+        """Bytes that a port moves per cycle with ``most`` bursts outstanding, ``more`` cycles behind the memory."""
+        return min(float(beat), most * burst / (self.latency + more + burst / beat))
 
 
 class _Room:

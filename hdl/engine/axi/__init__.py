@@ -1,1 +1,1 @@
-"""AXI4 and AXI4-Lite: port signatures, burst splitter, read and write masters, arbiter, time limit, registers' port."""
+"""AXI4 and AXI4-Lite: signatures, splitter, masters, arbiters, order of reads, time limit, registers' port."""

@@ -61,7 +61,7 @@ class PrefetchPath(DataPath):
         supervisor = self._supervised(m, "destination")
         clear = ResetInserter(supervisor.clear)
         unit_clear = self._unit_clears(m, supervisor)
-        reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.outstanding_reads,
+        reader = AxiReader(config.address_bits, config.link_beat_bytes, LENGTH_BITS, config.link_reads,
                            config.burst_beats, paged=config.page_lists)
         m.submodules.verdict = verdict = clear(Verdict(config))
         lanes = [PrefetchLane(config) for _ in range(config.lanes)]

@@ -33,6 +33,9 @@ def test_presets_load_and_say_what_they_are_for() -> None:
     ({"buffer_bytes": 1 << 21}, ValueError, ("buffer_bytes", "1048576")),
     ({"address_bits": 20}, ValueError, ("address_bits", "32 to 64")),
     ({"outstanding_reads": 0}, ValueError, ("outstanding_reads", "1 to 32")),
+    ({"link_read_ids": 17}, ValueError, ("link_read_ids", "1 to 16", "not 17")),
+    ({"link_read_ids": 4, "link_clock": "separate"}, ValueError, ("link_read_ids must be 1", "separate", "not 4")),
+    ({"link_read_ids": True}, TypeError, ("link_read_ids", "True")),
     ({"transfers_in_flight": 9}, ValueError, ("transfers_in_flight", "1 to 8", "not 9")),
     ({"queue_depth": 7}, ValueError, ("queue_depth", "8, 16, 32, 64")),
     ({"codings": ["zvc12"]}, ValueError, ("codings", "zvc8, zvc16, zvc32, bfloat16, float32", "'zvc12'")),
@@ -83,6 +86,8 @@ def test_derived_figures() -> None:
     assert (config.link_words, config.element_bytes, config.largest_payload) == (16, (1, 2, 4), 4608)
     assert (config.numbers, config.exponents) == ((0x11, 0x12, 0x14, 0x22, 0x24), (2, 4))
     assert EngineConfig(codings=("zvc32",)).largest_payload == 4224
+    assert [(config.replace(link_read_ids=ids).link_reads, config.replace(link_read_ids=ids).link_id_bits)
+            for ids in (1, 2, 5, 16)] == [(4, 1), (2, 1), (5, 3), (16, 4)]
     # A line of 64 elements has a header and a tag: 9 bytes; one of 32 has 5.
     assert EngineConfig(codings=("zvc16", "bfloat16")).largest_payload == 4096 + 32 * 9
     assert EngineConfig(codings=("zvc32", "float32")).largest_payload == 4096 + 32 * 5

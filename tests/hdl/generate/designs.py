@@ -19,7 +19,8 @@ PRESETS = {name: load_design(name) for name in names()}
 """All presets of engines, cores and block cores, by name."""
 
 FAR = EngineConfig(name="far", about='Says "far" & <wide>.', lanes=16, beat_bytes=16, link_beat_bytes=64,
-                   address_bits=64, outstanding_reads=32, burst_beats=16, memories="wrapped", write_back=True)
+                   address_bits=64, outstanding_reads=32, burst_beats=16, memories="wrapped", write_back=True,
+                   link_read_ids=16)
 """An engine at the limits of what its description can hold."""
 
 TWO_CLOCKS = EngineConfig(name="two_clocks", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512,

@@ -84,10 +84,14 @@ def test_parameters_are_what_was_built(config: Design) -> None:
             assert numbers["SUPPORTS_NARROW_BURST"] == 0
             if each.master:
                 assert each.parameters["PROTOCOL"] == "AXI4"
-                assert numbers["NUM_READ_OUTSTANDING"] == numbers["NUM_WRITE_OUTSTANDING"] == config.outstanding_reads
+                ids = config.link_read_ids if each.name == "m_axi_link" else 1
+                assert numbers["NUM_WRITE_OUTSTANDING"] == config.outstanding_reads
+                assert numbers["NUM_READ_OUTSTANDING"] == (ids if ids > 1 else config.outstanding_reads)
+                assert numbers.get("NUM_READ_THREADS", 1) == ids
                 # A burst is at most a page of 4 KiB, and at most what was asked for.
                 assert numbers["MAX_BURST_LENGTH"] == min(config.burst_beats, 4096 // (numbers["DATA_WIDTH"] // 8))
-                assert numbers["ID_WIDTH"] == 1
+                assert numbers["ID_WIDTH"] == each.ports["RID"].width == each.ports["AWID"].width == (
+                    4 if ids == 16 else 1)
             else:
                 assert each.parameters["PROTOCOL"] == "AXI4LITE"
                 assert (numbers["MAX_BURST_LENGTH"], numbers["ID_WIDTH"]) == (1, 0)

@@ -74,8 +74,8 @@ async def bytes_pass(dut: Any) -> None:
             read = await with_timeout(master.read(_BASE + place, size), 200, "us")
             assert (bytes(read.data), read.resp) == (image[place:place + size].tobytes(), AxiResp.OKAY)
     assert np.array_equal(await link.dump(), image)
-    # The others' master starts and ends inside beats, which an engine never does.
-    assert set(await link.broken()) <= {f"link port 0: {RULES[rule]}" for rule in (3, 8, 12)}
+    # The others' master starts and ends inside beats, and names the bursts of a read alike, which an engine never does.
+    assert set(await link.broken()) <= {f"link port 0: {RULES[rule]}" for rule in (3, 8, 12, 24)}
     assert await link.open() == 0
 
 
@@ -89,7 +89,7 @@ async def figures_hold(dut: Any) -> None:
         await link.clear()
         start = await link.count("cycle", 0)
         for number in range(bursts):
-            await _request(dut, "ar", _BASE + 4096 * (number % 8), 255)
+            await _request(dut, "ar", _BASE + 4096 * (number % 8), 255, identifier=number)
         while await link.open():
             pass
         traffic = await link.traffic()
@@ -109,6 +109,50 @@ async def figures_hold(dut: Any) -> None:
         await link.behave(Behaviour(stalls=0.3, longest=longest), seed=cocotb.RANDOM_SEED % 2**31)
         assert abs((await read(16))[2] - 0.7) < 0.05
     assert await link.broken() == []
+
+
+@_test
+async def reads_are_mixed(dut: Any) -> None:
+    """Reads of different identifiers keep their order without a shuffle; with one they end in any order, and more of it
+    mixes their beats. Each burst has its bytes, its identifier and its last beat in any case."""
+    _, link = await _ready(dut)
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    image = rng.integers(0, 256, link.image_bytes, dtype=np.uint8)
+    await link.load(image)
+    dut.m_axi_link_rready.value = 1
+    for shuffle, ordered, whole in ((0.0, True, True), (0.001, False, True), (1.0, False, False)):
+        for latency in (0, 60):
+            await link.behave(Behaviour(latency=latency, stalls=0.2, shuffle=shuffle),
+                              seed=int(rng.integers(1 << 30)))
+            await link.clear()
+            asked = cocotb.start_soon(_reads(dut, 16))
+            found: dict[int, list[int]] = {}
+            ends, turns, before = [], 0, None
+            while len(ends) < 16:
+                await RisingEdge(dut.aclk)
+                if int(dut.m_axi_link_rvalid.value):
+                    identifier = int(dut.m_axi_link_rid.value)
+                    found.setdefault(identifier, []).append(int(dut.m_axi_link_rdata.value))
+                    ends += [identifier] * int(dut.m_axi_link_rlast.value)
+                    turns += before not in (None, identifier)
+                    before = identifier
+            await asked
+            for identifier, beats in found.items():
+                place = 512 * identifier
+                assert b"".join(beat.to_bytes(16, "little") for beat in beats) == (
+                    image[place:place + 16 * (identifier + 1)].tobytes()), identifier
+            assert (ends == sorted(ends)) == ordered == (await link.count("shuffled", 0) == 0)
+            # With so little shuffle, a burst in thirty is left before its end.
+            assert turns <= 20 if whole else turns > 30, (shuffle, turns)
+    await ClockCycles(dut.aclk, 4)
+    assert await link.open() == 0
+    assert await link.broken() == []
+
+
+async def _reads(dut: Any, count: int) -> None:
+    """Bursts of 1, 2, 3 beats and so on, which are numbered by their identifiers."""
+    for number in range(count):
+        await _request(dut, "ar", _BASE + 512 * number, number, identifier=number)
 
 
 @_test
@@ -164,9 +208,9 @@ async def addresses_fail(dut: Any) -> None:
 
 
 async def _request(dut: Any, channel: str, address: int, length: int, *, port: str = "m_axi_link",
-                   size: int = 4, qos: int = 0) -> None:
-    pins = {"addr": address, "len": length, "size": size, "burst": 1, "id": 0, "cache": 3, "prot": 2, "qos": qos,
-            "valid": 1}
+                   size: int = 4, qos: int = 0, identifier: int = 0) -> None:
+    pins = {"addr": address, "len": length, "size": size, "burst": 1, "id": identifier, "cache": 3, "prot": 2,
+            "qos": qos, "valid": 1}
     for name, value in pins.items():
         getattr(dut, f"{port}_{channel}{name}").value = value
     ready = getattr(dut, f"{port}_{channel}ready")
@@ -246,15 +290,24 @@ async def broken_rules_are_named(dut: Any) -> None:
         await link.behave(Behaviour(stalls=0.95, longest=256))
         getattr(dut, f"m_axi_link_{channel}addr").value = _BASE
         getattr(dut, f"m_axi_link_{channel}valid").value = 1
-        await ClockCycles(dut.aclk, 2)
-        while int(getattr(dut, f"m_axi_link_{channel}ready").value):
+        # As long as requests are taken, each has an identifier of its own.
+        for number in range(16):
+            getattr(dut, f"m_axi_link_{channel}id").value = number
             await RisingEdge(dut.aclk)
+            if number and not int(getattr(dut, f"m_axi_link_{channel}ready").value):
+                break
         getattr(dut, f"m_axi_link_{channel}addr").value = _BASE + 512
         await RisingEdge(dut.aclk)
         getattr(dut, f"m_axi_link_{channel}valid").value = 0
         await _reset(dut)
         await link.behave(Behaviour())
         await says(link, first)
+    dut.m_axi_link_rready.value = 0
+    for _ in range(2):
+        await _request(dut, "ar", _BASE, 1)
+    await _request(dut, "ar", _BASE, 1, identifier=3)
+    dut.m_axi_link_rready.value = 1
+    await says(link, 24)
     for rule, beat in ((11, (0xFFFF, 0)), (12, (0xF00F, 1))):
         await _request(dut, "aw", _BASE, 0)
         await _data(dut, *beat)

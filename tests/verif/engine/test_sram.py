@@ -1,6 +1,6 @@
 """Memories that a user replaces: the engine works with macros that keep the wrapper's contract.
 
-The wrapper itself is simulated in the sweep of configurations.
+The wrapper itself is simulated in the sweep of configurations. The engine here has the memory of reads in any order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hdl.config.engine import load_engine
 from tests.lint import lint
 from verif.engine.build import engine_text
 
-_CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped")
+_CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped", link_read_ids=3)
 _SIZE = re.compile(r"\.DEPTH\(32'd(\d+)\),\s*(?:\.PARTS\(32'd\d+\),\s*)?\.WIDTH\(32'd(\d+)\)")
 
 
@@ -38,7 +38,7 @@ def test_every_large_memory_is_wrapped(build_dir: Path) -> None:
     facts = -(-most_metadata(config.block_bytes, (4,), config.exponents) // GROUP_BYTES)    # and the tags of exponents
     queue = 16 * config.queue_depth, 32
     assert sizes == sorted([
-        queue, queue, queue, queue, (128, 32), (2 * 256, link),
+        queue, queue, queue, queue, (128, 32), (2 * 256, link), (3 * 256, link + 2),
         *6 * [(64, 32)],                                            # requests, tickets and totals in progress
         (config.buffer_bytes // config.link_beat_bytes, link),      # blocks for the link
         (config.buffer_bytes // GROUP_BYTES, row + 8),              # payloads from the link
@@ -55,6 +55,6 @@ def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:
     lint(_CONFIG.name, engine_text(_CONFIG, build_dir), tmp_path)
 
 
-@pytest.mark.parametrize("module", ["transfers", "faults"])
+@pytest.mark.parametrize("module", ["transfers", "faults", "link_reads"])
 def test_macros(module: str, engine_bench) -> None:
     engine_bench(_CONFIG, f"verif.engine.benches.{module}", share=0.2, sram=_macros())

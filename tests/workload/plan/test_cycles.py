@@ -29,6 +29,8 @@ def test_one_block_by_hand() -> None:
     empty = packed(np.zeros(512, np.float32).view(np.uint8), Treatment("zvc32"), 2048)
     assert timing.offload(empty) == 57 + 128 + 128 + 2 * 68 / 16
     assert timing.prefetch(empty) == 48 + 128
+    # With identifiers of their own, what is read comes three cycles later.
+    assert Timing(ONE_LANE.replace(link_read_ids=2)).prefetch(whole) == 48 + 3 + 128.25
     # Memories that answer later: once to be read, once to answer the write.
     assert Timing(ONE_LANE, latency=100).prefetch(empty) == 48 + 128 + 200
     # Three lanes: the first one is found in as many cycles as the number of a block has bits.
@@ -53,6 +55,11 @@ def test_far_memories_limit_what_is_outstanding() -> None:
     timing = Timing(ONE_LANE, latency=1000)
     for way in ("offload", "prefetch"):
         assert getattr(timing, way)(empty) == pytest.approx(100 * (1000 + 128) / 4 + 2000, rel=0.02)
+    # Of the link, two bursts of 256 beats, if its reads have two identifiers.
+    dense = packed(np.ones(200 * 512, np.float32).view(np.uint8), Treatment("zvc32"), 2048)
+    two = Timing(ONE_LANE.replace(link_read_ids=2), latency=1000)
+    assert two.prefetch(dense) == pytest.approx(dense.packed_bytes / 8192 * (1003 + 256) + 2000, rel=0.02)
+    assert two.offload(dense) == timing.offload(dense)
 
 
 @pytest.mark.parametrize("preset", engine_preset_names())

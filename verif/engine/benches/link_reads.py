@@ -1,0 +1,74 @@
+"""Reads at the link with an identifier each: answered in any order, with their beats mixed, and at the full rate.
+
+The memory finds every read whose identifier one of the outstanding ones has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from golden.engine import Status
+from hdl.engine.axi.bursts import burst_beats
+from verif.engine.memory import Behaviour
+from verif.engine.recovery import goes_on, reset_softly, right_pair
+from verif.engine.stimulus import RawTensor, codings, random_behaviour
+from verif.engine.testbench import ready, share
+
+_RATE_BYTES = 1 << 17
+
+
+@cocotb.test()
+async def any_order(dut: Any) -> None:
+    """Both directions, their descriptors from rings, with whole bursts in another order and with mixed beats; then a
+    soft reset while reads are outstanding."""
+    bench = await ready(dut)
+    for shuffle in (0.001, 0.1, 1.0):
+        await bench.behave(random_behaviour(bench.rng), Behaviour(
+            latency=int(bench.rng.integers(100)), stalls=float(bench.rng.choice([0, 0.4])), longest=4, shuffle=shuffle))
+        bench.clear()
+        descriptors = [each for _ in range(4) for each in right_pair(bench, 8 * bench.config.lanes)]
+        rings = bench.rings(16)
+        await bench.load()
+        await bench.link.clear()
+        for ring in rings.values():
+            await ring.enable()
+        assert {each.status for each in await bench.run(descriptors, rings)} == {Status.OK}
+        for ring in rings.values():
+            await ring.disable()
+        assert await bench.link.count("shuffled", 0) > 0, "reads were answered in order"
+        await goes_on(bench)
+        for _ in range(share(10)):
+            descriptors = right_pair(bench, 4 * bench.config.lanes)
+            await bench.load()
+            await reset_softly(bench, descriptors)
+            await goes_on(bench)
+
+
+@cocotb.test()
+async def the_rate(dut: Any) -> None:
+    """A beat in every cycle while the bursts of all identifiers but one cover the latency; with half of the latency, in
+    nearly every cycle whatever the order."""
+    bench = await ready(dut)
+    config = bench.config
+    assert config.link_beat_bytes <= config.lanes * config.beat_bytes, "the lanes would be the limit"
+    covered = (config.link_read_ids - 1) * burst_beats(config.link_beat_bytes, config.burst_beats) - 16
+    bench.page_share = 0.0
+    for latency, shuffle, least in ((0, 0.0, 0.99), (covered, 0.0, 0.99), (covered // 2, 0.001, 0.9),
+                                    (covered // 2, 1.0, 0.9)):
+        await bench.behave(Behaviour(), Behaviour(latency=latency, shuffle=shuffle))
+        bench.clear()
+        coding = codings(config)[-1]
+        tensor = RawTensor(bench.rng.integers(1, 256, _RATE_BYTES, dtype=np.uint8), coding)
+        prefetch = bench.prefetch(bench.stream(tensor, leave_raw=True), tensor)
+        await bench.load()
+        await bench.link.clear()
+        await bench.run([prefetch])
+        seen = await bench.link.traffic()
+        busy = seen.read_beats / (seen.last_read - seen.first_read + 1)
+        dut._log.info(f"{config.link_read_ids} identifiers, latency {latency}, shuffle {shuffle}: "
+                      f"{busy:.4f} beats per cycle")
+        assert busy >= least, (latency, shuffle, busy)
+    await bench.compare()
