@@ -1,0 +1,33 @@
+"""The sweep has the options of engines in pairs."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+from cdma.measure.options import OPTIONS, OPTIONS_OF
+from hdl.config.engine import EngineConfig, load_engine
+from tests.verif.engine.sweep import EVERY
+
+_PLAIN = load_engine(OPTIONS_OF)
+_OPTIONS = [next(iter(values)) for values in OPTIONS.values() if values]
+"""The parameter that each option sets first."""
+
+
+def _on(config: EngineConfig) -> set[str]:
+    return {name for name in _OPTIONS if getattr(config, name) != getattr(_PLAIN, name)}
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(_OPTIONS, 2)))
+def test_two_options_are_on_and_off_in_every_way(one: str, other: str) -> None:
+    seen = {(one in on, other in on) for on in map(_on, EVERY)}
+    ways = set(product((True, False), repeat=2))
+    if {one, other} == {"link_clock", "link_read_ids"}:
+        # These exclude each other.
+        ways -= {(True, True)}
+    assert seen == ways
+
+
+def test_the_first_engine_has_all_options_that_go_together() -> None:
+    assert _on(EVERY[0]) == {*_OPTIONS} - {"link_clock"}
