@@ -143,9 +143,6 @@ class EngineConfig(CodingSettings):
         if self.narrowing and self.block_bytes < _NARROWING_BLOCK:
             raise ValueError(f"narrowing halves blocks: block_bytes must be at least {_NARROWING_BLOCK}, not "
                              f"{self.block_bytes}")
-        if self.link_read_ids > 1 and self.link_clock == "separate":
-            raise ValueError(f"link_read_ids must be 1 where link_clock is separate, not {self.link_read_ids}: the "
-                             "crossing of the clocks passes no identifiers; put a clock converter behind the port")
         if self.link_beat_bytes < self.beat_bytes:
             raise ValueError(f"link_beat_bytes must be at least beat_bytes, not {self.link_beat_bytes} beside "
                              f"beat_bytes {self.beat_bytes}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, ClockDomain, Module, Value, ValueLike
+from collections.abc import Collection
+
+from amaranth.hdl import Cat, ClockDomain, DomainRenamer, Module, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +12,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.attributes import AttributeHold, attributes_layout
 from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.axi.crossing import AxiCrossing
+from hdl.engine.axi.crossing import FAR, AxiCrossing
 from hdl.engine.axi.reorder import AxiReorder
 from hdl.engine.axi.signature import axi_full, axi_lite
 from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
@@ -132,20 +134,34 @@ class Engine(wiring.Component):
         m.d.comb += [far.clk.eq(self.link_aclk), far.rst.eq(~self.link_aresetn)]
         most_beats = burst_beats(config.link_beat_bytes, config.burst_beats)
         m.submodules.crossing = crossing = AxiCrossing(
-            config.address_bits, config.link_beat_bytes, config.outstanding_link_writes, most_beats,
-            config.user_bits if config.attribute_registers else None, most_beats if config.safe_writes else 0)
-        self._join(m, port, crossing.o)
+            config.address_bits, config.link_beat_bytes, max(config.outstanding_link_writes, config.link_reads),
+            most_beats, config.user_bits if config.attribute_registers else None,
+            most_beats if config.safe_writes else 0)
+        far_side = crossing.o
+        if config.link_read_ids == 1:
+            self._join(m, port, far_side)
+        else:
+            reorder = self._reorder(m, FAR)
+            reads = [*reorder.i.signature.members]
+            self._join(m, reorder.i, far_side, names=reads)
+            self._join(m, port, reorder.o)
+            self._join(m, port, far_side, names=[name for name in far_side.signature.members if name not in reads])
         return crossing.i, crossing.i if config.attribute_registers else port
 
     def _read_port(self, m: Module, arbiter: AxiReadArbiter) -> wiring.PureInterface:
-        """The master of the link's read channels: the arbiter, or what puts its reads in order."""
-        config = self._config
-        if config.link_read_ids == 1:
+        """The master of the link's read channels: the arbiter, or what puts its reads in order. Where the link has its
+        own clock, that is behind the crossing, which passes no identifiers."""
+        if self._config.link_read_ids == 1 or self._config.link_clock == "separate":
             return arbiter.o
-        m.submodules.reorder = reorder = AxiReorder(
-            config.address_bits, config.link_beat_bytes, config.link_read_ids, config.burst_beats)
+        reorder = self._reorder(m, "sync")
         wiring.connect(m, arbiter.o, reorder.i)
         return reorder.o
+
+    def _reorder(self, m: Module, domain: str) -> AxiReorder:
+        config = self._config
+        reorder = AxiReorder(config.address_bits, config.link_beat_bytes, config.link_read_ids, config.burst_beats)
+        m.submodules.reorder = DomainRenamer(domain)(reorder)
+        return reorder
 
     def _write_port(self, m: Module, offload: OffloadPath, control: Control) -> wiring.PureInterface:
         """The master of the link's write channels: the offload path, or an arbiter if control writes too."""
@@ -199,9 +215,12 @@ class Engine(wiring.Component):
                 given = {each: hold.o[each] for each in given}
             m.d.comb += [getattr(port, f"{channel}{each}").eq(value) for each, value in given.items()]
 
-    def _join(self, m: Module, port: wiring.PureInterface, *masters: wiring.PureInterface) -> None:
-        """Connects the channels of a port to the masters that own them."""
+    def _join(self, m: Module, port: wiring.PureInterface, *masters: wiring.PureInterface,
+              names: Collection[str] | None = None) -> None:
+        """Connects the channels of a port to the masters that own them; of these only some signals, if named."""
         for master in masters:
             for name, member in master.signature.members.items():
+                if names is not None and name not in names:
+                    continue
                 outside, inside = getattr(port, name), getattr(master, name)
                 m.d.comb += outside.eq(inside) if member.flow == Out else inside.eq(outside)

@@ -34,7 +34,6 @@ def test_presets_load_and_say_what_they_are_for() -> None:
     ({"address_bits": 20}, ValueError, ("address_bits", "32 to 64")),
     ({"outstanding_reads": 0}, ValueError, ("outstanding_reads", "1 to 32")),
     ({"link_read_ids": 17}, ValueError, ("link_read_ids", "1 to 16", "not 17")),
-    ({"link_read_ids": 4, "link_clock": "separate"}, ValueError, ("link_read_ids must be 1", "separate", "not 4")),
     ({"link_read_ids": True}, TypeError, ("link_read_ids", "True")),
     ({"transfers_in_flight": 9}, ValueError, ("transfers_in_flight", "1 to 8", "not 9")),
     ({"queue_depth": 7}, ValueError, ("queue_depth", "8, 16, 32, 64")),

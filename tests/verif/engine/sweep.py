@@ -18,7 +18,8 @@ EVERY = [
                  outstanding_reads=1, lane_cache=0b0111, link_prot=3, link_qos=15, buffer_parity=True),
     EngineConfig(lanes=1, beat_bytes=32, link_beat_bytes=32, block_bytes=512, buffer_bytes=2048, address_bits=64,
                  pipeline="fast", transfers_in_flight=2, burst_beats=32, user_bits=16, link_user=0xBEEF,
-                 safe_writes=True, page_lists=True, address_windows=True, write_back=True, link_clock="separate"),
+                 safe_writes=True, page_lists=True, address_windows=True, write_back=True, link_clock="separate",
+                 link_read_ids=2),
     EngineConfig(lanes=3, beat_bytes=64, link_beat_bytes=64, block_bytes=1024, buffer_bytes=4096,
                  codings=("zvc8", "zvc16", "bfloat16"), link_read_ids=16),
     EngineConfig(lanes=5, beat_bytes=16, link_beat_bytes=32, block_bytes=2048, buffer_bytes=6144, crc=False,
@@ -54,5 +55,5 @@ SWEEP = {f"sweep{number}": config.replace(name=f"cdma_sweep{number}")
 """By name."""
 
 TWO_CLOCKS = EngineConfig(name="cdma_clocks", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
-                          buffer_bytes=1024, codings=("zvc32",), link_clock="separate")
+                          buffer_bytes=1024, codings=("zvc32",), link_clock="separate", link_read_ids=3)
 """A small engine whose link has a clock of its own."""
