@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BUILD  := build
 # What `make compare` measures; with a cell library, LIBERTY=FILE, areas and clocks of cells as well.
-SECTIONS := shipped block_shipped
+SECTIONS := shipped block_shipped engine_pages engine_write_back
 LIBERTY  :=
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
@@ -80,7 +80,7 @@ bench: $(READY) ## measure everything and write docs/performance.json and .md (h
 	@$(BIN)/cdma bench --output docs/performance.json $(if $(LIBERTY),--liberty "$(LIBERTY)")
 	@$(BIN)/python tools/generate_docs.py
 
-compare: $(READY) ## measure SECTIONS (the cores on the shipped dump), print what changed from docs/performance.json; fails if slower
+compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists, write-back), print what changed from docs/performance.json; fails if slower
 	@$(BIN)/cdma bench $(addprefix --only ,$(SECTIONS)) $(addprefix --liberty ,$(LIBERTY)) --build-dir $(BUILD)/sim --compare docs/performance.json --fail-over 1
 
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains

@@ -81,8 +81,9 @@ def test_place_of_malformed_streams() -> None:
 
 
 def test_ports_are_named_as_in_the_table() -> None:
-    prefixes = {row[0].split("_*")[0] for row in table(_INTEGRATION, "port")}
-    assert prefixes == {"s_axil", "m_axi_lane0", "m_axi_link", "irq", "irq_pulse"}
+    prefixes = {name for row in table(_INTEGRATION, "port") for name in re.findall(r"\w+(?=_\*|`|$)", row[0])}
+    assert prefixes == {"s_axil", "m_axi_lane0", "m_axi_lane1", "m_axi_link", "irq", "irq_pulse", "link_aclk",
+                        "link_aresetn"}
 
 
 def test_files_are_those_of_the_table() -> None:

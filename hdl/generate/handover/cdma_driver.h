@@ -140,7 +140,8 @@
 #define CDMA_RESET_TIME_LIMIT 20
 #endif
 #ifndef CDMA_WRITE_BACK_POLLS
-#define CDMA_WRITE_BACK_POLLS 64 /* looks for a record, after which the driver asks whether the ring still works */
+/* Looks for a record, after which the driver asks whether the ring still works; below 0xffffffff. */
+#define CDMA_WRITE_BACK_POLLS 64
 #endif
 #ifndef CDMA_RESET_POLLS
 #define CDMA_RESET_POLLS (1ul << (CDMA_RESET_TIME_LIMIT - 1))
