@@ -12,7 +12,7 @@ from hdl.config.engine import load_engine
 from synth.timing.engines import PartTiming
 from synth.tools.scripts import DEFAULT_RECIPE
 
-__all__ = ["EXPONENTS", "OPTIONS", "OPTIONS_OF", "engine_options"]
+__all__ = ["OPTIONS", "OPTIONS_OF", "engine_options"]
 
 OPTIONS_OF = "paper"
 """The preset that the options are added to: the one with the highest goals for area and clock."""
@@ -32,18 +32,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 """The options by the names they have in the table, and what each sets."""
 
-EXPONENTS: Mapping[str, Mapping[str, Any]] = {
-    "codings=zvc32,float32": {"codings": ("zvc32", "float32")},
-    "codings=zvc16,zvc32,bfloat16,float32": {"codings": ("zvc16", "zvc32", "bfloat16", "float32")},
-}
-"""Exponent coding in the same way: this preset has zero-value coding only."""
-
 
 def engine_options(liberty: str, progress: Progress) -> tuple[OptionCost, ...]:
-    """Area and clock of an engine with each option by itself, then with exponents; errors as
-    :func:`synth.timing.engines.engine_timing`."""
+    """Area and clock of an engine with each option by itself; errors as :func:`synth.timing.engines.engine_timing`."""
     known: dict[str, PartTiming] = {}
     return tuple(
         OptionCost.of(option, timed_engine(load_engine(OPTIONS_OF).replace(**values), liberty, DEFAULT_RECIPE, progress,
                                            known=known))
-        for option, values in {**OPTIONS, **EXPONENTS}.items())
+        for option, values in OPTIONS.items())

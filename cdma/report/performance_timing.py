@@ -48,8 +48,7 @@ _OPTIONS = """\
 Each option of the engine by itself, added to `paper` with its six lanes, as `cdma bench --only engine_options --liberty
 FILE` measures it. kGE and its growth are of the logic of all units and lanes, memory is that in macros. The clock is
 that of the engine mapped flat with one of its lanes, or of its slowest unit if that is slower. What parity takes is
-mostly the trees over the rows of the buffers, which are as wide as a beat and more. Rows with `codings` are not
-options in this sense: they add the coding of exponents, which the preset does not have."""
+mostly the trees over the rows of the buffers, which are as wide as a beat and more."""
 
 _PNR = """\
 Placed and routed by nextpnr, as `cdma timing PRESET --target ecp5` does it. The design's ports are connected to
