@@ -54,7 +54,7 @@ class WriteBack(wiring.Component):
     low.
 
     Latency: ``awvalid`` rises 19 cycles after ``pending``; ``advance`` is high one cycle after the response was taken.
-    Throughput: a record every 23 cycles with beats of 32 bytes, as long as not all records are outstanding that may be.
+    Throughput: with beats of 32 bytes a record every 22 cycles, while fewer than ``outstanding_records`` are open.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class WriteBack(wiring.Component):
     bad : Out(1)
         With ``advance``: the status of the record is not OK.
     open, back : Out(2)
-        Records of the ring are open; after a failure none is any more, and the ring and the queue begin again with the
+        Records of the ring are open. After a failure, when no record is open any more: ring and queue go back to the
         oldest completion.
     count : Out(range(outstanding_records + 1)).array(2)
         Records of each ring that are open.
