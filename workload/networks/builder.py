@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from workload.networks.layers import INPUT, Layer, Network
 
@@ -18,23 +20,34 @@ class Builder:
 
     Parameters
     ----------
-    name, about, batch
+    name, about, batch, dtype, compute, input_dtype
         See :class:`workload.networks.layers.Network`.
     input_shape
         One sample: channels, height, width; or positions, features.
     """
 
-    def __init__(self, name: str, about: str, batch: int, input_shape: Sequence[int]) -> None:
+    def __init__(self, name: str, about: str, batch: int, input_shape: Sequence[int], dtype: str = "float32",
+                 compute: str = "", input_dtype: str | None = None) -> None:
         if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
             raise ValueError(f"the batch of {name} must be a whole number of 1 or more, not {batch!r}")
         if not input_shape or any(isinstance(size, bool) or not isinstance(size, int) or size < 1
                                   for size in input_shape):
             raise ValueError(f"the input shape of {name} must be whole numbers of 1 or more, not {list(input_shape)}")
         self._name, self._about, self._batch = name, about, batch
-        self._input = tuple(input_shape)
+        self._input, self._types = tuple(input_shape), (dtype, compute, input_dtype)
+        self._dtype: str | None = None
         self._layers: list[Layer] = []
         self._shapes: dict[str, tuple[int, ...]] = {INPUT: self._input}
         self._last = INPUT
+
+    @contextmanager
+    def typed(self, dtype: str | None) -> Iterator[None]:
+        """Layers that are added within it write values of this type; None is the network's."""
+        before, self._dtype = self._dtype, dtype
+        try:
+            yield
+        finally:
+            self._dtype = before
 
     def conv(self, name: str, channels: int, kernel: int, stride: int = 1, pad: int = 0, groups: int = 1,
              bias: bool = True, relu: bool = True, after: str | None = None) -> str:
@@ -170,7 +183,7 @@ class Builder:
         """The network with the layers added so far."""
         if not self._layers:
             raise ValueError(f"{self._name} has no layers")
-        return Network(self._name, self._about, self._batch, self._input, tuple(self._layers))
+        return Network(self._name, self._about, self._batch, self._input, tuple(self._layers), *self._types)
 
     def _linear(self, name: str, source: str, inputs: int, features: int, shape: tuple[int, ...], bias: bool,
                 relu: bool) -> str:
@@ -196,7 +209,7 @@ class Builder:
     def _add(self, layer: Layer) -> str:
         if layer.name in self._shapes:
             raise ValueError(f"{self._name} has two layers {layer.name!r}: give every layer a name of its own")
-        self._layers.append(layer)
+        self._layers.append(layer if self._dtype is None else replace(layer, dtype=self._dtype))
         self._shapes[layer.name] = layer.shape
         self._last = layer.name
         return layer.name

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workload.dumps.types import element_type
 from workload.json_file import read_json
 from workload.networks.alexnet import alexnet
 from workload.networks.builder import Builder
@@ -32,17 +34,22 @@ _KINDS = ("conv", "fc", "linear", "pool", "global_pool", "relu", "dropout", "lrn
           "inception", "attention", "transformer_block")
 
 
-def load_network(name: str, batch: int | None = None) -> Network:
+def load_network(name: str, batch: int | None = None, dtype: str | None = None,
+                 compute: str | None = None) -> Network:
     """A network of the catalogue, or one from a file.
 
     Parameters
     ----------
     name
-        A name of :data:`NETWORKS`, or the path of a JSON file: an object with ``name``, ``batch``, ``input`` (the
-        shape of one sample) and ``layers``, a list of objects that have the ``kind`` and ``name`` of a layer and the
-        arguments of that method of :class:`workload.networks.builder.Builder`.
+        A name of :data:`NETWORKS`, or the path of a JSON file: an object with ``name``, ``batch``, ``dtype``,
+        ``compute``, ``input`` (the shape of one sample) and ``layers``, a list of objects that have the ``kind`` and
+        ``name`` of a layer, the arguments of that method of :class:`workload.networks.builder.Builder`, and its own
+        ``dtype`` if it differs.
     batch
         Samples of a step; None takes the network's own.
+    dtype, compute
+        Type of its values, and type that matrix products use, see :class:`workload.networks.layers.Network`; None
+        takes the network's own. Another ``dtype`` brings its own ``compute``.
 
     Raises
     ------
@@ -50,37 +57,56 @@ def load_network(name: str, batch: int | None = None) -> Network:
         If there is no such network, or the file does not describe one.
     """
     if name in NETWORKS:
-        return NETWORKS[name]() if batch is None else NETWORKS[name](batch=batch)
-    if not name.endswith(".json"):
+        network = NETWORKS[name]() if batch is None else NETWORKS[name](batch=batch)
+    elif name.endswith(".json"):
+        network = _from_json(name, read_json(name), batch)
+    else:
         raise ValueError(f"there is no network {name!r}: give {', '.join(NETWORKS)} or a .json file")
-    return _from_json(name, read_json(name), batch)
+    if dtype is not None:
+        network = replace(network, dtype=dtype, compute="")
+    return network if compute is None else replace(network, compute=compute)
 
 
 def _from_json(path: str, content: Any, batch: int | None) -> Network:
     if not isinstance(content, dict) or not isinstance(content.get("input"), list) \
             or not isinstance(content.get("layers"), list):
         raise ValueError(f"{path} must have an object with input (a list of sizes), batch and layers (a list)")
-    unknown = sorted(set(content) - {"name", "about", "batch", "input", "layers"})
+    unknown = sorted(set(content) - {"name", "about", "batch", "dtype", "compute", "input", "layers"})
     if unknown:
-        raise ValueError(f"{path} has {', '.join(unknown)}: name, about, batch, input and layers are allowed")
+        raise ValueError(f"{path} has {', '.join(unknown)}: name, about, batch, dtype, compute, input and layers are "
+                         "allowed")
+    types = {key: _text(f"{path}: {key}", content[key]) for key in ("dtype", "compute") if key in content}
     net = Builder(str(content.get("name", Path(path).stem)), str(content.get("about", f"from {Path(path).name}")),
-                  content.get("batch", 1) if batch is None else batch, content["input"])
+                  content.get("batch", 1) if batch is None else batch, content["input"], **types)
     for number, layer in enumerate(content["layers"]):
         _add(f"{path}: layer {number}", net, layer)
-    return net.network()
+    try:
+        return net.network()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _text(where: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{where} must be the name of a type, as bfloat16, not {value!r}")
+    return value
 
 
 def _add(where: str, net: Builder, layer: Any) -> None:
     if not isinstance(layer, dict) or layer.get("kind") not in _KINDS or not isinstance(layer.get("name"), str):
         raise ValueError(f"{where} must be an object with a name and a kind of {', '.join(_KINDS)}")
     method = getattr(net, layer["kind"])
-    arguments = {key: value for key, value in layer.items() if key != "kind"}
+    arguments = {key: value for key, value in layer.items() if key not in ("kind", "dtype")}
+    dtype = None if layer.get("dtype") is None else _text(f"{where}: dtype", layer["dtype"])
     try:
         inspect.signature(method).bind(**arguments)
     except TypeError as error:
-        allowed = ", ".join(inspect.signature(method).parameters)
+        allowed = ", ".join([*inspect.signature(method).parameters, "dtype"])
         raise ValueError(f"{where} ({layer['name']}): {error}; a {layer['kind']} takes {allowed}") from error
     try:
-        method(**arguments)
+        if dtype is not None:
+            element_type(dtype)
+        with net.typed(dtype):
+            method(**arguments)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{where}: {error}") from error

@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["INPUT", "Layer", "Network"]
+from workload.dumps.types import element_type, is_floating, type_name
+
+__all__ = ["COMPUTE", "INPUT", "Layer", "Network", "compute_of"]
+
+COMPUTE = ("float32", "tf32", "bfloat16", "float16", "float8")
+"""The types that matrix products and convolutions are computed in."""
 
 INPUT = "data"
 """The name of the network's input."""
@@ -36,6 +41,11 @@ class Layer:
         It moves no data: a concatenation, whose inputs are written to their place directly.
     reads_input, reads_output
         Backward reads the input or output of the layer, so that it is kept until then.
+    dtype
+        Type of the values that it writes, see :func:`workload.dumps.types.element_type`; None is the network's.
+    statistics
+        float32 values of one sample that it keeps for backward beside its input and output: means and deviations of a
+        normalisation, the log-sum-exp of attention.
     """
 
     name: str
@@ -44,11 +54,13 @@ class Layer:
     shape: tuple[int, ...]
     params: int = 0
     flops: int = 0
-    gradients: int = 1
+    gradients: float = 1
     in_place: bool = False
     view: bool = False
     reads_input: bool = False
     reads_output: bool = False
+    dtype: str | None = None
+    statistics: int = 0
 
     @property
     def elements(self) -> int:
@@ -72,8 +84,17 @@ class Network:
         One sample.
     layers
         In the order of the forward pass.
-    element_bytes
-        Bytes of a value; training in float32 has 4.
+    dtype
+        Type of the values that layers write, unless a layer has its own; see :func:`workload.dumps.types.element_type`.
+    compute
+        The one of :data:`COMPUTE` that matrix products and convolutions use; left out, the one of ``dtype``.
+    input_dtype
+        Type of the input's values; None is ``dtype``.
+
+    Raises
+    ------
+    ValueError
+        If a type is not allowed.
     """
 
     name: str
@@ -81,7 +102,22 @@ class Network:
     batch: int
     input_shape: tuple[int, ...]
     layers: tuple[Layer, ...]
-    element_bytes: int = 4
+    dtype: str = "float32"
+    compute: str = ""
+    input_dtype: str | None = None
+
+    def __post_init__(self) -> None:
+        found = element_type(self.dtype)
+        if not is_floating(found) or found.itemsize > 4:
+            raise ValueError(f"{self.name} cannot be trained in {self.dtype!r}: give float32, bfloat16, float16, "
+                             "float8_e4m3 or float8_e5m2")
+        for dtype in (self.input_dtype, *(layer.dtype for layer in self.layers)):
+            if dtype is not None:
+                element_type(dtype)
+        object.__setattr__(self, "dtype", type_name(found))
+        object.__setattr__(self, "compute", self.compute or compute_of(self.dtype))
+        if self.compute not in COMPUTE:
+            raise ValueError(f"{self.name} cannot be computed in {self.compute!r}: give {', '.join(COMPUTE)}")
 
     @property
     def params(self) -> int:
@@ -106,3 +142,8 @@ class Network:
                 return layer
         raise ValueError(f"{self.name} has no layer {name!r}: there are "
                          f"{', '.join(layer.name for layer in self.layers)}")
+
+
+def compute_of(dtype: str) -> str:
+    """The type of :data:`COMPUTE` that matrix products of values of a type use."""
+    return "float8" if dtype.startswith("float8") else dtype

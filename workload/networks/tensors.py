@@ -7,11 +7,24 @@ The inputs of a concatenation are written directly into its tensor; it has no st
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from workload.dumps.types import element_type, type_name
 from workload.networks.layers import INPUT, Layer, Network
 
-__all__ = ["Step", "Tensor", "Tensors", "tensors"]
+__all__ = ["ROLES", "Step", "Tensor", "Tensors", "tensors"]
+
+ROLES = ("input", "relu", "gelu", "swiglu", "norm", "attention", "linear", "sum", "softmax", "statistics")
+"""What made the values of a tensor. ``attention``: its queries, keys, values, and its output. ``linear``: a convolution
+or product without a non-linearity behind it. ``sum``: a sum or a mean, and so the stream between a transformer's
+blocks. ``statistics``: means, deviations, log-sum-exp."""
+
+_ROLE = {"relu": "relu", "gelu": "gelu", "silu": "swiglu", "swiglu": "swiglu", "batch norm": "norm",
+         "layer norm": "norm", "rms norm": "norm", "lrn": "norm", "attention": "attention", "add": "sum",
+         "average pool": "sum", "embedding": "sum", "softmax": "softmax"}
+_INHERIT = ("pool", "dropout", "concat", "rotary", "square", "route")  # kinds that only move values, or keep zeros
+_WEIGHT_BYTES = 4  # of a parameter: weights stay float32 where values are shorter, as with autocast
 
 
 @dataclass(frozen=True)
@@ -49,9 +62,11 @@ class Tensor:
         Name of the layer that writes it first, or of the concatenation; ``data`` is the network's input.
     elements, size
         Values, bytes.
-    sparse
-        It has zeros from a ReLU, also after layers that keep zeros: max pooling, dropout, normalisation across
-        channels.
+    dtype
+        Type of its values, see :func:`workload.dumps.types.element_type`.
+    role
+        The one of :data:`ROLES` that made its values. Max pooling, dropout and concatenations keep that of their
+        input, and normalisation across channels keeps the zeros of a ReLU.
     written, read, kept
         Numbers of the steps that write it in forward, read it in forward, read it in backward; each in rising order.
     feeds_conv
@@ -61,11 +76,17 @@ class Tensor:
     name: str
     elements: int
     size: int
-    sparse: bool
+    dtype: str
+    role: str
     written: tuple[int, ...]
     read: tuple[int, ...]
     kept: tuple[int, ...]
     feeds_conv: bool
+
+    @property
+    def sparse(self) -> bool:
+        """It has zeros from a ReLU."""
+        return self.role == "relu"
 
     @property
     def saved(self) -> bool:
@@ -88,8 +109,8 @@ class Tensors:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of the parameters, once."""
-        return self.network.params * self.network.element_bytes
+        """Bytes of the parameters, once; they are float32 where values are shorter, too."""
+        return self.network.params * _WEIGHT_BYTES
 
 
 def tensors(network: Network) -> Tensors:
@@ -97,20 +118,40 @@ def tensors(network: Network) -> Tensors:
     buffer = _buffers(network)
     groups = _groups(network)
     steps = tuple(_step(group, buffer) for group in groups)
-    sparse = _sparse(network, buffer)
+    roles, types = _roles(network, buffer), _types(network, buffer)
     shapes = {INPUT: math.prod(network.input_shape)}
     for layer in network.layers:
         shapes[buffer[layer.name]] = max(layer.elements, shapes.get(buffer[layer.name], 0))
+    written, read, kept = (_places(names) for names in (
+        [(step.writes,) for step in steps], [step.reads for step in steps], [step.keeps for step in steps]))
     found = {}
     for name, elements in shapes.items():
-        places = range(len(steps))
-        readers = tuple(n for n in places if name in steps[n].reads)
+        readers = read.get(name, ())
         feeds_conv = any(layer.kind == "conv" for n in readers for layer in steps[n].layers[:1])
-        count = elements * network.batch
-        found[name] = Tensor(name, count, count * network.element_bytes, sparse[name],
-                             tuple(n for n in places if steps[n].writes == name), readers,
-                             tuple(n for n in places if name in steps[n].keeps), feeds_conv)
+        found[name] = _tensor(name, elements * network.batch, types[name], roles[name], written.get(name, ()), readers,
+                              kept.get(name, ()), feeds_conv)
+    for number, step in enumerate(steps):
+        for layer in step.layers:
+            if layer.statistics:
+                name = f"{layer.name}/statistics"
+                found[name] = _tensor(name, layer.statistics * network.batch, "float32", "statistics", (number,), (),
+                                      (number,))
     return Tensors(network, steps, found)
+
+
+def _tensor(name: str, elements: int, dtype: str, role: str, written: tuple[int, ...], read: tuple[int, ...],
+            kept: tuple[int, ...], feeds_conv: bool = False) -> Tensor:
+    kind = element_type(dtype)
+    return Tensor(name, elements, elements * kind.itemsize, type_name(kind), role, written, read, kept, feeds_conv)
+
+
+def _places(names: Iterable[Iterable[str]]) -> dict[str, tuple[int, ...]]:
+    """The numbers of the steps that name each tensor."""
+    found: dict[str, tuple[int, ...]] = {}
+    for number, several in enumerate(names):
+        for name in several:
+            found[name] = (*found.get(name, ()), number)
+    return found
 
 
 def _buffers(network: Network) -> dict[str, str]:
@@ -159,11 +200,33 @@ def _step(layers: list[Layer], buffer: dict[str, str]) -> Step:
     return Step(first.name, tuple(layers), reads, writes, tuple(keeps))
 
 
-def _sparse(network: Network, buffer: dict[str, str]) -> dict[str, bool]:
-    """Whether a ReLU's zeros are in each tensor."""
-    layers = {INPUT: False}
+def _roles(network: Network, buffer: dict[str, str]) -> dict[str, str]:
+    """What made the values of each tensor."""
+    layers = {INPUT: "input"}
     for layer in network.layers:
-        inherits = layer.kind in ("pool", "lrn", "dropout", "concat")
-        layers[layer.name] = layer.kind == "relu" or (inherits and all(layers[source] for source in layer.inputs))
+        sources = [layers[source] for source in layer.inputs]
+        if layer.kind in _INHERIT:
+            # Of several, one without zeros speaks for all: they are sparse only if each of them is.
+            layers[layer.name] = next((role for role in sources if role != "relu"), "relu")
+        elif layer.kind == "lrn" and sources == ["relu"]:
+            layers[layer.name] = "relu"
+        else:
+            layers[layer.name] = _ROLE.get(layer.kind, "linear")
     # The last layer that writes a tensor decides; for a tensor with several writers that is the concatenation.
-    return {buffer[name]: sparse for name, sparse in layers.items()}
+    found = {buffer[name]: role for name, role in layers.items()}
+    for layer in network.layers:
+        # Attention reads and writes products; its scores stay one, because only softmax reads them.
+        if layer.kind == "attention" or (layer.kind == "matmul" and "softmax" in map(layers.get, layer.inputs)):
+            found[buffer[layer.name]] = "attention"
+        if layer.kind in ("attention", "matmul"):
+            found |= {buffer[name]: "attention" for name in layer.inputs if found[buffer[name]] == "linear"}
+    return found
+
+
+def _types(network: Network, buffer: dict[str, str]) -> dict[str, str]:
+    """The type of each tensor, that of the last layer that writes it and has one."""
+    found = {INPUT: network.input_dtype or network.dtype}
+    for layer in network.layers:
+        if not layer.in_place or layer.dtype is not None:
+            found[buffer[layer.name]] = layer.dtype or network.dtype
+    return found

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from golden.codec.narrowing import WIDE_BYTES
+from workload.dumps.types import element_type
 from workload.networks.tensors import Tensors
 from workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never
 from workload.plan.cycles import Timing
@@ -54,8 +56,10 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
     for name in names:
         if progress is not None:
             progress("predicting", len(tensors), len(names))
-        tensors.append(network_tensor(name, plan.tensors[name].size, plan.network.element_bytes, densities[name],
-                                      timing, lossy, max_error, codings))
+        swapped = plan.tensors[name]
+        # The engine codes longer elements as several of 4 bytes.
+        own = min(element_type(swapped.dtype).itemsize, WIDE_BYTES)
+        tensors.append(network_tensor(name, swapped.size, own, densities[name], timing, lossy, max_error, codings))
     second = clock_mhz * 1e6
 
     def line(picked: Mapping[str, Option]) -> Timeline:

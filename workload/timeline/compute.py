@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from workload.dumps.types import element_type
 from workload.networks.layers import INPUT, Layer
 from workload.networks.tensors import Step, Tensors
 from workload.timeline.gpus import EFFICIENCY, Gpu
@@ -39,13 +40,12 @@ def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Co
     if not 0 < efficiency <= 1:
         raise ValueError(f"the efficiency must be above 0 and at most 1, not {efficiency:g}")
     network = plan.network
-    sizes = {layer.name: layer.elements for layer in network.layers}
-    sizes[INPUT] = plan.tensors[INPUT].elements // network.batch
+    traffic = _traffic(plan)
 
     def one(step: Step) -> Compute:
         forward = backward = forward_traffic = backward_traffic = 0.0
         for layer in step.layers:
-            moved = _traffic(layer, sizes, network.batch, network.element_bytes)
+            moved = traffic(layer)
             work = layer.flops * network.batch
             # Other layers are limited by memory on all these GPUs; the efficiency is that of matrix products only.
             share = efficiency if layer.kind in _LEARNED else 1.0
@@ -74,18 +74,33 @@ def profiled(plan: Tensors, profile: Mapping[str, tuple[float, float]]) -> list[
     if missing:
         raise ValueError(f"the profile has no times of {', '.join(missing)}: every layer of {plan.network.name} needs "
                          f"forward_ms and backward_ms, but for those in place")
-    sizes = {layer.name: layer.elements for layer in plan.network.layers}
-    sizes[INPUT] = plan.tensors[INPUT].elements // plan.network.batch
+    traffic = _traffic(plan)
 
     def one(step: Step) -> Compute:
         times = [profile.get(layer.name, (0.0, 0.0)) for layer in step.layers]
-        moved = sum(_traffic(layer, sizes, plan.network.batch, plan.network.element_bytes) for layer in step.layers)
+        moved = sum(map(traffic, step.layers))
         return Compute(sum(forward for forward, _ in times), sum(backward for _, backward in times), moved, 2 * moved)
 
     return [one(step) for step in plan.steps]
 
 
-def _traffic(layer: Layer, sizes: dict[str, int], batch: int, element_bytes: int) -> int:
-    """Bytes that forward moves: inputs, weights, output."""
-    values = sum(sizes[source] for source in layer.inputs) + layer.elements
-    return (values * batch + layer.params) * element_bytes
+def _traffic(plan: Tensors) -> Callable[[Layer], int]:
+    """Gives the bytes that forward of a layer moves: inputs, weights, output, statistics.
+
+    Weights are read in the network's type, in which autocast keeps a copy of them for the step.
+    """
+    network = plan.network
+    data = plan.tensors[INPUT]
+    own = element_type(network.dtype).itemsize
+    # An in-place layer has the type of what it overwrites, unless it has its own.
+    types = {INPUT: data.dtype}
+    sizes = {INPUT: data.size}
+    for layer in network.layers:
+        types[layer.name] = layer.dtype or (types[layer.inputs[0]] if layer.in_place else network.dtype)
+        sizes[layer.name] = layer.elements * network.batch * element_type(types[layer.name]).itemsize
+
+    def moved(layer: Layer) -> int:
+        values = sum(sizes[source] for source in layer.inputs) + sizes[layer.name]
+        return values + layer.params * own + 4 * layer.statistics * network.batch
+
+    return moved

@@ -19,7 +19,7 @@ def swapped(plan: Tensors, policy: str, memory: float, least_bytes: int = 0, use
     """Names of the tensors that are offloaded in forward and prefetched in backward.
 
     A tensor is offloaded beside the last step that reads it. Tensors that the last step of forward reads or writes are
-    never swapped, because backward begins with that step.
+    never swapped, because backward begins with that step. Statistics stay on the device, too: they are small.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def swapped(plan: Tensors, policy: str, memory: float, least_bytes: int = 0, use
     """
     if policy not in POLICIES:
         raise ValueError(f"there is no policy {policy!r}: give {', '.join(POLICIES)}")
-    every = [tensor for tensor in plan.tensors.values() if tensor.saved and tensor.last_use < len(plan.steps) - 1]
+    every = [tensor for tensor in plan.tensors.values() if tensor.saved
+             and tensor.role != "statistics" and tensor.last_use < len(plan.steps) - 1]
     everything = frozenset(tensor.name for tensor in every)
     convs = frozenset(tensor.name for tensor in every if tensor.feeds_conv)
     if policy == "all":

@@ -123,7 +123,49 @@ def test_networks_from_files(tmp_path: Path) -> None:
     assert load_network(str(path), 9).batch == 9
 
 
+def test_types_from_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"batch": 2, "dtype": "bfloat16", "input": [6, 8], "layers": [
+        {"kind": "norm", "name": "n", "over": "layer", "dtype": "float32"},
+        {"kind": "linear", "name": "up", "features": 16, "relu": True},
+        {"kind": "linear", "name": "down", "features": 8, "dtype": "float8_e4m3fn"}]}))
+    network = load_network(str(path))
+    plan = tensors(network)
+    assert (network.dtype, network.compute) == ("bfloat16", "bfloat16")
+    assert {name: (tensor.dtype, tensor.size, tensor.role) for name, tensor in plan.tensors.items()} == {
+        "data": ("bfloat16", 2 * 48 * 2, "input"), "n": ("float32", 2 * 48 * 4, "norm"),
+        "up": ("bfloat16", 2 * 96 * 2, "relu"), "down": ("float8_e4m3", 2 * 48, "linear")}
+    assert plan.weight_bytes == 4 * network.params
+    other = load_network(str(path), dtype="float8_e4m3fn")
+    assert (other.dtype, other.compute, other.layer("n").dtype) == ("float8_e4m3", "float8", "float32")
+    assert load_network("alexnet", dtype="float16", compute="tf32").compute == "tf32"
+
+
+def test_types_that_are_not_allowed() -> None:
+    for dtype, compute, says in (("int8", None, "alexnet cannot be trained in 'int8': give float32"),
+                                 ("float64", None, "cannot be trained in 'float64'"),
+                                 ("bf16", None, "there is no type 'bf16' of elements"),
+                                 (None, "int8", "alexnet cannot be computed in 'int8': give float32, tf32")):
+        with pytest.raises(ValueError, match=says):
+            load_network("alexnet", dtype=dtype, compute=compute)
+
+
+def test_roles_of_the_encoder_and_of_googlenet() -> None:
+    roles = {name: tensor.role for name, tensor in tensors(load_network("transformer")).tensors.items()}
+    assert {name.removeprefix("block1/"): role for name, role in roles.items()} == {
+        "data": "input", "query": "attention", "key": "attention", "value": "attention",
+        "attention/scores": "linear", "attention/softmax": "softmax", "attention/values": "attention",
+        "output": "linear", "add1": "sum", "norm1": "norm", "up": "relu", "down": "linear", "add2": "sum",
+        "norm2": "norm"}
+    plan = tensors(load_network("googlenet"))
+    assert plan.tensors["norm1"].role == plan.tensors["inception_3a/concat"].role == "relu"
+    assert plan.tensors["pool5"].role == "sum"
+
+
 @pytest.mark.parametrize(("content", "says"), [
+    ('{"input": [8], "dtype": 16, "layers": []}', "dtype must be the name of a type"),
+    ('{"input": [8], "compute": "int4", "layers": [{"kind": "fc", "name": "f", "features": 1}]}', "computed in 'int4'"),
+    ('{"input": [8], "layers": [{"kind": "fc", "name": "f", "features": 1, "dtype": "nibble"}]}', "no type 'nibble'"),
     ("[", "is not JSON"),
     ("[]", "must have an object with input"),
     ('{"input": [3, 8, 8], "layers": [], "colour": 1}', "has colour"),

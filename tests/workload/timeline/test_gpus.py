@@ -55,6 +55,17 @@ def test_steps_by_hand() -> None:
         roofline(plan(), thin, 0.0)
 
 
+def test_traffic_of_short_values() -> None:
+    net = Builder("short", "a test", 2, (3, 4, 4), "bfloat16")
+    with net.typed("float32"):
+        net.conv("conv", 8, 3, pad=1)
+    net.pool("pool", 2, 2)
+    first, second = roofline(tensors(net.network()), Gpu("slow", "a test", 1e-6, 1e3, 1.0))
+    # The ReLU works in place, in the type of what it overwrites; weights are read in the network's type.
+    assert first.forward_traffic == (48 * 2 + 224) * 2 + 128 * 2 * 4 + 256 * 2 * 4
+    assert second.forward_traffic == 128 * 2 * 4 + 32 * 2 * 2
+
+
 def test_second_convolution_has_two_gradients() -> None:
     net = Builder("two", "a test", 1, (3, 4, 4))
     net.conv("a", 8, 3, pad=1, relu=False)
