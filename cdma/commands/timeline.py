@@ -12,6 +12,7 @@ from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
 from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
+from cdma.console.schedules import look_ahead, schedule_options, schedule_text
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Model one training step of a network that swaps its activations to host memory, as vDNN and Rhu et al. do: a layer's
 input is offloaded while the layer computes, and prefetched in backward while the layer after it computes. Transfers
-that take longer than the computing cause stalls. Rows: oracle (no swapping), vdnn (swapping without coding), and the
-engine with zero-value coding (zvc), run-length coding (rle) and zlib.
+that take longer than the computing cause stalls; with --schedule queue they are asynchronous. Rows: oracle (no
+swapping), vdnn (swapping without coding), and the engine with zero-value coding (zvc), run-length coding (rle) and
+zlib.
 
 Times come from a roofline of the GPU or from your profile; densities and ratios from your dump or file, or from a
 table, which has one average for all networks except SqueezeNet. docs/timeline.md has the model and its assumptions."""
@@ -37,6 +39,7 @@ _EXAMPLES = """\
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
   cdma timeline vgg16 --policy lms --least-kb 1024 --use 0.3
   cdma timeline googlenet --gpu a100 --link 25.6 --engine wide --clock 800
+  cdma timeline vgg16 --schedule queue --ahead 1000MB     asynchronous swapping, as frameworks do today
   cdma timeline --paper                                   the paper's six networks beside its figures"""
 
 
@@ -77,6 +80,7 @@ def add(commands: Any) -> None:
                         "reach (default: 0.5)")
     parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline: "
                         '{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}')
+    schedule_options(parser)
     parser.add_argument("--gantt", type=picture_file, metavar="FILE.svg", help="write the timelines as a picture")
     json_option(parser)
 
@@ -125,14 +129,15 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
     engine = build_engine(call.engine, call.clock, call.lanes, call.beat_bytes, call.share)
     scenario = Scenario(
         name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, call.link, engine,
-        call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, profile)
+        call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, profile,
+        call.schedule, look_ahead(call))
     done = scenario.study(progress)
     network = done.plan.network
     inputs = EngineInputs(call.engine, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
                           engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
     return TimelineOutcome(network.name, network.about, network.batch, call.gpu, gpu(call.gpu).about,
                            scenario.device_memory, call.policy, call.link, _times(call, scenario),
-                           _densities(call, network.name), inputs, done.summary()), done
+                           _densities(call, network.name), inputs, done.summary(), schedule_text(scenario)), done
 
 
 def _times(call: argparse.Namespace, scenario: Scenario) -> str:

@@ -48,6 +48,8 @@ class TimelineOutcome:
         The engine.
     summary
         Rows and layers.
+    schedule
+        When computing waits for transfers, in words.
     """
 
     network: str
@@ -62,6 +64,7 @@ class TimelineOutcome:
     densities: str
     engine: EngineInputs
     summary: Summary = field(metadata=INLINED)
+    schedule: str
 
     def row(self, name: str) -> RowSummary:
         """The row of a name: ``oracle``, ``vdnn`` or an algorithm."""

@@ -29,7 +29,7 @@ def timeline_text(outcome: TimelineOutcome) -> str:
         f"{outcome.times}; policy {outcome.policy}: {outcome.summary.swapped_tensors} tensors, density "
         f"{outcome.summary.swapped_density:.3f} ({outcome.densities});\nlink {outcome.link_gb_per_s:g} GB/s; engine "
         f"{engine.preset}: {lanes_text(engine.lanes, engine.beat_bytes)}, a link port of "
-        f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share}:\n\n"
+        f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share};\n{outcome.schedule}:\n\n"
         + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
                  "device GB"], rows)
         + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB:\n\n"
@@ -46,8 +46,8 @@ def paper_text(outcome: PaperOutcome) -> str:
             "zlib x", "zvc ratio"]
     beside = [[line.figure, line.here, line.paper] for line in outcome.beside]
     return (f"Training steps on {outcome.gpu_name}, policy {outcome.policy}, link "
-            f"{outcome.link_gb_per_s:g} GB/s; x is the speed-up over vdnn:\n\n{table(head, rows)}\n\n"
-            + table(["figure, zvc", "here", "Rhu et al."], beside))
+            f"{outcome.link_gb_per_s:g} GB/s; {outcome.networks[0].schedule}; x is the speed-up over "
+            f"vdnn:\n\n{table(head, rows)}\n\n" + table(["figure, zvc", "here", "Rhu et al."], beside))
 
 
 def lists_text(lists: TimelineLists) -> str:

@@ -12,8 +12,9 @@ from workload.timeline.densities import default_fillings, fillings_from_file
 from workload.timeline.engine_share import constant, from_file, measured
 from workload.timeline.gpus import EFFICIENCY, gpu
 from workload.timeline.profiles import Profile
+from workload.timeline.queued import AHEAD, Ahead
 from workload.timeline.schedule import Engine
-from workload.timeline.study import Study, study
+from workload.timeline.study import SCHEDULES, Study, study
 from workload.timeline.swapping import swapped
 
 __all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Scenario", "build_engine"]
@@ -78,6 +79,8 @@ class Scenario:
         Share of the GPU's peak that convolutions and products reach.
     profile
         File with the user's own times, in place of the roofline.
+    schedule, ahead
+        When transfers wait, one of :data:`workload.timeline.study.SCHEDULES`, and the look-ahead of ``queue``.
     """
 
     network: str
@@ -93,6 +96,8 @@ class Scenario:
     densities: str | None = None
     efficiency: float = EFFICIENCY
     profile: Profile | None = None
+    schedule: str = SCHEDULES[0]
+    ahead: Ahead = AHEAD
 
     @property
     def device_memory(self) -> float:
@@ -113,4 +118,5 @@ class Scenario:
         fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
             else default_fillings(plan, self.density)
         chosen = swapped(plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use)
-        return study(plan, compute, device, chosen, fillings, self.engine, self.link * 1e9, progress)
+        return study(plan, compute, device, chosen, fillings, self.engine, self.link * 1e9, progress,
+                     self.schedule, self.ahead)

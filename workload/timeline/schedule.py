@@ -1,5 +1,7 @@
 """The timeline of a training step with activations swapped over a link, as Rhu et al. model it on top of vDNN.
 
+:mod:`workload.timeline.queued` has another schedule, with a queue of transfers instead of a wait at each layer.
+
 Forward runs step by step. While a step computes, the tensors that no later step reads are offloaded; the next step
 begins when computing and transfers are complete. Backward runs the steps in reverse. While a step computes, the tensors
 that the next one needs and that are not on the device are prefetched; the next step begins when computing and transfers
@@ -18,7 +20,7 @@ from workload.timeline.compute import Compute
 from workload.timeline.engine_share import Reach
 from workload.timeline.swapping import high_water
 
-__all__ = ["Engine", "Slot", "Timeline", "Transfer", "plain_dma", "run", "slowed"]
+__all__ = ["Engine", "Move", "Slot", "Timeline", "Transfer", "plain_dma", "run", "slowed"]
 
 Transfer = Callable[[str, str, int], float]
 """Seconds of a transfer, from the tensor's name, the direction (``offload`` or ``prefetch``) and the raw bytes."""
@@ -77,6 +79,18 @@ def plain_dma(link: float) -> Transfer:
 
 
 @dataclass(frozen=True)
+class Move:
+    """Transfers in a direction, one directly after the other: ``offload`` or ``prefetch``, the names of the tensors,
+    seconds since the training step began, and raw bytes."""
+
+    direction: str
+    tensors: tuple[str, ...]
+    start: float
+    end: float
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Slot:
     """A step of one pass.
 
@@ -91,9 +105,13 @@ class Slot:
     alone
         Seconds of computing without swapping.
     transfer, moved
-        Seconds and raw bytes of the transfers beside it.
+        Seconds and raw bytes of the transfers beside it; with a queue, of those of its tensors.
     tensors
-        Names of the tensors that are transferred.
+        Names of the tensors that are transferred beside it. With a queue: in forward, those that it is the last to
+        read; in backward, those that it needs back.
+    wait
+        With a queue, seconds that it waits for transfers before it computes. None without one: it computes at once,
+        and then waits until the transfers beside it are complete.
     """
 
     step: str
@@ -105,19 +123,23 @@ class Slot:
     transfer: float
     moved: int
     tensors: tuple[str, ...]
+    wait: float | None = None
 
     @property
     def stall(self) -> float:
         """Seconds beyond those of computing without swapping."""
-        return max(self.compute, self.transfer) - self.alone
+        if self.wait is None:
+            return max(self.compute, self.transfer) - self.alone
+        return self.wait + max(self.compute - self.alone, 0.0)  # computing is a difference of times, and inexact
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A training step: its slots in order, and the most bytes that the device holds."""
+    """A training step: its slots in order, the most bytes that the device holds, and the transfers."""
 
     slots: tuple[Slot, ...]
     memory: int
+    moves: tuple[Move, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -165,6 +187,7 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
             leaving[tensor.last_use].append(tensor.name)
             coming[max(tensor.kept)].append(tensor.name)
     slots: list[Slot] = []
+    moves: list[Move] = []
     clock = 0.0
 
     def add(step: str, direction: str, alone: float, traffic: float, tensors: Sequence[str]) -> None:
@@ -175,6 +198,8 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
         busy = slowed(alone, traffic, moved, moving, bandwidth)
         end = clock + max(busy, moving)
         slots.append(Slot(step, direction, clock, end, busy, alone, moving, moved, tuple(tensors)))
+        if tensors:
+            moves.append(Move(way, tuple(tensors), clock, clock + moving, moved))
         clock = end
 
     for number, step in enumerate(plan.steps):
@@ -185,7 +210,7 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
             # Tensors for the first step of backward are prefetched before it begins.
             add("", "backward", 0.0, 0.0, coming[number])
         add(plan.steps[number].name, "backward", compute[number].backward, compute[number].backward_traffic, wanted)
-    return Timeline(tuple(slots), high_water(plan, names))
+    return Timeline(tuple(slots), high_water(plan, names), tuple(moves))
 
 
 def slowed(alone: float, traffic: float, moved: float, transfer: float, bandwidth: float) -> float:

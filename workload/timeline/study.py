@@ -9,9 +9,14 @@ from workload.networks.tensors import Tensors
 from workload.timeline.compute import Compute
 from workload.timeline.densities import ALGORITHMS, Filling
 from workload.timeline.gpus import Gpu
+from workload.timeline.queued import AHEAD, Ahead, queued
 from workload.timeline.schedule import Engine, Timeline, plain_dma, run
 
-__all__ = ["LayerSummary", "RowSummary", "Study", "Summary", "study"]
+__all__ = ["SCHEDULES", "LayerSummary", "RowSummary", "Study", "Summary", "study"]
+
+SCHEDULES = ("layer", "queue")
+"""``layer``: a wait at each layer, :mod:`workload.timeline.schedule`. ``queue``: asynchronous swapping with look-ahead,
+:mod:`workload.timeline.queued`."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ class Study:
 
 def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset[str],
           fillings: Mapping[str, Filling], engine: Engine, link: float,
-          progress: Callable[[str, int, int], None] | None = None) -> Study:
+          progress: Callable[[str, int, int], None] | None = None, schedule: str = SCHEDULES[0],
+          ahead: Ahead = AHEAD) -> Study:
     """Run all rows.
 
     Parameters
@@ -129,14 +135,25 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
         The engine's lanes, and the link's bytes per second.
     progress
         Called with a name, the rows done, and all rows.
+    schedule, ahead
+        One of :data:`SCHEDULES`, and the look-ahead of a queue.
+
+    Raises
+    ------
+    ValueError
+        If there is no such schedule.
     """
+    if schedule not in SCHEDULES:
+        raise ValueError(f"there is no schedule {schedule!r}: give {' or '.join(SCHEDULES)}")
     bandwidth = gpu.bandwidth * 1e9
     rows: dict[str, Timeline] = {}
     for name in ("oracle", "vdnn", *ALGORITHMS):
         if progress is not None:
             progress("timelines", len(rows), 2 + len(ALGORITHMS))
         transfer = engine.transfer(link, _ratios(fillings, name)) if name in ALGORITHMS else plain_dma(link)
-        rows[name] = run(plan, compute, () if name == "oracle" else chosen, transfer, bandwidth)
+        moved = frozenset[str]() if name == "oracle" else chosen
+        rows[name] = run(plan, compute, moved, transfer, bandwidth) if schedule == "layer" else \
+            queued(plan, compute, moved, transfer, bandwidth, ahead)
     return Study(plan, chosen, fillings, rows)
 
 

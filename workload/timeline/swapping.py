@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from workload.networks.tensors import Tensor, Tensors
 
-__all__ = ["COPIES", "POLICIES", "high_water", "swapped"]
+__all__ = ["COPIES", "POLICIES", "high_water", "most_bytes", "swapped"]
 
 POLICIES = ("all", "conv", "dynamic", "lms")
 """``all``: every tensor that backward needs. ``conv``: those that a convolution reads. ``dynamic``: the first of none,
@@ -58,42 +58,56 @@ def swapped(plan: Tensors, policy: str, memory: float, least_bytes: int = 0, use
 def _by_size(plan: Tensors, every: Iterable[Tensor], memory: float, least_bytes: int, use: float) -> frozenset[str]:
     if not 0 <= use <= 1:
         raise ValueError(f"the share of the device must be 0 to 1, not {use:g}")
-    chosen: set[str] = set()
+    chosen: dict[str, int] = {}
     candidates = sorted(every, key=lambda tensor: tensor.last_use)
     for tensor in candidates:
         # Tensors chosen before are off the device by now; offload this one if use is still above the limit.
         if tensor.size >= least_bytes and _forward_use(plan, chosen)[tensor.last_use] > use * memory:
-            chosen.add(tensor.name)
+            chosen[tensor.name] = tensor.last_use
     return frozenset(chosen)
 
 
 def high_water(plan: Tensors, names: Iterable[str]) -> int:
     """Most bytes that the device holds at any step, with these tensors swapped: :data:`COPIES` of the weights,
     activations, and gradients of activations, without the workspace of convolutions."""
-    chosen = set(names)
-    return max(*_forward_use(plan, chosen), *_backward_use(plan, chosen))
+    last = len(plan.steps) - 1
+    chosen = {name: plan.tensors[name] for name in names}
+    # A prefetch needs its memory from the step before on, which has the higher number in backward.
+    return most_bytes(plan, {name: tensor.last_use for name, tensor in chosen.items()},
+                      {name: min(max(tensor.kept) + 1, last) for name, tensor in chosen.items()})
 
 
-def _forward_use(plan: Tensors, chosen: set[str]) -> list[int]:
+def most_bytes(plan: Tensors, leaves: Mapping[str, int], comes: Mapping[str, int]) -> int:
+    """Most bytes that the device holds at any step, as :func:`high_water` counts them.
+
+    Parameters
+    ----------
+    plan
+        Steps and tensors of the network.
+    leaves, comes
+        For each swapped tensor, the last step of forward and the first of backward during which it is on the device.
+        The first step of backward has the highest number.
+    """
+    return max(*_forward_use(plan, leaves), *_backward_use(plan, comes))
+
+
+def _forward_use(plan: Tensors, leaves: Mapping[str, int]) -> list[int]:
     """Bytes on the device in each step of forward."""
     use = [COPIES * plan.weight_bytes] * len(plan.steps)
     for tensor in plan.tensors.values():
-        stays = tensor.saved and tensor.name not in chosen
-        last = len(plan.steps) - 1 if stays else tensor.last_use
+        last = leaves.get(tensor.name, len(plan.steps) - 1 if tensor.saved else tensor.last_use)
         for number in range(min(tensor.written, default=0), last + 1):
             use[number] += tensor.size
     return use
 
 
-def _backward_use(plan: Tensors, chosen: set[str]) -> list[int]:
+def _backward_use(plan: Tensors, comes: Mapping[str, int]) -> list[int]:
     """Bytes on the device in the backward of each step, by the number of the step."""
     steps = len(plan.steps)
     use = [COPIES * plan.weight_bytes] * steps
     for tensor in plan.tensors.values():
         if tensor.saved:
-            # A prefetch needs its memory from the step before on, which has the higher number in backward.
-            first = min(max(tensor.kept) + 1, steps - 1) if tensor.name in chosen else steps - 1
-            for number in range(min(tensor.kept), first + 1):
+            for number in range(min(tensor.kept), comes.get(tensor.name, steps - 1) + 1):
                 use[number] += tensor.size
         if tensor.written:
             # The gradient exists from the backward of the last reader to that of the first writer.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cdma.report.plots.drawing import GREY, figure, svg_file
-from workload.timeline.schedule import Slot, Timeline
+from workload.timeline.schedule import Timeline
 
 __all__ = ["gantt"]
 
@@ -31,8 +31,9 @@ class _Piece:
 def gantt(rows: Mapping[str, Timeline], title: str) -> str:
     """The SVG file of several timelines on one axis.
 
-    Every bar has a title with its layer, times and bytes, which browsers show under the pointer. Computing and
-    transfers begin at the start of a slot. If computing ends first, it waits until the end of the slot.
+    Every bar has a title with its layer, times and bytes, which browsers show under the pointer. Where a layer and the
+    transfers beside it begin together, a layer that ends first waits at its end; where transfers have a queue, a layer
+    waits before it begins.
 
     Parameters
     ----------
@@ -62,20 +63,19 @@ def gantt(rows: Mapping[str, Timeline], title: str) -> str:
     tips: dict[str, str] = {}
     for number, line in enumerate(rows.values()):
         axes.barh(number + 0.38, line.seconds * 1e3, 2 * _BAR + _GAP, color="none", edgecolor="#999999")
-        for slot in line.slots:
-            for piece in _pieces(slot):
-                y = number + 0.38 + (_GAP + _BAR) / 2 * (1 if piece.kind in ("offload", "prefetch") else -1)
-                (bar,) = axes.barh(y, piece.seconds * 1e3, _BAR, left=piece.start * 1e3, color=_COLOURS[piece.kind],
-                                   edgecolor="white", linewidth=0.5)
-                name = f"bar{len(tips)}"
-                bar.set_gid(name)
-                tips[name] = piece.tip
-                if piece.name:
-                    text = axes.text((piece.start + piece.seconds / 2) * 1e3, y, piece.name, size=10, color="white",
-                                     ha="center", va="center")
-                    # A name that is wider than its bar is left out; the tip has it.
-                    if text.get_window_extent().width > bar.get_window_extent().width - 4:
-                        text.remove()
+        for piece in _pieces(line):
+            y = number + 0.38 + (_GAP + _BAR) / 2 * (1 if piece.kind in ("offload", "prefetch") else -1)
+            (bar,) = axes.barh(y, piece.seconds * 1e3, _BAR, left=piece.start * 1e3, color=_COLOURS[piece.kind],
+                               edgecolor="white", linewidth=0.5)
+            name = f"bar{len(tips)}"
+            bar.set_gid(name)
+            tips[name] = piece.tip
+            if piece.name:
+                text = axes.text((piece.start + piece.seconds / 2) * 1e3, y, piece.name, size=10, color="white",
+                                 ha="center", va="center")
+                # A name that is wider than its bar is left out; the tip has it.
+                if text.get_window_extent().width > bar.get_window_extent().width - 4:
+                    text.remove()
     _legend(drawn, height)
     return svg_file(drawn, title, tips)
 
@@ -88,16 +88,19 @@ def _legend(drawn, height: float) -> None:
                  borderaxespad=0, labelcolor=GREY)
 
 
-def _pieces(slot: Slot) -> Iterator[_Piece]:
-    """The bars of a slot, without those that take no time."""
-    way = "offload" if slot.direction == "forward" else "prefetch"
-    wait = slot.end - slot.start - slot.compute
-    if slot.compute > 0:
-        yield _Piece(slot.direction, slot.start, slot.compute, f"{slot.step}, {slot.direction}: "
-                     f"{slot.compute * 1e3:.3f} ms, stall {slot.stall * 1e3:.3f} ms", slot.step)
-    if wait > 1e-9 * slot.end:
-        yield _Piece("waits", slot.start + slot.compute, wait, f"{slot.step} waits {wait * 1e3:.3f} ms")
-    if slot.transfer > 0:
-        named = ", ".join(slot.tensors)
-        yield _Piece(way, slot.start, slot.transfer, f"{way} of {named}: {slot.moved / 1e6:,.1f} MB in "
-                     f"{slot.transfer * 1e3:.3f} ms", named)
+def _pieces(line: Timeline) -> Iterator[_Piece]:
+    """The bars of a timeline, without those that take no time."""
+    for slot in line.slots:
+        waits = slot.end - slot.start - slot.compute
+        begin = slot.start if slot.wait is None else slot.start + slot.wait
+        if slot.compute > 0:
+            yield _Piece(slot.direction, begin, slot.compute, f"{slot.step}, {slot.direction}: "
+                         f"{slot.compute * 1e3:.3f} ms, stall {slot.stall * 1e3:.3f} ms", slot.step)
+        if waits > 1e-9 * slot.end:
+            yield _Piece("waits", slot.start if slot.wait else slot.start + slot.compute, waits,
+                         f"{slot.step} waits {waits * 1e3:.3f} ms")
+    for move in line.moves:
+        if move.end > move.start:
+            named = ", ".join(move.tensors)
+            yield _Piece(move.direction, move.start, move.end - move.start, f"{move.direction} of {named}: "
+                         f"{move.bytes / 1e6:,.1f} MB in {(move.end - move.start) * 1e3:.3f} ms", named)

@@ -42,6 +42,22 @@ def test_text(cdma: Callable[..., Any]) -> None:
     assert "measured on the shipped dump" in text
 
 
+def test_schedules(cdma: Callable[..., Any]) -> None:
+    layer, queue, free = (rows(cdma("timeline", "squeezenet", *options, "--json")) for options in (
+        (), ("--schedule", "queue"), ("--schedule", "queue", "--ahead", "all")))
+    assert layer["oracle"]["step_ms"] == pytest.approx(queue["oracle"]["step_ms"])
+    for row in ("vdnn", "zvc"):
+        assert layer[row]["step_ms"] > queue[row]["step_ms"] > free[row]["step_ms"]
+        assert queue[row]["memory_bytes"] < free[row]["memory_bytes"]
+        assert queue[row]["moved_bytes"] > free[row]["moved_bytes"]
+    assert "each layer waits for the transfers beside it:" in cdma("timeline", "alexnet").out
+    for given, says in ((("--ahead", "512MB"), "512 MB:"), (("--ahead", "1layer"), "1 layer:"), ((), "5 layers:"),
+                        (("--ahead", "all"), "no limit:")):
+        text = cdma("timeline", "alexnet", "--schedule", "queue", *given, "--gantt", "a.svg").out
+        assert f"transfers have a queue, look-ahead {says}" in text
+    assert "look-ahead 5 layers; x is" in cdma("timeline", "--paper", "--schedule", "queue").out
+
+
 def test_profile_by_hand(cdma: Callable[..., Any], tmp_path: Path) -> None:
     # 40,000 bytes of input at 0.01 GB/s take 4 ms beside 3 ms; the second layer's input stays on the device.
     (tmp_path / "net.json").write_text(json.dumps({"batch": 100, "input": [1, 10, 10], "layers": [
@@ -169,6 +185,8 @@ def test_list(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
     (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
     (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give default, paper"),
+    (("vgg16", "--ahead", "1layer"), "--ahead is for a queue of transfers: give --schedule queue too"),
+    (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of layers or MB, as 2layers or 500MB, or all"),
     (("--paper", "--batch", "3"), "--batch is for one network"),
 ])
 def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.workload.timeline.samples import ENDLESS, WORK, three
 from workload.data import shipped
 from workload.networks.builder import Builder
 from workload.networks.catalog import PAPER, load_network
-from workload.networks.tensors import Tensors, tensors
+from workload.networks.tensors import tensors
 from workload.timeline.compute import Compute, roofline
 from workload.timeline.densities import PAPER_AVERAGE, default_fillings, fillings_from_file, measured, uniform
 from workload.timeline.engine_share import Reached, constant
@@ -22,19 +23,6 @@ from workload.timeline.gpus import GPUS
 from workload.timeline.schedule import Engine, Timeline, plain_dma, run, slowed
 from workload.timeline.study import study
 from workload.timeline.swapping import high_water, swapped
-
-
-def three() -> Tensors:
-    """Three 1x1 convolutions; tensors of 4,000 bytes (data), 8,000 (a) and 12,000 (b), and c of 4,000."""
-    net = Builder("three", "a test", 10, (1, 10, 10))
-    net.conv("a", 2, 1)
-    net.conv("b", 3, 1)
-    net.conv("c", 1, 1, relu=False)
-    return tensors(net.network())
-
-
-WORK = [Compute(3.0, 6.0, 0, 0), Compute(4.0, 9.0, 0, 0), Compute(5.0, 10.0, 0, 0)]
-ENDLESS = 1e30
 
 
 def stalls(line: Timeline) -> list[float]:

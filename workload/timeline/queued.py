@@ -1,0 +1,213 @@
+"""The timeline of a training step with asynchronous swapping: a queue of transfers instead of a wait at each layer.
+
+This is what swapping in today's frameworks does: hooks of PyTorch, torchtune's activation offloading, Megatron-LM.
+:mod:`workload.timeline.schedule` has vDNN's, which waits at each layer. The rules:
+
+1. **Two directions.** Offloads and prefetches have a queue each, in order, one transfer at a time. Both queues may be
+   busy at the same time, because PCIe and NVLink are full duplex, and so is the engine.
+2. **Offload.** A tensor enters the queue when the last step that writes it ends; the network's input, at the beginning.
+   Its memory is free when it was sent and the last step of forward that reads it has ended.
+3. **Look-ahead in forward.** Tensors that no later step of forward reads, and that were not sent yet, *wait for the
+   link*. A step of forward begins when at most ``ahead`` bytes of them wait, or when all of them are of the last
+   ``ahead`` layers.
+4. **The turn.** A tensor that still waits when backward begins stays on the device: it is not swapped in this step. So
+   does the one that is on the link; its transfer ends all the same.
+5. **Prefetch.** Tensors come back in the order in which backward needs them. One begins if the running step or the next
+   one needs it, or if the tensors that came back earlier than that, with it, have at most ``ahead`` bytes, or if at
+   most ``ahead`` layers lie between. A step of backward begins when the tensors that it needs are there.
+6. **Memory bandwidth.** A step ends when its own time has passed and its own traffic has been moved, with the bandwidth
+   that transfers in both directions leave. This is the same rule as without a queue.
+7. **Memory on the device** includes the tensors that wait, and those that came back early.
+
+With ``ahead`` 0, a step waits for the same tensors as with a wait at each layer, but a tensor that is written long
+before its last use leaves earlier.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from workload.networks.tensors import Tensors
+from workload.timeline.compute import Compute
+from workload.timeline.schedule import Move, Slot, Timeline, Transfer
+from workload.timeline.swapping import most_bytes
+
+__all__ = ["AHEAD", "Ahead", "queued"]
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How far transfers may be behind computing in forward, and in front of it in backward.
+
+    Parameters
+    ----------
+    bytes, layers
+        The limit, in one of the two; None for both is no limit.
+    """
+
+    bytes: float | None = None
+    layers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.bytes is not None and self.layers is not None:
+            raise ValueError("a look-ahead is a number of bytes or of layers, not both")
+        if (self.bytes or 0) < 0 or (self.layers or 0) < 0:
+            raise ValueError("a look-ahead must be 0 or more")
+
+    def __str__(self) -> str:
+        if self.layers is not None:
+            return f"{self.layers} {'layer' if self.layers == 1 else 'layers'}"
+        return "no limit" if self.bytes is None else f"{self.bytes / 1e6:g} MB"
+
+
+AHEAD = Ahead(layers=5)
+"""The default: torchtune and TRL keep 5 tensors at most that are on their way to the host (``max_fwd_stash_size``)."""
+
+
+def queued(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transfer: Transfer, bandwidth: float,
+           ahead: Ahead = AHEAD) -> Timeline:
+    """The timeline of one training step by the rules of this module.
+
+    Parameters
+    ----------
+    plan, compute, chosen, transfer, bandwidth
+        As for :func:`workload.timeline.schedule.run`.
+    ahead
+        The look-ahead.
+    """
+    return _Run(plan, compute, frozenset(chosen), transfer, bandwidth, ahead).timeline()
+
+
+class _Run:
+    """A training step, from event to event: ends of transfers and of computing."""
+
+    def __init__(self, plan: Tensors, compute: Sequence[Compute], chosen: frozenset[str], transfer: Transfer,
+                 bandwidth: float, ahead: Ahead) -> None:
+        self._plan, self._compute, self._transfer = plan, compute, transfer
+        self._bandwidth, self._ahead = bandwidth, ahead
+        self._chosen = {name: tensor for name, tensor in plan.tensors.items() if name in chosen}
+        self._need = {name: max(tensor.kept) for name, tensor in self._chosen.items()}
+        self._clock = 0.0
+        self._queues: dict[str, deque[str]] = {"offload": deque(), "prefetch": deque()}
+        self._busy: dict[str, Move] = {}
+        self._done: dict[str, set[str]] = {"offload": set(), "prefetch": set()}
+        self._moves: list[Move] = []
+        self._ran: list[tuple[int, str, float, float, float, float]] = []
+        self._stays: frozenset[str] = frozenset()
+        self._number = 0                        # the step that computes, or that computed last
+        self._leaves: dict[str, int] = {}       # the last step of forward with the tensor on the device
+        self._comes: dict[str, int] = {}        # the first step of backward with it, which has the highest number
+
+    def timeline(self) -> Timeline:
+        steps = len(self._plan.steps)
+        self._enqueue(-1)
+        for number in range(steps):
+            start = self._clock
+            self._wait(lambda at=number: self._may_run(at))
+            self._number = number
+            for name in self._chosen.keys() - self._done["offload"]:
+                self._leaves[name] = number
+            self._step(number, "forward", start)
+            self._enqueue(number)
+        self._turn()
+        for number in reversed(range(steps)):
+            start = self._clock
+            needed = {name for name, step in self._need.items() if step == number and name not in self._stays}
+            self._wait(lambda names=needed: names <= self._done["prefetch"])
+            self._number = number
+            self._step(number, "backward", start)
+        last = {name: max(tensor.last_use, self._leaves.get(name, 0)) for name, tensor in self._chosen.items()}
+        slots = tuple(self._slot(*ran) for ran in self._ran)
+        return Timeline(slots, most_bytes(self._plan, last, self._comes), tuple(self._moves))
+
+    def _enqueue(self, number: int) -> None:
+        """Queue the tensors that a step has completed; -1 is the beginning."""
+        self._queues["offload"].extend(name for name, tensor in self._chosen.items()
+                                       if max(tensor.written, default=-1) == number)
+
+    def _may_run(self, number: int) -> bool:
+        """Whether a step of forward may begin, as far as tensors wait for the link."""
+        late = [tensor for name, tensor in self._chosen.items()
+                if tensor.last_use < number and name not in self._done["offload"]]
+        if self._ahead.layers is not None:
+            return all(tensor.last_use >= number - self._ahead.layers for tensor in late)
+        return self._ahead.bytes is None or sum(tensor.size for tensor in late) <= self._ahead.bytes
+
+    def _turn(self) -> None:
+        """From forward to backward: what was not sent stays; the rest is queued in the order of its use."""
+        last = len(self._plan.steps) - 1
+        self._queues["offload"].clear()
+        self._stays = frozenset(self._chosen.keys() - self._done["offload"])
+        self._comes.update(dict.fromkeys(self._stays, last))
+        self._number = last + 1
+        away = (name for name in self._chosen if name not in self._stays)
+        self._queues["prefetch"].extend(sorted(away, key=lambda name: -self._need[name]))
+
+    def _may_come(self, name: str) -> bool:
+        """Whether the prefetch of a tensor may begin."""
+        next_step = self._number - 1
+        if self._need[name] >= next_step:
+            return True
+        if self._ahead.layers is not None:
+            return self._need[name] >= next_step - self._ahead.layers
+        early = sum(self._chosen[other].size for other in self._comes
+                    if other not in self._stays and self._need[other] < next_step)
+        return self._ahead.bytes is None or early + self._chosen[name].size <= self._ahead.bytes
+
+    def _begin_transfers(self) -> None:
+        for direction, queue in self._queues.items():
+            while queue and direction not in self._busy and (direction == "offload" or self._may_come(queue[0])):
+                name = queue.popleft()
+                size = self._chosen[name].size
+                end = self._clock + self._transfer(name, direction, size)
+                move = Move(direction, (name,), self._clock, end, size)
+                self._moves.append(move)
+                if direction == "prefetch":
+                    self._comes[name] = min(self._number, len(self._plan.steps) - 1)
+                if move.end > self._clock:
+                    self._busy[direction] = move
+                else:
+                    self._done[direction].add(name)
+
+    def _pass(self, until: float) -> None:
+        """Time passes; transfers that end by then are complete."""
+        self._clock = until
+        for direction, move in list(self._busy.items()):
+            if move.end <= until:
+                del self._busy[direction]
+                self._done[direction].update(move.tensors)
+
+    def _wait(self, ready: Callable[[], bool]) -> None:
+        self._begin_transfers()
+        while not ready():
+            self._pass(min(move.end for move in self._busy.values()))
+            self._begin_transfers()
+
+    def _step(self, number: int, direction: str, start: float) -> None:
+        work, begin = self._compute[number], self._clock
+        alone = work.forward if direction == "forward" else work.backward
+        traffic = work.forward_traffic if direction == "forward" else work.backward_traffic
+        # Measured times may be shorter than the traffic allows; alone they are what they are.
+        left, traffic = alone, min(traffic, alone * self._bandwidth)
+        self._begin_transfers()
+        while left > 0 or traffic > 0:
+            free = max(self._bandwidth - sum(move.bytes / (move.end - move.start) for move in self._busy.values()), 0.0)
+            moving = 0.0 if traffic <= 0 else traffic / free if free else float("inf")
+            end = self._clock + max(left, moving)
+            until = min([end, *(move.end for move in self._busy.values())])
+            passed = until - self._clock
+            left, traffic = (0.0, 0.0) if until == end else (left - passed, traffic - free * passed)
+            self._pass(until)
+            self._begin_transfers()
+        self._ran.append((number, direction, start, begin, self._clock, alone))
+
+    def _slot(self, number: int, direction: str, start: float, begin: float, end: float, alone: float) -> Slot:
+        """A step, with the tensors that were sent at their last use in it, or that it needed back."""
+        way = "offload" if direction == "forward" else "prefetch"
+        due = {name: tensor.last_use for name, tensor in self._chosen.items()} if way == "offload" else self._need
+        moves = [move for move in self._moves if move.direction == way and due[move.tensors[0]] == number]
+        return Slot(self._plan.steps[number].name, direction, start, end, end - begin, alone,
+                    sum(move.end - move.start for move in moves), sum(move.bytes for move in moves),
+                    tuple(move.tensors[0] for move in moves), begin - start)
