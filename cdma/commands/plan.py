@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.files import check_folder_of
+from cdma.console.networks import compute_options, efficiency_of, size_options
 from cdma.console.numbers import amount, positive, share
 from cdma.console.options import (
     add_command,
@@ -63,7 +64,7 @@ CODINGS = ("zvc", "exponents")
 """The families of :data:`workload.plan.codings.CODINGS`, which the parser names without importing what predicts."""
 
 _MOST_ITERATIONS = 1_000_000
-_NETWORK = ("gpu", "batch", "policy", "density", "densities", "efficiency", "profile")
+_NETWORK = ("gpu", "batch", "compute", "policy", "density", "densities", "efficiency", "profile")
 
 
 def add(commands: Any) -> None:
@@ -75,12 +76,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--array", action="append", metavar="NAME", help="array of a dump; may be repeated (default: "
                         "all)")
     element_option(parser, "bits of a raw file's elements")
-    dtype_option(parser)
+    dtype_option(parser, "networks: of its values")
     engine_option(parser, "engine: preset (default, paper, smallest, tiny, wide) or TOML file (default: default)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
-    parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
-                        "12.8, measured by the paper on PCIe 3 x16)")
+    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 12.8, measured "
+                        "by the paper on PCIe 3 x16; networks: as for 'cdma timeline')")
     parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
                         "1000)")
     parser.add_argument("--latency", type=whole_number, default=0, metavar="CYCLES", help="cycles until memories "
@@ -95,12 +96,11 @@ def add(commands: Any) -> None:
                         "microseconds of computing beside each transfer, of all tensors or of one; may be repeated "
                         "(default: 0)")
     parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x)")
-    parser.add_argument("--batch", type=whole_number, metavar="N", help="networks: samples of a step")
+    size_options(parser, "networks: ")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic"), help="networks: what is swapped (default: all)")
     parser.add_argument("--density", type=share, metavar="X", help="networks: density of all tensors after a ReLU")
     parser.add_argument("--densities", metavar="FILE", help="networks: dump to measure, or .json with densities")
-    parser.add_argument("--efficiency", type=share, metavar="X", help="networks: share of the GPU's peak that "
-                        "convolutions reach (default: 0.5)")
+    compute_options(parser, "networks: ")
     parser.add_argument("--profile", metavar="FILE.json", help="networks: times of every layer instead of the roofline")
     parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the plan")
     parser.add_argument("--tune", action="store_true", help="replay a training run with a controller that decides by "
@@ -124,7 +124,7 @@ def run(call: argparse.Namespace) -> int:
         check_narrowing(config)
     elif call.max_error is not None:
         raise ValueError("--max-error is for lossy treatments: give --lossy bfloat16 or float16")
-    timing = Timing(config, call.link * 1e3 / call.clock, call.latency)
+    timing = Timing(config, _link(call) * 1e3 / call.clock, call.latency)
     if call.tune:
         return _tune(call, timing)
     for option in ("iterations", "picture"):
@@ -221,7 +221,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
 def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple[Plan, str]:
     """The plan, and its source."""
     if _is_network(call.sources):
-        for option in ("array", "element", "dtype", "hide"):
+        for option in ("array", "element", "hide"):
             if getattr(call, option):
                 raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
         return _network(call, timing, progress), call.sources[0]
@@ -266,24 +266,30 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
     from workload.plan.network import plan_network
     from workload.timeline.compute import profiled, roofline
     from workload.timeline.densities import default_fillings, fillings_from_file
-    from workload.timeline.gpus import EFFICIENCY, gpu
+    from workload.timeline.gpus import gpu
     from workload.timeline.swapping import swapped
 
     if "exponents" in _allowed(call, timing.config):
         raise ValueError("exponents are predicted from values, and of a network only densities are known: leave "
                          "exponents out of --codings, or plan a dump")
-    if call.profile and call.efficiency is not None:
-        raise ValueError("--profile has times already: leave --efficiency out")
-    device, network = gpu(call.gpu or "titan-x"), tensors(load_network(call.sources[0], call.batch))
+    reached = efficiency_of(call)
+    device = gpu(call.gpu or "titan-x")
+    network = tensors(load_network(call.sources[0], call.batch, call.dtype, call.compute))
     profile = profile_for(call.profile, device.name)
-    compute = profiled(network, profile.layers) if profile else \
-        roofline(network, device, EFFICIENCY if call.efficiency is None else call.efficiency)
+    compute = profiled(network, profile.layers) if profile else roofline(network, device, reached)
     fillings = fillings_from_file(call.densities, network, call.density) if call.densities else \
         default_fillings(network, call.density)
     return plan_network(network, compute, swapped(network, call.policy or "all", device.memory * 1e9),
                         {name: filling.density for name, filling in fillings.items()}, timing, call.clock,
                         device.bandwidth * 1e9, lossy=tuple(dict.fromkeys(call.lossy)), max_error=call.max_error,
                         codings=_allowed(call, timing.config), progress=progress)
+
+
+def _link(call: argparse.Namespace) -> float:
+    """10^9 bytes a second of the link: as given, that of a network's GPU, or the paper's."""
+    from workload.timeline.gpus import gpu
+
+    return call.link or gpu(call.gpu if call.gpu and _is_network(call.sources) else "titan-x").link_reached
 
 
 def _iterations(text: str) -> int:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdma.console.networks import compute_options, efficiency_of, size_options
 from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
@@ -18,6 +19,7 @@ from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
     from cdma.measure.timelines import PaperOutcome, TimelineOutcome
+    from workload.timeline.efficiency import Efficiency
     from workload.timeline.scenario import Scenario
     from workload.timeline.study import Study
 
@@ -38,7 +40,8 @@ _EXAMPLES = """\
   cdma timeline squeezenet --densities dump.npz --json | jq '.rows[].step_ms'
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
   cdma timeline vgg16 --policy lms --least-kb 1024 --use 0.3
-  cdma timeline googlenet --gpu a100 --link 25.6 --engine wide --clock 800
+  cdma timeline googlenet --gpu a100 --compute tf32 --engine wide --clock 800
+  cdma timeline vgg16 --gpu h100 --dtype bfloat16 --efficiency 0.4
   cdma timeline vgg16 --schedule queue --ahead 1000MB     asynchronous swapping, as frameworks do today
   cdma timeline --paper                                   the paper's six networks beside its figures"""
 
@@ -52,8 +55,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--list", action="store_true", help="list networks and GPUs")
     parser.add_argument("--paper", action="store_true", help="the six networks of the paper beside its figures")
     parser.add_argument("--gpu", default="titan-x", metavar="NAME", help="GPU (default: titan-x)")
-    parser.add_argument("--batch", type=whole_number, metavar="N",
-                        help="samples of a step (default: the network's own)")
+    size_options(parser)
+    parser.add_argument("--dtype", metavar="TYPE", help="type of the network's values: float32, bfloat16, float16, "
+                        "float8_e4m3 or float8_e5m2 (default: the network's own)")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms"), default="all",
                         help="what is swapped; all: tensors that backward needs; conv: tensors that convolutions read; "
                         "dynamic: none, conv or all, the first that fits the device; lms: by size (default: all)")
@@ -62,8 +66,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--use", type=share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "
                         "use from which tensors are swapped (default: 0.5)")
     parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
-    parser.add_argument("--link", type=positive, default=12.8, metavar="GB/s", help="bandwidth of the link (default: "
-                        "12.8, measured by the paper on PCIe 3 x16)")
+    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
+                        "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")
     parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine whose dimensions and measured "
                         "cycles are used: default, paper, tiny or wide (default: paper, six lanes of 32 bytes)")
     parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
@@ -76,8 +80,7 @@ def add(commands: Any) -> None:
                         "measured cycles of the preset)")
     parser.add_argument("--density", type=share, metavar="X", help="density of all tensors after a ReLU, 0 to 1")
     parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
-    parser.add_argument("--efficiency", type=share, metavar="X", help="share of the GPU's peak that convolutions "
-                        "reach (default: 0.5)")
+    compute_options(parser)
     parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline: "
                         '{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}')
     schedule_options(parser)
@@ -120,30 +123,29 @@ def run(call: argparse.Namespace) -> int:
 
 def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[TimelineOutcome, Study]:
     from cdma.measure.timelines import EngineInputs, TimelineOutcome
-    from workload.timeline.gpus import EFFICIENCY, gpu
+    from workload.timeline.gpus import gpu
     from workload.timeline.scenario import Scenario, build_engine
 
-    if call.profile and call.efficiency is not None:
-        raise ValueError("--profile has times already: leave --efficiency out")
+    reached = efficiency_of(call)
     profile = profile_for(call.profile, call.gpu)
     engine = build_engine(call.engine, call.clock, call.lanes, call.beat_bytes, call.share)
     scenario = Scenario(
         name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, call.link, engine,
-        call.density, call.densities, EFFICIENCY if call.efficiency is None else call.efficiency, profile,
-        call.schedule, look_ahead(call))
+        call.density, call.densities, reached, profile, call.schedule, look_ahead(call), call.dtype, call.compute)
     done = scenario.study(progress)
-    network = done.plan.network
+    network, device = done.plan.network, gpu(call.gpu)
     inputs = EngineInputs(call.engine, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
                           engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
-    return TimelineOutcome(network.name, network.about, network.batch, call.gpu, gpu(call.gpu).about,
-                           scenario.device_memory, call.policy, call.link, _times(call, scenario),
-                           _densities(call, network.name), inputs, done.summary(), schedule_text(scenario)), done
+    return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
+                           device.about, scenario.device_memory, call.policy, scenario.link_reached,
+                           _times(call, scenario, reached), _densities(call, network.name), inputs,
+                           done.summary(), schedule_text(scenario)), done
 
 
-def _times(call: argparse.Namespace, scenario: Scenario) -> str:
+def _times(call: argparse.Namespace, scenario: Scenario, reached: Efficiency) -> str:
     """Where the times come from, in words."""
     if scenario.profile is None:
-        return f"times from its roofline at {scenario.efficiency:g} of the peak"
+        return f"times from its roofline at {reached.text()}"
     device = scenario.profile.measured_on
     return f"times from {Path(call.profile).name}{f', measured on {device}' * bool(device)}"
 
@@ -178,7 +180,7 @@ def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
         outcome, study = _outcome(call, name, progress)
         networks.append(outcome)
         studies.append(study)
-    return PaperOutcome(call.gpu, gpu(call.gpu).about, call.policy, call.link, tuple(networks),
+    return PaperOutcome(call.gpu, gpu(call.gpu).about, call.policy, networks[0].link_gb_per_s, tuple(networks),
                         beside(headline(studies), call.gpu))
 
 

@@ -45,10 +45,10 @@ def element_option(parser: Any, about: str, required: bool = False) -> None:
     parser.add_argument("--element", type=one_of(8, 16, 32), metavar="8|16|32", required=required, help=about)
 
 
-def dtype_option(parser: Any) -> None:
-    """Add ``--dtype``, the type of raw elements."""
+def dtype_option(parser: Any, more: str = "") -> None:
+    """Add ``--dtype``, the type of raw elements; ``more`` says what else it is the type of."""
     parser.add_argument("--dtype", metavar="TYPE", help="type of a raw file's elements, for instance float32, bfloat16 "
-                        "or float8_e4m3")
+                        f"or float8_e4m3{f'; {more}' * bool(more)}")
 
 
 def whole_number(text: str) -> int:

@@ -36,6 +36,8 @@ class TimelineOutcome:
     ----------
     network, about, batch
         The network, what it is, and the samples of a step.
+    dtype, compute
+        Type of its values, and the type that matrix products use.
     gpu, gpu_name, memory_gb
         The GPU, its full name, and 10^9 bytes of its memory.
     policy
@@ -55,6 +57,8 @@ class TimelineOutcome:
     network: str
     about: str
     batch: int
+    dtype: str
+    compute: str
     gpu: str
     gpu_name: str
     memory_gb: float

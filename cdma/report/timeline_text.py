@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["lists_text", "paper_text", "timeline_text"]
 
+_COMPUTE = ("float32", "tf32", "bfloat16", "float16", "float8")
+
 
 def timeline_text(outcome: TimelineOutcome) -> str:
     """The rows of a network, then its layers."""
@@ -25,7 +27,7 @@ def timeline_text(outcome: TimelineOutcome) -> str:
               for layer in outcome.summary.layers]
     engine = outcome.engine
     return (
-        f"{outcome.network} ({outcome.about}), batch {outcome.batch}, on {outcome.gpu_name};\n"
+        f"{outcome.network} ({outcome.about}), batch {outcome.batch}, {_types(outcome)}, on {outcome.gpu_name};\n"
         f"{outcome.times}; policy {outcome.policy}: {outcome.summary.swapped_tensors} tensors, density "
         f"{outcome.summary.swapped_density:.3f} ({outcome.densities});\nlink {outcome.link_gb_per_s:g} GB/s; engine "
         f"{engine.preset}: {lanes_text(engine.lanes, engine.beat_bytes)}, a link port of "
@@ -54,7 +56,15 @@ def lists_text(lists: TimelineLists) -> str:
     """The networks and GPUs that can be named."""
     networks = [[entry.name, str(entry.batch), count(entry.params), fixed(entry.gflops, 2),
                  fixed(entry.activation_mb, 1), entry.about] for entry in lists.networks]
-    gpus = [[entry.name, entry.about, f"{entry.tflops:g}", f"{entry.bandwidth:g}", f"{entry.memory:g}"]
+    gpus = [[entry.name, entry.about, *(f"{entry.peaks[name]:g}" if name in entry.peaks else "" for name in _COMPUTE),
+             f"{entry.bandwidth:g}", f"{entry.memory:g}", entry.link, f"{entry.link_bandwidth:g}", entry.source]
             for entry in lists.gpus]
     return (table(["network", "batch", "parameters", "GFLOP/sample", "saved MB", "source"], networks, left=(0, 5))
-            + "\n\n" + table(["gpu", "in full", "TFLOP/s", "GB/s", "GB"], gpus, left=(0, 1)))
+            + "\n\nPeaks in TFLOP/s by the type of products, without sparsity; the link in one direction:\n\n"
+            + table(["gpu", "in full", *_COMPUTE, "GB/s", "GB", "link", "GB/s", "source"], gpus, left=(0, 1, 9, 11)))
+
+
+def _types(outcome: TimelineOutcome) -> str:
+    """The type of values, and that of products where it is not the same."""
+    alike = outcome.compute == outcome.dtype or (outcome.dtype.startswith("float8") and outcome.compute == "float8")
+    return outcome.dtype if alike else f"{outcome.dtype} computed in {outcome.compute}"

@@ -34,8 +34,9 @@ from workload.results.records import (
     VdnnFigures,
 )
 from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, uniform
+from workload.timeline.efficiency import EFFICIENCY
 from workload.timeline.engine_share import DIRECTIONS
-from workload.timeline.gpus import EFFICIENCY, gpu
+from workload.timeline.gpus import gpu
 from workload.timeline.scenario import LINK, Scenario, build_engine
 from workload.timeline.schedule import Engine
 from workload.timeline.study import Study

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from workload.dumps.types import element_type
 from workload.networks.layers import INPUT, Layer
 from workload.networks.tensors import Step, Tensors
-from workload.timeline.gpus import EFFICIENCY, Gpu
+from workload.timeline.efficiency import Efficiency, efficiency
+from workload.timeline.gpus import Gpu
 
 __all__ = ["Compute", "profiled", "roofline"]
 
-_LEARNED = ("conv", "fc", "matmul")  # kinds whose backward computes a gradient of each of two operands
+_PRODUCTS = {"conv": "convolution", "fc": "product", "matmul": "product", "attention": "attention"}
+_OWN_RATE = 1.0  # share of the float32 peak that other layers reach; memory limits them on all these GPUs
 
 
 @dataclass(frozen=True)
@@ -25,20 +27,27 @@ class Compute:
     backward_traffic: float
 
 
-def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Compute]:
+def roofline(plan: Tensors, gpu: Gpu, shares: Efficiency | float | None = None) -> list[Compute]:
     """Times of a network's steps on a GPU.
 
     Forward reads a layer's inputs and weights and writes its output. Backward moves twice as many bytes: values and
     gradients of inputs and output. It has ``gradients`` times the operations of forward. The layers of a step run one
-    after the other.
+    after the other. Convolutions and products run at the peak of the network's ``compute``; attention does, too, but
+    in bfloat16 where that is float8. All other layers compute in float32.
+
+    Parameters
+    ----------
+    plan, gpu
+        Steps and tensors of the network, and the GPU.
+    shares
+        Shares of the peaks that are reached; a number is that of convolutions and products.
 
     Raises
     ------
     ValueError
-        If the efficiency is not above 0 and at most 1.
+        If an efficiency is not above 0 and at most 1.
     """
-    if not 0 < efficiency <= 1:
-        raise ValueError(f"the efficiency must be above 0 and at most 1, not {efficiency:g}")
+    reached = shares if isinstance(shares, Efficiency) else efficiency([] if shares is None else [(None, shares)])
     network = plan.network
     traffic = _traffic(plan)
 
@@ -47,10 +56,13 @@ def roofline(plan: Tensors, gpu: Gpu, efficiency: float = EFFICIENCY) -> list[Co
         for layer in step.layers:
             moved = traffic(layer)
             work = layer.flops * network.batch
-            # Other layers are limited by memory on all these GPUs; the efficiency is that of matrix products only.
-            share = efficiency if layer.kind in _LEARNED else 1.0
-            forward += gpu.seconds(work, moved, share)
-            backward += gpu.seconds(work * layer.gradients, 2 * moved, share)
+            share, compute = _OWN_RATE, "float32"
+            if layer.kind in _PRODUCTS:
+                share, compute = getattr(reached, _PRODUCTS[layer.kind]), network.compute
+            if layer.kind == "attention" and compute == "float8":
+                compute = "bfloat16"
+            forward += gpu.seconds(work, moved, share, compute, reached.memory)
+            backward += gpu.seconds(work * layer.gradients, 2 * moved, share, compute, reached.memory)
             forward_traffic += moved
             backward_traffic += 2 * moved
         return Compute(forward, backward, forward_traffic, backward_traffic)

@@ -9,8 +9,9 @@ from workload.networks.catalog import load_network
 from workload.networks.tensors import tensors
 from workload.timeline.compute import profiled, roofline
 from workload.timeline.densities import default_fillings, fillings_from_file
+from workload.timeline.efficiency import EFFICIENCY, Efficiency
 from workload.timeline.engine_share import constant, from_file, measured
-from workload.timeline.gpus import EFFICIENCY, gpu
+from workload.timeline.gpus import gpu
 from workload.timeline.profiles import Profile
 from workload.timeline.queued import AHEAD, Ahead
 from workload.timeline.schedule import Engine
@@ -63,20 +64,20 @@ class Scenario:
         Name or path, see :func:`workload.networks.catalog.load_network`.
     gpu
         Name, see :data:`workload.timeline.gpus.GPUS`.
-    batch
-        Samples of a step; None takes the network's own.
+    batch, dtype, compute
+        Samples of a step, type of values, and type of matrix products; None takes the network's own.
     policy, least_bytes, use
         What is swapped, see :func:`workload.timeline.swapping.swapped`.
     memory
         10^9 bytes of device memory; None takes the GPU's.
     link
-        10^9 bytes a second of the link.
+        10^9 bytes a second of the link; None takes 80 % of the rate of the GPU's own.
     engine
         The engine.
     density, densities
         Density of all tensors after a ReLU, and a dump or file of densities by tensor; None takes the table's.
     efficiency
-        Share of the GPU's peak that convolutions and products reach.
+        Shares of the GPU's peaks that layers reach; a number is that of convolutions and products.
     profile
         File with the user's own times, in place of the roofline.
     schedule, ahead
@@ -90,19 +91,26 @@ class Scenario:
     least_bytes: int = 1 << 20
     use: float = 0.5
     memory: float | None = None
-    link: float = LINK
+    link: float | None = None
     engine: Engine = field(default_factory=build_engine)
     density: float | None = None
     densities: str | None = None
-    efficiency: float = EFFICIENCY
+    efficiency: Efficiency | float = EFFICIENCY
     profile: Profile | None = None
     schedule: str = SCHEDULES[0]
     ahead: Ahead = AHEAD
+    dtype: str | None = None
+    compute: str | None = None
 
     @property
     def device_memory(self) -> float:
         """10^9 bytes of device memory."""
         return gpu(self.gpu).memory if self.memory is None else self.memory
+
+    @property
+    def link_reached(self) -> float:
+        """10^9 bytes a second of the link."""
+        return gpu(self.gpu).link_reached if self.link is None else self.link
 
     def study(self, progress: Callable[[str, int, int], None] | None = None) -> Study:
         """The timelines of all rows.
@@ -112,11 +120,11 @@ class Scenario:
         ValueError
             If a name, number or file is not allowed.
         """
-        device, plan = gpu(self.gpu), tensors(load_network(self.network, self.batch))
+        device, plan = gpu(self.gpu), tensors(load_network(self.network, self.batch, self.dtype, self.compute))
         compute = profiled(plan, self.profile.layers) if self.profile \
             else roofline(plan, device, self.efficiency)
         fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
             else default_fillings(plan, self.density)
         chosen = swapped(plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use)
-        return study(plan, compute, device, chosen, fillings, self.engine, self.link * 1e9, progress,
+        return study(plan, compute, device, chosen, fillings, self.engine, self.link_reached * 1e9, progress,
                      self.schedule, self.ahead)

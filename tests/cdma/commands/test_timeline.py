@@ -166,7 +166,22 @@ def test_paper(cdma: Callable[..., Any]) -> None:
 
 def test_list(cdma: Callable[..., Any]) -> None:
     assert "138,357,544" in cdma("timeline", "--list").out
-    assert len(cdma("timeline", "--list", "--json").json["networks"]) == 8
+    found = cdma("timeline", "--list", "--json").json
+    assert len(found["networks"]) == 8
+    assert found["gpus"][4]["peaks"]["float8"] == 1979 and "H100 data sheet" in cdma("timeline", "--list").out
+
+
+def test_types_and_efficiencies(cdma: Callable[..., Any]) -> None:
+    found = {types: cdma("timeline", "nin", "--gpu", "h100", *types, "--json").json
+             for types in ((), ("--compute", "tf32"), ("--dtype", "bfloat16"), ("--efficiency", "0.9"),
+                           ("--efficiency", "attention=0.9"))}
+    alone = {types: one["rows"][0]["step_ms"] for types, one in found.items()}
+    assert alone["--dtype", "bfloat16"] < alone["--compute", "tf32"] < alone[()]
+    assert alone["--efficiency", "0.9"] < alone["--efficiency", "attention=0.9"] == alone[()]
+    assert found["--dtype", "bfloat16"]["compute"] == "bfloat16"
+    assert 2 * found["--dtype", "bfloat16"]["rows"][1]["moved_bytes"] == found[()]["rows"][1]["moved_bytes"]
+    assert found[()]["link_gb_per_s"] == 51.2
+    assert "float32 computed in tf32, on H100 SXM;" in cdma("timeline", "nin", "--gpu", "h100", "--compute", "tf32").out
 
 
 @pytest.mark.parametrize(("arguments", "says"), [
@@ -179,6 +194,9 @@ def test_list(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--link", "0"), "must be a number above 0"),
     (("vgg16", "--lanes", "0"), "must be a whole number of 1 or more"),
     (("vgg16", "--efficiency", "0"), "efficiency must be above 0"),
+    (("vgg16", "--efficiency", "gelu=0.5"), "there is no efficiency of 'gelu': give convolution"),
+    (("vgg16", "--compute", "int8"), "vgg16 cannot be computed in 'int8'"),
+    (("vgg16", "--dtype", "int8"), "vgg16 cannot be trained in 'int8'"),
     (("vgg16", "--profile", "gone.json"), "cannot read gone.json"),
     (("vgg16", "--profile", "gone.json", "--efficiency", "0.5"), "leave --efficiency out"),
     (("vgg16", "--densities", "gone.npz"), "cannot read gone.npz"),
