@@ -27,7 +27,7 @@ from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import area_text
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
-from cdma.report.peers import blocks_table, paper_table
+from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
 from cdma.report.performance import performance_page
 from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
@@ -58,6 +58,9 @@ _PRINTS = re.compile(r"<!-- what cdma (?P<call>[^\n]*) prints -->\n.*?<!-- end o
 _PEERS, _PEERS_END = ("<!-- cores and peers, from docs/performance.json and cdma/report/peers.py -->",
                       "<!-- end of cores and peers -->")
 _PAPER, _PAPER_END = "<!-- the paper, from docs/performance.json -->", "<!-- end of the paper -->"
+_EXPONENTS, _EXPONENTS_END = ("<!-- cores of exponents, from docs/performance.json -->",
+                              "<!-- end of cores of exponents -->")
+_CODECS, _CODECS_END = "<!-- codecs, from docs/performance.json -->", "<!-- end of codecs -->"
 _REGISTERS = """\
 # Registers
 
@@ -210,8 +213,11 @@ def readme(figures: Figures, gains: Results) -> str:
 
 def peers_page(figures: Figures) -> str:
     """The page of peers, with its tables between comments."""
-    page = _between("docs/peers.md", _PEERS, _PEERS_END, f"\n{part_markdown(blocks_table(figures))}\n")
-    return _filled(page, _PAPER, _PAPER_END, f"\n{part_markdown(paper_table(figures))}\n")
+    page = (ROOT / "docs/peers.md").read_text(encoding="utf-8")
+    for begin, end, filled in ((_PEERS, _PEERS_END, blocks_table), (_PAPER, _PAPER_END, paper_table),
+                               (_EXPONENTS, _EXPONENTS_END, exponents_table), (_CODECS, _CODECS_END, codecs_table)):
+        page = _filled(page, begin, end, f"\n{part_markdown(filled(figures))}\n")
+    return page
 
 
 def engine_shares(figures: Figures) -> str:

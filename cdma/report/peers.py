@@ -1,4 +1,4 @@
-"""The tables of docs/peers.md: measured figures of this project beside figures of others."""
+"""The tables of docs/peers.md: measured figures of this project beside measured and published figures of others."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from dataclasses import dataclass
 from cdma.console.output import fixed
 from cdma.measure.figures import PEER_CORES, Figures
 from cdma.report.parts import Table
+from hdl.config.block_core import load_block
 from synth.timing.cores import TimingReport
 
-__all__ = ["MEASURED", "Peer", "blocks_table", "paper_table"]
+__all__ = ["MEASURED", "Peer", "blocks_table", "codecs_table", "exponents_table", "paper_table"]
 
 _DENSITY = 0.4
 """Density at which bytes per cycle are compared: that of the peers' simulations."""
+
+_EXPONENT_CORES = ("exponent_block_compressor", "exponent_block_decompressor")
+
+_CODECS = (("exponent coding, blocks of 4 KiB", "C library", "bfloat16"),
+           ("zero-value coding, blocks of 4 KiB", "C library", "zvc16"),
+           *((f"{title}{', byte planes' if planes else ''}", codec, planes) for title, codec in
+             (("LZ4", "lz4 1"), ("Deflate", "zlib 1"), ("Zstandard", "zstd 1")) for planes in ("", "byte planes")))
+"""Rows of the table of codecs: title, and codec and coding as in the benchmark of the golden model."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,47 @@ def paper_table(figures: Figures) -> Table:
         ["cores of lines: first raw beat after its tag and data",
          f"{first['cdma_paper_decompressor']} cycles", "2 cycles"]],
         left=(0,))
+
+
+def exponents_table(figures: Figures) -> Table:
+    """The block cores that code exponents, in cells, on dense values.
+
+    Parameters
+    ----------
+    figures
+        What ``cdma bench`` measured. Without a cell library the table has no rows.
+    """
+    clocks = {timing.preset: _mhz(timing.report) for timing in figures.block_timing}
+    areas = {area.preset: area.report for area in figures.block_area if area.report.target == "liberty"}
+    rows = []
+    for preset in _EXPONENT_CORES:
+        beat_bytes = load_block(preset).beat_bytes
+        dense = [row for row in figures.block_throughput if row.beat_bytes == beat_bytes and row.density == 1.0
+                 and row.coding in ("bfloat16", "float32")]
+        if preset not in areas or preset not in clocks or not dense:
+            continue
+        beats = min((row.compress_beats_per_cycle if preset == _EXPONENT_CORES[0] else row.decompress_beats_per_cycle)
+                    or 0.0 for row in dense)
+        rows.append([f"`{preset}`", fixed(beats * beat_bytes, 1), fixed(areas[preset].total.kge, 1),
+                     str(areas[preset].memory_bits), fixed(clocks[preset], 0),
+                     fixed(beats * beat_bytes * clocks[preset] / 1000, 1)])
+    return Table(["block core", "bytes per cycle", "kGE", "memory bits", "MHz", "GB/s"], rows, left=(0,))
+
+
+def codecs_table(figures: Figures) -> Table:
+    """Ratios of this project's codings and of general codecs on the same bfloat16 values.
+
+    Parameters
+    ----------
+    figures
+        What ``cdma bench`` measured. Without the golden model's benchmark, cells are empty.
+    """
+    ratios = {(speed.codec, speed.coding, speed.activation, speed.density): speed.ratio
+              for speed in figures.golden.rows if speed.values == "bfloat16"} if figures.golden else {}
+    return Table(["coding", f"ReLU, density {_DENSITY}", "GELU, dense"],
+                 [[title, *(fixed(ratios.get((codec, coding, activation, density)), 2)
+                            for activation, density in (("ReLU", _DENSITY), ("GELU", 1.0)))]
+                  for title, codec, coding in _CODECS], left=(0,))
 
 
 def _row(block: str, source: str, bytes_per_cycle: float, plain: _Mapped, built: _Mapped, note: str) -> list[str]:

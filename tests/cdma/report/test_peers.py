@@ -9,7 +9,7 @@ import pytest
 
 from cdma.measure.figures import Figures, PresetArea, PresetTiming
 from cdma.report.parts import Table
-from cdma.report.peers import MEASURED, blocks_table, paper_table
+from cdma.report.peers import MEASURED, blocks_table, codecs_table, exponents_table, paper_table
 from golden.results import from_json
 from synth.area.cores import AreaReport
 from synth.area.rows import AreaRow
@@ -81,3 +81,31 @@ def test_the_paper_stands_beside_the_engine_of_its_size(figures: Figures) -> Non
         assert twice == pytest.approx(2 * once, abs=0.011) and once > 0.05
         assert after[name][1] == published
     assert list(after.values())[2:] == [["8 cycles", "6 cycles"], ["9 cycles", "2 cycles"]]
+
+
+def test_cores_of_exponents_have_the_slower_coding_of_dense_values(figures: Figures) -> None:
+    cells = _cells(exponents_table(figures))
+    assert list(cells) == ["`exponent_block_compressor`", "`exponent_block_decompressor`"]
+    slower = tuple(replace(row, compress_beats_per_cycle=0.5, decompress_beats_per_cycle=0.25)
+                   if (row.coding, row.beat_bytes, row.density) == ("float32", 32, 1.0) else row
+                   for row in figures.block_throughput)
+    after = _cells(exponents_table(replace(figures, block_throughput=slower)))
+    for row, bytes_per_cycle in zip(after, ("16.0", "8.0"), strict=True):
+        assert float(cells[row][0]) > 31
+        assert after[row][0] == bytes_per_cycle and after[row][1:4] == cells[row][1:4]
+        assert float(after[row][4]) == pytest.approx(float(bytes_per_cycle) * float(cells[row][3]) / 1000, abs=0.051)
+    # Without a library there are neither gates nor clocks.
+    assert not exponents_table(replace(figures, block_timing=())).rows
+
+
+def test_codecs_are_compared_on_the_same_values(figures: Figures) -> None:
+    table = codecs_table(figures)
+    cells = _cells(table)
+    assert all(all(row) for row in cells.values())
+    # What the page says in words.
+    dense = {name: float(row[1]) for name, row in cells.items()}
+    ours = dense["exponent coding, blocks of 4 KiB"]
+    assert dense["LZ4"] == 1.0 < dense["LZ4, byte planes"] < ours
+    assert ours > max(dense["Deflate"], dense["Zstandard"]) > 1.0
+    assert ours < min(dense["Deflate, byte planes"], dense["Zstandard, byte planes"])
+    assert not any(any(row[1:]) for row in codecs_table(replace(figures, golden=None)).rows)
