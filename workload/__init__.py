@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workload.capturing import capture
     from workload.capturing.profiling import profile
+    from workload.training import offload
 
-__all__ = ["capture", "profile"]
+__all__ = ["capture", "offload", "profile"]
 
 # The package is called capturing because a module named capture would hide the function.
-_HOMES = {"capture": "workload.capturing", "profile": "workload.capturing.profiling"}
+_HOMES = {"capture": "workload.capturing", "offload": "workload.training", "profile": "workload.capturing.profiling"}
 
 
 def __getattr__(name: str) -> Any:

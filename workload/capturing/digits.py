@@ -6,17 +6,18 @@ run is repeatable on the same machine and release of PyTorch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from workload.capturing.rounding import rounded
-from workload.capturing.training import Training, watched
+from workload.capturing.training import Begun, Training, step, watched
 from workload.extra import package
 
-__all__ = ["BATCH", "EPOCHS", "Digits", "steps", "train"]
+__all__ = ["BATCH", "EPOCHS", "Digits", "begin", "steps", "train"]
 
 torch = package("torch", "torch")
 
@@ -56,6 +57,20 @@ def steps() -> int:
     return EPOCHS * (len(_data()[0]) // BATCH)
 
 
+def begin(seed: int = 0) -> Begun:
+    """The network and its optimizer, with weights and batches by a seed."""
+    torch.manual_seed(seed)
+    images, labels, _, _ = _data()
+    model = Digits()
+    optimizer = torch.optim.SGD(model.parameters(), lr=_RATE, momentum=_MOMENTUM, weight_decay=_DECAY)
+
+    def epoch() -> Iterator[Callable[[], Any]]:
+        for chosen in torch.randperm(len(images))[:len(images) // BATCH * BATCH].split(BATCH):
+            yield lambda chosen=chosen: torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
+
+    return Begun(model, optimizer, epoch)
+
+
 def train(narrow: str | None = None, seed: int = 0,
           watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
           progress: Callable[[str, int, int], None] | None = None) -> Training:
@@ -81,26 +96,19 @@ def train(narrow: str | None = None, seed: int = 0,
     ValueError
         If there is no such format.
     """
-    torch.manual_seed(seed)
-    images, labels, test_images, test_labels = _data()
-    model = Digits()
-    optimizer = torch.optim.SGD(model.parameters(), lr=_RATE, momentum=_MOMENTUM, weight_decay=_DECAY)
+    begun = begin(seed)
     losses = []
-    with watched(model, EPOCHS, watch, progress) as epochs, rounded(model, narrow):
+    with watched(begun.model, EPOCHS, watch, progress) as epochs, rounded(begun.model, narrow):
         for _ in epochs:
-            total = 0.0
-            for chosen in torch.randperm(len(images))[:len(images) // BATCH * BATCH].split(BATCH):
-                loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += loss.item()
-            losses.append(total / (len(images) // BATCH))
+            found = [step(begun, loss_of) for loss_of in begun.epoch()]
+            losses.append(sum(found) / len(found))
+    _, _, images, labels = _data()
     with torch.no_grad():
-        right = (model.eval()(test_images).argmax(1) == test_labels).float().mean()
+        right = (begun.model.eval()(images).argmax(1) == labels).float().mean()
     return Training(seed, narrow, right.item(), tuple(losses))
 
 
+@cache
 def _data() -> tuple[Any, Any, Any, Any]:
     """Images and labels to train on, and to test on."""
     data, target = package("sklearn.datasets", "torch").load_digits(return_X_y=True)

@@ -6,16 +6,17 @@ leave hardly a zero behind. Seeds are fixed, so that a run is repeatable on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from workload.capturing.training import Training, watched
+from workload.capturing.training import Begun, Training, step, watched
 from workload.extra import package
 
-__all__ = ["BATCH", "CONTEXT", "EPOCHS", "Gpt", "steps", "text", "train"]
+__all__ = ["BATCH", "CONTEXT", "EPOCHS", "Gpt", "begin", "steps", "text", "train"]
 
 torch = package("torch", "torch")
 
@@ -89,6 +90,20 @@ def steps() -> int:
     return EPOCHS * _STEPS
 
 
+def begin(seed: int = 0) -> Begun:
+    """The network and its optimizer, with weights and batches by a seed."""
+    torch.manual_seed(seed)
+    learn, _ = _data()
+    model = Gpt()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
+
+    def epoch() -> Iterator[Callable[[], Any]]:
+        for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, BATCH)):
+            yield lambda starts=starts: _loss(model, learn[starts[:, None] + torch.arange(CONTEXT + 1)])
+
+    return Begun(model, optimizer, epoch)
+
+
 def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
           progress: Callable[[str, int, int], None] | None = None) -> Training:
     """Train the network and test it; parameters as for :func:`workload.capturing.digits.train`.
@@ -98,25 +113,23 @@ def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | N
     Training
         Its accuracy is the share of the bytes of other sums that are predicted correctly.
     """
-    torch.manual_seed(seed)
-    codes = torch.tensor(list(text().encode()))
-    learn, test = codes[:-_TEST], codes[-_TEST:]
-    model = Gpt()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
+    begun = begin(seed)
     losses = []
-    with watched(model, EPOCHS, watch, progress) as epochs:
+    with watched(begun.model, EPOCHS, watch, progress) as epochs:
         for _ in epochs:
-            total = 0.0
-            for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, BATCH)):
-                loss = _loss(model, learn[starts[:, None] + torch.arange(CONTEXT + 1)])
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += loss.item()
-            losses.append(total / _STEPS)
+            found = [step(begun, loss_of) for loss_of in begun.epoch()]
+            losses.append(sum(found) / len(found))
+    _, test = _data()
     with torch.no_grad():
-        right = (_scores(model.eval(), test[:-1].view(-1, CONTEXT)).argmax(-1) == test[1:].view(-1, CONTEXT))
+        right = (_scores(begun.model.eval(), test[:-1].view(-1, CONTEXT)).argmax(-1) == test[1:].view(-1, CONTEXT))
     return Training(seed, None, right.float().mean().item(), tuple(losses))
+
+
+@cache
+def _data() -> tuple[Any, Any]:
+    """The bytes to learn from, and those for testing."""
+    codes = torch.tensor(list(text().encode()))
+    return codes[:-_TEST], codes[-_TEST:]
 
 
 def _scores(model: Any, codes: Any) -> Any:

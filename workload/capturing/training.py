@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Training", "watched"]
+__all__ = ["Begun", "Training", "step", "watched"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,32 @@ class Training:
     narrow: str | None
     accuracy: float
     losses: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A training before its first step.
+
+    Parameters
+    ----------
+    model, optimizer
+        What is trained, and by what.
+    epoch
+        Gives the batches of the next epoch, each as a function that computes the model's loss on it.
+    """
+
+    model: Any
+    optimizer: Any
+    epoch: Callable[[], Iterator[Callable[[], Any]]]
+
+
+def step(begun: Begun, loss_of: Callable[[], Any]) -> float:
+    """Train with a batch, and return its loss."""
+    loss = loss_of()
+    begun.optimizer.zero_grad()
+    loss.backward()
+    begun.optimizer.step()
+    return loss.item()
 
 
 @contextmanager

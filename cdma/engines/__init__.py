@@ -1,0 +1,7 @@
+"""Engines that keep tensors, behind the driver: the golden model, and the generated Verilog in a simulator."""
+
+from cdma.engines.machine import Machine, Side
+from cdma.engines.model import model_engine
+from cdma.engines.tensors import DriverEngine, Transfer
+
+__all__ = ["DriverEngine", "Machine", "Side", "Transfer", "model_engine"]
