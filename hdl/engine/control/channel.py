@@ -307,13 +307,19 @@ class Channel(wiring.Component):
         return pages
 
     def _elapsed(self, m: Module, cycles: Signal, start: Value, word: Value) -> None:
-        """Subtracts the start from the time of the end, part by part, while the first words are written."""
+        """Subtracts the start from the time of the end, part by part, while the first words are written.
+
+        A part of the start is registered in the cycle before, because what selects ``start`` has many readers.
+        """
         borrow = Signal()
+        begin = Signal(_PART_BITS, reset_less=True)
         for number, low in enumerate(range(0, _CYCLE_BITS, _PART_BITS)):
             part = slice(low, low + _PART_BITS)
+            with m.If(word == number):
+                m.d.sync += begin.eq(start[part])
             with m.If(word == number + 1):
                 m.d.sync += Cat(cycles[part], borrow).eq(
-                    Cat(cycles[part], Const(0, 1)) - start[part] - (borrow if low else 0))
+                    Cat(cycles[part], Const(0, 1)) - begin - (borrow if low else 0))
 
     def _completion(self, m: Module, coming: Value, rejects: Value, checker: Checker, ticket: data.View, reason: Value,
                     unread: Value, cycles: Signal, pages: Value) -> Value:
