@@ -75,15 +75,15 @@ module {name} #(
     output reg [WIDTH-1:0] read_data
 );
     localparam PART = WIDTH / PARTS;
-    (* no_rw_check *) reg [WIDTH-1:0] rows [0:DEPTH-1];
+    (* no_rw_check *) reg [WIDTH-1:0] contents [0:DEPTH-1];
     integer k;
 
     always @(posedge clk) begin
         for (k = 0; k < PARTS; k = k + 1)
             if (write_en[k])
-                rows[write_addr][k*PART +: PART] <= write_data[k*PART +: PART];
+                contents[write_addr][k*PART +: PART] <= write_data[k*PART +: PART];
         if (read_en)
-            read_data <= rows[read_addr];
+            read_data <= contents[read_addr];
     end
 endmodule
 """

@@ -123,7 +123,8 @@ class LineFacts(wiring.Component):
         # Where the next beat is in its line, and cycles for which beats are still missing.
         position, missing = Signal(range(beats)), Signal(range(beats))
         short = Signal()
-        m.d.comb += [short.eq(self.take & self.last & ~position.all()), self.waits.eq(short | (missing > 1))]
+        more = missing > 1 if beats > 2 else Const(0)
+        m.d.comb += [short.eq(self.take & self.last & ~position.all()), self.waits.eq(short | more)]
         with m.If(self.take):
             m.d.sync += position.eq(Mux(self.last, 0, position + 1))
         m.d.sync += missing.eq(Mux(short, ~position, missing - missing.any()))

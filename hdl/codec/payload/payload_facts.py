@@ -73,19 +73,22 @@ class PayloadFacts(wiring.Component):
         coded = Signal(element_layout(self._exponents))     # the element size, if the block has exponents
         tags = Signal.like(self.opening)
         split, built = Signal(), Signal()
+        # Not read from `order`, of which other bits depend on it: a simulator takes that for a loop.
+        as_is = Signal()
         for size in sizes:
             m.d.comb += element[f"b{size}"].eq((self.coding[:7] == TAGS_FIRST[size])
                                                | (coded[f"b{size}"] if size in self._exponents else 0))
         known = element.as_value().any()
         if self._for_lane:
-            known = known | self.order.raw
-            m.d.comb += self.order.raw.eq(self.coding[:7] == RAW_CODING)
+            known = known | as_is
+            m.d.comb += [as_is.eq(self.coding[:7] == RAW_CODING), self.order.raw.eq(as_is)]
         m.d.comb += [
             *(coded[f"b{size}"].eq(self.coding[:7] == EXPONENTS[size]) for size in self._exponents),
             built.eq(known),
             self.lines.eq((raw + (LINE_BYTES - 1)) >> exact_log2(LINE_BYTES)),
-            tags.eq(self._coded(select(element, {size: self.lines << exact_log2(tag_bytes(size)) for size in sizes}))),
-            split.eq(self._coded(select(element, {
+            tags.eq(self._coded(as_is, select(element, {
+                size: self.lines << exact_log2(tag_bytes(size)) for size in sizes}))),
+            split.eq(self._coded(as_is, select(element, {
                 size: raw[:exact_log2(size)].any() if size > 1 else 0 for size in sizes}))),
             self.order.element.eq(element),
             self.opening.eq(tags),
@@ -103,6 +106,6 @@ class PayloadFacts(wiring.Component):
             m.d.comb += [self.order.beats.eq((raw - 1) >> exact_log2(n)), self.order.tail.eq(raw[unit:exact_log2(n)])]
         return m
 
-    def _coded(self, value: Value) -> Value:
+    def _coded(self, as_is: Value, value: Value) -> Value:
         """The value, or 0 for a raw block."""
-        return Mux(self.order.raw, 0, value) if self._for_lane else value
+        return Mux(as_is, 0, value) if self._for_lane else value

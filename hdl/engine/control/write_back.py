@@ -215,12 +215,13 @@ class WriteBack(wiring.Component):
         waits, answered, lost = Signal(), Signal(), Signal()
         ends = Signal(len(spoiled))                     # an open record of the ring was answered
         owner = Cat(~open_.o.payload.direction, open_.o.payload.direction)
+        others = bursts > 1 if most > 1 else Const(0)   # beside the one whose beats are sent
         good = ~axi.bresp[1] & ((owner & spoiled) == 0)
         m.d.comb += [
             open_.i.valid.eq(starts), open_.i.payload.direction.eq(direction), open_.i.payload.bad.eq(bad),
             # As in AxiWriter, it is not ready before the last beat of a burst has gone: a port that waits for it is not
             # silent.
-            waits.eq(open_.o.valid & ((bursts > 1) | gone) & ~pause.any()),
+            waits.eq(open_.o.valid & (others | gone) & ~pause.any()),
             axi.bready.eq(waits), answered.eq(axi.bvalid & waits), open_.o.ready.eq(answered),
             free.eq(bursts != most),
             lost.eq(self.silent & bursts.any() & ~self.isolated & ~answered),
