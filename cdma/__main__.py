@@ -7,10 +7,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from cdma.commands import COMMANDS
+from cdma.console.about import project_version
 from cdma.console.errors import CheckError, one_line
 from golden.codec.errors import StreamError
 
@@ -54,17 +54,10 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog.split()[0]}: error: {message} (see '{self.prog} --help')\n")
 
 
-def _version() -> str:
-    try:
-        return version("cdma-rtl")
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def parser() -> argparse.ArgumentParser:
     """The parser with all sub-commands; a parsed call carries its function as ``run``."""
     top = _Parser(prog="cdma", description=_ABOUT, epilog=_EXAMPLES, formatter_class=_Help)
-    top.add_argument("--version", action="version", version=f"cdma {_version()}")
+    top.add_argument("--version", action="version", version=f"cdma {project_version()}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add(commands)

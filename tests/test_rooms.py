@@ -26,7 +26,7 @@ LAYERS = {
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
     "verif": ["common", ["core", "engine"], "soc"],
-    "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "capturing", "training", "plan", "results"],
+    "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "verdict", "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
     "cdma/commands": [["area", "bench", "board", "capture", "characterise", "compress", "decompress", "generate",
                        "info", "plan", "results", "simulate", "soc", "timeline", "timing"]],

@@ -9,15 +9,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from cdma.console.about import made_on
 from cdma.console.output import count, fixed
 from cdma.console.progress import Progress
 from cdma.report.characterise_page import characterise_page
+from cdma.report.characterise_tables import Measured
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Table
 from cdma.report.results_page import results_page
-from workload.characterise.arrays import Coded, characterise, in_all
+from workload.characterise.arrays import Coded, characterise
 from workload.data import shipped_dumps
 from workload.results.figures import results
+from workload.timeline.scenario import CLOCK_MHZ, LINK, PRESET
 
 _TITLE = "What compressing activations gains"
 _CODINGS = {"blocks": "block stream", "exponents": "with exponents", "zlib": "zlib", "rle": "RLE"}
@@ -31,8 +34,9 @@ def build(folder: Path) -> list[Path]:
     with Progress() as progress:
         for name, path in shipped_dumps().items():
             arrays = characterise([path], progress=progress)
-            sums[name] = in_all(arrays)
-            pages[f"{name}.html"] = characterise_page([path.name], arrays, sums[name])
+            found = Measured.of([path.name], arrays, LINK, PRESET, CLOCK_MHZ, made_on())
+            sums[name] = list(found.totals)
+            pages[f"{name}.html"] = characterise_page(found)
         gains = results_page(results(progress))
     pages = {"index.html": _index(gains.title, sums), "results.html": gains, **pages}
     for name, page in pages.items():

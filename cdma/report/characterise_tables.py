@@ -1,41 +1,158 @@
-"""What ``cdma characterise`` prints: the tables, which its page has as well."""
+"""What ``cdma characterise`` prints: the verdict and the tables, which its page has as well."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
+from cdma.console.about import project_version
 from cdma.console.output import count, fixed
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from workload.characterise.arrays import Array, Coded
+    from workload.characterise.groups import Group
+    from workload.verdict.offloads import Offload, Path
+    from workload.verdict.verdict import Verdict
 
-__all__ = ["CODINGS", "array_table", "characterise_text", "over_steps", "step_label", "total_table", "training"]
+__all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_table", "over_steps", "step_label",
+           "total_table", "training"]
 
 CODINGS = {"zvc8": "ZVC 8", "zvc16": "ZVC 16", "zvc32": "ZVC 32", "rle": "RLE", "zlib": "zlib", "blocks": "blocks",
            "tags_first": "tags first", "exponents": "exponents"}
 """What the codings are called in tables and plots."""
 
-_HEAD = ("raw bytes", "density", "run mean", "p90", "clustering", *CODINGS.values(), "bound", "best")
+_OF_ZEROS = ("density", "run mean", "p90", "clustering")
+_OF_EXPONENTS = ("entropy", "distance")
+_TIMES = ("raw us", "engine us")
+_HEAD = ("raw bytes", *_OF_ZEROS, *_OF_EXPONENTS, *CODINGS.values(), "bound", "best", *_TIMES)
+_WIDTH = 120
 
 
-def characterise_text(arrays: Sequence[Array], totals: Sequence[Coded]) -> str:
-    """The tables that are printed: every array as stored, all of them by layout and format, and density over steps."""
-    parts = [f"As stored, ratios are raw bytes over packed bytes:\n\n{table(*array_table(arrays, totals))}",
-             f"In all, by format and layout:\n\n{table(*total_table(totals), left=(0, 1))}"]
-    labels, layers = training(arrays)
+@dataclass(frozen=True)
+class Measured:
+    """What was found of dumps.
+
+    Parameters
+    ----------
+    dumps
+        What the dumps are called.
+    arrays, groups, totals
+        The arrays, the groups of alike ones, and the sums by format and layout.
+    verdict
+        The verdict.
+    path
+        The link and the engine of the predicted times.
+    engine
+        The engine in words.
+    made
+        Version of the project, and date.
+    """
+
+    dumps: Sequence[str]
+    arrays: Sequence[Array]
+    groups: Sequence[Group]
+    totals: Sequence[Coded]
+    verdict: Verdict
+    path: Path
+    engine: str
+    made: str
+
+    @classmethod
+    def of(cls, dumps: Sequence[str], arrays: Sequence[Array], link: float, engine: str, clock: float, date: str,
+           ) -> Measured:
+        """What follows from measured arrays.
+
+        Parameters
+        ----------
+        dumps
+            What the dumps are called.
+        arrays
+            What :func:`workload.characterise.arrays.characterise` gives.
+        link
+            10^9 bytes a second.
+        engine, clock
+            Preset of the engine, and its clock in MHz.
+        date
+            The date.
+
+        Raises
+        ------
+        ValueError
+            If the preset was not measured.
+        """
+        from workload.characterise.arrays import in_all
+        from workload.characterise.groups import groups
+        from workload.timeline.scenario import build_engine
+        from workload.verdict.offloads import Path
+        from workload.verdict.verdict import verdict
+
+        path, grouped = Path(link, build_engine(engine, clock)), groups(arrays)
+        return cls(dumps, arrays, grouped, in_all(arrays), verdict(arrays, grouped, path), path,
+                   f"the engine {engine} at {clock:g} MHz", f"cdma {project_version()}, {date}")
+
+    @property
+    def flat(self) -> bool:
+        """Whether no array has four dimensions, so that all layouts are the same."""
+        return all(len(array.shape) != 4 for array in self.arrays)
+
+    @property
+    def shown_totals(self) -> Sequence[Coded]:
+        """The totals to show: of one layout where all are the same."""
+        return [total for total in self.totals if total.layout == self.totals[0].layout] if self.flat else self.totals
+
+    def offload(self, arrays: Sequence[Array]) -> Offload:
+        """The predicted time of offloads of arrays, each with its best coding."""
+        return self.path.of_all(array.stored for array in arrays)
+
+
+def characterise_text(found: Measured, every: bool = False) -> str:
+    """What is printed: the verdict, the totals, the groups, what changes over training; with ``every`` each array."""
+    parts = ["\n".join([_wrapped(found.verdict.sentence), *(_wrapped(item, "- ", "  ")
+                                                            for item in found.verdict.items)]),
+             f"{found.made}; {found.engine}, a link of {found.path.link:g} GB/s",
+             ("In all, by format and layout; ratios are raw bytes over packed bytes:\n\n"
+              f"{table(*total_table(found.shown_totals), left=(0, 1))}"),
+             f"Groups of alike arrays, as stored:\n\n{table(*group_table(found), left=(0, 2, 3))}"]
+    if every:
+        parts.append(f"Every array, as stored:\n\n{table(*array_table(found))}")
+    labels, layers = training(found.groups)
     if labels:
         rows = [[layer, *(fixed(density, 3) for density in row)] for layer, row in layers.items()]
         parts.append(f"Density over training:\n\n{table(['layer', *labels], rows)}")
-        rows = [_row(step_label(*step), coded) for step, coded in over_steps(arrays).items()]
+        rows = [_row(step_label(*step), own, found)
+                for step, own in over_steps(found.arrays).items()]
         parts.append(f"All arrays of a step:\n\n{table(['step', *_HEAD], rows)}")
     return "\n\n".join(parts)
 
 
-def array_table(arrays: Sequence[Array], totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
+def group_table(found: Measured) -> tuple[list[str], list[list[str]]]:
+    """Head and rows: the groups of alike arrays, and all together; ranges over the arrays of a group."""
+    head = ["group", "arrays", "shape", "type", "raw bytes", "density", *_OF_EXPONENTS, "zlib", "tags first",
+            "exponents", "best ratio", "best", *_TIMES]
+    rows = []
+    for group in found.groups:
+        stored = group.stored
+        rows.append([group.name, count(len(group.arrays)), "x".join(map(str, group.shape)), group.dtype,
+                     count(stored.raw_bytes), _between(group.density_range, 3), *_exponents(stored),
+                     *(fixed(stored.ratio(coding), 3) for coding in ("zlib", "tags_first", "exponents")),
+                     _between(group.ratio_range, 2), stored.best, *_times(found.offload(group.arrays))])
+    whole = found.totals[0]
+    rows.append(["in all", count(len(found.arrays)), "", whole.format, count(whole.raw_bytes),
+                 fixed(whole.density.density, 3), *_exponents(whole),
+                 *(fixed(whole.ratio(coding), 3) for coding in ("zlib", "tags_first", "exponents")),
+                 fixed(whole.best_ratio, 2), whole.best, *_times(found.offload(found.arrays))])
+    return head, rows
+
+
+def array_table(found: Measured) -> tuple[list[str], list[list[str]]]:
     """Head and rows: every array as stored, then their sum."""
-    return ["array", *_HEAD], [*(_row(array.name, array.stored) for array in arrays), _row("in all", totals[0])]
+    return ["array", *_HEAD], [*(_row(array.name, [array], found) for array in found.arrays),
+                               _row("in all", found.arrays, found)]
 
 
 def total_table(totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
@@ -45,23 +162,23 @@ def total_table(totals: Sequence[Coded]) -> tuple[list[str], list[list[str]]]:
                   for total in totals]
 
 
-def training(arrays: Sequence[Array]) -> tuple[list[str], dict[str, list[float | None]]]:
-    """The steps of training as labels, and the density of every layer at each; both empty without steps."""
-    stepped = [array for array in arrays if array.step is not None]
-    steps = sorted({_step(array) for array in stepped})
-    found = {(array.layer, _step(array)): array.stored.density.density for array in stepped}
+def training(groups: Sequence[Group]) -> tuple[list[str], dict[str, list[float | None]]]:
+    """The steps of training as labels, and the density of the layers at each, alike ones together; both empty without
+    steps."""
+    stepped = [group for group in groups if group.step is not None]
+    steps = sorted({_step(group.first) for group in stepped})
+    found = {(group.layer, _step(group.first)): group.stored.density.density for group in stepped}
     return [step_label(*step) for step in steps], {layer: [found.get((layer, step)) for step in steps]
-                                                   for layer in dict.fromkeys(array.layer for array in stepped)}
+                                                   for layer in dict.fromkeys(group.layer for group in stepped)}
 
 
-def over_steps(arrays: Sequence[Array]) -> dict[tuple[str, int], Coded]:
-    """The sums over the arrays of each step of training, as stored, by unit and number of the step."""
-    sums: dict[tuple[str, int], Coded] = {}
+def over_steps(arrays: Sequence[Array]) -> dict[tuple[str, int], list[Array]]:
+    """The arrays of each step of training, by unit and number of the step."""
+    steps: dict[tuple[str, int], list[Array]] = {}
     for array in arrays:
         if array.step is not None:
-            step = _step(array)
-            sums[step] = sums[step] + array.stored if step in sums else array.stored
-    return dict(sorted(sums.items(), key=lambda entry: entry[0]))
+            steps.setdefault(_step(array), []).append(array)
+    return dict(sorted(steps.items(), key=lambda entry: entry[0]))
 
 
 def step_label(unit: str, number: int) -> str:
@@ -73,11 +190,35 @@ def _step(array: Array) -> tuple[str, int]:
     return array.step_unit or "", array.step or 0
 
 
-def _row(name: str, coded: Coded) -> list[str]:
+def _row(name: str, arrays: Sequence[Array], found: Measured) -> list[str]:
+    coded = reduce(add, (array.stored for array in arrays))
     runs = coded.density.runs
     return [name, count(coded.raw_bytes), fixed(coded.density.density, 3), fixed(runs.mean, 1),
-            count(runs.percentile(90)), fixed(coded.density.spread.clustering, 1), *_ratios(coded)]
+            count(runs.percentile(90)), fixed(coded.density.spread.clustering, 1), *_exponents(coded), *_ratios(coded),
+            *_times(found.offload(arrays))]
 
 
 def _ratios(coded: Coded) -> list[str]:
     return [*(fixed(coded.ratio(coding), 3) for coding in CODINGS), fixed(coded.bound("blocks"), 3), coded.best]
+
+
+def _exponents(coded: Coded) -> list[str]:
+    about = coded.exponent_statistics
+    return [fixed(about and about.entropy, 2), fixed(about and about.distance_bits, 2)]
+
+
+def _times(offload: Offload) -> list[str]:
+    return [f"{offload.raw_us:,.1f}", f"{offload.engine_us:,.1f}"]
+
+
+def _between(values: tuple[float, float] | None, digits: int) -> str:
+    """A range of values, or the one where both ends look the same."""
+    if values is None:
+        return ""
+    low, high = (fixed(value, digits) for value in values)
+    return low if low == high else f"{low} to {high}"
+
+
+def _wrapped(text: str, first: str = "", rest: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False,
+                         break_on_hyphens=False)

@@ -20,6 +20,7 @@ from golden.results import HIDDEN, INLINED, derived
 from workload.characterise import deflate, rle
 from workload.characterise.density import Density, measure
 from workload.characterise.entropy import bound_bytes
+from workload.characterise.exponents import Exponents, measure_exponents
 from workload.characterise.spread import on_cluster, on_cores
 from workload.dumps import check_once, entries, is_floating, load, own_element_bytes, type_name
 from workload.dumps.layouts import LAYOUTS, reorder
@@ -58,7 +59,9 @@ class Coded:
 
     ``format`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
     of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`.
-    ``best`` names the coding of blocks with the fewest bytes, ``raw`` where none has fewer than the array.
+    ``best`` names the coding of blocks with the fewest bytes, ``raw`` where none has fewer than the array, and
+    ``best_bytes`` are its bytes. ``exponent_statistics`` are those of floating-point values in the stored layout; None
+    for others, and for a sum over several types.
     """
 
     layout: str
@@ -69,6 +72,8 @@ class Coded:
     packed: dict[str, int] = field(metadata=HIDDEN)
     bounds: dict[str, float] = field(metadata=HIDDEN)
     best: str
+    best_bytes: int
+    exponent_statistics: Exponents | None = None
 
     def ratio(self, coding: str) -> float | None:
         """Raw bytes divided by packed bytes; None for an empty array."""
@@ -78,12 +83,19 @@ class Coded:
         """The ratio at the bound of mask coding; None if the bound is 0 bytes, as for an array of zeros only."""
         return self.raw_bytes / self.bounds[coding] if self.bounds[coding] else None
 
+    @derived
+    def best_ratio(self) -> float | None:
+        """Raw bytes divided by those of the best coding, of each array its own; None for an empty array."""
+        return self.raw_bytes / self.best_bytes if self.best_bytes else None
+
     def __add__(self, other: Coded) -> Coded:
+        one, two = self.exponent_statistics, other.exponent_statistics
         return Coded(self.layout, _common(self.format, other.format), self.narrowed,
                      self.raw_bytes + other.raw_bytes, self.density + other.density,
                      {name: self.packed[name] + other.packed[name] for name in CODINGS},
                      {name: self.bounds[name] + other.bounds[name] for name in CODINGS},
-                     _common(self.best, other.best))
+                     _common(self.best, other.best), self.best_bytes + other.best_bytes,
+                     one + two if one and two and self.format == other.format else None)
 
     @derived
     def codings(self) -> dict[str, Packed]:
@@ -113,7 +125,7 @@ class Array:
 
 
 def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None, *, layout: str = "NCHW",
-                 form: str | None = "float16", dtype: str | None = None, element_bytes: int | None = None,
+                 form: str | None = "bfloat16", dtype: str | None = None, element_bytes: int | None = None,
                  shape: Sequence[int] | None = None, jobs: int | None = None, scheduler: str | None = None,
                  progress: Callable[[str, int, int], None] | None = None) -> list[Array]:
     """Measure the arrays of dumps.
@@ -168,7 +180,7 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
 
 
 def characterise_array(array: np.ndarray, name: str = "array", *, layout: str = "NCHW",
-                       form: str | None = "float16", prefix: str = "") -> Array:
+                       form: str | None = "bfloat16", prefix: str = "") -> Array:
     """Measure an array; parameters and errors as for :func:`characterise`.
 
     Parameters
@@ -249,7 +261,7 @@ def _narrowed(array: np.ndarray, form: str) -> np.ndarray:
 def _layouts(values: np.ndarray, stored: str, form: str, narrowed: bool) -> Iterator[Coded]:
     """An array in all layouts; the stored one comes first."""
     first = _coded(reorder(values, stored, stored), stored, form, narrowed)
-    yield first
+    yield replace(first, exponent_statistics=measure_exponents(values))
     for layout in LAYOUTS:
         if layout != stored:
             yield (_coded(reorder(values, layout, stored), layout, form, narrowed) if values.ndim == 4
@@ -273,8 +285,8 @@ def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
     packed |= {"rle": rle.packed_bytes(values, own), "zlib": deflate.packed_bytes(values),
                "blocks": streams[Coding(own)], "tags_first": streams[tags_first], "exponents": streams[exponents]}
     bounds |= dict.fromkeys(CODINGS[3:], bound_bytes(density.elements, density.nonzero, own))
-    best = min((values.nbytes, Coding.RAW), *((streams[coding], coding) for coding in (tags_first, exponents)))[1]
-    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds, coding_name(best))
+    fewest, best = min((values.nbytes, Coding.RAW), *((streams[coding], coding) for coding in (tags_first, exponents)))
+    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds, coding_name(best), fewest)
 
 
 def _common(one: str, other: str) -> str:

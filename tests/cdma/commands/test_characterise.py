@@ -1,4 +1,4 @@
-"""``cdma characterise``: tables, JSON, the page, and mistakes."""
+"""``cdma characterise``: verdict, tables, JSON, the page, and mistakes."""
 
 import re
 from pathlib import Path
@@ -14,6 +14,7 @@ from golden.codec import lines as zvc
 from golden.codec.coding import Coding
 from workload.characterise import rle
 from workload.characterise.arrays import characterise
+from workload.data import SUMS
 
 
 @pytest.fixture
@@ -33,20 +34,21 @@ def cells(text: str, start: str) -> list[str]:
 
 
 def test_tables(cdma, dump: dict[str, np.ndarray]) -> None:
-    outcome = cdma("characterise", "dump.npz")
+    outcome = cdma("characterise", "dump.npz", "--narrow", "float16", "--arrays", "--date", "2026-11-23")
     assert (outcome.code, outcome.err) == (0, "")
     array = dump["p100/fc"]
-    row = cells(outcome.out, "p100/fc")
+    every = outcome.out[outcome.out.index("Every array"):]
+    row = cells(every, "p100/fc")
     density = np.count_nonzero(array) / array.size
     assert row[1:3] == ["4,096", f"{density:.3f}"]
-    assert row[-8] == f"{array.nbytes / zvc.packed_bytes(array, 4):.3f}"
-    assert row[-5:-2] == [f"{array.nbytes / blocks.compress(array, coding).size:.3f}"
+    assert row[-10] == f"{array.nbytes / zvc.packed_bytes(array, 4):.3f}"
+    assert row[-7:-4] == [f"{array.nbytes / blocks.compress(array, coding).size:.3f}"
                           for coding in (Coding.LINES32, Coding.ZVC32, Coding.FLOAT32)]
-    assert row[-1] == "float32"
+    assert row[-3:-1] == ["float32", f"{array.nbytes / 12800:.1f}"]
     raw, packed = (sum(size(values) for values in dump.values())
                    for size in (lambda values: values.nbytes, lambda values: blocks.compress(values, 4).size))
-    assert cells(outcome.out, "in all")[2] == f"{raw:,}"
-    assert cells(outcome.out, "in all")[-5] == f"{raw / packed:.3f}"
+    assert cells(every, "in all")[2] == f"{raw:,}"
+    assert cells(every, "in all")[-7] == f"{raw / packed:.3f}"
     assert [tuple(line.split()[:2]) for line in outcome.out.splitlines() if line.startswith("float")] == [
         (form, layout) for form in ("float32", "float16") for layout in ("NCHW", "NHWC", "CHWN")]
     over = outcome.out[outcome.out.index("Density over training"):]
@@ -56,7 +58,55 @@ def test_tables(cdma, dump: dict[str, np.ndarray]) -> None:
     raw, packed = (sum(size(values) for name, values in dump.items() if name.startswith("p100/"))
                    for size in (lambda values: values.nbytes, lambda values: blocks.compress(values, 4).size))
     row = cells(steps, "100 %")
-    assert (row[2], row[-5]) == (f"{raw:,}", f"{raw / packed:.3f}")
+    assert (row[2], row[-7]) == (f"{raw:,}", f"{raw / packed:.3f}")
+
+
+def test_the_verdict_comes_first_then_totals_then_groups(cdma) -> None:
+    rng = np.random.default_rng(6)
+    save_file({f"blocks.{block}.{name}": rng.standard_normal((4, 64, 32)).astype(ml_dtypes.bfloat16)
+               for block in range(12) for name in ("qkv", "up")}, "gpt.safetensors")
+    outcome = cdma("characterise", "gpt.safetensors", "--link", 25, "--date", "2026-11-23")
+    assert outcome.out.startswith("Gains nothing as zeros, 1.")
+    assert "use bfloat16 exponent coding; at 25 GB/s that is 1." in " ".join(outcome.out.splitlines()[:2])
+    assert re.search(r"\ncdma \d\S*, 2026-11-23; the engine paper at 1000 MHz, a link of 25 GB/s\n", outcome.out)
+    assert outcome.out.index("In all, by") < outcome.out.index("Groups of alike arrays")
+    rows = outcome.out[outcome.out.index("Groups of alike arrays"):].splitlines()[4:]
+    assert [row.split()[:4] for row in rows] == [
+        ["blocks.*.qkv", "12", "4x64x32", "bfloat16"], ["blocks.*.up", "12", "4x64x32", "bfloat16"],
+        ["in", "all", "24", "bfloat16"]]
+    # No array has four dimensions: one layout stands for all.
+    assert outcome.out.count("\nbfloat16  NC") == 1 and "NHWC" not in outcome.out
+    found = cdma("characterise", "gpt.safetensors", "--link", 25, "--date", "2026-11-23", "--json").json
+    assert (found["date"], found["link_gb_per_s"], found["engine"]) == ("2026-11-23", 25, "paper")
+    assert outcome.out.splitlines()[0].startswith(found["verdict"]["sentence"][:60])
+    assert (len(found["arrays"]), [len(group["members"]) for group in found["groups"]]) == (24, [12, 12])
+    group, first = found["groups"][0], found["arrays"][0]
+    assert group["members"][0] == first["name"] == "blocks.0.qkv"
+    statistics = first["variants"][0]["exponent_statistics"]
+    assert sum(statistics["exponents_by_value"].values()) == statistics["nonzero"] == 4 * 64 * 32
+    own = [array for array in found["arrays"] if array["name"] in group["members"]]
+    assert group["stored"]["best_bytes"] == sum(array["variants"][0]["best_bytes"] for array in own)
+    assert group["offload"]["engine_us"] == pytest.approx(sum(array["offload"]["engine_us"] for array in own))
+    assert first["offload"]["raw_us"] == pytest.approx(4 * 64 * 32 * 2 / 25e3)
+
+
+def test_the_verdict_on_the_page_is_what_the_command_says(cdma) -> None:
+    page = (Path(__file__).parents[3] / "docs/characterise.md").read_text(encoding="utf-8")
+    said = cdma("characterise", SUMS, "--link", 25).out.split("\n\n")[0]
+    assert f"$ cdma characterise {SUMS.name} --link 25\n{said}\n```" in page
+
+
+def test_the_same_date_gives_the_same_report(cdma, dump: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+                                             ) -> None:
+    pages = []
+    for options in (("--date", "2026-11-23"), ()):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795392000")
+        assert cdma("characterise", "dump.npz", "--report", "page.html", *options).code == 0
+        pages.append(Path("page.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1] and ", 2026-11-23." in pages[0]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    assert cdma("characterise", "dump.npz").err == (
+        "cdma: error: SOURCE_DATE_EPOCH must be seconds since 1970, not 'soon': correct or unset it\n")
 
 
 def test_the_best_coding_is_the_one_for_compress(cdma) -> None:
@@ -65,7 +115,8 @@ def test_the_best_coding_is_the_one_for_compress(cdma) -> None:
               "counts": np.where(rng.random(5000) < 0.3, rng.integers(1, 100, 5000), 0).astype(np.uint8),
               "noise": rng.integers(0, 1 << 16, 5000).astype(np.uint16)}
     save_file(arrays, "net.safetensors")
-    facts = cdma("characterise", "net.safetensors", "--report", "page.html", "--json").json
+    facts = cdma("characterise", "net.safetensors", "--report", "page.html", "--arrays",
+                 "--json").json
     best = {array["name"]: array["variants"][0]["best"] for array in facts["arrays"]}
     assert best == {"counts": "zvc8", "dense": "bfloat16", "noise": "raw"}
     assert facts["in_all"][0]["best"] == "mixed"
@@ -80,7 +131,7 @@ def test_the_best_coding_is_the_one_for_compress(cdma) -> None:
                     codings[name]["packed_bytes"] for name in ("tags_first", "exponents")))
     page = Path("page.html").read_text(encoding="utf-8")
     for name, coding in best.items():
-        assert re.search(rf"<tr>[^\n]*>{name}<[^\n]*<td>{coding}</td></tr>", page), name
+        assert re.search(rf"<tr>[^\n]*>{name}<[^\n]*<td>{coding}</td>", page), name
 
 
 def test_json(cdma, dump: dict[str, np.ndarray]) -> None:
@@ -98,10 +149,10 @@ def test_json(cdma, dump: dict[str, np.ndarray]) -> None:
 
 
 def test_shipped_dump_and_one_array(cdma) -> None:
-    out = cdma("characterise", "--array", "conv1", "--narrow", "bfloat16").out
-    assert cells(out, "conv1")[1] == "393,216"
-    assert "bfloat16  NHWC" in out
-    assert "training" not in out
+    out = cdma("characterise", "--array", "conv1", "--narrow", "float16").out
+    assert cells(out, "conv1")[1:5] == ["1", "1x96x32x32", "float32", "393,216"]
+    assert "float16  NHWC" in out
+    assert "Over training" not in out
 
 
 def test_raw_elements(cdma, dump: dict[str, np.ndarray]) -> None:
@@ -152,12 +203,10 @@ def test_report_is_one_page_that_needs_nothing_else(cdma, dump: dict[str, np.nda
     assert page.count("conv&lt;1&gt;") >= 4
     assert {tag: page.count(f"<{tag}") for tag in ("svg", "table")} == {
         tag: page.count(f"</{tag}>") for tag in ("svg", "table")}
-    # A line for each layer, ratios over training and of each array, two of codings by layout in two parts each, a
-    # histogram of all runs and of each layer's, and clustering.
-    assert page.count("<svg") == 2 + 2 + 2 * 2 + 1 + 2 + 1
     headings = re.findall(r"<h2>([^<]*)</h2>", page)
-    assert headings == ["Density over training", "Ratio over training", "Ratio by coding and layout",
-                        "Ratio of each layer", "Runs of zeros", "Clustering", "Figures", "In all"]
+    assert headings == ["In all", "Groups of alike arrays", "Density over training", "Ratio over training", "Exponents",
+                        "Runs of zeros", "Clustering"]
+    assert page.index("Gains ") < page.index("raw bytes")
 
 
 def test_histogram_of_runs_has_shares_of_zeros_beside_those_of_chance(cdma) -> None:
@@ -191,10 +240,13 @@ def test_layers_of_several_dumps_are_kept_apart(cdma) -> None:
     over = out[out.index("Density over training"):]
     assert (cells(over, "a:x"), cells(over, "b:x")) == (["a:x", "1.000"], ["b:x", "0.000"])
     page = Path("page.html").read_text(encoding="utf-8")
-    # In the plots of densities and ratios, and in that of runs where there are zeros; arrays without steps have this
-    # name in the table, where others tell theirs.
-    for name, times in {"a:fc": 3, "b:fc": 4, "a:x": 2, "b:x": 3, "a:p000/x": 1, "b:p000/x": 1}.items():
-        assert page.count(f">{name}<") == times, name
+    # The table has names of arrays, which may begin with a step; runs are shown where there are zeros.
+    for part, names in {"<h2>Groups": {"a:fc": 2, "b:fc": 2, "a:x": 1, "b:x": 1, "a:p000/x": 1, "b:p000/x": 1},
+                        "<h2>Density over": {"a:x": 1, "b:x": 1}, "<h2>Density<": {"a:fc": 1, "b:fc": 1},
+                        "<h2>Exponents": {"a:fc": 1, "a:x": 1}, "<h2>Runs": {"b:fc": 1, "b:x": 1}}.items():
+        section = page[page.index(part):].split("<h2>")[1]
+        for name in ("a:fc", "b:fc", "a:x", "b:x", "a:p000/x", "b:p000/x"):
+            assert section.count(f">{name}<") == names.get(name, 0), (part, name)
 
 
 def test_one_dump_an_epoch(cdma) -> None:
@@ -206,9 +258,10 @@ def test_one_dump_an_epoch(cdma) -> None:
     assert cells(over, "fc") == ["fc", "0.500", "0.250"]
     # The plot of ratios shows the last epoch, wherever it stands among the dumps.
     page = Path("page.html").read_text(encoding="utf-8")
-    assert f'>{400 / blocks.compress((np.arange(100) < 25).astype(np.float32), 4).size:.2f}</text>' in page[
-        page.index("<h2>Ratio of each layer"):page.index("<h2>Runs")]
-    assert page.count(">fc</text>") == 2
+    section = page[page.index("<h2>Groups"):page.index("<h2>Density over")]
+    size = blocks.compress((np.arange(100) < 25).astype(np.float32), Coding.ZVC32).size
+    assert section.count(f">{400 / size:.2f}</") == 1
+    assert section.count(">fc</") == 1
 
 
 def test_report_without_steps(cdma) -> None:
@@ -216,16 +269,16 @@ def test_report_without_steps(cdma) -> None:
     assert cdma("characterise", "plain.npz", "--report", "page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert "over training" not in page
-    assert "<h2>Density of each array</h2>" in page
-    # Densities, ratios, codings by layout as stored and narrowed in two parts each, and the runs of the one array that
-    # has zeros.
-    assert page.count("<svg") == 1 + 1 + 2 * 2 + 1
+    assert re.findall(r"<h2>([^<]*)</h2>", page) == ["In all", "Groups of alike arrays", "Density", "Exponents",
+                                                     "Runs of zeros"]
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["none.npz"], "cannot read none.npz"),
     (["dump.npz", "--array", "conv9"], "has no array 'conv9': there are p000/conv<1>"),
     (["dump.npz", "--layout", "HWCN"], "invalid choice: 'HWCN'"),
+    (["dump.npz", "--engine", "huge"], "there are no measured cycles of an engine 'huge'"),
+    (["dump.npz", "--link", "0"], "0"), (["dump.npz", "--date", "today"], "must be a date as 2026-11-23, not 'today'"),
     (["dump.npz", "--jobs", "0"], "must be a whole number of 1 or more, not '0'"),
     (["dump.npz", "--report", "gone/page.html"], "gone is not a folder"),
     (["dump.npz", "--report", "dump.npz"], "dump.npz is a dump"),

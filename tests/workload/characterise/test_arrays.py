@@ -33,7 +33,7 @@ def variant(array: Array, layout: str, narrowed: bool = False) -> Coded:
 @pytest.mark.parametrize(("layout", "axes"), [("NCHW", (0, 1, 2, 3)), ("NHWC", (0, 2, 3, 1)), ("CHWN", (1, 2, 3, 0))])
 def test_every_coding_in_every_layout(layout: str, axes: tuple[int, ...], narrowed: bool) -> None:
     array = maps(shape=(3, 8, 20, 16))
-    found = variant(characterise_array(array), layout, narrowed)
+    found = variant(characterise_array(array, form="float16"), layout, narrowed)
     raw = np.ascontiguousarray((narrow(array, 2, "float16") if narrowed else array).transpose(axes)).tobytes()
     own = 2 if narrowed else 4
     windows = [zlib.compress(raw[at:at + 4096], 6) for at in range(0, len(raw), 4096)]
@@ -84,7 +84,8 @@ def test_stored_comes_first_in_the_layout_that_it_has() -> None:
     assert moved.stored.layout == "NHWC"
     assert moved.stored.format == "float32"
     assert not moved.stored.narrowed
-    assert moved.stored == variant(there, "NHWC")
+    # Exponents are measured in the stored layout only.
+    assert replace(moved.stored, exponent_statistics=None) == variant(there, "NHWC")
     assert variant(moved, "CHWN", True) == variant(there, "CHWN", True)
 
 
@@ -139,7 +140,7 @@ def test_sums_over_arrays() -> None:
     assert totals[0].raw_bytes == sum(part.nbytes for part in parts) + 10
     assert totals[0].format == "mixed"
     assert totals[3].raw_bytes == sum(part.nbytes for part in parts) // 2
-    assert totals[3].format == "float16"
+    assert totals[3].format == "bfloat16"
     assert totals[3].density.nonzero == sum(np.count_nonzero(part) for part in parts)
     for coding in CODINGS:
         assert totals[4].packed[coding] == sum(variant(array, "NHWC", True).packed[coding] for array in found)

@@ -1,0 +1,1 @@
+"""What a dump gains: the predicted time of its offloads, and a verdict in words."""
