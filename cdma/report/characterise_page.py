@@ -91,8 +91,8 @@ def _groups(found: Measured, last: Sequence[Group]) -> Section:
         ("The same layer of every block of a network is one group, with a star for the number of the block. "
          f"Ratios as stored{_when(found.arrays)}{_largest(found.groups, last)}."),
         _ratio_bars({group.layer: group.stored for group in last}),
-        ("The times are those of an offload of all arrays of the group, one behind the other: as they are, and with the "
-         "best coding through the engine."), Table(*group_table(found), left=(0, 2, 3))])
+        ("The times are those of an offload of all arrays of the group, one behind the other: as they are, and with "
+         "the best coding through the engine."), Table(*group_table(found), left=(0, 2, 3))])
 
 
 def _ratio_bars(named: dict[str, Coded]) -> Bars:
