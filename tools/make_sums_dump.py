@@ -1,4 +1,4 @@
-"""Writes workload/data/sums_gpt.safetensors: the dense worked example of capture, trained anew, one sequence.
+"""Writes workload/data/sums_gpt.safetensors: the dense worked example of capture, trained anew, three sequences.
 
 Only arrays in bfloat16 are kept, which are what autocast makes products read and write. It needs the extra [torch].
 Other releases of PyTorch may round differently and give a slightly different training.
@@ -16,14 +16,16 @@ from workload.capturing.sums import BATCH
 from workload.data import SUMS
 from workload.dumps import load, type_name
 
+SEQUENCES = 3  # about 1 MB
+
 
 def main() -> None:
-    """Train, and keep the first sequence of the last captured step."""
+    """Train, and keep the first sequences of the last captured step."""
     last = f"step{points('gpt')[100]:06d}"
     with tempfile.TemporaryDirectory() as folder:
         done = example(folder, "gpt")
-        # Products read the tokens of all sequences as rows of one matrix.
-        arrays = {name.removeprefix(f"{last}/"): array[:len(array) // BATCH].copy()
+        # Arrays that products read may have the tokens of all sequences as rows of one matrix.
+        arrays = {name.removeprefix(f"{last}/"): array[:SEQUENCES * len(array) // BATCH].copy()
                   for name, array in load(Path(folder) / f"{last}.safetensors").items()
                   if type_name(array.dtype) == "bfloat16"}
     save_file(arrays, SUMS)

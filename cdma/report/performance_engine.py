@@ -23,8 +23,8 @@ the other", all arrays were queued at once, so that transfers overlap."""
 
 _DENSE = """\
 The dense [shipped dump](../workload/data/README.md), activations of a small transformer, through each engine that
-builds exponents of bfloat16: `cdma simulate --engine PRESET workload/data/sums_gpt.safetensors`. Its arrays have 8 to
-32 KiB, so what a transfer takes to start and to end is a large part of their cycles."""
+builds exponents of bfloat16: `cdma simulate --engine PRESET workload/data/sums_gpt.safetensors`. Its arrays are
+short, so what a transfer takes to start and to end is a large part of their cycles."""
 
 _TOGGLES = """\
 Bits that change on the link's data wires from one transferred beat to the next, over the shipped dumps; values are

@@ -1,7 +1,8 @@
 """The dense worked example: a small GPT learns sums in words, under bfloat16 autocast.
 
-Its text is generated, ``thirty-four plus nine is forty-three.`` and so on, and read byte by byte. LayerNorm and GELU
-leave hardly a zero behind. Seeds are fixed, so that a run is repeatable on the same machine and release of PyTorch.
+Its text is generated, ``thirty-four plus nine is forty-three.`` and so on, and read byte by byte. LayerNorm, GELU and
+SwiGLU leave hardly a zero behind. Seeds are fixed, so that a run is repeatable on the same machine and release of
+PyTorch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ EPOCHS = 10
 BATCH = 32
 CONTEXT = 64  # bytes of a sequence
 _STEPS = 60  # of an epoch
-_WIDTH, _HEADS, _BLOCKS = 64, 4, 2
+_WIDTH, _HEADS = 64, 4
 _RATE = 3e-3
 _SUMS = 6000
 _TEST = 16 * CONTEXT + 1  # bytes at the end of the text that are for testing
@@ -50,36 +51,65 @@ def text(sums: int = _SUMS, seed: int = 0) -> str:
     return "".join(f"{in_words(one)} plus {in_words(other)} is {in_words(one + other)}.\n" for one, other in pairs)
 
 
-class Block(torch.nn.Module):
-    """Attention and a perceptron with GELU, each behind a LayerNorm and added to what came in."""
+class Perceptron(torch.nn.Module):
+    """Two linear layers with a GELU between, as GPT-2 has them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.norm1, self.norm2 = torch.nn.LayerNorm(_WIDTH), torch.nn.LayerNorm(_WIDTH)
-        self.qkv, self.out = torch.nn.Linear(_WIDTH, 3 * _WIDTH), torch.nn.Linear(_WIDTH, _WIDTH)
         self.up, self.down = torch.nn.Linear(_WIDTH, 4 * _WIDTH), torch.nn.Linear(4 * _WIDTH, _WIDTH)
         self.gelu = torch.nn.GELU()
+
+    def forward(self, tokens: Any) -> Any:
+        """Tokens in and out: batch, context, width."""
+        return self.down(self.gelu(self.up(tokens)))
+
+
+class GatedPerceptron(torch.nn.Module):
+    """Three linear layers with SwiGLU between, as Llama has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up = torch.nn.Linear(_WIDTH, 3 * _WIDTH), torch.nn.Linear(_WIDTH, 3 * _WIDTH)
+        self.silu, self.down = torch.nn.SiLU(), torch.nn.Linear(3 * _WIDTH, _WIDTH)
+
+    def forward(self, tokens: Any) -> Any:
+        """Tokens in and out: batch, context, width."""
+        return self.down(self.silu(self.gate(tokens)) * self.up(tokens))
+
+
+class Block(torch.nn.Module):
+    """Attention and a perceptron, each behind a LayerNorm and added to what came in."""
+
+    def __init__(self, perceptron: torch.nn.Module) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = torch.nn.LayerNorm(_WIDTH), torch.nn.LayerNorm(_WIDTH)
+        self.qkv, self.out = torch.nn.Linear(_WIDTH, 3 * _WIDTH), torch.nn.Linear(_WIDTH, _WIDTH)
+        self.mlp = perceptron
 
     def forward(self, tokens: Any) -> Any:
         """Tokens in and out: batch, context, width."""
         heads = self.qkv(self.norm1(tokens)).unflatten(-1, (3, _HEADS, -1)).permute(2, 0, 3, 1, 4)
         mixed = torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
         tokens = tokens + self.out(mixed.transpose(1, 2).flatten(2))
-        return tokens + self.down(self.gelu(self.up(self.norm2(tokens))))
+        return tokens + self.mlp(self.norm2(tokens))
 
 
 class Gpt(torch.nn.Module):
-    """A decoder of bytes: embeddings, blocks, and the scores of the next byte."""
+    """A decoder of bytes: embeddings, two blocks, and the scores of the next byte.
+
+    The blocks have different perceptrons, so that a dump has the values of GELU and of SwiGLU.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.tokens, self.places = torch.nn.Embedding(128, _WIDTH), torch.nn.Embedding(CONTEXT, _WIDTH)
-        self.blocks = torch.nn.ModuleList(Block() for _ in range(_BLOCKS))
+        self.blocks = torch.nn.ModuleList([Block(Perceptron()), Block(GatedPerceptron())])
         self.norm, self.head = torch.nn.LayerNorm(_WIDTH), torch.nn.Linear(_WIDTH, 128)
 
     def forward(self, codes: Any) -> Any:
         """The scores of the byte after each one."""
-        found = self.tokens(codes) + self.places.weight
+        # Autocast leaves embeddings in float32; where weights are in bfloat16, so are the sums between the blocks.
+        found = (self.tokens(codes) + self.places.weight).bfloat16()
         for block in self.blocks:
             found = block(found)
         return self.head(self.norm(found))
