@@ -70,6 +70,8 @@ class ReferenceDriver:
         async def write(offset: int, value: int) -> None:
             with suppress(RegisterError):
                 await bench.control.bus.write(offset + shift, value)
+            for channel in bench.control.channels.values():
+                channel.share()
 
         @resume
         async def read(offset: int) -> int:

@@ -123,12 +123,16 @@ class Channel:
         self.records: WriteBackRing | None = None
         self.prefix = operation.name
         self._control = control
-        self._window = [0] * _RECORD_WORDS
+        self._window: list[int | None] = [0] * _RECORD_WORDS
 
     def forget(self) -> None:
         """Expect the reset value in every register."""
         self.records = None
         self._window = [0] * _RECORD_WORDS
+
+    def share(self) -> None:
+        """Write all words of the next descriptor, because someone else has written into the window."""
+        self._window = [None] * _RECORD_WORDS
 
     async def read(self, name: str) -> int:
         """Read a register of this direction."""
