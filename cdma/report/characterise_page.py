@@ -19,7 +19,7 @@ from cdma.report.characterise_tables import (
     training,
 )
 from cdma.report.page import Page, Section
-from cdma.report.parts import Bars, Histograms, Lines, Part, Stems, Table, Tiles
+from cdma.report.parts import Bars, Histograms, Lines, Part, Stems, Table, Tiles, Trend
 
 if TYPE_CHECKING:
     from workload.characterise.arrays import Array, Coded
@@ -30,6 +30,7 @@ __all__ = ["characterise_page"]
 _SHOWN = ("rle", "zlib", "tags_first", "exponents")  # codings in the plots of groups
 _LONGEST = 512  # zeros: longer runs share the last bin of a histogram
 _MOST = 24      # groups in a plot
+_DENSE = 0.995  # density that is shown as 1
 _BOUND = "bound of mask coding"
 
 
@@ -110,13 +111,16 @@ def _training(found: Measured) -> Iterator[Section]:
     sums = {step_label(*step): reduce(add, (array.stored for array in arrays))
             for step, arrays in over_steps(found.arrays).items()}
     if len(sums) > 1:
+        rows = {CODINGS[coding]: [coded.ratio(coding) for coded in sums.values()] for coding in _SHOWN}
+        rows[_BOUND] = [coded.bound("tags_first") for coded in sums.values()]
         yield Section("Ratio over training", ["Raw bytes over packed bytes, all arrays of a step together, as stored.",
-                                              _ratio_bars(sums)], kept=True)
+                                              Trend(list(sums), rows)], kept=True)
 
 
 def _density(found: Measured, last: Sequence[Group]) -> Iterator[Section]:
     alone = {group.layer: [group.stored.density.density] for group in last if group.step is None}
-    if alone:
+    # Bars of the full width, all of them, say no more than the table.
+    if any(density is not None and density < _DENSE for (density,) in alone.values()):
         yield Section("Density", [f"Share of elements that are not zero{_largest(found.groups, last)}.",
                                   Bars("density", [], alone, top=1.0, caption=False)])
 

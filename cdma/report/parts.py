@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from cdma.report.plots import inline
+from cdma.report.plots import fluid
 from cdma.report.plots.drawing import COLOURS
 
 __all__ = ["LINK", "Bars", "Fenced", "Histograms", "Image", "Lines", "Part", "Plot", "Plots", "Stems", "Table", "Tiles",
-           "prose"]
+           "Trend", "prose"]
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 """A link in text: its words, and where it leads."""
@@ -76,15 +76,17 @@ class Plots:
     Parameters
     ----------
     drawings
-        Caption (empty for none) and ``<svg>`` element of each plot.
+        Caption (empty for none) and markup of each plot.
     kind
-        Class of the box around the plots: ``columns``, ``small`` or ``wide``.
+        Class of the box around the plots: ``columns``, ``small``, ``whole`` or ``wide``.
     caption
         Common caption; empty for none.
     keys
         Colour and name of each series.
     mark, flat
         Meaning of the line across bars, and whether this line is horizontal, as in columns.
+    cut
+        Whether bars are longer than the scale.
     """
 
     drawings: Sequence[tuple[str, str]]
@@ -93,6 +95,7 @@ class Plots:
     keys: Sequence[tuple[str, str]] = ()
     mark: str | None = None
     flat: bool = False
+    cut: bool = False
 
 
 class Plot(ABC):
@@ -150,7 +153,7 @@ class Bars(Plot):
     digits
         Digits after the point of the values at the right.
     top
-        Value of the full width; the largest value or mark when None.
+        Value of the full width; the largest value or mark that is no outlier when None.
     caption
         Whether the title is shown above the plots.
     """
@@ -165,11 +168,12 @@ class Bars(Plot):
     caption: bool = True
 
     def drawn(self) -> Plots:
-        values = [*self.groups.values(), list(self.marks.values())]
-        top = self.top or max((value for row in values for value in row if value is not None), default=1.0)
+        values = [value for row in self.groups.values() for value in row]
+        top = self.top or fluid.scale([*values, *self.marks.values()])
         pieces = [{name: self.groups[name] for name in names} for names in _pieces(list(self.groups))]
-        return Plots([("", inline.bars(self.title, piece, self.marks, self.digits, top)) for piece in pieces],
-                     "columns", self.title if self.caption else "", _keys(self.series), self.mark)
+        return Plots([("", fluid.bars(self.title, piece, self.marks, self.digits, top)) for piece in pieces],
+                     "columns", self.title if self.caption else "", _keys(self.series), self.mark,
+                     cut=any(value is not None and value > top for value in values))
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,19 @@ class Lines(Plot):
     rows: Mapping[str, Sequence[float | None]]
 
     def drawn(self) -> Plots:
-        return Plots([("", inline.line(name, self.labels, values)) for name, values in self.rows.items()], "small",
-                     self.title)
+        return Plots([("", fluid.lines(name, self.labels, {"": values}, 1.0)) for name, values in self.rows.items()],
+                     "small", self.title)
+
+
+@dataclass(frozen=True)
+class Trend(Plot):
+    """A line plot of several series over the same labels, by name of the series."""
+
+    labels: Sequence[str]
+    rows: Mapping[str, Sequence[float | None]]
+
+    def drawn(self) -> Plots:
+        return Plots([("", fluid.lines("", self.labels, self.rows, large=True))], "whole", "", _keys(list(self.rows)))
 
 
 @dataclass(frozen=True)
@@ -213,21 +228,21 @@ class Histograms(Plot):
     def drawn(self) -> Plots:
         highest = max(value for pair in self.rows.values() for part in pair for value in part)
         top = next(top for top in (0.2, 0.4, 0.6, 0.8, 1.0) if top >= min(1.0, highest))
-        return Plots([("", inline.columns(name, self.labels, *pair, top, self.large))
+        return Plots([("", fluid.columns(name, self.labels, *pair, top, self.large))
                       for name, pair in self.rows.items()],
-                     "columns" if self.large else "small", self.title, _keys(self.series), self.mark, flat=True)
+                     "whole" if self.large else "small", self.title, _keys(self.series), self.mark, flat=True)
 
 
 @dataclass(frozen=True)
 class Stems(Plot):
-    """Stems from 1 to each value, which is above 0, on a logarithmic axis."""
+    """Stems from 1 to each value, which is above 0, on a logarithmic axis that outliers do not set."""
 
     title: str
     values: Mapping[str, float]
 
     def drawn(self) -> Plots:
-        lowest, highest = min(self.values.values()), max(self.values.values())
-        return Plots([("", inline.stems(self.title, {name: self.values[name] for name in names}, lowest, highest))
+        lowest, highest = min(self.values.values()), fluid.scale(list(self.values.values()), 100)
+        return Plots([("", fluid.stems(self.title, {name: self.values[name] for name in names}, lowest, highest))
                       for names in _pieces(list(self.values))], "columns")
 
 

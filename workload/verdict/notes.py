@@ -15,6 +15,7 @@ MANY = 0.01
 
 _WEAK = 1.5     # a ratio below which float32 is said to be better rounded
 _ROUNDED = 1.5  # how many times as much rounding must give for that
+_SMALL = 0.01   # the share of the bytes below which rounding is not worth a note
 _DRIFT = 1.1    # how far ratios of steps of training lie apart before that is named
 
 
@@ -56,9 +57,10 @@ def _rounding(arrays: Sequence[Array]) -> Iterator[str]:
     """What the narrowed values of float32 take, beside the stored ones."""
     pairs = [(array.stored, narrowed) for array in arrays if array.dtype == "float32" and array.stored.raw_bytes
              and (narrowed := _narrowed(array))]
-    if not pairs:
-        return
     raw = sum(stored.raw_bytes for stored, _ in pairs)
+    if not any(stored.density.nonzero for stored, _ in pairs) or raw < _SMALL * sum(
+            array.stored.raw_bytes for array in arrays):
+        return
     form = pairs[0][1].format
     rounded = raw / sum(narrowed.best_bytes for _, narrowed in pairs)
     now = raw / sum(stored.best_bytes for stored, _ in pairs)

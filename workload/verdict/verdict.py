@@ -77,7 +77,8 @@ class Part:
             head = f"{self.coding} exponent coding, {self.exponents:.2f} times ({self.zeros:.2f} as zeros)"
         shown = ", ".join(self.groups[:_NAMES])
         more = f" and {len(self.groups) - _NAMES} more" if len(self.groups) > _NAMES else ""
-        return f"{100 * self.share:.0f} % of the bytes, {head}: {shown}{more}"
+        share = f"{100 * self.share:.0f} %" if self.share >= _SMALL else "less than 1 %"
+        return f"{share} of the bytes, {head}: {shown}{more}"
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "EXTRA", "GREY", "figure", "inline_svg", "place_labels", "require_extra", "shorten", "svg_file",
-           "ticks"]
+__all__ = ["COLOURS", "EXTRA", "GREY", "apart", "figure", "place_labels", "require_extra", "svg_file", "ticks"]
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours of series in order, which the colour-blind can tell apart (Okabe and Ito)."""
@@ -77,12 +76,6 @@ def svg_file(drawn: Figure, title: str, tips: Mapping[str, str] | None = None) -
     return out[out.index("<svg"):]
 
 
-def inline_svg(drawn: Figure, title: str, tips: Mapping[str, str] | None = None) -> str:
-    """A figure as an ``<svg>`` element of an HTML page, scaled by the page; parameters as for :func:`svg_file`."""
-    out = svg_file(drawn, title, tips).replace("xlink:href", "href")
-    return re.sub(r' xmlns(:xlink)?="[^"]*"', "", out).strip()
-
-
 def _svg(drawn: Figure, title: str, tips: Mapping[str, str]) -> str:
     matplotlib = package("matplotlib", EXTRA)
     out = io.StringIO()
@@ -100,11 +93,6 @@ def _svg(drawn: Figure, title: str, tips: Mapping[str, str]) -> str:
                   f'height="{height}" role="img" aria-label="{escape(title, quote=True)}">', text, count=1)
 
 
-def shorten(name: str, letters: int) -> str:
-    """A name without its middle if it is too long: beginning and end tell names apart best."""
-    return name if len(name) <= letters else f"{name[:letters // 2 - 1]}…{name[-(letters - letters // 2):]}"
-
-
 def ticks(top: float, about: int = 5) -> list[float]:
     """About ``about`` round values, from 0 to the first that is ``top`` or more."""
     rough = top / about
@@ -114,6 +102,21 @@ def ticks(top: float, about: int = 5) -> list[float]:
     while values[-1] < top:
         values.append(round(values[-1] + step, 9))
     return values
+
+
+def apart(places: Sequence[float], height: float) -> list[float]:
+    """Places of labels of a height, moved apart where they would overlap, as little as possible."""
+    order = sorted(range(len(places)), key=lambda number: (places[number], number))
+    runs: list[tuple[float, list[int]]] = []  # the lowest place of labels that touch, and which these are
+    for number in order:
+        own, low = [number], places[number]
+        while runs and runs[-1][0] + height * len(runs[-1][1]) > low:
+            own = runs.pop()[1] + own
+            middle = sum(places[each] for each in own) / len(own)
+            low = middle - height * (len(own) - 1) / 2
+        runs.append((low, own))
+    return [place for _, place in sorted((number, low + height * at) for low, own in runs
+                                         for at, number in enumerate(own))]
 
 
 def place_labels(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from cdma.report.plots.drawing import COLOURS, GREY, figure, svg_file
+from cdma.report.plots.drawing import COLOURS, GREY, apart, figure, svg_file
 from workload.plan.tuning_replay import Replay
 
 __all__ = ["picture"]
@@ -57,7 +57,7 @@ def _lines(axes: Any, done: Replay) -> None:
     for number, (values, names) in enumerate(rows.items()):
         axes.plot(values, color=COLOURS[number % len(COLOURS)], linewidth=2.5 if "tuned" in names else 1.5,
                   clip_on=False)
-    ends = _apart([values[-1] / (top * 1.03) * _PLOT for values, names in rows.items() for _ in names])
+    ends = apart([values[-1] / (top * 1.03) * _PLOT for values, names in rows.items() for _ in names], 13)
     labels = [(name, COLOURS[number % len(COLOURS)]) for number, names in enumerate(rows.values()) for name in names]
     for (name, colour), end in zip(labels, ends, strict=True):
         axes.annotate(name, (1, end / _PLOT), (8, 0), xycoords="axes fraction", textcoords="offset points",
@@ -90,12 +90,3 @@ def _strips(axes: Any, done: Replay) -> dict[str, str]:
     axes.legend(handles=[Patch(color=colour, label=name) for name, colour in used.items()], loc="lower left",
                 bbox_to_anchor=(0, 1), ncols=len(used), frameon=False, borderaxespad=0.2, handlelength=1.2)
     return tips
-
-
-def _apart(places: Sequence[float]) -> list[float]:
-    """Heights of labels, moved up where they would overlap."""
-    moved = list(places)
-    lowest = float("-inf")
-    for number in sorted(range(len(places)), key=lambda number: (places[number], number)):
-        lowest = moved[number] = max(places[number], lowest + 13)
-    return moved

@@ -79,11 +79,21 @@ def test_html() -> None:
     assert "<strong>First.</strong> Of <code>all</code>." in html
     assert "<p>A link and 2.3, then more.</p>" in html
     assert '<td class="left">a &lt;b&gt;</td><td>1</td><td class="left">x</td>' in html
-    # Eight groups are two plots of four; with the line there are three.
-    assert html.count("<svg") == 3
-    assert html.count(">1.00</text>") == 8
+    # Eight groups are two plots of four.
+    assert html.count('class="bars"') == 2
+    assert html.count("<b>1.00</b>") == 8
+    assert html.count("<svg") == 1
+    # What stands below a list of series: the line across bars, and nothing of bars that are cut.
+    assert "mark</span>" in html and "beyond the scale" not in html
     # Nothing is loaded from elsewhere.
     assert not re.search(r'https?://|src=|<script|<link|href="(?!#)|url\((?!#)', html)
+
+
+def test_bars_beyond_the_scale_are_explained() -> None:
+    groups = {str(number): [2.0] for number in range(8)} | {"z": [99.0]}
+    html = Page("Ratios", [Section("", [Bars("", ["ratio"], groups)])]).html()
+    assert html.count('class="cut"') == 1 and "<b>99.00</b>" in html
+    assert "<b>»</b> beyond the scale" in html
 
 
 def test_long_lines_are_wrapped() -> None:
