@@ -202,7 +202,8 @@ def _framed(title: str, said: str, marked: Sequence[tuple[float, str]], top: flo
                    "</span>" for tick, text in marked)
     name = f'<span class="name">{escape(title)}</span>' if title else ""
     label = escape(f"{title}: {said}", quote=True)
-    return (f'<div class="plot{" large" if large else ""}" role="img" aria-label="{label}">{name}<div class="frame"><div class="grid">{grid}</div>{inside}</div></div>')
+    return (f'<div class="plot{" large" if large else ""}" role="img" aria-label="{label}">{name}'
+            f'<div class="frame"><div class="grid">{grid}</div>{inside}</div></div>')
 
 
 def _across(places: Sequence[tuple[float, str]]) -> str:
