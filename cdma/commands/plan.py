@@ -64,7 +64,7 @@ CODINGS = ("zvc", "exponents")
 """The families of :data:`workload.plan.codings.CODINGS`, which the parser names without importing what predicts."""
 
 _MOST_ITERATIONS = 1_000_000
-_NETWORK = ("gpu", "batch", "compute", "policy", "density", "densities", "efficiency", "profile")
+_NETWORK = ("gpu", "batch", "positions", "compute", "policy", "density", "densities", "efficiency", "profile")
 
 
 def add(commands: Any) -> None:
@@ -274,7 +274,7 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
                          "exponents out of --codings, or plan a dump")
     reached = efficiency_of(call)
     device = gpu(call.gpu or "titan-x")
-    network = tensors(load_network(call.sources[0], call.batch, call.dtype, call.compute))
+    network = tensors(load_network(call.sources[0], call.batch, call.dtype, call.compute, call.positions))
     profile = profile_for(call.profile, device.name)
     compute = profiled(network, profile.layers) if profile else roofline(network, device, reached)
     fillings = fillings_from_file(call.densities, network, call.density) if call.densities else \

@@ -41,7 +41,8 @@ _EXAMPLES = """\
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
   cdma timeline vgg16 --policy lms --least-kb 1024 --use 0.3
   cdma timeline googlenet --gpu a100 --compute tf32 --engine wide --clock 800
-  cdma timeline vgg16 --gpu h100 --dtype bfloat16 --efficiency 0.4
+  cdma timeline llama --gpu h100 --positions 4096         a decoder of today, in bfloat16
+  cdma timeline gpt2 --gpu a100 --batch 16 --dtype float16 --efficiency attention=0.6
   cdma timeline vgg16 --schedule queue --ahead 1000MB     asynchronous swapping, as frameworks do today
   cdma timeline --paper                                   the paper's six networks beside its figures"""
 
@@ -68,8 +69,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
                         "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")
-    parser.add_argument("--engine", default="paper", metavar="PRESET", help="engine whose dimensions and measured "
-                        "cycles are used: default, paper, tiny or wide (default: paper, six lanes of 32 bytes)")
+    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured "
+                        "cycles are used: default, paper, tiny or wide (default: paper, six lanes of 32 bytes; wide "
+                        "for links of more than 32 GB/s)")
     parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
                         "preset's)")
@@ -124,17 +126,20 @@ def run(call: argparse.Namespace) -> int:
 def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[TimelineOutcome, Study]:
     from cdma.measure.timelines import EngineInputs, TimelineOutcome
     from workload.timeline.gpus import gpu
-    from workload.timeline.scenario import Scenario, build_engine
+    from workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
     reached = efficiency_of(call)
     profile = profile_for(call.profile, call.gpu)
-    engine = build_engine(call.engine, call.clock, call.lanes, call.beat_bytes, call.share)
+    link = call.link or gpu(call.gpu).link_reached
+    preset = call.engine or suiting_preset(link)
+    engine = build_engine(preset, call.clock, call.lanes, call.beat_bytes, call.share)
     scenario = Scenario(
-        name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, call.link, engine,
-        call.density, call.densities, reached, profile, call.schedule, look_ahead(call), call.dtype, call.compute)
+        name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, link, engine,
+        call.density, call.densities, reached, profile, call.schedule, look_ahead(call), call.dtype, call.compute,
+        call.positions)
     done = scenario.study(progress)
     network, device = done.plan.network, gpu(call.gpu)
-    inputs = EngineInputs(call.engine, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
+    inputs = EngineInputs(preset, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
                           engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
     return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
                            device.about, scenario.device_memory, call.policy, scenario.link_reached,
@@ -171,7 +176,7 @@ def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
     from workload.results.paper import beside, headline
     from workload.timeline.gpus import gpu
 
-    for option in ("densities", "profile", "gantt", "batch"):
+    for option in ("densities", "profile", "gantt", "batch", "positions"):
         if getattr(call, option) is not None:
             raise ValueError(f"--{option} is for one network: name it instead of --paper")
     networks, studies = [], []

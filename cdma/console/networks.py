@@ -15,7 +15,7 @@ __all__ = ["compute_options", "efficiency_of", "size_options"]
 
 
 def size_options(parser: Any, about: str = "") -> None:
-    """Add ``--batch``.
+    """Add ``--batch`` and ``--positions``.
 
     Parameters
     ----------
@@ -26,6 +26,8 @@ def size_options(parser: Any, about: str = "") -> None:
     """
     parser.add_argument("--batch", type=whole_number, metavar="N",
                         help=f"{about}samples of a step (default: the network's own)")
+    parser.add_argument("--positions", type=whole_number, metavar="N",
+                        help=f"{about}length of a sequence, of decoders (default: the network's own)")
 
 
 def compute_options(parser: Any, about: str = "") -> None:

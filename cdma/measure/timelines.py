@@ -89,10 +89,13 @@ class PaperOutcome:
 
 @dataclass(frozen=True)
 class NetworkEntry:
-    """A network: samples of a step, parameters, 10^9 operations and 10^6 bytes of saved activations, and its source."""
+    """A network: samples of a step and their shape, type of values, parameters, 10^9 operations of a sample, 10^6 bytes
+    of saved activations of the batch, and its source."""
 
     name: str
     batch: int
+    input: tuple[int, ...]
+    dtype: str
     params: int
     gflops: float
     activation_mb: float
@@ -115,4 +118,5 @@ def lists() -> TimelineLists:
 def _entry(name: str) -> NetworkEntry:
     network = load_network(name)
     saved = sum(tensor.size for tensor in tensors(network).tensors.values() if tensor.saved)
-    return NetworkEntry(name, network.batch, network.params, network.flops / 1e9, saved / 1e6, network.about)
+    return NetworkEntry(name, network.batch, network.input_shape, network.dtype, network.params, network.flops / 1e9,
+                        saved / 1e6, network.about)

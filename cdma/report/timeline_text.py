@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed, lanes_text
+from cdma.report.blocks_text import alike_blocks
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ def timeline_text(outcome: TimelineOutcome) -> str:
     layers = [[layer.layer, fixed(layer.forward_ms, 2), fixed(layer.backward_ms, 2),
                ", ".join(layer.offloads), fixed(layer.offload_bytes / 1e6, 1) if layer.offloads else "",
                *(fixed(sum(layer.stall_ms[name].values()), 2) for name in algorithms)]
-              for layer in outcome.summary.layers]
+              for layer in alike_blocks(outcome.summary.layers)]
+    blocks = "; rows of several blocks have the times of one, and mean stalls" * (
+        len(layers) < len(outcome.summary.layers))
     engine = outcome.engine
     return (
         f"{outcome.network} ({outcome.about}), batch {outcome.batch}, {_types(outcome)}, on {outcome.gpu_name};\n"
@@ -34,7 +37,7 @@ def timeline_text(outcome: TimelineOutcome) -> str:
         f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share};\n{outcome.schedule}:\n\n"
         + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
                  "device GB"], rows)
-        + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB:\n\n"
+        + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB{blocks}:\n\n"
         + table(["layer", "forward ms", "backward ms", "offloads", "MB", *algorithms], layers, left=(0, 3)))
 
 
@@ -54,12 +57,13 @@ def paper_text(outcome: PaperOutcome) -> str:
 
 def lists_text(lists: TimelineLists) -> str:
     """The networks and GPUs that can be named."""
-    networks = [[entry.name, str(entry.batch), count(entry.params), fixed(entry.gflops, 2),
-                 fixed(entry.activation_mb, 1), entry.about] for entry in lists.networks]
+    networks = [[entry.name, str(entry.batch), "x".join(map(str, entry.input)), entry.dtype, count(entry.params),
+                 fixed(entry.gflops, 2), fixed(entry.activation_mb, 1), entry.about] for entry in lists.networks]
     gpus = [[entry.name, entry.about, *(f"{entry.peaks[name]:g}" if name in entry.peaks else "" for name in _COMPUTE),
              f"{entry.bandwidth:g}", f"{entry.memory:g}", entry.link, f"{entry.link_bandwidth:g}", entry.source]
             for entry in lists.gpus]
-    return (table(["network", "batch", "parameters", "GFLOP/sample", "saved MB", "source"], networks, left=(0, 5))
+    return (table(["network", "batch", "input", "type", "parameters", "GFLOP/sample", "saved MB", "source"], networks,
+                  left=(0, 3, 7))
             + "\n\nPeaks in TFLOP/s by the type of products, without sparsity; the link in one direction:\n\n"
             + table(["gpu", "in full", *_COMPUTE, "GB/s", "GB", "link", "GB/s", "source"], gpus, left=(0, 1, 9, 11)))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from workload.networks.layers import INPUT, Layer, Network
 
-__all__ = ["Builder"]
+__all__ = ["Builder", "check_sizes"]
 
 
 class Builder:
@@ -53,7 +53,7 @@ class Builder:
              bias: bool = True, relu: bool = True, after: str | None = None) -> str:
         """A convolution of square kernels, followed by a ReLU in place unless ``relu`` is false."""
         source, (inputs, height, width) = self._maps(name, after)
-        _check_sizes(name, channels=channels, kernel=kernel, stride=stride, groups=groups)
+        check_sizes(name, channels=channels, kernel=kernel, stride=stride, groups=groups)
         if inputs % groups or channels % groups:
             raise ValueError(f"{name}: {inputs} and {channels} channels cannot be split into {groups} groups")
         size = (_span(name, height, kernel, stride, pad), _span(name, width, kernel, stride, pad))
@@ -67,17 +67,23 @@ class Builder:
         source = self._source(after)
         return self._linear(name, source, math.prod(self._shapes[source]), features, (features,), bias, relu)
 
-    def linear(self, name: str, features: int, bias: bool = True, relu: bool = False, after: str | None = None) -> str:
-        """A fully connected layer over the last axis, as in transformers; a ReLU follows only if ``relu`` is true."""
+    def linear(self, name: str, features: int, bias: bool = True, relu: bool = False, after: str | None = None,
+               copies: int = 1, tied: bool = False) -> str:
+        """A fully connected layer over the last axis, as in transformers; a ReLU follows only if ``relu`` is true.
+
+        ``copies`` are layers of this size that share the positions between them, as experts do. A layer that is
+        ``tied`` has no weights of its own and reads those of another.
+        """
+        check_sizes(name, copies=copies)
         source = self._source(after)
         *places, inputs = self._shapes[source]
-        return self._linear(name, source, inputs, features, (*places, features), bias, relu)
+        return self._linear(name, source, inputs, features, (*places, features), bias, relu, copies, tied)
 
     def pool(self, name: str, kernel: int, stride: int, pad: int = 0, average: bool = False, ceil: bool = True,
              after: str | None = None) -> str:
         """Max or average pooling; the last window may extend past the edge, as in Caffe, unless ``ceil`` is False."""
         source, (channels, height, width) = self._maps(name, after)
-        _check_sizes(name, kernel=kernel, stride=stride)
+        check_sizes(name, kernel=kernel, stride=stride)
         shape = (channels, *(_span(name, size, kernel, stride, pad, ceil) for size in (height, width)))
         kind = "average pool" if average else "pool"
         # Backward of max pooling reads both maps to find the maximum, as cuDNN does; that of the mean reads none.
@@ -103,7 +109,7 @@ class Builder:
 
     def lrn(self, name: str, size: int = 5, after: str | None = None) -> str:
         """Local response normalisation across ``size`` channels."""
-        _check_sizes(name, size=size)
+        check_sizes(name, size=size)
         source = self._source(after)
         shape = self._shapes[source]
         return self._add(Layer(name, "lrn", (source,), shape, 0, math.prod(shape) * (2 * size + 3), reads_input=True,
@@ -153,7 +159,7 @@ class Builder:
             raise ValueError(f"{name} reads positions and features, three times alike, not "
                              f"{', '.join(map(_text, shapes))}")
         positions, features = shapes[0]
-        _check_sizes(name, heads=heads)
+        check_sizes(name, heads=heads)
         if features % heads:
             raise ValueError(f"{name}: {features} features cannot be split into {heads} heads")
         work, scores = 2 * positions * positions * features, (heads, positions, positions)
@@ -186,11 +192,12 @@ class Builder:
         return Network(self._name, self._about, self._batch, self._input, tuple(self._layers), *self._types)
 
     def _linear(self, name: str, source: str, inputs: int, features: int, shape: tuple[int, ...], bias: bool,
-                relu: bool) -> str:
-        _check_sizes(name, features=features)
-        weights = inputs * features
-        self._add(Layer(name, "fc", (source,), shape, weights + features * bias,
-                        2 * inputs * math.prod(shape), 1 if source == INPUT else 2, reads_input=True))
+                relu: bool, copies: int = 1, tied: bool = False) -> str:
+        check_sizes(name, features=features)
+        weights = inputs * features * copies
+        self._add(Layer(name, "fc", (source,), shape, weights * (not tied) + features * copies * bias,
+                        2 * inputs * math.prod(shape), 1 if source == INPUT else 2, reads_input=True,
+                        shared=weights * tied))
         return self.relu(f"{name}/relu") if relu else name
 
     def _source(self, after: str | None) -> str:
@@ -229,7 +236,8 @@ def _span(name: str, size: int, kernel: int, stride: int, pad: int, ceil: bool =
     return windows - ((windows - 1) * stride >= size + pad)
 
 
-def _check_sizes(name: str, **sizes: int) -> None:
+def check_sizes(name: str, **sizes: int) -> None:
+    """Raise ValueError unless each size is a whole number of 1 or more."""
     for what, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"{name}: {what} must be a whole number of 1 or more, not {size!r}")

@@ -46,6 +46,8 @@ class Layer:
     statistics
         float32 values of one sample that it keeps for backward beside its input and output: means and deviations of a
         normalisation, the log-sum-exp of attention.
+    shared
+        Parameters of another layer that it reads.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Layer:
     reads_output: bool = False
     dtype: str | None = None
     statistics: int = 0
+    shared: int = 0
 
     @property
     def elements(self) -> int:

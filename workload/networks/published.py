@@ -8,7 +8,7 @@ from workload.networks.layers import Network
 
 __all__ = ["PRODUCTS", "PUBLISHED", "Counts", "counts"]
 
-PRODUCTS = ("conv", "fc", "matmul")
+PRODUCTS = ("conv", "fc", "matmul", "attention")
 """Kinds of layers that multiply and add."""
 
 
@@ -42,6 +42,12 @@ PUBLISHED = {
     "squeezenet": Counts(1_248_424, None, None, "Iandola et al. 2016, table 1"),
     "googlenet": Counts(6.8e6, 1.5e9, None, "Szegedy et al. 2014, the sums of table 1, which is rounded"),
     "resnet50": Counts(25.56e6, 4.11e9, 11.11e6, "timm's table of benchmarks"),
+    "gpt2": Counts(124_439_808, None, None, "the released weights of Radford et al. 2019"),
+    "gpt2-xl": Counts(1_557_611_200, None, None, "the released weights of Radford et al. 2019"),
+    "llama": Counts(8_030_261_248, None, None, "the released weights of Llama 3 8B"),
+    "vit": Counts(86_567_656, None, None, "the weights of torchvision's vit_b_16"),
+    "relu2": Counts(15.7e9, None, None, "Parmar et al. 2024: 3.2 billion of embeddings and 12.5 billion of blocks"),
+    "moe": Counts(46.7e9, None, None, "Jiang et al. 2024 and its release"),
 }
 """By network. The transformer's block is not published by itself."""
 

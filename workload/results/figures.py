@@ -12,7 +12,7 @@ from functools import cache
 from math import floor, isclose, log10
 from typing import Any
 
-from workload.networks.catalog import NETWORKS, PAPER, load_network
+from workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
 from workload.networks.published import PUBLISHED, counts
 from workload.results.dumps import dumps
 from workload.results.paper import HIGHEST_RATIO, RATIO, SPEEDUPS, VDNN_LOSS, VDNN_MEMORY, headline
@@ -105,7 +105,8 @@ def _six(on: str, **changes: Any) -> list[Study]:
 
 def _networks() -> tuple[GpuNetworks, ...]:
     return tuple(GpuNetworks(name, gpu(name).about, tuple(
-        _row(_study(_scenario(network, name)), network in PAPER) for network in NETWORKS)) for name in GPUS)
+        _row(_study(_scenario(network, name)), network in PAPER) for network in NETWORKS if network not in TODAY))
+        for name in GPUS)
 
 
 def _row(study: Study, paper: bool) -> NetworkRow:
@@ -180,7 +181,8 @@ def _efficiencies() -> tuple[EfficiencyRow, ...]:
 
 
 def _published() -> tuple[CountsRow, ...]:
-    return tuple(CountsRow(name, counts(load_network(name)), PUBLISHED.get(name)) for name in NETWORKS)
+    return tuple(CountsRow(name, counts(load_network(name)), PUBLISHED.get(name)) for name in NETWORKS
+                 if name not in TODAY)
 
 
 def _memory_gb(study: Study) -> dict[str, float]:

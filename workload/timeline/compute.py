@@ -113,6 +113,8 @@ def _traffic(plan: Tensors) -> Callable[[Layer], int]:
 
     def moved(layer: Layer) -> int:
         values = sum(sizes[source] for source in layer.inputs) + sizes[layer.name]
-        return values + layer.params * own + 4 * layer.statistics * network.batch
+        if layer.kind == "embedding":
+            return values + sizes[layer.name]  # the rows that it looks up, not the table
+        return values + (layer.params + layer.shared) * own + 4 * layer.statistics * network.batch
 
     return moved

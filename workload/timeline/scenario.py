@@ -18,10 +18,12 @@ from workload.timeline.schedule import Engine
 from workload.timeline.study import SCHEDULES, Study, study
 from workload.timeline.swapping import swapped
 
-__all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Scenario", "build_engine"]
+__all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Scenario", "build_engine", "suiting_preset"]
 
 PRESET = "paper"
 """The default engine of the model, with the paper's six memory controllers."""
+WIDE = "wide"
+"""The engine for faster links."""
 LINK = 12.8
 """10^9 bytes a second that Rhu et al. measured on PCIe 3 with 16 lanes."""
 CLOCK_MHZ = 1000.0
@@ -54,6 +56,11 @@ def build_engine(preset: str = PRESET, clock_mhz: float = CLOCK_MHZ, lanes: int 
                   reach)
 
 
+def suiting_preset(link: float) -> str:
+    """The paper's engine, or the wide one where the port of the paper's would limit a link of 10^9 bytes a second."""
+    return PRESET if link <= measured(PRESET).link_beat_bytes * CLOCK_MHZ / 1e3 else WIDE
+
+
 @dataclass(frozen=True)
 class Scenario:
     """The inputs of a timeline.
@@ -64,8 +71,9 @@ class Scenario:
         Name or path, see :func:`workload.networks.catalog.load_network`.
     gpu
         Name, see :data:`workload.timeline.gpus.GPUS`.
-    batch, dtype, compute
-        Samples of a step, type of values, and type of matrix products; None takes the network's own.
+    batch, dtype, compute, positions
+        Samples of a step, type of values, type of matrix products, and length of a sequence; None takes the network's
+        own.
     policy, least_bytes, use
         What is swapped, see :func:`workload.timeline.swapping.swapped`.
     memory
@@ -101,6 +109,7 @@ class Scenario:
     ahead: Ahead = AHEAD
     dtype: str | None = None
     compute: str | None = None
+    positions: int | None = None
 
     @property
     def device_memory(self) -> float:
@@ -120,7 +129,8 @@ class Scenario:
         ValueError
             If a name, number or file is not allowed.
         """
-        device, plan = gpu(self.gpu), tensors(load_network(self.network, self.batch, self.dtype, self.compute))
+        device = gpu(self.gpu)
+        plan = tensors(load_network(self.network, self.batch, self.dtype, self.compute, self.positions))
         compute = profiled(plan, self.profile.layers) if self.profile \
             else roofline(plan, device, self.efficiency)
         fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \

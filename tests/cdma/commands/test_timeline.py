@@ -167,7 +167,7 @@ def test_paper(cdma: Callable[..., Any]) -> None:
 def test_list(cdma: Callable[..., Any]) -> None:
     assert "138,357,544" in cdma("timeline", "--list").out
     found = cdma("timeline", "--list", "--json").json
-    assert len(found["networks"]) == 8
+    assert len(found["networks"]) == 14
     assert found["gpus"][4]["peaks"]["float8"] == 1979 and "H100 data sheet" in cdma("timeline", "--list").out
 
 
@@ -182,6 +182,18 @@ def test_types_and_efficiencies(cdma: Callable[..., Any]) -> None:
     assert 2 * found["--dtype", "bfloat16"]["rows"][1]["moved_bytes"] == found[()]["rows"][1]["moved_bytes"]
     assert found[()]["link_gb_per_s"] == 51.2
     assert "float32 computed in tf32, on H100 SXM;" in cdma("timeline", "nin", "--gpu", "h100", "--compute", "tf32").out
+
+
+def test_decoders(cdma: Callable[..., Any]) -> None:
+    call = ("timeline", "gpt2", "--gpu", "h100", "--positions", 256, "--batch", 2)
+    found = cdma(*call, "--json").json
+    assert (found["dtype"], found["compute"], found["link_gb_per_s"]) == ("bfloat16", "bfloat16", 51.2)
+    # The port of the paper's engine would limit such a link.
+    assert found["engine"]["preset"] == "wide"
+    assert len(found["layers"]) == 12 * 10 + 4
+    text = cdma(*call).out
+    assert "block2..12/mlp/gelu" in text and "block3/mlp/gelu" not in text
+    assert "rows of several blocks have the times of one, and mean stalls" in text
 
 
 @pytest.mark.parametrize(("arguments", "says"), [
@@ -206,6 +218,9 @@ def test_types_and_efficiencies(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--ahead", "1layer"), "--ahead is for a queue of transfers: give --schedule queue too"),
     (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of layers or MB, as 2layers or 500MB, or all"),
     (("--paper", "--batch", "3"), "--batch is for one network"),
+    (("--paper", "--positions", "3"), "--positions is for one network"),
+    (("vit", "--positions", "256"), "vit has no choice of positions"),
+    (("gpt2", "--positions", "0"), "the input shape of gpt2 must be whole numbers of 1 or more"),
 ])
 def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
     assert says in fails("timeline", *arguments)

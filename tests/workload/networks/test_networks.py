@@ -14,7 +14,9 @@ from workload.networks.tensors import tensors
 
 # Published: Caffe's and torchvision's models count exactly so; OverFeat's paper says 145 M (fast), NiN's model 7.6 M.
 PARAMETERS = {"alexnet": 60_965_224, "overfeat": 145_920_872, "nin": 7_595_176, "vgg16": 138_357_544,
-              "squeezenet": 1_248_424, "googlenet": 6_998_552, "resnet50": 25_557_032, "transformer": 3_152_384}
+              "squeezenet": 1_248_424, "googlenet": 6_998_552, "resnet50": 25_557_032, "transformer": 3_152_384,
+              "gpt2": 124_439_808, "gpt2-xl": 1_557_611_200, "llama": 8_030_261_248, "vit": 86_567_656,
+              "relu2": 15_628_775_424, "moe": 46_702_792_704}
 SHAPES = {
     "alexnet": {"conv1": (96, 55, 55), "pool1": (96, 27, 27), "conv2": (256, 27, 27), "pool2": (256, 13, 13),
                 "conv3": (384, 13, 13), "conv5": (256, 13, 13), "pool5": (256, 6, 6), "fc6": (4096,), "fc8": (1000,)},
@@ -31,7 +33,13 @@ SHAPES = {
                   "inception_4e/concat": (832, 14, 14), "inception_5b/concat": (1024, 7, 7), "pool5": (1024, 1, 1)},
     "resnet50": {"conv1": (64, 112, 112), "pool1": (64, 56, 56), "layer1.3.add": (256, 56, 56),
                  "layer2.4.add": (512, 28, 28), "layer3.6.add": (1024, 14, 14), "layer4.3.add": (2048, 7, 7)},
-    "transformer": {"block1/attention/scores": (8, 512, 512), "block1/up": (512, 2048), "block1/norm2": (512, 512)}}
+    "transformer": {"block1/attention/scores": (8, 512, 512), "block1/up": (512, 2048), "block1/norm2": (512, 512)},
+    "gpt2": {"block12/qkv": (1024, 2304), "block12/mlp/gelu": (1024, 3072), "head": (1024, 50257)},
+    "gpt2-xl": {"block48/mlp/up": (1024, 6400)},
+    "llama": {"block32/key": (8192, 1024), "block32/mlp/gate": (8192, 14336), "head": (8192, 128256)},
+    "vit": {"patches": (768, 14, 14), "tokens": (197, 768), "block12/add2": (197, 768), "head": (1000,)},
+    "relu2": {"block32/value": (4096, 1024), "block32/mlp/square": (4096, 24576)},
+    "moe": {"block32/experts/router": (32768, 8), "block32/experts/swiglu": (65536, 14336)}}
 BATCHES = {"alexnet": 256, "overfeat": 256, "nin": 128, "vgg16": 128, "squeezenet": 512, "googlenet": 256}
 
 
