@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate, chain
 
 from workload.networks.tensors import Tensor, Tensors
 
@@ -93,24 +94,29 @@ def most_bytes(plan: Tensors, leaves: Mapping[str, int], comes: Mapping[str, int
 
 def _forward_use(plan: Tensors, leaves: Mapping[str, int]) -> list[int]:
     """Bytes on the device in each step of forward."""
-    use = [COPIES * plan.weight_bytes] * len(plan.steps)
-    for tensor in plan.tensors.values():
-        last = leaves.get(tensor.name, len(plan.steps) - 1 if tensor.saved else tensor.last_use)
-        for number in range(min(tensor.written, default=0), last + 1):
-            use[number] += tensor.size
-    return use
+    end = len(plan.steps) - 1
+    return _held(plan, ((min(tensor.written, default=0),
+                         leaves.get(tensor.name, end if tensor.saved else tensor.last_use), tensor.size)
+                        for tensor in plan.tensors.values()))
 
 
 def _backward_use(plan: Tensors, comes: Mapping[str, int]) -> list[int]:
     """Bytes on the device in the backward of each step, by the number of the step."""
-    steps = len(plan.steps)
-    use = [COPIES * plan.weight_bytes] * steps
-    for tensor in plan.tensors.values():
-        if tensor.saved:
-            for number in range(min(tensor.kept), comes.get(tensor.name, steps - 1) + 1):
-                use[number] += tensor.size
-        if tensor.written:
-            # The gradient exists from the backward of the last reader to that of the first writer.
-            for number in range(min(tensor.written), tensor.last_use + 1):
-                use[number] += tensor.size
-    return use
+    end = len(plan.steps) - 1
+    values = ((min(tensor.kept), comes.get(tensor.name, end), tensor.size)
+              for tensor in plan.tensors.values() if tensor.saved)
+    # A gradient exists from the backward of the last reader to that of the first writer.
+    gradients = ((min(tensor.written), tensor.last_use, tensor.size)
+                 for tensor in plan.tensors.values() if tensor.written)
+    return _held(plan, chain(values, gradients))
+
+
+def _held(plan: Tensors, spans: Iterable[tuple[int, int, int]]) -> list[int]:
+    """Bytes on the device at each step, from the first and last step of each tensor and its bytes, beside weights."""
+    changes = [0] * (len(plan.steps) + 1)
+    changes[0] = COPIES * plan.weight_bytes
+    for first, last, size in spans:
+        if last >= first:
+            changes[first] += size
+            changes[last + 1] -= size
+    return list(accumulate(changes[:-1]))
