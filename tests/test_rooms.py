@@ -26,11 +26,11 @@ LAYERS = {
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
     "verif": ["common", ["core", "engine"], "soc"],
-    "workload": ["data", "dumps", ["characterise", "networks"], "timeline", "verdict", "capturing",
-                 "training", "plan", "results"],
+    "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
+                 ["alternatives", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
-    "cdma/commands": [["area", "bench", "board", "capture", "characterise", "compress", "decompress", "generate",
-                       "info", "plan", "results", "simulate", "soc", "timeline", "timing"]],
+    "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress", "decompress",
+                       "generate", "info", "plan", "results", "simulate", "soc", "timeline", "timing"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

@@ -3,6 +3,7 @@
 # Commands import inside their functions, because every call imports all commands and must start quickly.
 
 from cdma.commands import (
+    alternatives,
     area,
     bench,
     board,
@@ -22,6 +23,6 @@ from cdma.commands import (
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, results, plan, area, timing, board, soc,
+COMMANDS = (generate, simulate, capture, characterise, timeline, alternatives, results, plan, area, timing, board, soc,
             compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

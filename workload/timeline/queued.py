@@ -26,7 +26,7 @@ before its last use leaves earlier.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workload.networks.tensors import Tensors
@@ -67,26 +67,26 @@ AHEAD = Ahead(layers=5)
 
 
 def queued(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transfer: Transfer, bandwidth: float,
-           ahead: Ahead = AHEAD) -> Timeline:
+           ahead: Ahead = AHEAD, again: Mapping[str, int] | None = None) -> Timeline:
     """The timeline of one training step by the rules of this module.
 
     Parameters
     ----------
-    plan, compute, chosen, transfer, bandwidth
+    plan, compute, chosen, transfer, bandwidth, again
         As for :func:`workload.timeline.schedule.run`.
     ahead
         The look-ahead.
     """
-    return _Run(plan, compute, frozenset(chosen), transfer, bandwidth, ahead).timeline()
+    return _Run(plan, compute, frozenset(chosen), transfer, bandwidth, ahead, again or {}).timeline()
 
 
 class _Run:
     """A training step, from event to event: ends of transfers and of computing."""
 
     def __init__(self, plan: Tensors, compute: Sequence[Compute], chosen: frozenset[str], transfer: Transfer,
-                 bandwidth: float, ahead: Ahead) -> None:
+                 bandwidth: float, ahead: Ahead, again: Mapping[str, int]) -> None:
         self._plan, self._compute, self._transfer = plan, compute, transfer
-        self._bandwidth, self._ahead = bandwidth, ahead
+        self._bandwidth, self._ahead, self._again = bandwidth, ahead, again
         self._chosen = {name: tensor for name, tensor in plan.tensors.items() if name in chosen}
         self._need = {name: max(tensor.kept) for name, tensor in self._chosen.items()}
         self._clock = 0.0
@@ -119,8 +119,9 @@ class _Run:
             self._number = number
             self._step(number, "backward", start)
         last = {name: max(tensor.last_use, self._leaves.get(name, 0)) for name, tensor in self._chosen.items()}
+        last |= {name: self._plan.tensors[name].last_use for name in self._again}
         slots = tuple(self._slot(*ran) for ran in self._ran)
-        return Timeline(slots, most_bytes(self._plan, last, self._comes), tuple(self._moves))
+        return Timeline(slots, most_bytes(self._plan, last, self._comes | dict(self._again)), tuple(self._moves))
 
     def _enqueue(self, number: int) -> None:
         """Queue the tensors that a step has completed; -1 is the beginning."""

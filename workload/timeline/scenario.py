@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workload.networks.catalog import load_network
-from workload.networks.tensors import tensors
-from workload.timeline.compute import profiled, roofline
-from workload.timeline.densities import default_fillings, fillings_from_file
+from workload.networks.tensors import Tensors, tensors
+from workload.timeline.compute import Compute, profiled, roofline
+from workload.timeline.densities import Filling, default_fillings, fillings_from_file
 from workload.timeline.efficiency import EFFICIENCY, Efficiency
 from workload.timeline.engine_share import constant, from_file, measured
-from workload.timeline.gpus import gpu
+from workload.timeline.gpus import Gpu, gpu
 from workload.timeline.profiles import Profile
 from workload.timeline.queued import AHEAD, Ahead
 from workload.timeline.schedule import Engine
 from workload.timeline.study import SCHEDULES, Study, study
 from workload.timeline.swapping import swapped
 
-__all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Scenario", "build_engine", "suiting_preset"]
+__all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Parts", "Scenario", "build_engine", "suiting_preset"]
 
 PRESET = "paper"
 """The default engine of the model, with the paper's six memory controllers."""
@@ -59,6 +59,16 @@ def build_engine(preset: str = PRESET, clock_mhz: float = CLOCK_MHZ, lanes: int 
 def suiting_preset(link: float) -> str:
     """The paper's engine, or the wide one where the port of the paper's would limit a link of 10^9 bytes a second."""
     return PRESET if link <= measured(PRESET).link_beat_bytes * CLOCK_MHZ / 1e3 else WIDE
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a scenario comes to: the GPU, steps and tensors of the network, times of the steps, and fillings."""
+
+    device: Gpu
+    plan: Tensors
+    compute: Sequence[Compute]
+    fillings: Mapping[str, Filling]
 
 
 @dataclass(frozen=True)
@@ -121,8 +131,8 @@ class Scenario:
         """10^9 bytes a second of the link."""
         return gpu(self.gpu).link_reached if self.link is None else self.link
 
-    def study(self, progress: Callable[[str, int, int], None] | None = None) -> Study:
-        """The timelines of all rows.
+    def parts(self) -> Parts:
+        """The network with times and fillings, and the GPU.
 
         Raises
         ------
@@ -135,6 +145,17 @@ class Scenario:
             else roofline(plan, device, self.efficiency)
         fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
             else default_fillings(plan, self.density)
-        chosen = swapped(plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use)
-        return study(plan, compute, device, chosen, fillings, self.engine, self.link_reached * 1e9, progress,
-                     self.schedule, self.ahead)
+        return Parts(device, plan, compute, fillings)
+
+    def study(self, progress: Callable[[str, int, int], None] | None = None) -> Study:
+        """The timelines of all rows.
+
+        Raises
+        ------
+        ValueError
+            If a name, number or file is not allowed.
+        """
+        parts = self.parts()
+        chosen = swapped(parts.plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use)
+        return study(parts.plan, parts.compute, parts.device, chosen, parts.fillings, self.engine,
+                     self.link_reached * 1e9, progress, self.schedule, self.ahead)

@@ -12,7 +12,7 @@ A transfer uses memory bandwidth of the device: at rate ``r`` it leaves ``B - r`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workload.networks.tensors import Tensors
@@ -163,7 +163,7 @@ class Timeline:
 
 
 def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transfer: Transfer,
-        bandwidth: float) -> Timeline:
+        bandwidth: float, again: Mapping[str, int] | None = None) -> Timeline:
     """The timeline of one training step.
 
     Parameters
@@ -178,6 +178,8 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
         Gives the seconds of each transfer.
     bandwidth
         Bytes per second of the device's memory.
+    again
+        Tensors that are made again, see :func:`workload.timeline.swapping.high_water`; ``compute`` includes their time.
     """
     names = set(chosen)
     leaving: list[list[str]] = [[] for _ in plan.steps]
@@ -210,7 +212,7 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
             # Tensors for the first step of backward are prefetched before it begins.
             add("", "backward", 0.0, 0.0, coming[number])
         add(plan.steps[number].name, "backward", compute[number].backward, compute[number].backward_traffic, wanted)
-    return Timeline(tuple(slots), high_water(plan, names), tuple(moves))
+    return Timeline(tuple(slots), high_water(plan, names, again), tuple(moves))
 
 
 def slowed(alone: float, traffic: float, moved: float, transfer: float, bandwidth: float) -> float:

@@ -68,14 +68,24 @@ def _by_size(plan: Tensors, every: Iterable[Tensor], memory: float, least_bytes:
     return frozenset(chosen)
 
 
-def high_water(plan: Tensors, names: Iterable[str]) -> int:
+def high_water(plan: Tensors, names: Iterable[str], again: Mapping[str, int] | None = None) -> int:
     """Most bytes that the device holds at any step, with these tensors swapped: :data:`COPIES` of the weights,
-    activations, and gradients of activations, without the workspace of convolutions."""
+    activations, and gradients of activations, without the workspace of convolutions.
+
+    Parameters
+    ----------
+    plan, names
+        Steps and tensors of the network, and the tensors that are swapped.
+    again
+        Tensors that are removed after their last use in forward and made again in backward, with the number of the
+        step that makes them.
+    """
     last = len(plan.steps) - 1
     chosen = {name: plan.tensors[name] for name in names}
     # A prefetch needs its memory from the step before on, which has the higher number in backward.
-    return most_bytes(plan, {name: tensor.last_use for name, tensor in chosen.items()},
-                      {name: min(max(tensor.kept) + 1, last) for name, tensor in chosen.items()})
+    made = again or {}
+    return most_bytes(plan, {name: plan.tensors[name].last_use for name in (*chosen, *made)},
+                      {name: min(max(tensor.kept) + 1, last) for name, tensor in chosen.items()} | dict(made))
 
 
 def most_bytes(plan: Tensors, leaves: Mapping[str, int], comes: Mapping[str, int]) -> int:

@@ -1,0 +1,126 @@
+"""``cdma alternatives``: recompute, quantise, compress, or buy memory?"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.console.networks import compute_options, efficiency_of, size_options
+from cdma.console.numbers import positive, share
+from cdma.console.options import add_command, json_option
+from cdma.console.output import print_json
+from cdma.console.pictures import picture_file
+from cdma.console.profiles import profile_for
+from cdma.console.progress import Progress
+from cdma.console.schedules import ahead_option, look_ahead
+from cdma.report.alternatives_text import alternatives_text, picture_of, sensitivity_text
+from cdma.report.plots.drawing import require_extra
+
+if TYPE_CHECKING:
+    from cdma.measure.alternatives import AlternativesOutcome
+    from workload.timeline.scenario import Scenario
+
+_DESCRIPTION = """\
+A training step needs more memory than the device has. What costs least? Rows: all of it on a larger device; swapping
+its activations over the link with a copy engine and with this engine, with a wait at each layer (sync) and with a queue
+of transfers (async); computing cheap layers or whole segments again; rounding before swapping; 2-bit activations; and a
+software codec on the GPU. Computing again, rounding and coding on the GPU add to its computing.
+
+Rows that another one beats in time and memory without more loss or hardware are left out, unless --all is given.
+docs/alternatives.md has the model, its sources, and what is assumed."""
+
+_EXAMPLES = """\
+  cdma alternatives resnet50 --gpu v100 --batch 256       on its 16 GB, over its PCIe
+  cdma alternatives vgg16 --gpu titan-x --memory 9 --all
+  cdma alternatives resnet50 --gpu a100 --batch 512 --picture resnet50.svg
+  cdma alternatives mine.json --densities dump.npz --link 51.2 --json | jq .fastest.name
+  cdma alternatives googlenet --gpu titan-xp --sensitivity"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "alternatives", "recompute, quantise, compress, or buy memory?", _DESCRIPTION,
+                         _EXAMPLES, run)
+    parser.add_argument("network", metavar="NETWORK|FILE.json", help="network (cdma timeline --list has them) or a "
+                        "file with one of yours")
+    parser.add_argument("--gpu", default="h100", metavar="NAME", help="GPU (default: h100)")
+    size_options(parser)
+    parser.add_argument("--dtype", metavar="TYPE", help="type of the network's values (default: the network's own)")
+    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
+    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
+                        "rate of the GPU's own)")
+    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured cycles are used: "
+                        "default, paper, tiny or wide (default: paper; wide for links of more than 32 GB/s)")
+    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
+                        "1000)")
+    parser.add_argument("--codec", type=positive, default=100.0, metavar="GB/s", help="raw bytes a second that a "
+                        "software codec on the GPU takes in and gives back, an assumption (default: 100)")
+    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors after a ReLU, 0 to 1")
+    parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
+    compute_options(parser)
+    parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline, as for "
+                        "cdma timeline")
+    ahead_option(parser, "async rows: ")
+    parser.add_argument("--everything", action="store_true", help="swap all tensors (default: as many as it needs to "
+                        "fit the device)")
+    parser.add_argument("--all", action="store_true", help="show rows that others beat, too")
+    parser.add_argument("--sensitivity", action="store_true", help="compare other waits, shares of the link and "
+                        "efficiencies, too")
+    parser.add_argument("--picture", type=picture_file, metavar="FILE.svg", help="write the rows as a picture")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Model the step by each alternative and print them."""
+    if call.picture:
+        require_extra()
+    with Progress() as progress:
+        outcome = _outcome(call, progress)
+    if call.picture:
+        Path(call.picture).write_text(picture_of(outcome), encoding="utf-8")
+    if call.json:
+        print_json(outcome)
+        return 0
+    print(alternatives_text(outcome))
+    if outcome.sensitivity:
+        print(f"\n{sensitivity_text(outcome)}")
+    if call.picture:
+        print(f"\npicture: {call.picture}")
+    return 0
+
+
+def _outcome(call: argparse.Namespace, progress: Progress) -> AlternativesOutcome:
+    from cdma.measure.alternatives import AlternativesOutcome, sensitive
+    from workload.alternatives.study import Inputs, alternatives, best, worth_a_look
+    from workload.timeline.compute import roofline
+    from workload.timeline.scenario import Scenario, build_engine, suiting_preset
+
+    reached = efficiency_of(call)
+    scenario = Scenario(call.network, call.gpu, call.batch, memory=call.memory, link=call.link, density=call.density,
+                        densities=call.densities, efficiency=reached, profile=profile_for(call.profile, call.gpu),
+                        ahead=look_ahead(call), dtype=call.dtype, compute=call.compute,
+                        positions=call.positions)
+    parts = scenario.parts()
+    engine = build_engine(call.engine or suiting_preset(scenario.link_reached), call.clock)
+    inputs = Inputs(parts.plan, parts.compute, parts.fillings, engine, scenario.link_reached * 1e9,
+                    parts.device.bandwidth * 1e9, scenario.device_memory * 1e9, scenario.ahead, call.codec * 1e9,
+                    everything=call.everything)
+    rows = alternatives(inputs, progress)
+    others = {} if call.profile else {
+        f"products and convolutions at {value:g}": replace(inputs, compute=roofline(
+            parts.plan, parts.device, replace(reached, convolution=value, product=value, attention=value)))
+        for value in (0.3, 0.7)}
+    network = parts.plan.network
+    return AlternativesOutcome(
+        network.name, network.about, network.batch, network.dtype, call.gpu, parts.device.about,
+        scenario.device_memory, scenario.link_reached, _times(call, scenario),
+        Path(call.densities).name if call.densities else "given" if call.density is not None else "of the table",
+        str(scenario.ahead), call.codec, call.everything, rows if call.all else worth_a_look(rows), rows[0], best(rows),
+        best(rows, lossless=False), sensitive(inputs, others) if call.sensitivity else ())
+
+
+def _times(call: argparse.Namespace, scenario: Scenario) -> str:
+    return f"times from {Path(call.profile).name}" if scenario.profile else \
+        f"times from its roofline at {efficiency_of(call).text()}"

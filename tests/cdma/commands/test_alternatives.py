@@ -1,0 +1,56 @@
+"""``cdma alternatives``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+
+def test_answer_and_rows(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    call = ("alternatives", "googlenet", "--gpu", "titan-x", "--memory", 3.5)
+    text = cdma(*call, "--all", "--picture", "out.svg").out
+    assert "Fastest without loss within 3.5 GB: engine, zvc (async), 1.0" in text
+    assert "picture: out.svg" in text and "offload (sync)" in text and "2.5 GB of memory" in text
+    picture = ElementTree.parse(tmp_path / "out.svg").getroot()
+    said = {entry.text for entry in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"checkpoints", "engine, zvc (async)", "3.5 GB", "does not fit"} <= said
+    few, every = (cdma(*call, *more, "--json").json for more in ((), ("--all",)))
+    assert {row["name"] for row in few["rows"]} < {row["name"] for row in every["rows"]}
+    assert few["fastest_lossless"]["name"] == "engine, zvc"
+    assert few["enough"]["slowdown"] == 1.0
+
+
+def test_memory_enough_and_too_little(cdma: Callable[..., Any]) -> None:
+    assert "All of it fits 12 GB: nothing has to be done." in cdma("alternatives", "alexnet", "--gpu", "titan-x").out
+    text = cdma("alternatives", "alexnet", "--memory", 0.1).out
+    assert "Nothing fits 0.1 GB: a smaller batch is needed, or several devices." in text
+
+
+def test_sensitivity(cdma: Callable[..., Any]) -> None:
+    call = ("alternatives", "alexnet", "--gpu", "titan-xp", "--everything", "--sensitivity")
+    found = cdma(*call, "--json").json["sensitivity"]
+    changes = list(dict.fromkeys(line["change"] for line in found))
+    assert changes == ["as given", "10 us more for each transfer", "50 us more for each transfer", "75% of the link",
+                       "50% of the link", "25% of the link", "products and convolutions at 0.3",
+                       "products and convolutions at 0.7"]
+    slow, half = (next(line for line in found if (line["change"], line["schedule"]) == (change, "layer"))
+                  for change in ("as given", "50% of the link"))
+    assert half["offload_x"] > slow["offload_x"] > 1
+    assert half["gain_percent"]["zvc"] > slow["gain_percent"]["zvc"] > 0
+    assert "zvc gains" in cdma(*call).out
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (("lenet",), "there is no network 'lenet'"),
+    (("vgg16", "--gpu", "k80"), "there is no GPU 'k80'"),
+    (("vgg16", "--codec", "0"), "must be a number above 0"),
+    (("vgg16", "--ahead", "some"), "must be a number of layers or MB"),
+    (("vgg16", "--picture", "out.png"), "must end in .svg"),
+    (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge'"),
+])
+def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
+    assert says in fails("alternatives", *arguments)
