@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
@@ -119,15 +120,20 @@ def apart(places: Sequence[float], height: float) -> list[float]:
                                          for at, number in enumerate(own))]
 
 
-def place_labels(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[Any]:
-    """Write a name beside each point, inside the axes and without covering points or other names.
+def place_labels(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str],
+                 corners: Sequence[tuple[float, float]] = ()) -> list[Any]:
+    """Write a name beside each point, inside the axes and without covering points, other names, or a line.
 
-    Each name gets the nearest place around its point that is free; the nearest place if none is.
+    The line goes from corner to corner, upright or level. Each name gets the nearest place around its point that is
+    free; the nearest place if none is.
     """
     renderer = package("matplotlib.backends.backend_agg", EXTRA).FigureCanvasAgg(axes.figure).get_renderer()
     box_of = package("matplotlib.transforms", EXTRA).Bbox.from_bounds
     at = [tuple(axes.transData.transform(point)) for point in points]
     taken = [box_of(x - 6, y - 6, 12, 12) for x, y in at]
+    bends = [tuple(axes.transData.transform(corner)) for corner in corners]
+    taken += [box_of(min(x, u) - 2, min(y, v) - 2, abs(x - u) + 4, abs(y - v) + 4)
+              for (x, y), (u, v) in pairwise(bends)]
     room = axes.get_window_extent(renderer)
     texts = []
     for (x, y), name in zip(at, names, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cdma.report.plots.drawing import COLOURS, figure, place_labels, svg_file, ticks
@@ -49,8 +50,10 @@ def _panel(axes: Any, design: str, points: Sequence[SweepPoint], colours: dict[s
         colour = colours[point.pipeline]
         axes.plot([point.kge], [point.gb_per_s], marker="o", markersize=9, color=colour, linestyle="",
                   markerfacecolor=colour if point.front else "white", markeredgewidth=2, clip_on=False, zorder=3)
+    corners = [corner for (area, rate), (more, higher) in pairwise(front)
+               for corner in ((area, rate), (more, rate), (more, higher))]
     place_labels(axes, [(point.kge, point.gb_per_s) for point in points],
-                 [_name(design, point) for point in points])
+                 [_name(design, point) for point in points], corners)
 
 
 def _name(design: str, point: SweepPoint) -> str:
