@@ -27,10 +27,10 @@ LAYERS = {
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
     "verif": ["common", ["core", "engine"], "soc"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
-                 ["alternatives", "verdict"], "capturing", "training", "plan", "results"],
+                 ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
     "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress", "decompress",
-                       "generate", "info", "plan", "results", "simulate", "soc", "timeline", "timing"]],
+                       "generate", "info", "kvcache", "plan", "results", "simulate", "soc", "timeline", "timing"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

@@ -257,6 +257,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/registers.md": registers_page(), ROOT / "docs/errors.md": errors_page(),
             ROOT / "docs/plan.md": printed("docs/plan.md"),
             ROOT / "docs/alternatives.md": printed("docs/alternatives.md"),
+            ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",

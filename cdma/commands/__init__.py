@@ -13,6 +13,7 @@ from cdma.commands import (
     decompress,
     generate,
     info,
+    kvcache,
     plan,
     results,
     simulate,
@@ -23,6 +24,6 @@ from cdma.commands import (
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, alternatives, results, plan, area, timing, board, soc,
-            compress, decompress, info, bench)
+COMMANDS = (generate, simulate, capture, characterise, timeline, alternatives, kvcache, results, plan, area, timing,
+            board, soc, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

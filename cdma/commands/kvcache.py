@@ -1,0 +1,103 @@
+"""``cdma kvcache``: decoding with keys and values in host memory."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any
+
+from cdma.console.numbers import positive, share
+from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.output import print_json
+from cdma.report.kvcache_text import kvcache_text
+
+if TYPE_CHECKING:
+    from cdma.measure.kvcaches import KvOutcome
+
+_DESCRIPTION = """\
+A decoder makes a token at a time and reads the keys and values of all tokens before (KV cache). Where these do not fit
+the device, the rest is in host memory and crosses the link in every step. Rows: a device with memory enough; the rest
+over the link as it is; the rest through the engine. Beside tokens a second it says what fits the device, how much host
+memory the pages take, and how long it takes to bring one context back.
+
+The ratio is measured on keys and values of a dump, the shipped one if none is given. docs/kvcache.md has the model."""
+
+_EXAMPLES = """\
+  cdma kvcache llama --context 8192 --batch 128           on an H100, over PCIe 5
+  cdma kvcache llama --context 131072 --batch 8 --gpu rtx-4090
+  cdma kvcache gpt2 --context 1024 --batch 4096 --link 12.8 --page 2M --block 1024
+  cdma kvcache moe --context 32768 --batch 64 --gpu h200 --json | jq '.rows[].tokens_per_s'
+  cdma kvcache mine.json --context 4096 --batch 32 --dump kv.safetensors --array '*/[kv]'"""
+
+_COMPUTE = {"float8_e4m3": "float8", "float8_e5m2": "float8"}  # of types that GPUs have by another name
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "kvcache", "decoding with keys and values in host memory", _DESCRIPTION, _EXAMPLES,
+                         run)
+    parser.add_argument("network", metavar="NETWORK|FILE.json", help="decoder (cdma timeline --list has gpt2, llama "
+                        "and others) or a file with one of yours")
+    parser.add_argument("--context", type=whole_number, required=True, metavar="N", help="tokens of each sequence")
+    parser.add_argument("--batch", type=whole_number, required=True, metavar="B", help="sequences")
+    parser.add_argument("--gpu", default="h100", metavar="NAME", help="GPU (default: h100)")
+    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
+    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
+                        "rate of the GPU's own)")
+    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured cycles are used: "
+                        "default, paper, tiny or wide (default: paper; wide for links of more than 32 GB/s)")
+    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
+                        "1000)")
+    parser.add_argument("--block", type=whole_number, default=16, metavar="TOKENS", help="tokens of a transfer, whose "
+                        "keys or values of a layer are contiguous on the device (default: 16)")
+    parser.add_argument("--page", type=_page, default=4096, metavar="SIZE", help="page of host memory, 4K to 2M "
+                        "(default: 4K)")
+    parser.add_argument("--dump", metavar="FILE", help="dump with keys and values (default: the shipped transformer's)")
+    parser.add_argument("--array", metavar="PATTERN", help="names of its arrays of keys and values, with * and ? "
+                        "(default: those of the shipped dump)")
+    parser.add_argument("--efficiency", type=share, default=0.5, metavar="X", help="share of the GPU's peak that "
+                        "products and attention reach (default: 0.5)")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Model the cache and print it."""
+    outcome = _outcome(call)
+    print_json(outcome) if call.json else print(kvcache_text(outcome))
+    return 0
+
+
+def _outcome(call: argparse.Namespace) -> KvOutcome:
+    from cdma.measure.kvcaches import KvOutcome
+    from workload.data import SUMS
+    from workload.serving.decoders import load_decoder
+    from workload.serving.kvcache import Cache, kv_cache
+    from workload.serving.ratios import SHIPPED_ARRAYS, kv_ratio
+    from workload.timeline.gpus import gpu
+    from workload.timeline.scenario import build_engine, suiting_preset
+
+    if call.dump and not call.array:
+        raise ValueError("say which arrays of the dump are keys and values: --array 'PATTERN' (cdma characterise "
+                         f"{call.dump} lists them)")
+    if not call.efficiency:
+        raise ValueError("the efficiency must be above 0 and at most 1, not 0")
+    decoder, dtype = load_decoder(call.network)
+    device = gpu(call.gpu)
+    link = call.link or device.link_reached
+    memory = call.memory or device.memory
+    cache = Cache(decoder, dtype, call.context, call.batch, device.peak(_COMPUTE.get(dtype, dtype)) * 1e12
+                  * call.efficiency, device.bandwidth * 1e9, memory * 1e9, link * 1e9, call.block, call.page)
+    preset = call.engine or suiting_preset(link)
+    measured = kv_ratio(call.dump or SUMS, call.array or SHIPPED_ARRAYS)
+    resident, rows = kv_cache(cache, build_engine(preset, call.clock), measured.ratio)
+    return KvOutcome(decoder.name, decoder.about, dtype, call.context, call.batch, call.gpu, device.about, memory, link,
+                     preset, call.block, cache.block_bytes, call.page, measured, resident, rows)
+
+
+def _page(text: str) -> int:
+    """``4K`` or ``2M``, for argparse."""
+    found = re.fullmatch(r"(\d+)([KM]?)", text, re.ASCII)
+    size = int(found[1]) << {"": 0, "K": 10, "M": 20}[found[2]] if found and len(found[1]) < 9 else 0
+    if size not in [1 << log for log in range(12, 22)]:
+        raise argparse.ArgumentTypeError(f"must be a power of two from 4K to 2M, not {text!r}")
+    return size
