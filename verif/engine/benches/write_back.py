@@ -140,7 +140,9 @@ async def records_behind_their_data(dut: Any) -> None:
                 await memory.silence(())
             bench.scoreboard.judge(asked, await channel.completion(bench.patience(asked)))
             after = (await bench.link.traffic()).write_bursts
-            assert after == before + 1, f"{before} bursts were written before the responses came, {after} in all"
+            # At the port's limit of open bursts, data wait for responses too; a record would be one more.
+            assert after == before + 1 or before == bench.config.outstanding_reads, \
+                f"{before} bursts were written before the responses came, {after} in all"
             await _stop(rings)
             await bench.compare()
 
