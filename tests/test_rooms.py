@@ -30,7 +30,8 @@ LAYERS = {
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
     "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress", "decompress",
-                       "generate", "info", "kvcache", "plan", "results", "simulate", "soc", "timeline", "timing"]],
+                       "generate", "info", "kvcache", "plan", "results", "simulate", "soc", "timeline", "timing",
+                       "train"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

@@ -20,10 +20,11 @@ from cdma.commands import (
     soc,
     timeline,
     timing,
+    train,
 )
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, characterise, timeline, alternatives, kvcache, results, plan, area, timing,
-            board, soc, compress, decompress, info, bench)
+COMMANDS = (generate, simulate, capture, train, characterise, timeline, alternatives, kvcache, results, plan, area,
+            timing, board, soc, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

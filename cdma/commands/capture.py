@@ -10,6 +10,7 @@ from contextlib import nullcontext, redirect_stdout
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from cdma.console.numbers import byte_size, one_or_more
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
@@ -52,18 +53,21 @@ def add(commands: Any) -> None:
     parser.add_argument("script", nargs="?", metavar="SCRIPT.py", help="script that trains a model")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT ...", help="its arguments")
     parser.add_argument("-o", "--output", metavar="FOLDER", help="folder of the dump")
-    parser.add_argument("--every", type=_count, metavar="N", help="capture every Nth step (default: 100)")
+    parser.add_argument("--every", type=one_or_more, metavar="N", help="capture every Nth step (default: 100)")
     parser.add_argument("--steps", type=_steps, metavar="N,...", help="capture these steps instead")
     parser.add_argument("--modules", action="append", metavar="PATTERN", help="capture arrays of modules of this name "
                         "or class, for instance 'conv*' or ReLU; may be repeated (default: all)")
     parser.add_argument("--model", default="*", metavar="CLASS", help="class of the model, where there are several")
     parser.add_argument("--outputs", action="store_true",
                         help="also capture outputs of modules that are not kept for backward")
-    parser.add_argument("--least", type=_size, default=4096, metavar="SIZE", help="leave out arrays with fewer bytes "
+    parser.add_argument("--least", type=byte_size, default=4096, metavar="SIZE",
+                        help="leave out arrays with fewer bytes "
                         "in the whole batch (default: 4K)")
-    parser.add_argument("--max-array", type=_size, default=4 << 20, metavar="SIZE", help="most bytes of an array: as "
+    parser.add_argument("--max-array", type=byte_size, default=4 << 20, metavar="SIZE",
+                        help="most bytes of an array: as "
                         "many of the first samples of the batch are kept as fit (default: 4M)")
-    parser.add_argument("--max-total", type=_size, default=1 << 30, metavar="SIZE", help="most bytes of the dump: at "
+    parser.add_argument("--max-total", type=byte_size, default=1 << 30, metavar="SIZE",
+                        help="most bytes of the dump: at "
                         "the limit capture stops and training continues (default: 1G)")
     parser.add_argument("--form", choices=("npz", "safetensors"), help="kind of the files (default: npz; safetensors "
                         "for steps with bfloat16 or float8 values, which npz cannot hold)")
@@ -76,7 +80,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
                         help="round the example's activations to this format; with --accuracy may be repeated "
                         "(default: none, and with --accuracy none, bfloat16 and float16)")
-    parser.add_argument("--seeds", type=_count, metavar="N", help="--accuracy: train N times (default: 5)")
+    parser.add_argument("--seeds", type=one_or_more, metavar="N", help="--accuracy: train N times (default: 5)")
     json_option(parser)
 
 
@@ -237,21 +241,5 @@ def _within(error: BaseException, script: str) -> TracebackType | None:
     return trace
 
 
-def _count(text: str) -> int:
-    number = whole_number(text)
-    if not number:
-        raise argparse.ArgumentTypeError("must be a whole number of 1 or more, not 0")
-    return number
-
-
 def _steps(text: str) -> list[int]:
     return [whole_number(part) for part in text.split(",")]
-
-
-def _size(text: str) -> int:
-    from workload.capturing.settings import byte_count
-
-    try:
-        return byte_count(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

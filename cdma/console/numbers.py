@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-__all__ = ["amount", "number", "positive", "share"]
+__all__ = ["amount", "byte_size", "number", "one_or_more", "positive", "share"]
 
 
 def number(text: str, what: str, allowed: Callable[[float], bool]) -> float:
@@ -32,3 +32,18 @@ def amount(text: str) -> float:
 def share(text: str) -> float:
     """A number from 0 to 1."""
     return number(text, "a number from 0 to 1", lambda value: 0 <= value <= 1)
+
+
+def one_or_more(text: str) -> int:
+    """A whole number of 1 or more."""
+    return int(number(text, "a whole number of 1 or more", lambda value: value >= 1 and value.is_integer()))
+
+
+def byte_size(text: str) -> int:
+    """Bytes, with a unit or without: 65536, 64K, 4M, 1.5G."""
+    from workload.capturing.settings import byte_count
+
+    try:
+        return byte_count(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

@@ -128,6 +128,8 @@ class DriverEngine:
 
     Members
     -------
+    machine, config
+        As given.
     transfers
         All tensors that were offloaded.
     moved
@@ -147,7 +149,7 @@ class DriverEngine:
         self.transfers: list[Transfer] = []
         self.moved: Callable[[], None] | None = None
         self._page_size = None if page_bytes is None else check_pages(config, page_bytes)
-        self._machine = machine
+        self.machine = machine
         self._close = close
         self._device = Places(machine.base(Side.DEVICE), machine.size(Side.DEVICE), config.block_bytes)
         self._link = Places(machine.base(Side.LINK), machine.size(Side.LINK), max(_LIST_ALIGN, config.link_beat_bytes))
@@ -175,7 +177,7 @@ class DriverEngine:
         source = self._take_device(transfer)
         capacity = self._driver.capacity(transfer.raw_bytes)
         stream = self._take_link(transfer, capacity)
-        self._machine.load(Side.DEVICE, source, _padded(data, self._device.rounded(transfer.raw_bytes)))
+        self.machine.load(Side.DEVICE, source, _padded(data, self._device.rounded(transfer.raw_bytes)))
         done = self._done("offload", transfer, lambda: (
             self._driver.offload(source, stream.address, transfer.raw_bytes, capacity, coding)
             if stream.listed is None else
@@ -195,12 +197,12 @@ class DriverEngine:
         self._reclaim()
         place, size = self._take_device(transfer), self._device.rounded(transfer.raw_bytes)
         # What comes back must come over the link, not from an offload that was at the same place.
-        self._machine.load(Side.DEVICE, place, self._rng.integers(0, 256, size, np.uint8))
+        self.machine.load(Side.DEVICE, place, self._rng.integers(0, 256, size, np.uint8))
         packed, raw, coding = transfer.packed_bytes, transfer.raw_bytes, transfer.coding
         done = self._done("prefetch", transfer, lambda: (
             self._driver.prefetch(stream.address, place, packed, raw, coding, transfer.crc) if stream.listed is None
             else self._driver.prefetch_pages(stream.listed, place, packed, raw, coding, transfer.crc)))
-        found = self._machine.dump(Side.DEVICE, place, size)[:transfer.bytes]
+        found = self.machine.dump(Side.DEVICE, place, size)[:transfer.bytes]
         self._device.give(place, raw)
         transfer.prefetch_cycles += done.cycles
         transfer.prefetches += 1
@@ -233,7 +235,7 @@ class DriverEngine:
         try:
             return self._device.take(transfer.raw_bytes)
         except FullError as error:
-            size = self._machine.size(Side.DEVICE)
+            size = self.machine.size(Side.DEVICE)
             raise EngineError(f"a tensor of {transfer.bytes:,} bytes does not fit into the device memory of {size:,} "
                               "bytes: give the engine more memory") from error
 
@@ -244,7 +246,7 @@ class DriverEngine:
                 return _Stream(transfer, [(address, self._link.rounded(capacity))], address)
             return self._take_pages(transfer, capacity, self._page_size)
         except FullError as error:
-            size = self._machine.size(Side.LINK)
+            size = self.machine.size(Side.LINK)
             raise EngineError(f"the link memory of {size:,} bytes has no place for a tensor of {transfer.bytes:,} "
                               f"bytes: {self._link.free:,} bytes are free; give the engine more memory") from error
 
@@ -262,7 +264,7 @@ class DriverEngine:
             raise
         self._rng.shuffle(places)
         entries = np.array([place for place, _ in places], "<u8").view(np.uint8)
-        self._machine.load(Side.LINK, address, _padded(entries, list_bytes))
+        self.machine.load(Side.LINK, address, _padded(entries, list_bytes))
         return _Stream(transfer, [*places, (address, list_bytes)], address, Pages(address, len(places), page_size))
 
     def _shrink(self, stream: _Stream, done: Completion) -> None:

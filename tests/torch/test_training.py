@@ -18,7 +18,7 @@ from golden.engine import Fault
 from hdl.config.engine import load_engine
 from tests.torch.networks import Plain, Residual, train
 from workload.training import EngineError
-from workload.training.examples import EXAMPLES, Trained, differences
+from workload.training.examples import EXAMPLES, Trained, begin, differences
 from workload.training.examples import train as train_example
 
 torch: Any = import_module("torch")
@@ -48,10 +48,10 @@ class Kept:
 @pytest.mark.parametrize("example", EXAMPLES)
 @pytest.mark.parametrize("page_bytes", [None, 4096])
 def test_the_examples(example: str, page_bytes: int | None) -> None:
-    plain = train_example(EXAMPLES[example](3), 2)
+    plain = train_example(begin(example, 3), 2)
     config = load_engine("default").replace(page_lists=True)
     with model_engine(config, page_bytes=page_bytes) as engine:
-        moved = train_example(EXAMPLES[example](3), 2, lambda model: workload.offload(model, engine))
+        moved = train_example(begin(example, 3), 2, lambda model: workload.offload(model, engine))
     assert differences(plain, moved) == []
     assert len(plain.gradients) > 5 and len(plain.weights) > 5
     assert sum(each.bytes for each in engine.transfers) > 2 << 20

@@ -10,7 +10,7 @@ from verif.engine.memory import Behaviour
 from verif.engine.top import IMAGE_BYTES
 
 __all__ = ["ArrayReport", "Busy", "Handling", "MeasureJob", "Move", "NetworkJob", "NetworkReport", "Passage",
-           "PassageReport"]
+           "PassageReport", "RemoteJob"]
 
 
 @dataclass(frozen=True)
@@ -187,3 +187,25 @@ class PassageReport:
     """Report of :mod:`verif.engine.benches.measure`."""
 
     passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class RemoteJob:
+    """Job of :mod:`verif.engine.benches.remote`.
+
+    Parameters
+    ----------
+    config
+        The engine.
+    image_bytes
+        Bytes of each memory.
+    behaviour
+        How the memories answer.
+    address
+        Socket at which the process waits that uses the engine.
+    """
+
+    config: EngineConfig
+    image_bytes: int
+    behaviour: Behaviour
+    address: str

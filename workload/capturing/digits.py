@@ -57,7 +57,7 @@ def steps() -> int:
     return EPOCHS * (len(_data()[0]) // BATCH)
 
 
-def begin(seed: int = 0) -> Begun:
+def begin(seed: int = 0, batch: int = BATCH) -> Begun:
     """The network and its optimizer, with weights and batches by a seed."""
     torch.manual_seed(seed)
     images, labels, _, _ = _data()
@@ -65,7 +65,7 @@ def begin(seed: int = 0) -> Begun:
     optimizer = torch.optim.SGD(model.parameters(), lr=_RATE, momentum=_MOMENTUM, weight_decay=_DECAY)
 
     def epoch() -> Iterator[Callable[[], Any]]:
-        for chosen in torch.randperm(len(images))[:len(images) // BATCH * BATCH].split(BATCH):
+        for chosen in torch.randperm(len(images))[:len(images) // batch * batch].split(batch):
             yield lambda chosen=chosen: torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
 
     return Begun(model, optimizer, epoch)

@@ -120,7 +120,7 @@ def steps() -> int:
     return EPOCHS * _STEPS
 
 
-def begin(seed: int = 0) -> Begun:
+def begin(seed: int = 0, batch: int = BATCH) -> Begun:
     """The network and its optimizer, with weights and batches by a seed."""
     torch.manual_seed(seed)
     learn, _ = _data()
@@ -128,7 +128,7 @@ def begin(seed: int = 0) -> Begun:
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
 
     def epoch() -> Iterator[Callable[[], Any]]:
-        for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, BATCH)):
+        for starts in torch.randint(len(learn) - CONTEXT, (_STEPS, batch)):
             yield lambda starts=starts: _loss(model, learn[starts[:, None] + torch.arange(CONTEXT + 1)])
 
     return Begun(model, optimizer, epoch)

@@ -12,12 +12,31 @@ from workload.capturing.storage import bits
 from workload.capturing.training import Begun, step
 from workload.extra import package
 
-__all__ = ["EXAMPLES", "Trained", "differences", "train"]
+__all__ = ["EXAMPLES", "Trained", "begin", "differences", "train"]
 
 torch = package("torch", "torch")
 
-EXAMPLES: dict[str, Callable[[int], Begun]] = {"digits": digits.begin, "sums": sums.begin}
-"""The examples: a convolutional network in float32, and a GPT in bfloat16 autocast."""
+_MOST_BATCH = 1024
+
+EXAMPLES: dict[str, tuple[Callable[[int, int], Begun], int]] = {"digits": (digits.begin, 64), "sums": (sums.begin, 8)}
+"""The examples, each with the samples of a batch: a convolutional network in float32, and a GPT in bfloat16 autocast.
+A step of either saves 2 MB or more, and what the engine makes of it fits into a simulated memory."""
+
+
+def begin(example: str, seed: int = 0, batch: int | None = None) -> Begun:
+    """An example before its first step, with batches of its own size when none is given.
+
+    Raises
+    ------
+    ValueError
+        If there is no such example, or it has no such batches.
+    """
+    if example not in EXAMPLES:
+        raise ValueError(f"there is no example {example!r}: there are {', '.join(EXAMPLES)}")
+    start, own = EXAMPLES[example]
+    if batch is not None and not 1 <= batch <= _MOST_BATCH:
+        raise ValueError(f"a batch must have 1 to {_MOST_BATCH} samples, not {batch}")
+    return start(seed, batch or own)
 
 
 @dataclass(frozen=True)

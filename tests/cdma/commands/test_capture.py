@@ -48,7 +48,7 @@ def test_all_else_works_without_pytorch(cdma: Callable[..., Outcome]) -> None:
     (("--example", "a", "--network", "gpt", "--narrow", "float16"), "--narrow is for --network cnn"),
     (("--accuracy", "--network", "gpt"), "--network chooses the worked example: give --example FOLDER too"),
     (("--accuracy", "--steps", "3"), "--accuracy writes no dump"),
-    (("-o", "dump", "--every", "0", "train.py"), "must be a whole number of 1 or more, not 0"),
+    (("-o", "dump", "--every", "0", "train.py"), "must be a whole number of 1 or more, not '0'"),
     (("-o", "dump", "--steps", "1,x", "train.py"), "must be a whole number of 0 or more, not 'x'"),
     (("-o", "dump", "--max-array", "4X", "train.py"), "must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'"),
     (("-o", "dump", "--form", "pt", "train.py"), "invalid choice: 'pt'"),
