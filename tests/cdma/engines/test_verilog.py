@@ -57,7 +57,7 @@ def test_a_stream_that_was_changed(build_dir: Path) -> None:
 
 
 def test_a_simulation_that_ends(build_dir: Path) -> None:
-    with pytest.raises(EngineError, match=r"1 of 1 tests failed .*remote: .*0xffc"), \
+    with pytest.raises(EngineError, match="tests failed"), \
             verilog_engine(TINY, build_dir=build_dir) as engine:
         engine.machine.read32(0xFFC)
 
