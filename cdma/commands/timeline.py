@@ -27,11 +27,11 @@ _DESCRIPTION = """\
 Model one training step of a network that swaps its activations to host memory, as vDNN and Rhu et al. do: a layer's
 input is offloaded while the layer computes, and prefetched in backward while the layer after it computes. Transfers
 that take longer than the computing cause stalls; with --schedule queue they are asynchronous. Rows: oracle (no
-swapping), vdnn (swapping without coding), and the engine with zero-value coding (zvc), run-length coding (rle) and
-zlib.
+swapping), vdnn (swapping without coding), and the engine with zero-value coding (zvc), with
+exponents where the type of the values has them, with run-length coding (rle) and zlib.
 
 Times come from a roofline of the GPU or from your profile; densities and ratios from your dump or file, or from a
-table, which has one average for all networks except SqueezeNet. docs/timeline.md has the model and its assumptions."""
+table: published by layer for four networks, else an average. docs/timeline.md has the model and its assumptions."""
 
 _EXAMPLES = """\
   cdma timeline --list                                    networks and GPUs
@@ -164,9 +164,9 @@ def _share_text(share: float | str | None) -> str:
 
 def _densities(call: argparse.Namespace, network: str) -> str:
     """Where the densities come from, in words."""
-    rest = f"{call.density:g} behind every ReLU" if call.density is not None else \
-        "the table's: measured on the shipped dump" if network == "squeezenet" else \
-        "the table's: 0.38 behind every ReLU"
+    from workload.timeline.densities import sources
+
+    rest = f"{call.density:g} behind every ReLU" if call.density is not None else sources(network)
     return f"{Path(call.densities).name}, else {rest}" if call.densities else rest
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["results_page"]
 
-_ALGORITHMS = ("zvc", "rle", "zlib")
+_ALGORITHMS = ("zvc", "exponents", "rle", "zlib")
 
 
 def results_page(figures: Results) -> Page:
@@ -37,6 +37,7 @@ def results_page(figures: Results) -> Page:
         Section("Why figures differ from the paper's", _differences(figures)),
         Section("Training steps, network by network", list(_networks(figures))),
         *dump_sections(figures.dumps),
+        Section("Densities while a network trains", list(_drift(figures))),
         Section("Other densities", list(_densities(figures))),
         Section("Memory and policies", list(_memory(figures))),
         Section("Other links", list(_links(figures))),
@@ -54,8 +55,8 @@ def _summary(figures: Results) -> list[Part]:
     return prose(
         words.SUMMARY, dump_ratio=dump.ratio["zvc"],
         begin_ratio=training[0].in_all.ratio["zvc"], end_ratio=training[-1].in_all.ratio["zvc"],
-        ratio=old.here.average_ratio, paper_ratio=old.paper.average_ratio, least_saved=min(saved),
-        most_saved=max(saved), today=wide["PCIe 5 x16", "h100"], fast=-wide["NVLink-C2C", "h100"],
+        ratio=old.here.average_ratio, tensor_ratio=old.here.tensor_ratio, paper_ratio=old.paper.average_ratio,
+        least_saved=min(saved), most_saved=max(saved), today=wide["PCIe 5 x16", "h100"], fast=-wide["NVLink-C2C", "h100"],
         **{f"{of}_{row}": line.slowdown[row] for of, line in (("old", old), ("new", new))
            for row in ("vdnn", "zvc")},
         **{f"{where}{of}_{what}": gain for of, line in (("old", old), ("new", new))
@@ -69,7 +70,8 @@ def _over_training(figures: Results) -> DumpFigures:
 
 def _beside(figures: Results) -> Iterator[Part]:
     first, vdnn = figures.headlines[0], figures.vdnn
-    ratios = {"average ratio": (first.here.average_ratio, first.paper.average_ratio),
+    ratios = {"average ratio, by bytes": (first.here.average_ratio, first.paper.average_ratio),
+              "average ratio, all tensors equal": (first.here.tensor_ratio, first.paper.average_ratio),
               "highest ratio of a layer": (first.here.highest_ratio, first.paper.highest_ratio)}
     rows = [[name, f"{paper}", fixed(here, 2), "", "HPCA"] for name, (here, paper) in ratios.items()]
     rows += [[f"{what} speed-up over vdnn", f"{_gains(line.paper)[what]} %", f"{gain:.0f} %", line.gpu_name,
@@ -81,8 +83,7 @@ def _beside(figures: Results) -> Iterator[Part]:
     yield Bars("Speed-up over vdnn in per cent", ["here", "Rhu et al."], {
         f"{line.gpu_name}, {what}": [gain, _gains(line.paper)[what]]
         for line in figures.headlines for what, gain in _gains(line.here).items()}, digits=0)
-    yield Bars("Ratio of zero-value coding", ["here", "Rhu et al."], {
-        "average of six networks": ratios["average ratio"], "highest of a layer": ratios["highest ratio of a layer"]})
+    yield Bars("Ratio of zero-value coding", ["here", "Rhu et al."], ratios)
     yield Table(["figure, zvc", "published", "here", "GPU", "published in"], rows, left=(0, 3, 4))
 
 
@@ -100,7 +101,10 @@ def _differences(figures: Results) -> list[Part]:
     return prose(
         words.DIFFERENCES, paper_density=figures.engines.density, paper_ratio=paper.average_ratio,
         paper_highest=paper.highest_ratio, ratio_of_average=_ratio(figures.engines.density),
-        arrays_ratio=sum(ratios) / len(ratios), arrays_density=density,
+        by_bytes=figures.headlines[0].here.average_ratio, by_tensors=figures.headlines[0].here.tensor_ratio,
+        tensors=figures.sparsest.tensors, here_highest=figures.sparsest.ratio,
+        here_network=figures.sparsest.network, here_tensor=figures.sparsest.tensor,
+        here_density=figures.sparsest.density, arrays_ratio=sum(ratios) / len(ratios), arrays_density=density,
         arrays_together=_ratio(density), density_of_ratio=_density(paper.average_ratio),
         density_of_highest=_density(paper.highest_ratio), sparsest=sparsest.array,
         sparsest_density=sparsest.figures.density, slow=slow.efficiency, fast=fast.efficiency,
@@ -136,6 +140,14 @@ def _densities(figures: Results) -> Iterator[Part]:
     yield Table(["density", "ratio", *_gain_heads(figures)],
                 [[fixed(row.density, 1), fixed(row.ratio, 2), *_gain_cells(row.headlines, figures)]
                  for row in figures.densities])
+
+
+def _drift(figures: Results) -> Iterator[Part]:
+    yield from prose(words.DRIFT, networks=", ".join(figures.by_layer))
+    yield Table(["training", "factor", "ratio by bytes", "ratio, tensors equal", *_gain_heads(figures)],
+                [[row.step, fixed(row.factor, 2), fixed(row.headlines[figures.headlines[0].gpu].average_ratio, 2),
+                  fixed(row.headlines[figures.headlines[0].gpu].tensor_ratio, 2),
+                  *_gain_cells(row.headlines, figures)] for row in figures.drift])
 
 
 def _memory(figures: Results) -> Iterator[Part]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["DENSITIES", "DIFFERENCES", "DUMP", "EFFICIENCIES", "ENGINE", "GUIDE", "LAYOUTS", "LINKS", "LINKS_BELOW",
-           "MEMORY", "NETWORKS", "POLICIES", "PUBLISHED", "SUMMARY"]
+__all__ = ["DENSITIES", "DIFFERENCES", "DRIFT", "DUMP", "EFFICIENCIES", "ENGINE", "GUIDE", "LAYOUTS", "LINKS",
+           "LINKS_BELOW", "MEMORY", "NETWORKS", "POLICIES", "PUBLISHED", "SUMMARY"]
 
 SUMMARY = """\
 - **Ratio.** Activations of a trained SqueezeNet have a ratio of {dump_ratio:.2f}. Those of a small network have
   {begin_ratio:.2f} at the beginning of its training and {end_ratio:.2f} at the end. With the densities that are known
-  here, the swapped tensors of the paper's six networks have {ratio:.2f} on average; the paper has {paper_ratio}.
+  here, the swapped tensors of the paper's six networks have {ratio:.2f} on average by bytes, and {tensor_ratio:.2f} if
+  all tensors count alike; the paper has {paper_ratio} and does not say how it weighs.
 - **Speed.** The engine makes training steps that swap {old_average:.0f} % faster on average and {old_highest:.0f} % at
   most on a Titan X, {new_average:.0f} % and {new_highest:.0f} % on a Titan Xp. The paper has {paper_old_average} % and
   {paper_old_highest} %, {paper_new_average} % and {paper_new_highest} %.
@@ -27,24 +28,30 @@ et al., Compressing DMA Engine, HPCA 2018 (arXiv 1705.01626).
 - **density**: share of the values that are not zero. **ratio**: raw bytes divided by coded bytes.
 - **oracle**: a step without swapping, on a device with enough memory. **vdnn**: activations are swapped without coding,
   with the whole bandwidth of the link.
-- **zvc**: activations are swapped through the engine, with zero-value coding. **rle**, **zlib**: an engine with the
-  same throughput and the paper's other two codings.
+- **zvc**: activations are swapped through the engine, with zero-value coding. **exponents**: with the engine's coding
+  of exponents where the type of the values has one. **rle**, **zlib**: an engine with the same throughput and the
+  paper's other two codings.
 - **speed-up**: step time of vdnn divided by that of the row. The text calls a speed-up of 1.25 a gain of 25 %. The
   speed-up of the oracle is the highest possible.
 - Averages are over the paper's six networks with equal weight."""
 
 DIFFERENCES = """\
-- **Densities.** The paper measured each layer over the whole training. Of these densities only the average is
-  published, {paper_density}; five of the six networks have it behind every ReLU here. SqueezeNet has the densities of
-  the shipped dump: one photograph through trained, pruned weights. So for the other five networks this page cannot
-  compare layers, and it has no change of density during training.
-- **Average ratio.** With one density everywhere the ratio is {ratio_of_average:.2f}; with different densities in the
-  layers the average ratio is higher. The arrays of the small network have an average ratio of {arrays_ratio:.2f} over
-  its training, but their density in all, {arrays_density:.2f}, would give {arrays_together:.2f}. The input of a network
-  is swapped too, and pictures have no zeros. For a ratio of {paper_ratio} all that is swapped must have a density of
-  {density_of_ratio:.2f}.
+- **Densities.** The paper measured each layer over the whole training, and publishes the average only,
+  {paper_density}. Here AlexNet, VGG-16 and GoogLeNet have densities that are published by layer, of inference with
+  trained networks; SqueezeNet has those of the shipped dump, and published ones where the dump has no array; OverFeat
+  and Network in Network have {paper_density} behind every ReLU. [The timeline](timeline.md#densities) names the
+  sources.
+- **Average ratio.** It is {by_bytes:.2f} if each network's tensors are weighted by their bytes, and {by_tensors:.2f}
+  as the mean of all {tensors} swapped tensors; the paper has {paper_ratio} and does not say how it weighs. Weighted by
+  bytes, layers that differ do not raise a ratio: coded bytes grow in proportion to the density, so that only the
+  density in all counts (but for blocks with nearly no zero: they go raw and save 3 %). As a mean of ratios they do,
+  because a tensor of few values adds more than one of many takes away. The arrays of the small network have
+  {arrays_ratio:.2f} as a mean and {arrays_together:.2f} by bytes, at a density of {arrays_density:.2f}. One density of
+  {paper_density} everywhere would give {ratio_of_average:.2f}, and pictures, which are swapped too, have no zeros. For
+  a ratio of {paper_ratio} by bytes all that is swapped must have a density of {density_of_ratio:.2f}.
 - **Highest ratio.** A ratio of {paper_highest} needs a layer with a density of {density_of_highest:.3f}. The sparsest
-  array of the shipped dumps, `{sparsest}`, has {sparsest_density:.3f}.
+  tensor here is `{here_tensor}` of {here_network}, with {here_density:.3f} and a ratio of {here_highest:.2f}; the
+  sparsest array of the shipped dumps, `{sparsest}`, has {sparsest_density:.3f}.
 - **Compute times.** The paper measured layers on the GPU; here times come from a roofline at half of the peak. The
   faster the layers are, the less of the swapping they hide: at {slow} of the peak the average gain on a Titan Xp is
   {slow_gain:.0f} %, at {fast} it is {fast_gain:.0f} %. A table below has more.
@@ -73,6 +80,14 @@ LAYOUTS = """\
 The same arrays in other layouts. Zero-value coding takes one bit for each value in any layout; run-length coding and
 zlib need zeros that are next to each other, exponent coding values of like size. With one picture, CHWN is the same as
 NCHW:"""
+
+DRIFT = """\
+Published densities are those of trained networks. While a network trains, its densities fall and rise again; the
+shipped run of a small network shows by how much. The table has what that change would do to the networks whose
+densities are known by layer ({networks}): all their densities are multiplied by the factor, which is the density of
+the run's activations at that time divided by that at its end. That other networks change in the same way is an
+assumption, and no other table on this page has it. Both ratios are those of zero-value coding, gains those over
+vdnn:"""
 
 DENSITIES = """\
 The same density behind every ReLU of the six networks; everything else as above. The ratio is that of one tensor; gains

@@ -12,13 +12,17 @@ from functools import cache
 from math import floor, isclose, log10
 from typing import Any
 
+import numpy as np
+
+from workload.data import DIGITS
 from workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
 from workload.networks.published import PUBLISHED, counts
-from workload.results.dumps import dumps
+from workload.results.dumps import dump_figures, dumps
 from workload.results.paper import HIGHEST_RATIO, RATIO, SPEEDUPS, VDNN_LOSS, VDNN_MEMORY, headline
 from workload.results.records import (
     CountsRow,
     DensityRow,
+    DriftRow,
     EfficiencyRow,
     EngineShares,
     GpuHeadline,
@@ -30,10 +34,11 @@ from workload.results.records import (
     PolicyRow,
     Results,
     ShareRow,
+    Sparsest,
     VdnnCase,
     VdnnFigures,
 )
-from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, uniform
+from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, published_networks, uniform
 from workload.timeline.efficiency import EFFICIENCY
 from workload.timeline.engine_share import DIRECTIONS
 from workload.timeline.gpus import gpu
@@ -74,7 +79,8 @@ def results(progress: Progress | None = None) -> Results:
     """
     parts: dict[str, Callable[[], Any]] = {
         "dumps": dumps, "networks": _networks, "headlines": _headlines, "vdnn": _vdnn, "policies": _policies,
-        "links": _links, "engines": _engines, "densities": _densities, "efficiencies": _efficiencies,
+        "links": _links, "engines": _engines, "densities": _densities, "drift": _drift,
+        "sparsest": _sparsest, "by_layer": published_networks, "efficiencies": _efficiencies,
         "published": _published}
     found = {}
     for number, (name, part) in enumerate(parts.items()):
@@ -173,6 +179,25 @@ def _engines() -> EngineShares:
 def _densities() -> tuple[DensityRow, ...]:
     return tuple(DensityRow(density, uniform(density).ratios["zvc"],
                             {name: headline(_six(name, density=density)) for name in GPUS}) for density in DENSITIES)
+
+
+def _drift() -> tuple[DriftRow, ...]:
+    steps = dump_figures(DIGITS).training
+    densities = {step.label: step.in_all.density or 0.0 for step in steps}
+    at = [float(label.removesuffix(" %")) for label in densities]
+    # Between two steps, density changes at an even rate.
+    mean = float(np.trapezoid(list(densities.values()), at)) / (at[-1] - at[0])
+    end = list(densities.values())[-1]
+    return tuple(DriftRow(label, density / end, {
+        name: headline([_study(_scenario(network, name, drift=density / end)) for network in published_networks()])
+        for name in GPUS}) for label, density in {**densities, "mean over training": mean}.items())
+
+
+def _sparsest() -> Sparsest:
+    tensors = [(study.fillings[name].ratios["zvc"], study.fillings[name].density, study.plan.network.name, name)
+               for study in _six(GPUS[0]) for name in sorted(study.chosen)]
+    ratio, density, network, name = max(tensors)
+    return Sparsest(network, name, density, ratio, len(tensors))
 
 
 def _efficiencies() -> tuple[EfficiencyRow, ...]:

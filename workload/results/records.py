@@ -11,8 +11,9 @@ from workload.results.dumps import DumpFigures
 from workload.results.paper import Headline
 from workload.timeline.engine_share import Reached
 
-__all__ = ["CountsRow", "DensityRow", "EfficiencyRow", "EngineShares", "GpuHeadline", "GpuNetworks", "Link", "LinkRow",
-           "NetworkRow", "PaperHeadline", "PolicyRow", "Results", "ShareRow", "VdnnCase", "VdnnFigures"]
+__all__ = ["CountsRow", "DensityRow", "DriftRow", "EfficiencyRow", "EngineShares", "GpuHeadline", "GpuNetworks", "Link",
+           "LinkRow", "NetworkRow", "PaperHeadline", "PolicyRow", "Results", "ShareRow", "Sparsest", "VdnnCase",
+           "VdnnFigures"]
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,36 @@ class DensityRow:
 
 
 @dataclass(frozen=True)
+class DriftRow:
+    """The headline figures by GPU of the networks with densities by layer, if these were those of a step of training.
+
+    Parameters
+    ----------
+    step
+        The step of the shipped training, or its mean over training.
+    factor
+        Density of that dump divided by its density at the end of training.
+    headlines
+        With all densities of the table multiplied by it.
+    """
+
+    step: str
+    factor: float
+    headlines: Mapping[str, Headline]
+
+
+@dataclass(frozen=True)
+class Sparsest:
+    """The swapped tensor with the highest ratio, and the swapped tensors of all networks."""
+
+    network: str
+    tensor: str
+    density: float
+    ratio: float
+    tensors: int
+
+
+@dataclass(frozen=True)
 class EfficiencyRow:
     """The headline figures by GPU, if convolutions reached this share of the GPU's peak."""
 
@@ -169,7 +200,7 @@ class CountsRow:
 
 @dataclass(frozen=True)
 class Results:
-    """All figures of docs/results.md."""
+    """All figures of docs/results.md; ``by_layer`` are the networks with densities of each layer."""
 
     dumps: tuple[DumpFigures, ...]
     networks: tuple[GpuNetworks, ...]
@@ -179,5 +210,8 @@ class Results:
     links: tuple[LinkRow, ...]
     engines: EngineShares
     densities: tuple[DensityRow, ...]
+    drift: tuple[DriftRow, ...]
+    sparsest: Sparsest
+    by_layer: tuple[str, ...]
     efficiencies: tuple[EfficiencyRow, ...]
     published: tuple[CountsRow, ...]

@@ -94,6 +94,8 @@ class Scenario:
         The engine.
     density, densities
         Density of all tensors after a ReLU, and a dump or file of densities by tensor; None takes the table's.
+    drift
+        The table's densities are multiplied by it: how they change while a network trains.
     efficiency
         Shares of the GPU's peaks that layers reach; a number is that of convolutions and products.
     profile
@@ -117,6 +119,7 @@ class Scenario:
     profile: Profile | None = None
     schedule: str = SCHEDULES[0]
     ahead: Ahead = AHEAD
+    drift: float = 1.0
     dtype: str | None = None
     compute: str | None = None
     positions: int | None = None
@@ -144,7 +147,7 @@ class Scenario:
         compute = profiled(plan, self.profile.layers) if self.profile \
             else roofline(plan, device, self.efficiency)
         fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
-            else default_fillings(plan, self.density)
+            else default_fillings(plan, self.density, self.drift)
         return Parts(device, plan, compute, fillings)
 
     def study(self, progress: Callable[[str, int, int], None] | None = None) -> Study:

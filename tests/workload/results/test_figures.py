@@ -48,9 +48,10 @@ def test_headline_by_hand() -> None:
     assert (found.average_ratio, found.highest_ratio) == pytest.approx((3.0, 4.0))
     assert (found.average_gain, found.highest_gain) == pytest.approx((37.5, 50.0))
     assert [first.slowdown(row) for row in ("oracle", "vdnn", "zvc")] == [1.0, 3.0, 2.0]
-    assert [line.here for line in beside(found, "titan-x")] == ["3.00", "4.00", "38 %", "50 %"]
-    assert [line.paper for line in beside(found, "titan-xp")] == ["2.6", "13.8", "53 % (HPCA)", "79 % (HPCA)"]
-    assert [line.paper for line in beside(found, "h100")][2:] == ["none published"] * 2
+    assert found.tensor_ratio == pytest.approx((1 + 4 + 4 + 4) / 4)
+    assert [line.here for line in beside(found, "titan-x")] == ["3.00", "3.25", "4.00", "38 %", "50 %"]
+    assert [line.paper for line in beside(found, "titan-xp")] == ["2.6", "2.6", "13.8", "53 % (HPCA)", "79 % (HPCA)"]
+    assert [line.paper for line in beside(found, "h100")][3:] == ["none published"] * 2
 
 
 def test_dump_by_hand(tmp_path: Path) -> None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workload.timeline.samples import ENDLESS, WORK, three
-from workload.data import shipped
 from workload.networks.builder import Builder
 from workload.networks.catalog import PAPER, load_network
 from workload.networks.tensors import tensors
 from workload.timeline.compute import Compute, roofline
-from workload.timeline.densities import PAPER_AVERAGE, default_fillings, fillings_from_file, measured, uniform
+from workload.timeline.densities import default_fillings
 from workload.timeline.engine_share import Reached, constant
 from workload.timeline.gpus import GPUS
 from workload.timeline.schedule import Engine, Timeline, plain_dma, run, slowed
@@ -213,58 +209,3 @@ def test_ratio_one_and_lanes_enough_is_vdnn() -> None:
     compute, chosen = roofline(plan, GPUS["v100"]), swapped(plan, "all", 0)
     transfer = Engine(64, 64, 64, 1000, constant(1.0)).transfer(12.8e9, lambda name: 1.0)
     assert run(plan, compute, chosen, transfer, 900e9) == run(plan, compute, chosen, plain_dma(12.8e9), 900e9)
-
-
-def test_fillings() -> None:
-    # A block stream of 4 KiB blocks: 4 bytes of header, a tag bit for 4 bytes, and the values.
-    assert uniform(0.0).ratios["zvc"] == pytest.approx(4096 / (4 + 128))
-    assert uniform(0.5).ratios["zvc"] == pytest.approx(4096 / (4 + 128 + 2048), rel=1e-3)
-    assert uniform(1.0).ratios["zvc"] == pytest.approx(4096 / 4100)
-    assert uniform(1.0).ratios["rle"] == pytest.approx(512 / 513)
-    array = np.zeros(1024, np.float32)
-    array[::4] = 1.5
-    array[1] = -0.0                                       # not all of its bits are zero
-    assert measured(array).density == 257 / 1024
-    with pytest.raises(ValueError, match="must be a number from 0 to 1"):
-        uniform(1.5)
-
-
-def test_default_densities() -> None:
-    alexnet = default_fillings(tensors(load_network("alexnet")))
-    assert {filling.density for name, filling in alexnet.items() if name not in ("data", "fc8")} == {PAPER_AVERAGE}
-    assert alexnet["data"].density == 1.0
-    assert default_fillings(tensors(load_network("alexnet")), 0.2)["conv1"].density == 0.2
-    # SqueezeNet's table says what the shipped dump has.
-    table = default_fillings(tensors(load_network("squeezenet")))
-    with np.load(shipped()) as dump:
-        counted = {name: np.count_nonzero(dump[name].view(np.uint32)) / dump[name].size for name in dump.files}
-        values = sum(dump[name].size for name in dump.files)
-        whole = sum(counted[name] * dump[name].size for name in dump.files) / values
-    for name, density in counted.items():
-        assert table[name].density == pytest.approx(density, abs=5e-4), name
-    assert table["fire2/concat"].density == pytest.approx(whole, abs=5e-4)
-
-
-def test_fillings_from_files(tmp_path: Path) -> None:
-    plan = three()
-    path = tmp_path / "d.json"
-    path.write_text(json.dumps({"a": 0.25, "elsewhere": 0.5}))
-    assert [fillings_from_file(path, plan, 0.75)[name].density for name in ("data", "a", "b")] == [1.0, 0.25, 0.75]
-    np.savez(tmp_path / "d.npz", a=np.zeros((2, 64), np.float32), b=np.ones((2, 64), np.float16))
-    found = fillings_from_file(tmp_path / "d.npz", plan)
-    assert (found["a"].density, found["b"].density) == (0.0, 1.0)
-    steps = {"p000/a": np.ones(4096, np.float32), "p100/a": np.zeros(4096, np.float32), "p100/other": np.ones(4)}
-    np.savez(tmp_path / "d.npz", **steps)
-    found = fillings_from_file(tmp_path / "d.npz", plan)
-    together = measured(np.concatenate([steps["p000/a"], steps["p100/a"]]))
-    assert found["a"].density == together.density == 0.5
-    # Both arrays are whole blocks and windows, so that they are coded as they are behind each other.
-    for name in ("zvc", "rle", "zlib"):
-        assert found["a"].ratios[name] == pytest.approx(together.ratios[name], rel=1e-3)
-    for content, says in (("{}", "has none of three's tensors"), ("[]", "must have an object"), ("{", "is not JSON"),
-                          ('{"a": 2}', "must be a number from 0 to 1")):
-        path.write_text(content)
-        with pytest.raises(ValueError, match=says):
-            fillings_from_file(path, plan)
-    with pytest.raises(ValueError, match="cannot read"):
-        fillings_from_file(tmp_path / "gone.json", plan)
