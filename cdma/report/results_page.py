@@ -56,7 +56,8 @@ def _summary(figures: Results) -> list[Part]:
         words.SUMMARY, dump_ratio=dump.ratio["zvc"],
         begin_ratio=training[0].in_all.ratio["zvc"], end_ratio=training[-1].in_all.ratio["zvc"],
         ratio=old.here.average_ratio, tensor_ratio=old.here.tensor_ratio, paper_ratio=old.paper.average_ratio,
-        least_saved=min(saved), most_saved=max(saved), today=wide["PCIe 5 x16", "h100"], fast=-wide["NVLink-C2C", "h100"],
+        least_saved=min(saved), most_saved=max(saved), today=wide["PCIe 5 x16", "h100"],
+        fast=-wide["NVLink-C2C", "h100"],
         **{f"{of}_{row}": line.slowdown[row] for of, line in (("old", old), ("new", new))
            for row in ("vdnn", "zvc")},
         **{f"{where}{of}_{what}": gain for of, line in (("old", old), ("new", new))

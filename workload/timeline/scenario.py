@@ -119,10 +119,10 @@ class Scenario:
     profile: Profile | None = None
     schedule: str = SCHEDULES[0]
     ahead: Ahead = AHEAD
-    drift: float = 1.0
     dtype: str | None = None
     compute: str | None = None
     positions: int | None = None
+    drift: float = 1.0
 
     @property
     def device_memory(self) -> float:
