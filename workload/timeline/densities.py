@@ -15,7 +15,7 @@ from workload.dumps import entries, load
 from workload.dumps.steps import training_step
 from workload.json_file import read_json
 from workload.networks.tensors import Tensor, Tensors
-from workload.timeline.ratios import ALGORITHMS, Filling, measured, uniform, unknown
+from workload.timeline.ratios import ALGORITHMS, Filling, by_role, measured, together, uniform
 
 __all__ = ["ALGORITHMS", "PAPER_AVERAGE", "Filling", "default_fillings", "fillings_from_file", "measured",
            "published_networks", "sources", "uniform"]
@@ -56,7 +56,8 @@ def default_fillings(plan: Tensors, density: float | None = None, factor: float 
         Steps and tensors of the network.
     density
         Density of all tensors with zeros from a ReLU. None takes those of the table, and the paper's average for
-        tensors that it has not. All other tensors have the density 1.
+        tensors that it has not. All other tensors have what was measured for their role and type, see
+        :func:`workload.timeline.ratios.by_role`.
     factor
         Densities are multiplied by it, up to 1: how they change while a network trains.
     """
@@ -65,7 +66,7 @@ def default_fillings(plan: Tensors, density: float | None = None, factor: float 
 
     def one(tensor: Tensor) -> Filling:
         if not tensor.sparse:
-            return unknown(tensor.dtype)
+            return by_role(tensor.role, tensor.dtype)
         return uniform(min(1.0, factor * own.get(tensor.name, other)), tensor.dtype)
 
     return {name: one(tensor) for name, tensor in plan.tensors.items()}
@@ -114,14 +115,7 @@ def _from_dump(path: str | Path, plan: Tensors) -> dict[str, Filling]:
             array = load(file, name)[name]
             if array.size:
                 parts.setdefault(tensor, []).append((array.nbytes, measured(array)))
-    return {tensor: _together(of) for tensor, of in parts.items()}
-
-
-def _together(parts: list[tuple[int, Filling]]) -> Filling:
-    """The filling of several arrays of one type as if they were one array; each comes with its bytes."""
-    raw = sum(size for size, _ in parts)
-    return Filling(sum(size * filling.density for size, filling in parts) / raw,
-                   {name: raw / sum(size / filling.ratios[name] for size, filling in parts) for name in ALGORITHMS})
+    return {tensor: together(of) for tensor, of in parts.items()}
 
 
 def _from_json(path: Path, plan: Tensors) -> dict[str, Filling]:

@@ -8,9 +8,11 @@ arrays themselves, where zeros lie together. That holds for run-length coding an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -21,8 +23,15 @@ from workload.characterise import deflate, rle
 from workload.data import DIGITS, shipped
 from workload.dumps import entries, load, own_element_bytes
 from workload.dumps.types import element_type
+from workload.json_file import read_json
 
-__all__ = ["ALGORITHMS", "Filling", "measured", "uniform", "unknown"]
+__all__ = ["ALGORITHMS", "TABLE", "Filling", "RoleRatios", "by_role", "measured", "table_text", "together", "uniform"]
+
+TABLE = Path(__file__).parents[1] / "networks/ratios.json"
+"""Ratios by role and type; tools/measure_ratios.py writes it."""
+_ABOUT = ("Ratios of tensors without a ReLU's zeros, by what made their values and by type, measured on arrays "
+          "of a shipped dump. tools/measure_ratios.py writes this file and says which arrays have which role.")
+_DIGITS = 4
 
 _TRAINED = "p100/"  # arrays of the end of training
 
@@ -50,6 +59,48 @@ def measured(array: np.ndarray) -> Filling:
     bits = plain.view(f"u{own_element_bytes(plain)}")
     return Filling(float(np.count_nonzero(bits)) / bits.size,
                    {name: plain.nbytes / packed(plain) for name, packed in ALGORITHMS.items()})
+
+
+def together(parts: Sequence[tuple[int, Filling]]) -> Filling:
+    """The filling of several arrays of one type as if they were one array; each comes with its bytes."""
+    raw = sum(size for size, _ in parts)
+    return Filling(sum(size * filling.density for size, filling in parts) / raw,
+                   {name: raw / sum(size / filling.ratios[name] for size, filling in parts) for name in ALGORITHMS})
+
+
+@dataclass(frozen=True)
+class RoleRatios:
+    """The filling of tensors of a role and type, and the arrays of a dump that it was measured on."""
+
+    role: str
+    dtype: str
+    dump: str
+    arrays: tuple[str, ...]
+    raw_bytes: int
+    filling: Filling = field(metadata=INLINED)
+
+
+def table_text(rows: Iterable[RoleRatios]) -> str:
+    """The content of the file of :data:`TABLE`."""
+    content = [{"role": row.role, "dtype": row.dtype, "dump": row.dump, "arrays": list(row.arrays),
+                "raw_bytes": row.raw_bytes, "density": round(row.filling.density, _DIGITS),
+                "ratios": {name: round(ratio, _DIGITS) for name, ratio in row.filling.ratios.items()}} for row in rows]
+    return json.dumps({"about": _ABOUT, "roles": content}, indent=1) + "\n"
+
+
+def by_role(role: str, dtype: str) -> Filling:
+    """The filling of a tensor of which only its role and type are known.
+
+    Where no array of that role and type was measured, as for a network's input, softmax and statistics, values are
+    taken as bits at random, which no coding makes shorter.
+    """
+    return _roles().get((role, dtype)) or _random_bits(dtype)
+
+
+@cache
+def _roles() -> dict[tuple[str, str], Filling]:
+    rows = read_json(TABLE)["roles"]
+    return {(row["role"], row["dtype"]): Filling(row["density"], row["ratios"]) for row in rows}
 
 
 def uniform(density: float, dtype: str = "float32") -> Filling:
@@ -114,8 +165,7 @@ def _sparse_arrays() -> Iterator[np.ndarray]:
 
 
 @cache
-def unknown(dtype: str) -> Filling:
-    """The filling of a tensor of which nothing is known: bits at random, which no coding makes shorter."""
+def _random_bits(dtype: str) -> Filling:
     kind = element_type(dtype)
     bits = np.random.default_rng(1).integers(0, 256, 16 * blocks.BLOCK_BYTES, np.uint8)
     return Filling(1.0, measured(bits.view(kind)).ratios)

@@ -1,0 +1,69 @@
+"""Writes workload/networks/ratios.json: ratios by what made a tensor's values, measured on the shipped dumps.
+
+The dense dump has bfloat16. For float32, each value of its arrays gets sixteen random bits behind it: exponent coding
+stores the bits of a mantissa as they are, so that only their number counts.
+
+With ``--check`` nothing is written, and the exit code is 1 when the file differs from what would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+
+import numpy as np
+
+from workload.data import SUMS
+from workload.dumps import entries, load
+from workload.timeline.ratios import TABLE, RoleRatios, measured, table_text, together
+
+ROLES = {
+    "sum": r"tokens|blocks\.\d\.(out|mlp)",
+    "norm": r"(.*\.)?norm\d?#3",
+    "attention": r".*\.qkv(#[235])?",
+    "linear": r"blocks\.0\.mlp\.up|.*\.(gate|up)",
+    "gelu": r".*\.gelu",
+    "swiglu": r".*\.(silu|up#2)",
+}
+"""The arrays of the dense dump that have each role, by their whole name: outputs of layers, as backward reads them.
+``attention`` is its queries, keys, values and output; ``swiglu`` the output of its SiLU, and the product that the last of
+the three layers reads. The page of the data lists all arrays."""
+
+
+def main() -> int:
+    """Measure all roles and write the file, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file differs")
+    check = parser.parse_args().check
+    text = table_text(ratios())
+    if check:
+        return int(TABLE.read_text(encoding="utf-8") != text)
+    TABLE.write_text(text, encoding="utf-8")
+    print(f"wrote {TABLE.name}")
+    return 0
+
+
+def ratios() -> list[RoleRatios]:
+    """The ratios of every role, in bfloat16 and in float32."""
+    names = [name for _, name in entries(SUMS)]
+    arrays = {name: array for file in {file for file, _ in entries(SUMS)} for name, array in load(file).items()}
+    found = []
+    for role, pattern in ROLES.items():
+        own = [name for name in names if re.fullmatch(pattern, name)]
+        for dtype in ("bfloat16", "float32"):
+            parts = [arrays[name] if dtype == "bfloat16" else widened(arrays[name]) for name in own]
+            filling = together([(part.nbytes, measured(part)) for part in parts])
+            found.append(RoleRatios(role, dtype, SUMS.name, tuple(own), sum(part.nbytes for part in parts), filling))
+    return found
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """bfloat16 values as float32 with sixteen random bits in place of those that were rounded away; zeros stay."""
+    bits = array.view(np.uint16).astype(np.uint32)
+    behind = np.random.default_rng(1).integers(0, 1 << 16, bits.shape, np.uint32)
+    return np.where(bits == 0, 0, bits << 16 | behind).astype(np.uint32).view(np.float32)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
