@@ -27,8 +27,8 @@ ROLES = {
     "swiglu": r".*\.(silu|up#2)",
 }
 """The arrays of the dense dump that have each role, by their whole name: outputs of layers, as backward reads them.
-``attention`` is its queries, keys, values and output; ``swiglu`` the output of its SiLU, and the product that the last of
-the three layers reads. The page of the data lists all arrays."""
+``attention`` is its queries, keys, values and output; ``swiglu`` the output of its SiLU, and the product that the last
+of the three layers reads. The page of the data lists all arrays."""
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from cdma.report import results_words as words
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Part, Table, prose
 from cdma.report.results_dumps import dump_sections
+from cdma.report.results_today import today, today_summary
 from workload.networks.published import Counts
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def results_page(figures: Results) -> Page:
     """
     return Page("What the engine gains", [
         Section("", _summary(figures)),
+        Section("Networks of today", list(today(figures))),
         Section("How to read this page", prose(words.GUIDE)),
         Section("Compared with the paper", list(_beside(figures))),
         Section("Why figures differ from the paper's", _differences(figures)),
@@ -53,10 +55,10 @@ def _summary(figures: Results) -> list[Part]:
     saved = [_saved(row) for row in figures.networks[0].rows if row.paper]
     wide = {(row.link.name, row.link.gpu): row.average_gain for row in figures.links if row.engine == "wide"}
     return prose(
-        words.SUMMARY, dump_ratio=dump.ratio["zvc"],
+        words.SUMMARY, **today_summary(figures), dump_ratio=dump.ratio["zvc"],
         begin_ratio=training[0].in_all.ratio["zvc"], end_ratio=training[-1].in_all.ratio["zvc"],
         ratio=old.here.average_ratio, tensor_ratio=old.here.tensor_ratio, paper_ratio=old.paper.average_ratio,
-        least_saved=min(saved), most_saved=max(saved), today=wide["PCIe 5 x16", "h100"],
+        least_saved=min(saved), most_saved=max(saved), faster=wide["PCIe 5 x16", "h100"],
         fast=-wide["NVLink-C2C", "h100"],
         **{f"{of}_{row}": line.slowdown[row] for of, line in (("old", old), ("new", new))
            for row in ("vdnn", "zvc")},

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 __all__ = ["DENSITIES", "DIFFERENCES", "DRIFT", "DUMP", "EFFICIENCIES", "ENGINE", "GUIDE", "LAYOUTS", "LINKS",
-           "LINKS_BELOW", "MEMORY", "NETWORKS", "POLICIES", "PUBLISHED", "SUMMARY"]
+           "LINKS_BELOW", "MEMORY", "NETWORKS", "POLICIES", "PUBLISHED", "SUMMARY", "TODAY",
+           "TODAY_BELOW"]
 
 SUMMARY = """\
+- **Today.** Training steps of transformers in bfloat16 that swap their activations (GPT-2, Llama 3, ViT) have nothing
+  to gain from zeros: their ratio by zero-value coding is {dense_zvc:.2f}. With exponents it is {dense_least:.2f} to
+  {dense_most:.2f}, and steps on A100, H100, H200 and B200 gain {sync_least:.0f} to {sync_most:.0f} % over plain
+  offload, and {async_least:.0f} to {async_most:.0f} % where that is asynchronous, as frameworks do it. Where a squared
+  ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and {relu_exponents:.2f} by exponents, if it has the
+  density of convolutional networks. Swapping still makes a step {swap_least:.2f} to {swap_most:.2f} times as long with
+  the engine, and {plain_least:.2f} to {plain_most:.2f} times without: links have not kept up with tensor cores.
+- **The paper's question.** All that follows is about the paper's networks, in float32.
 - **Ratio.** Activations of a trained SqueezeNet have a ratio of {dump_ratio:.2f}. Those of a small network have
   {begin_ratio:.2f} at the beginning of its training and {end_ratio:.2f} at the end. With the densities that are known
   here, the swapped tensors of the paper's six networks have {ratio:.2f} on average by bytes, and {tensor_ratio:.2f} if
@@ -17,8 +26,24 @@ SUMMARY = """\
   a Titan Xp; with the engine it is {old_zvc:.2f} and {new_zvc:.2f} times as long.
 - **Memory.** Swapping reduces the memory that a step needs on the device by {least_saved:.0f} to {most_saved:.0f} %.
   The engine does not change that: it reduces the time that swapping costs.
-- **Newer links.** With PCIe 5 on an H100 the engine of sixteen lanes gains {today:.0f} %. NVLink-C2C has more bandwidth
-  than the engine's port, so a step loses {fast:.0f} % of its speed with the engine: do not use it there."""
+- **Newer links.** With PCIe 5 on an H100 the engine of sixteen lanes gains {faster:.0f} %. NVLink-C2C has more
+  bandwidth than the engine's port, so a step loses {fast:.0f} % of its speed with the engine: do not use it there."""
+
+TODAY = """\
+Networks in bfloat16 on GPUs with tensor cores, each with its own link at 80 % of its rate, through the preset `paper`
+up to 32 GB/s and `wide` above. Plain offload is `vdnn` below: `sync` waits at each layer, as vDNN does; `async` has a
+queue of transfers with a look-ahead of {ahead}, as PyTorch's hooks, torchtune and Megatron-LM do
+([rules](timeline.md)). All saved tensors are swapped. Times are multiples of a step without swapping; gains are over
+plain offload with the same schedule:"""
+
+TODAY_BELOW = """\
+Ratios are measured on the shipped dump of a small transformer, by what made each tensor's values
+(`workload/networks/ratios.json`), and steps take the times of a roofline. Two assumptions have much influence. That
+large networks have exponents like a small one: characterise a dump of yours. That squared ReLU (`relu2`) has a density
+of {density}, the average of the paper's networks, because none is measured here: give yours with `--density`. A step
+that offloads less than everything (`--policy lms`) loses less, and the engine then gains less. `llama` needs
+{llama_gb:.0f} GB on the device though all its activations are swapped, {copies} copies of its weights in float32
+among them: where a GPU has less, weights must be sharded too, which the model leaves out."""
 
 GUIDE = """\
 `cdma results` computes this page. Ratios of dumps are measured, the engine's throughput is counted in the simulated

@@ -35,6 +35,7 @@ from workload.results.records import (
     Results,
     ShareRow,
     Sparsest,
+    TodayRow,
     VdnnCase,
     VdnnFigures,
 )
@@ -44,10 +45,10 @@ from workload.timeline.engine_share import DIRECTIONS
 from workload.timeline.gpus import gpu
 from workload.timeline.scenario import LINK, Scenario, build_engine
 from workload.timeline.schedule import Engine
-from workload.timeline.study import Study
+from workload.timeline.study import SCHEDULES, Study
 from workload.timeline.swapping import POLICIES
 
-__all__ = ["DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "alike", "results"]
+__all__ = ["CODINGS", "DECODERS", "DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "TODAYS_GPUS", "alike", "results"]
 
 _DIGITS = 6  # of every figure; further digits differ between machines
 
@@ -59,6 +60,12 @@ EFFICIENCIES = (0.3, EFFICIENCY, 0.7, 0.9)
 """Shares of the peak that are compared."""
 ENGINES = ("paper", "wide")
 """Engines that are compared on other links."""
+DECODERS = ("gpt2", "llama", "vit", "relu2")
+"""Transformers of today that are compared."""
+TODAYS_GPUS = ("a100", "h100", "h200", "b200")
+"""GPUs of today that are compared."""
+CODINGS = ("zvc", "exponents")
+"""The codings of the engine."""
 
 
 LINKS = (Link("PCIe 3 x16", 12.8, "titan-xp"), Link("PCIe 3 x16", 12.8, "v100"), Link("PCIe 4 x16", 25.6, "a100"),
@@ -78,8 +85,8 @@ def results(progress: Progress | None = None) -> Results:
         Called with a stage, the parts done, and all parts.
     """
     parts: dict[str, Callable[[], Any]] = {
-        "dumps": dumps, "networks": _networks, "headlines": _headlines, "vdnn": _vdnn, "policies": _policies,
-        "links": _links, "engines": _engines, "densities": _densities, "drift": _drift,
+        "today": _today, "dumps": dumps, "networks": _networks, "headlines": _headlines, "vdnn": _vdnn,
+        "policies": _policies, "links": _links, "engines": _engines, "densities": _densities, "drift": _drift,
         "sparsest": _sparsest, "by_layer": published_networks, "efficiencies": _efficiencies,
         "published": _published}
     found = {}
@@ -107,6 +114,27 @@ def _scenario(network: str, on: str, **changes: Any) -> Scenario:
 def _six(on: str, **changes: Any) -> list[Study]:
     """The paper's networks."""
     return [_study(_scenario(name, on, **changes)) for name in PAPER]
+
+
+def _today() -> tuple[TodayRow, ...]:
+    return tuple(_today_row(network, name) for network in DECODERS for name in TODAYS_GPUS)
+
+
+def _today_row(network: str, name: str) -> TodayRow:
+    device = gpu(name)
+    # The port of the narrow engine carries 32 GB/s.
+    preset = ENGINES[device.link_reached * 1e9 > _engine(ENGINES[0]).link_port_bandwidth]
+    by_schedule = {schedule: _study(_scenario(network, name, link=device.link_reached, engine=_engine(preset),
+                                              schedule=schedule)) for schedule in SCHEDULES}
+    study = by_schedule[SCHEDULES[0]]
+    return TodayRow(
+        network, study.plan.network.batch, study.plan.network.dtype, name, device.about, device.link,
+        device.link_reached, preset, study.density(), {coding: study.ratio(coding) for coding in CODINGS},
+        study.rows["vdnn"].moved / 2e9, _memory_gb(study),
+        {schedule: {row: found.slowdown(row) for row in ("vdnn", *CODINGS)}
+         for schedule, found in by_schedule.items()},
+        {schedule: {row: 100 * (found.speedup(row) - 1) for row in CODINGS}
+         for schedule, found in by_schedule.items()})
 
 
 def _networks() -> tuple[GpuNetworks, ...]:

@@ -12,8 +12,8 @@ from workload.results.paper import Headline
 from workload.timeline.engine_share import Reached
 
 __all__ = ["CountsRow", "DensityRow", "DriftRow", "EfficiencyRow", "EngineShares", "GpuHeadline", "GpuNetworks", "Link",
-           "LinkRow", "NetworkRow", "PaperHeadline", "PolicyRow", "Results", "ShareRow", "Sparsest", "VdnnCase",
-           "VdnnFigures"]
+           "LinkRow", "NetworkRow", "PaperHeadline", "PolicyRow", "Results", "ShareRow", "Sparsest", "TodayRow",
+           "VdnnCase", "VdnnFigures"]
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,43 @@ class EfficiencyRow:
 
 
 @dataclass(frozen=True)
+class TodayRow:
+    """A transformer of today on a GPU with its own link: plain swapping and the engine, by schedule.
+
+    Parameters
+    ----------
+    network, batch, dtype
+        The network, the samples of a step, and the type of its values.
+    gpu, gpu_name, link, gb_per_s
+        The GPU, its link, and 10^9 bytes a second that transfers reach on it.
+    engine
+        Preset of the engine.
+    density, ratio
+        Of all swapped tensors together; the ratio by algorithm.
+    swapped_gb, memory_gb
+        10^9 bytes that are swapped, and on the device by row of the study, with a wait at each layer.
+    slowdown, gain
+        By schedule and row: step time over that without swapping, and what the engine gains over plain swapping in
+        per cent.
+    """
+
+    network: str
+    batch: int
+    dtype: str
+    gpu: str
+    gpu_name: str
+    link: str
+    gb_per_s: float
+    engine: str
+    density: float
+    ratio: Mapping[str, float]
+    swapped_gb: float
+    memory_gb: Mapping[str, float]
+    slowdown: Mapping[str, Mapping[str, float]]
+    gain: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
 class CountsRow:
     """A network's table, and published sizes of the network."""
 
@@ -202,6 +239,7 @@ class CountsRow:
 class Results:
     """All figures of docs/results.md; ``by_layer`` are the networks with densities of each layer."""
 
+    today: tuple[TodayRow, ...]
     dumps: tuple[DumpFigures, ...]
     networks: tuple[GpuNetworks, ...]
     headlines: tuple[GpuHeadline, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from workload.networks.catalog import PAPER, load_network
 from workload.networks.published import PUBLISHED, counts
 from workload.networks.tensors import tensors
 from workload.results.dumps import dump_figures
-from workload.results.figures import ENGINES, LINKS, alike, results
+from workload.results.figures import DECODERS, ENGINES, LINKS, TODAYS_GPUS, alike, results
 from workload.results.paper import beside, headline
 from workload.timeline.densities import Filling
 from workload.timeline.schedule import Slot, Timeline
@@ -100,6 +101,35 @@ def test_rows_of_networks(figures: dict[str, Any]) -> None:
         for row in part["rows"]:
             assert row["step_ms"]["oracle"] < row["step_ms"]["zvc"] < row["step_ms"]["vdnn"], row["network"]
             assert row["memory_gb"]["vdnn"] < row["memory_gb"]["oracle"]
+
+
+def test_networks_of_today(figures: dict[str, Any]) -> None:
+    assert [(row["network"], row["gpu"]) for row in figures["today"]] == list(product(DECODERS, TODAYS_GPUS))
+    for row in figures["today"]:
+        assert row["dtype"] == "bfloat16"
+        assert row["ratio"]["exponents"] > max(1.2, row["ratio"]["zvc"])
+        for name in ("layer", "queue"):
+            slower = row["slowdown"][name]
+            assert 1 <= slower["exponents"] < slower["vdnn"]
+            assert row["gain"][name]["exponents"] == pytest.approx(
+                100 * (slower["vdnn"] / slower["exponents"] - 1), rel=1e-3)
+        assert row["slowdown"]["queue"]["vdnn"] <= row["slowdown"]["layer"]["vdnn"]
+        # Zeros are back with squared ReLU only.
+        assert (row["ratio"]["zvc"] > 1.1) == (row["density"] < 0.9) == (row["network"] == "relu2")
+
+
+def test_drift(figures: dict[str, Any]) -> None:
+    steps = {row["step"]: row for row in figures["drift"]}
+    assert list(steps) == ["0 %", "2 %", "20 %", "60 %", "100 %", "mean over training"]
+    assert steps["100 %"]["factor"] == 1.0
+    # At the beginning of its training the network has more values that are not zero: lower ratios, smaller gains.
+    for gpu in ("titan-x", "titan-xp"):
+        begin, end = (steps[name]["headlines"][gpu] for name in ("0 %", "100 %"))
+        assert begin["average_ratio"] < end["average_ratio"] < end["tensor_ratio"]
+        assert begin["average_gain"] < end["average_gain"]
+    by_layer = {row["network"]: row["ratio"]["zvc"] for row in figures["networks"][0]["rows"]}
+    assert steps["100 %"]["headlines"]["titan-x"]["average_ratio"] == pytest.approx(
+        sum(by_layer[name] for name in figures["by_layer"]) / len(figures["by_layer"]), rel=1e-4)
 
 
 def test_policies_fit_the_device(figures: dict[str, Any]) -> None:
