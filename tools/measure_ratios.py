@@ -33,7 +33,7 @@ of the three layers reads. The page of the data lists all arrays."""
 
 def main() -> int:
     """Measure all roles and write the file, or compare it."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the file differs")
     check = parser.parse_args().check
     text = table_text(ratios())
