@@ -16,7 +16,7 @@ __all__ = ["CaptureError", "capture"]
 
 def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[int] | None = None,
             modules: str | Iterable[str] = ("*",), outputs: bool = False, least: int = 4096, max_array: int = 4 << 20,
-            max_total: int = 1 << 30, form: str | None = None) -> Recorder:
+            max_total: int = 1 << 30, form: str | None = None, times: bool = False) -> Recorder:
     """Write the activations that a model keeps for backward, while it trains.
 
     ::
@@ -30,8 +30,8 @@ def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[i
     model
         A ``torch.nn.Module``.
     folder
-        A new dump: a file of arrays for each step, and ``manifest.json``.
-    every, steps, modules, outputs, least, max_array, max_total, form
+        A new dump: a file of arrays for each step, ``manifest.json``, and ``network.json``, the network's table.
+    every, steps, modules, outputs, least, max_array, max_total, form, times
         See :class:`workload.capturing.settings.Settings`.
 
     Returns
@@ -50,7 +50,7 @@ def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[i
     """
     patterns = (modules,) if isinstance(modules, str) else tuple(modules)
     settings = Settings(every, None if steps is None else tuple(steps), patterns, outputs, least, max_array, max_total,
-                        form)
+                        form, times)
     from workload.capturing.recorder import Recorder
 
     return Recorder(model, folder, settings)

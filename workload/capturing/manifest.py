@@ -17,6 +17,7 @@ from typing import BinaryIO
 from golden.results import INLINED, from_json, to_json
 from workload.capturing.settings import CaptureError
 from workload.dumps.folder import FORMAT, MANIFEST, VERSION
+from workload.networks.captured import NETWORK, Table
 
 __all__ = ["Content", "Entry", "Manifest", "StoredArray", "StoredStep", "check_folder", "read_manifest"]
 
@@ -197,6 +198,17 @@ class Manifest:
         self._content.files.append(StoredStep(name, step, epoch, written_bytes, saved_bytes))
         self._content.arrays.update({key: StoredArray(name, entry) for key, entry in entries.items()})
         self.save()
+
+    def write_network(self, found: Table) -> None:
+        """Write the table of the network beside the arrays.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        text = json.dumps(to_json(found), indent=1).encode()
+        self._replace(NETWORK, lambda file: file.write(text))
 
     def note(self, text: str) -> None:
         """Add a note on what was left out; each note is kept once."""

@@ -19,11 +19,14 @@ from workload.capturing.storage import tensors
 from workload.extra import package
 from workload.timeline.profiles import profile_text
 
-__all__ = ["Profiler", "check_file", "layer_times", "profile"]
+__all__ = ["STEPS", "WARM_UP", "Profiler", "check_file", "device_of", "layer_names", "layer_times", "profile"]
 
 # The profiler's library logs every start and stop unless this is set before it is loaded.
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 torch = package("torch", "torch")
+
+WARM_UP, STEPS = 3, 5
+"""Steps of a training before the measured ones, and measured steps."""
 
 _MARK = "module: "
 _BACKWARD = "autograd::engine::evaluate_function: "
@@ -41,7 +44,7 @@ class Profiler:
         The model that is trained. A step is a call of it in training mode with gradients recorded, and the backward
         after it.
     file
-        Written as JSON, see :mod:`workload.timeline.profiles`.
+        Written as JSON, see :mod:`workload.timeline.profiles`; None writes none, and is content with fewer steps.
     warm_up, steps
         Number of steps before the measured ones, and number of measured steps.
 
@@ -60,10 +63,11 @@ class Profiler:
         If there are no steps, or the file's path is not allowed; at the end, if the training had fewer steps.
     """
 
-    def __init__(self, model: Any, file: str | Path, warm_up: int = 3, steps: int = 5) -> None:
+    def __init__(self, model: Any, file: str | Path | None, warm_up: int = WARM_UP, steps: int = STEPS) -> None:
         if warm_up < 0 or steps < 1:
             raise ValueError(f"steps must be 1 or more, and warm_up 0 or more, not {steps} and {warm_up}")
-        self._model, self._file, self._warm_up, self._steps = model, check_file(file), warm_up, steps
+        self._model, self._warm_up, self._steps = model, warm_up, steps
+        self._file = None if file is None else check_file(file)
         self.epoch: int | None = None
         self.times: dict[str, dict[str, float]] | None = None
         self.stopped: str | None = None
@@ -82,7 +86,7 @@ class Profiler:
             self._finish()
         self._stop()
         self._handles.pop().remove()
-        if self.times is None and kind is None:
+        if self.times is None and kind is None and self._file is not None:
             raise CaptureError(f"the training had {self._step} steps: a profile takes {self._warm_up} to warm up and "
                                f"{self._steps} to measure")
 
@@ -124,11 +128,10 @@ class Profiler:
     def _finish(self) -> None:
         profile = self._profile
         self._stop()
-        own = type(self._model).__name__
-        layers = {name or own for name, module in self._model.named_modules()
-                  if type(module).__name__ not in _IN_PLACE and not any(True for _ in module.children())}
-        self.times = layer_times(profile.events(), self._steps, layers)
-        device, name = _device(self._model)
+        self.times = layer_times(profile.events(), self._steps, layer_names(self._model))
+        if self._file is None:
+            return
+        device, name = device_of(self._model)
         try:
             self._file.write_text(profile_text(self.times, device, name), encoding="utf-8")
         except OSError as error:
@@ -242,7 +245,14 @@ def _in_steps(times: dict[str, list[float]], steps: int, layers: Collection[str]
             for name, (forward, backward) in merged.items()}
 
 
-def _device(model: Any) -> tuple[str, str | None]:
+def layer_names(model: Any) -> set[str]:
+    """Names of the modules that are layers: those without others inside that do not work in place."""
+    own = type(model).__name__
+    return {name or own for name, module in model.named_modules()
+            if type(module).__name__ not in _IN_PLACE and not any(True for _ in module.children())}
+
+
+def device_of(model: Any) -> tuple[str, str | None]:
     """Type of the device that a model is on, and its name where PyTorch knows one."""
     device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
     return device.type, torch.cuda.get_device_name(device) if device.type == "cuda" else None

@@ -10,9 +10,13 @@ from typing import Any, Self
 
 from workload.capturing.files import writer
 from workload.capturing.manifest import Manifest
+from workload.capturing.profiling import STEPS, WARM_UP, Profiler, device_of, layer_names
 from workload.capturing.settings import CaptureError, Settings, prefix
 from workload.capturing.step import Step
+from workload.capturing.storage import storage_of
+from workload.capturing.table import table, timed
 from workload.extra import package
+from workload.networks.captured import Table
 from workload.networks.layers import INPUT
 
 __all__ = ["Recorder"]
@@ -54,11 +58,16 @@ class Recorder:
         self._total = 0
         self._handles: list[Any] = []
         self._now: Step | None = None
+        self._table: Table | None = None
+        first = settings.free(WARM_UP, STEPS) if settings.times else None
+        self._profiler = None if first is None else Profiler(model, None, first + WARM_UP)
 
     def __enter__(self) -> Self:
         self._handles = [
             self._model.register_forward_pre_hook(self._begin, prepend=True, with_kwargs=True),
             self._model.register_forward_hook(self._end, always_call=True)]
+        if self._profiler is not None:
+            self._profiler.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
@@ -66,6 +75,9 @@ class Recorder:
         self._drop()
         for handle in self._handles:
             handle.remove()
+        if self._profiler is not None:
+            self._profiler.__exit__(kind, error, trace)
+            self._add_times()
         if self.step and self.stopped is None:
             self._save(self.manifest.save)
 
@@ -73,8 +85,10 @@ class Recorder:
         if not (model.training and torch.is_grad_enabled()):
             return
         self._drop()
+        self._add_times()
         if self.stopped is None and self._settings.due(self.step):
-            self._now = Step(self._model, self._settings, self._settings.max_total - self._total, (args, kwargs))
+            self._now = Step(self._model, self._settings, self._settings.max_total - self._total, (args, kwargs),
+                             self._table is None)
         self.step += 1
 
     def _end(self, model: Any, args: Any, output: Any) -> None:
@@ -100,6 +114,23 @@ class Recorder:
         if self._save(partial(self.manifest.add, prefix(step) + suffix, write, step, self.epoch, entries,
                               now.saved_bytes, now.bytes)):
             self._total += now.bytes
+            if self._table is None:
+                self._table = self._table_of(now, step)
+                self._save(partial(self.manifest.write_network, self._table))
+
+    def _table_of(self, now: Step, step: int) -> Table:
+        sizes: dict[Any, int] = {}
+        for weight in self._model.parameters():
+            key = storage_of(weight)
+            sizes[key] = sizes.get(key, 0) + weight.numel()
+        return table(self._model, layer_names(self._model), now, step, device_of(self._model), sizes)
+
+    def _add_times(self) -> None:
+        """Complete the table once times are measured."""
+        times = None if self._profiler is None else self._profiler.times
+        if times is not None and self._table is not None:
+            self._table, self._profiler = timed(self._table, times), None
+            self._save(partial(self.manifest.write_network, self._table))
 
     def _save(self, write: Any) -> bool:
         """Write; if that fails, warn and let training continue."""

@@ -43,6 +43,8 @@ class Settings:
         Most bytes of all arrays; a step that would exceed it is not written, and capture stops.
     form
         One of :data:`FORMS`; None uses .npz, and .safetensors for steps with values that NumPy has no type for.
+    times
+        Whether times of the layers are measured in the first steps in a row that are not captured.
     """
 
     every: int = 1
@@ -53,6 +55,7 @@ class Settings:
     max_array: int = 4 << 20
     max_total: int = 1 << 30
     form: str | None = None
+    times: bool = False
 
     def __post_init__(self) -> None:
         _check("every", self.every, 1)
@@ -68,6 +71,11 @@ class Settings:
     def due(self, step: int) -> bool:
         """Whether a step is captured."""
         return step in self.steps if self.steps is not None else step % self.every == 0
+
+    def free(self, warm_up: int, steps: int) -> int | None:
+        """The first step to warm up for ``steps`` measured ones that are not captured; None if there are none soon."""
+        return next((first for first in range(10_000)
+                     if not any(self.due(first + warm_up + step) for step in range(steps))), None)
 
     def wanted(self, *names: str) -> bool:
         """Whether a module of that name or class is captured."""

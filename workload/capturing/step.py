@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from workload.capturing.manifest import Entry
+from workload.capturing.operations import Operations
 from workload.capturing.settings import Names, Settings, sample
-from workload.capturing.storage import Seen, Weights, activation, bits, kept_bytes, storage_of, tensors, without_repeats
+from workload.capturing.storage import (
+    Seen,
+    Weights,
+    activation,
+    bits,
+    kept_bytes,
+    storage_of,
+    tensors,
+    type_of,
+    without_repeats,
+)
 from workload.extra import package
 from workload.networks.layers import INPUT
 
-__all__ = ["Step"]
+__all__ = ["Met", "Step"]
 
 torch = package("torch", "torch")
 
@@ -33,6 +45,8 @@ class Step:
         Bytes that may still be written.
     inputs
         Inputs of the call.
+    table
+        Whether to note operations, for the network's table.
 
     Attributes
     ----------
@@ -46,9 +60,17 @@ class Step:
         Whether a sample did not fit into ``room``.
     notes
         Notes on arrays that were left out.
+    saved
+        All activations that backward keeps, captured or not.
+    inputs
+        Keys of the memory of the call's inputs.
+    batch
+        Length of the first dimension of the first input.
+    operations
+        The operations of the call; None if they are not noted.
     """
 
-    def __init__(self, model: Any, settings: Settings, room: int, inputs: Any) -> None:
+    def __init__(self, model: Any, settings: Settings, room: int, inputs: Any, table: bool = False) -> None:
         self.arrays: dict[str, tuple[Any, Entry]] = {}
         self.notes: list[str] = []
         self.saved_bytes = self.bytes = 0
@@ -60,7 +82,11 @@ class Step:
                                                     for name, module in model.named_modules()}}
         self._makers = {storage_of(tensor): _Maker(INPUT, tensor._version, tensor.shape)
                         for tensor in tensors(inputs)}
+        self.saved: list[Met] = []
+        self.inputs = list(self._makers)
+        self.batch = next((len(tensor) for tensor in tensors(inputs) if tensor.dim()), 1)
         self._running = [_Running(own)]
+        self.operations = Operations(self._weights, self._where) if table else None
         self._handling = sys.exc_info()[1]
         self._handles: list[Any] = []
         for name, module in model.named_modules():
@@ -73,6 +99,8 @@ class Step:
         outer = torch._C._autograd._top_saved_tensors_default_hooks(False) or (_same, _same)
         self._hooks = torch.autograd.graph.saved_tensors_hooks(partial(self._pack, outer[0]), outer[1])
         self._hooks.__enter__()
+        if self.operations is not None:
+            self.operations.__enter__()
 
     def failed(self) -> bool:
         """Whether the call raises an error that was not being handled when it began."""
@@ -80,6 +108,8 @@ class Step:
 
     def close(self) -> None:
         """Remove all hooks."""
+        if self.operations is not None:
+            self.operations.__exit__(None, None, None)
         self._hooks.__exit__()
         for handle in self._handles:
             handle.remove()
@@ -93,7 +123,8 @@ class Step:
         for tensor in tensors(output):
             self._maker(tensor)
             if self._settings.outputs and activation(tensor):
-                self._take(tensor.detach(), None)
+                with self._quiet():
+                    self._take(tensor.detach(), None)
         # Modules above it on the stack were interrupted by an exception.
         while len(self._running) > 1 and self._running.pop().name != name:
             pass
@@ -104,52 +135,65 @@ class Step:
         key = storage_of(tensor)
         found = self._makers.get(key)
         if found is None or found.version != tensor._version:
-            running = self._running[-1]
-            found = self._makers[key] = _Maker(running.finished or running.name, tensor._version, tensor.shape)
+            found = self._makers[key] = _Maker(self._where(), tensor._version, tensor.shape)
         return found
 
+    def _where(self) -> str:
+        """The module that functions count to: the one that runs, or that finished last within it."""
+        running = self._running[-1]
+        return running.finished or running.name
+
+    def _quiet(self) -> AbstractContextManager[None]:
+        """A context whose operations are not the model's."""
+        return nullcontext() if self.operations is None else self.operations.quiet()
+
     def _pack(self, outer: Callable[[Any], Any], tensor: Any) -> Any:
-        if activation(tensor) and not self._weights.has(tensor):
-            self._take(tensor.detach(), self._running[-1].name)
-        return outer(tensor)
+        with self._quiet():
+            if activation(tensor) and not self._weights.has(tensor):
+                self._take(tensor.detach(), self._running[-1].name)
+            return outer(tensor)
 
     def _take(self, tensor: Any, saved_by: str | None) -> None:
         """Capture a saved tensor, or an output if ``saved_by`` is None."""
         met = self._seen.find(tensor)
         if met is None:
-            met = _Met()
-            self._seen.note(tensor, met)
             maker = self._maker(tensor)
+            whole = maker.shaped(without_repeats(tensor))
+            met = Met(self._names.next(maker.module), storage_of(tensor), tuple(whole.shape), type_of(tensor))
+            self._seen.note(tensor, met)
             if self._settings.wanted(maker.module, self._classes[maker.module]):
-                met.name = self._copy(maker.shaped(without_repeats(tensor)), maker.module)
+                met.taken = self._copy(whole, maker.module, met.name)
+        if saved_by is not None and self.operations is not None:
+            self.operations.visit().keeps.append(met)
         if saved_by is not None and not met.saved:
             met.saved = True
+            self.saved.append(met)
             self.saved_bytes += kept_bytes(tensor)
-            if met.name is not None:
+            if met.taken:
                 values, entry = self.arrays[met.name]
                 self.arrays[met.name] = values, replace(entry, kind="saved", saved_by=saved_by)
 
-    def _copy(self, tensor: Any, module: str) -> str | None:
-        """Copy the sample of an array; returns its name, or None if it is left out."""
-        name, settings = self._names.next(module), self._settings
+    def _copy(self, tensor: Any, module: str, name: str) -> bool:
+        """Copy the sample of an array; returns whether it was not left out."""
+        settings = self._settings
         if tensor.numel() * tensor.element_size() < settings.least:
-            return None
+            return False
         count = sample(tensor.shape, tensor.element_size(), settings.max_array)
         if count is None:
             self.notes.append(f"{name} is left out: one sample has more bytes than the limit of "
                               f"{settings.max_array:,} an array")
-            return None
+            return False
         values = tensor[:count] if tensor.dim() else tensor
         size = values.numel() * values.element_size()
         self.full = self.full or self.bytes + size > self._room
         if self.full:
-            return None
+            return False
         self.bytes += size
         density = torch.count_nonzero(bits(tensor)).item() / tensor.numel()
         entry = Entry(module, "output", None, tuple(values.shape), tuple(tensor.shape),
-                      str(tensor.dtype).removeprefix("torch."), _layout(tensor), density)
+                      type_of(tensor), _layout(tensor), density)
         self.arrays[name] = values.to("cpu", copy=True).contiguous(), entry
-        return name
+        return True
 
 
 @dataclass
@@ -174,11 +218,16 @@ class _Maker:
         return tensor.view(self.shape) if whole else tensor
 
 
-@dataclass
-class _Met:
-    """A tensor that was seen: the name of its array, None if it is left out, and whether backward keeps it."""
+@dataclass(eq=False)
+class Met:
+    """A tensor that was seen: its name, the key of its memory, its full shape, its type, whether it is in the dump, and
+    whether backward keeps it."""
 
-    name: str | None = None
+    name: str
+    memory: Any
+    shape: tuple[int, ...]
+    dtype: str
+    taken: bool = False
     saved: bool = False
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from workload.extra import package
 
 __all__ = ["Seen", "Weights", "activation", "bits", "in_memory", "kept_bytes", "storage_of", "tensors",
-           "without_repeats"]
+           "type_of", "without_repeats"]
 
 torch = package("torch", "torch")
 _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
@@ -69,6 +69,11 @@ def bits(tensor: Any) -> Any:
     return tensor.detach().view(kinds[tensor.element_size()])
 
 
+def type_of(tensor: Any) -> str:
+    """The type of a tensor's values, as PyTorch names it."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 class Weights:
     """Parameters and buffers of a model, which are not activations."""
 
@@ -76,6 +81,11 @@ class Weights:
         self._model = model
         self._all = [*model.parameters(), *model.buffers()]
         self._storages = {storage_of(tensor) for tensor in self._all}
+
+    @property
+    def storages(self) -> frozenset[Any]:
+        """Keys of their memory."""
+        return frozenset(self._storages)
 
     def has(self, tensor: Any) -> bool:
         """Whether a tensor is a weight, a view of one, or one that autocast cast to the type it computes in."""

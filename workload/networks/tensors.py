@@ -7,7 +7,7 @@ The inputs of a concatenation are written directly into its tensor; it has no st
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workload.dumps.types import element_type, type_name
@@ -101,11 +101,15 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Tensors:
-    """The steps of a network in the order of forward, and its tensors by name in the order they are written in."""
+    """The steps of a network in the order of forward, and its tensors by name in the order they are written in.
+
+    ``traffic`` has the bytes that forward of each layer moves, where they were counted; None computes them from shapes.
+    """
 
     network: Network
     steps: tuple[Step, ...]
     tensors: dict[str, Tensor]
+    traffic: Mapping[str, int] | None = None
 
     @property
     def weight_bytes(self) -> int:
