@@ -26,7 +26,9 @@ runs as it does under python, with its own arguments after its name; options of 
 model is the first module that is called in training mode; a step is a call of it, and an epoch an iteration over a
 torch DataLoader. Results of the training do not change. Arrays are named after modules, step000100/features.3.
 
-With --profile the times of the model's layers are measured instead, by torch.profiler.
+Beside the dump, network.json has the network's layers and tensors, and times of the layers, measured in five steps
+that are not captured; cdma timeline FOLDER reads it. With --profile only times are measured, for cdma timeline
+--profile.
 
 With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is
 captured at five points of its training; --narrow rounds the activations that it keeps. With --network gpt a small
@@ -38,10 +40,11 @@ capture from within a program."""
 
 _EXAMPLES = """\
   cdma capture --example digits                           the worked example, as a first dump
-  cdma capture --example sums --network gpt               a dense one: bfloat16, LayerNorm and GELU
+  cdma capture --example sums --network gpt               a dense one: bfloat16, LayerNorm, GELU, SwiGLU
   cdma capture -o dump train.py --epochs 5                every 100th step of a script
   cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
   cdma capture -o dump --steps 0,10,1000 --outputs train.py
+  cdma capture -o dump train.py && cdma timeline dump     what its swapping costs, and what the engine gains
   cdma capture --profile times.json train.py              times of the layers, for cdma timeline
   cdma capture --accuracy --seeds 3                       training with rounded activations"""
 
@@ -71,6 +74,7 @@ def add(commands: Any) -> None:
                         "the limit capture stops and training continues (default: 1G)")
     parser.add_argument("--form", choices=("npz", "safetensors"), help="kind of the files (default: npz; safetensors "
                         "for steps with bfloat16 or float8 values, which npz cannot hold)")
+    parser.add_argument("--no-times", action="store_true", help="measure no times of layers beside the dump")
     parser.add_argument("--profile", metavar="FILE.json", help="write the times of the model's layers instead of a "
                         "dump, for cdma timeline --profile: five steps after three to warm up")
     parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
@@ -222,11 +226,13 @@ class _Choices(TypedDict):
     max_array: int
     max_total: int
     form: str | None
+    times: bool
 
 
 def _choices(call: argparse.Namespace) -> _Choices:
     return {"modules": call.modules or ("*",), "outputs": call.outputs, "least": call.least,
-            "max_array": call.max_array, "max_total": call.max_total, "form": call.form}
+            "max_array": call.max_array, "max_total": call.max_total, "form": call.form,
+            "times": not call.no_times}
 
 
 def _formats(names: list[str]) -> list[str | None]:

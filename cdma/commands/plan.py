@@ -95,7 +95,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--hide", action="append", default=[], type=_hidden, metavar="[NAME=]US", help="dumps: "
                         "microseconds of computing beside each transfer, of all tensors or of one; may be repeated "
                         "(default: 0)")
-    parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x)")
+    parser.add_argument("--gpu", metavar="NAME", help="networks: GPU (default: titan-x); with it, a folder of "
+                        "cdma capture is planned as a network, not as a dump")
     size_options(parser, "networks: ")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic"), help="networks: what is swapped (default: all)")
     parser.add_argument("--density", type=share, metavar="X", help="networks: density of all tensors after a ReLU")
@@ -159,7 +160,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
         raise ValueError("--codings is for plans of one iteration: leave --tune or --codings out")
     if call.output:
         raise ValueError("--output is for plans of one iteration: leave --tune or --output out")
-    if _is_network(call.sources):
+    if _is_network(call):
         raise ValueError(f"--tune replays dumps of a training run, not networks: {call.sources[0]} is one")
     if call.picture:
         require_extra()
@@ -193,7 +194,7 @@ def _allowed(call: argparse.Namespace, config: EngineConfig) -> tuple[str, ...]:
     """The families of codings that may be chosen."""
     from workload.plan.codings import allowed
 
-    plain = call.tune or _is_network(call.sources)
+    plain = call.tune or _is_network(call)
     return allowed(config, call.codings or (CODINGS[:1] if plain else None))
 
 
@@ -220,7 +221,7 @@ def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progr
 
 def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple[Plan, str]:
     """The plan, and its source."""
-    if _is_network(call.sources):
+    if _is_network(call):
         for option in ("array", "element", "hide"):
             if getattr(call, option):
                 raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
@@ -250,10 +251,14 @@ def hidden(given: list[tuple[str | None, float]], names: list[str]) -> Hidden:
     return lambda name: own.get(name, every[-1] if every else 0.0) / 1e6
 
 
-def _is_network(sources: list[str]) -> bool:
-    """Whether the call names a network."""
+def _is_network(call: argparse.Namespace) -> bool:
+    """Whether the call names a network; a folder of ``cdma capture`` is one with --gpu, and else a dump."""
+    from workload.networks.captured import captured_in
     from workload.networks.catalog import NETWORKS
 
+    sources: list[str] = call.sources
+    if call.gpu and len(sources) == 1 and captured_in(sources[0]):
+        return True
     named = [source for source in sources if source in NETWORKS or source.endswith(".json")]
     if named and len(sources) > 1:
         raise ValueError(f"{named[0]} is a network: plan it alone")
@@ -261,12 +266,9 @@ def _is_network(sources: list[str]) -> bool:
 
 
 def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Plan:
-    from workload.networks.catalog import load_network
-    from workload.networks.tensors import tensors
     from workload.plan.network import plan_network
-    from workload.timeline.compute import profiled, roofline
-    from workload.timeline.densities import default_fillings, fillings_from_file
     from workload.timeline.gpus import gpu
+    from workload.timeline.scenario import Scenario
     from workload.timeline.swapping import swapped
 
     if "exponents" in _allowed(call, timing.config):
@@ -274,11 +276,11 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
                          "exponents out of --codings, or plan a dump")
     reached = efficiency_of(call)
     device = gpu(call.gpu or "titan-x")
-    network = tensors(load_network(call.sources[0], call.batch, call.dtype, call.compute, call.positions))
-    profile = profile_for(call.profile, device.name)
-    compute = profiled(network, profile.layers) if profile else roofline(network, device, reached)
-    fillings = fillings_from_file(call.densities, network, call.density) if call.densities else \
-        default_fillings(network, call.density)
+    scenario = Scenario(call.sources[0], device.name, call.batch, density=call.density, densities=call.densities,
+                        efficiency=reached, profile=profile_for(call.profile, device.name), dtype=call.dtype,
+                        compute=call.compute, positions=call.positions)
+    parts = scenario.parts()
+    network, compute, fillings = parts.plan, parts.compute, parts.fillings
     return plan_network(network, compute, swapped(network, call.policy or "all", device.memory * 1e9),
                         {name: filling.density for name, filling in fillings.items()}, timing, call.clock,
                         device.bandwidth * 1e9, lossy=tuple(dict.fromkeys(call.lossy)), max_error=call.max_error,
@@ -289,7 +291,7 @@ def _link(call: argparse.Namespace) -> float:
     """10^9 bytes a second of the link: as given, that of a network's GPU, or the paper's."""
     from workload.timeline.gpus import gpu
 
-    return call.link or gpu(call.gpu if call.gpu and _is_network(call.sources) else "titan-x").link_reached
+    return call.link or gpu(call.gpu if call.gpu and _is_network(call) else "titan-x").link_reached
 
 
 def _iterations(text: str) -> int:

@@ -11,7 +11,7 @@ from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import profile_for
+from cdma.console.profiles import captured_times, profile_for
 from cdma.console.progress import Progress
 from cdma.console.schedules import look_ahead, schedule_options, schedule_text
 from cdma.report.plots.drawing import require_extra
@@ -39,6 +39,7 @@ _EXAMPLES = """\
   cdma timeline vgg16 --gpu v100 --policy conv --density 0.5 --gantt vgg16.svg
   cdma timeline squeezenet --densities dump.npz --json | jq '.rows[].step_ms'
   cdma timeline mine.json --profile mine_times.json       a network and times of yours
+  cdma timeline captured --gpu h100                       a network as cdma capture saw it train
   cdma timeline vgg16 --policy lms --least-kb 1024 --use 0.3
   cdma timeline googlenet --gpu a100 --compute tf32 --engine wide --clock 800
   cdma timeline llama --gpu h100 --positions 4096         a decoder of today, in bfloat16
@@ -51,8 +52,8 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "timeline", "model a training step that swaps its activations", _DESCRIPTION,
                          _EXAMPLES, run)
-    parser.add_argument("network", nargs="?", metavar="NETWORK|FILE.json", help="network (see --list) or a file with "
-                        "one of yours")
+    parser.add_argument("network", nargs="?", metavar="NETWORK|FILE.json|FOLDER", help="network (see "
+                        "--list), a file with one of yours, or a folder of cdma capture")
     parser.add_argument("--list", action="store_true", help="list networks and GPUs")
     parser.add_argument("--paper", action="store_true", help="the six networks of the paper beside its figures")
     parser.add_argument("--gpu", default="titan-x", metavar="NAME", help="GPU (default: titan-x)")
@@ -143,12 +144,15 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
                           engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
     return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
                            device.about, scenario.device_memory, call.policy, scenario.link_reached,
-                           _times(call, scenario, reached), _densities(call, network.name), inputs,
-                           done.summary(), schedule_text(scenario)), done
+                           _times(call, scenario, reached),
+                           _densities(call, name if scenario.captured else network.name), inputs, done.summary(),
+                           schedule_text(scenario)), done
 
 
 def _times(call: argparse.Namespace, scenario: Scenario, reached: Efficiency) -> str:
     """Where the times come from, in words."""
+    if scenario.profile is None and scenario.captured is not None:
+        return captured_times(scenario, reached.text())
     if scenario.profile is None:
         return f"times from its roofline at {reached.text()}"
     device = scenario.profile.measured_on
@@ -167,7 +171,8 @@ def _densities(call: argparse.Namespace, network: str) -> str:
     from workload.timeline.densities import sources
 
     rest = f"{call.density:g} behind every ReLU" if call.density is not None else sources(network)
-    return f"{Path(call.densities).name}, else {rest}" if call.densities else rest
+    own = call.densities or (network if Path(network).is_dir() else None)
+    return f"{Path(own).name}, else {rest}" if own else rest
 
 
 def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:

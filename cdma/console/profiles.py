@@ -8,8 +8,20 @@ from cdma.console.errors import warn
 
 if TYPE_CHECKING:
     from workload.timeline.profiles import Profile
+    from workload.timeline.scenario import Scenario
 
-__all__ = ["profile_for"]
+__all__ = ["captured_times", "profile_for"]
+
+
+def captured_times(scenario: Scenario, roofline: str) -> str:
+    """Where the times of a captured network come from, in words: from the capture, or from the roofline and why."""
+    from workload.timeline.profiles import captured_profile
+
+    own = captured_profile(scenario.captured) if scenario.captured is not None else None
+    if scenario.times is not None:
+        return f"times from the capture, measured on {scenario.times.measured_on}"
+    why = "the capture has no times" if own is None else f"those of the capture are of {own.measured_on}"
+    return f"times from its roofline at {roofline} ({why})"
 
 
 def profile_for(path: str | None, gpu_name: str) -> Profile | None:

@@ -80,7 +80,7 @@ class GatedPerceptron(torch.nn.Module):
 class Block(torch.nn.Module):
     """Attention and a perceptron, each behind a LayerNorm and added to what came in."""
 
-    def __init__(self, perceptron: torch.nn.Module) -> None:
+    def __init__(self, perceptron: Any) -> None:
         super().__init__()
         self.norm1, self.norm2 = torch.nn.LayerNorm(_WIDTH), torch.nn.LayerNorm(_WIDTH)
         self.qkv, self.out = torch.nn.Linear(_WIDTH, 3 * _WIDTH), torch.nn.Linear(_WIDTH, _WIDTH)

@@ -44,9 +44,10 @@ def table(model: Any, layers: Collection[str], step: Step, number: int, device: 
         steps.append(CapturedStep(names.next(visit.name), found.of(visit.reads), found.of(visit.writes),
                                   tuple(dict.fromkeys(met.name for met in visit.keeps)),
                                   sum(sizes[key] for key in fresh), parts))
-    compute = max(operations.computed, key=lambda dtype: operations.computed[dtype], default=COMPUTE[0])
-    return Table(FORMAT, VERSION, type(model).__name__, number, step.batch, compute if compute in COMPUTE else COMPUTE[0],
-                 *device, found.tensors, tuple(steps))
+    known = {dtype: count for dtype, count in operations.computed.items() if dtype in COMPUTE}
+    compute = max(known, key=lambda dtype: known[dtype], default=COMPUTE[0])
+    return Table(FORMAT, VERSION, type(model).__name__, number, step.batch, compute, *device, found.tensors,
+                 tuple(steps))
 
 
 def timed(before: Table, times: Mapping[str, Mapping[str, float]]) -> Table:

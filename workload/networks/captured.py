@@ -122,13 +122,14 @@ class Captured:
         Its steps and tensors.
     times
         Seconds of forward and backward by step; None if they were not measured.
-    measured_on
-        The device in words.
+    device, device_name
+        The device that trained, see :class:`Table`.
     """
 
     tensors: Tensors
     times: Mapping[str, tuple[float, float]] | None
-    measured_on: str
+    device: str
+    device_name: str | None
 
 
 def captured_in(name: str) -> bool:
@@ -167,8 +168,7 @@ def read_captured(folder: str | Path, compute: str | None = None) -> Captured:
         raise ValueError(f"{path} is malformed: {error}") from error
     times = {step.name: (step.forward_ms / 1e3, step.backward_ms / 1e3) for step in table.steps
              if step.forward_ms is not None and step.backward_ms is not None}
-    where = table.device_name or ("a CPU" if table.device == "cpu" else table.device)
-    return Captured(plan, times if len(times) == len(table.steps) else None, where)
+    return Captured(plan, times if len(times) == len(table.steps) else None, table.device, table.device_name)
 
 
 def _check(table: Table) -> None:

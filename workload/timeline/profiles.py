@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from workload.json_file import read_json
+from workload.networks.captured import Captured
+from workload.timeline.gpus import GPUS, Gpu
 
-__all__ = ["Profile", "load_profile", "profile_text"]
+__all__ = ["Profile", "captured_profile", "load_profile", "profile_text"]
 
 _FORMAT, _VERSION = "cdma-profile", 1
 
@@ -38,6 +40,12 @@ class Profile:
     layers: Mapping[str, tuple[float, float]]
     device: str | None = None
     device_name: str | None = None
+
+    def suits(self, gpu: Gpu) -> bool:
+        """Whether the times were measured on a GPU, by its name."""
+        found = _plain(self.device_name or "")
+        named = [name for name in GPUS if _plain(name) in found]
+        return max(named, key=len, default=None) == gpu.name
 
     @property
     def measured_on(self) -> str | None:
@@ -70,6 +78,11 @@ def load_profile(path: str | Path) -> Profile:
     return Profile(_layers(path, content))
 
 
+def captured_profile(captured: Captured) -> Profile | None:
+    """The times that a captured network came with; None if they were not measured."""
+    return None if captured.times is None else Profile(captured.times, captured.device, captured.device_name)
+
+
 def _layers(path: str | Path, content: Any) -> dict[str, tuple[float, float]]:
     """Seconds by layer; ValueError if the content has another form."""
     if not isinstance(content, dict) or not content:
@@ -89,3 +102,8 @@ def _milliseconds(entry: Any, key: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         return None
     return float(value)
+
+
+def _plain(name: str) -> str:
+    """A name of a device without case, spaces and dashes."""
+    return name.replace(" ", "").replace("-", "").lower()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from workload.networks.captured import Captured, captured_in, read_captured
 from workload.networks.catalog import load_network
 from workload.networks.tensors import Tensors, tensors
 from workload.timeline.compute import Compute, profiled, roofline
@@ -12,7 +14,7 @@ from workload.timeline.densities import Filling, default_fillings, fillings_from
 from workload.timeline.efficiency import EFFICIENCY, Efficiency
 from workload.timeline.engine_share import constant, from_file, measured
 from workload.timeline.gpus import Gpu, gpu
-from workload.timeline.profiles import Profile
+from workload.timeline.profiles import Profile, captured_profile
 from workload.timeline.queued import AHEAD, Ahead
 from workload.timeline.schedule import Engine
 from workload.timeline.study import SCHEDULES, Study, study
@@ -78,7 +80,7 @@ class Scenario:
     Parameters
     ----------
     network
-        Name or path, see :func:`workload.networks.catalog.load_network`.
+        Name or path, see :func:`workload.networks.catalog.load_network`, or a folder that was captured.
     gpu
         Name, see :data:`workload.timeline.gpus.GPUS`.
     batch, dtype, compute, positions
@@ -134,6 +136,30 @@ class Scenario:
         """10^9 bytes a second of the link."""
         return gpu(self.gpu).link_reached if self.link is None else self.link
 
+    @cached_property
+    def captured(self) -> Captured | None:
+        """The captured network, if the name is that of a folder.
+
+        Raises
+        ------
+        ValueError
+            If the folder has none, or batch, type or positions of a captured network are to be others.
+        """
+        if not captured_in(self.network):
+            return None
+        if (self.batch, self.dtype, self.positions) != (None, None, None):
+            raise ValueError(f"{self.network} was captured as it is: leave --batch, --dtype and --positions out, or "
+                             "capture a training with others")
+        return read_captured(self.network, self.compute)
+
+    @property
+    def times(self) -> Profile | None:
+        """The user's own times, or those of the capture if they were measured on this GPU; None for the roofline."""
+        if self.profile is not None or self.captured is None:
+            return self.profile
+        own = captured_profile(self.captured)
+        return own if own is not None and own.suits(gpu(self.gpu)) else None
+
     def parts(self) -> Parts:
         """The network with times and fillings, and the GPU.
 
@@ -143,10 +169,12 @@ class Scenario:
             If a name, number or file is not allowed.
         """
         device = gpu(self.gpu)
-        plan = tensors(load_network(self.network, self.batch, self.dtype, self.compute, self.positions))
-        compute = profiled(plan, self.profile.layers) if self.profile \
-            else roofline(plan, device, self.efficiency)
-        fillings = fillings_from_file(self.densities, plan, self.density) if self.densities \
+        plan = self.captured.tensors if self.captured else \
+            tensors(load_network(self.network, self.batch, self.dtype, self.compute, self.positions))
+        times = self.times
+        compute = profiled(plan, times.layers) if times else roofline(plan, device, self.efficiency)
+        densities = self.densities or (self.network if self.captured else None)
+        fillings = fillings_from_file(densities, plan, self.density) if densities \
             else default_fillings(plan, self.density, self.drift)
         return Parts(device, plan, compute, fillings)
 
