@@ -199,7 +199,7 @@ def test_safetensors(tmp_path: Path) -> None:
     torch.manual_seed(1)
     model = Plain()
     one, two = dump(model, tmp_path / "one"), dump(model, tmp_path / "two", form="safetensors")
-    assert [path.suffix for path in sorted((tmp_path / "two").iterdir())] == [".json", ".safetensors"]
+    assert [path.suffix for path in sorted((tmp_path / "two").iterdir())] == [".json", ".json", ".safetensors"]
     assert set(one) == set(two)
     for name, array in one.items():
         np.testing.assert_array_equal(array, two[name])
