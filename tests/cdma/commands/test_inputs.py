@@ -95,7 +95,7 @@ def test_too_little_memory_is_one_line(fails: Callable[..., str], monkeypatch: p
     (("characterise", "a.npy", "--shape", "4,64"), "--shape 4,64 is for files of raw elements"),
     (("characterise", "--dtype", "int8"), "but the shipped dump says which types it holds: leave --dtype out"),
     (("plan", "a.npy", "--dtype", "int8"), "--dtype int8 is for"),
-    (("plan", "vgg16", "--dtype", "int8"), "--dtype is for dumps, not for networks"),
+    (("plan", "vgg16", "--dtype", "int8"), "vgg16 cannot be trained in 'int8': give float32, bfloat16"),
     (("simulate", "b.npz", "--dtype", "int8"), "--dtype int8 is for"),
 ])
 def test_a_type_for_files_that_have_types_is_refused(call: tuple[str, ...], message: str, fails: Callable[..., str],

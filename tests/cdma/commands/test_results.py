@@ -24,14 +24,14 @@ def test_json(cdma: Callable[..., Any]) -> None:
     alone = cdma("timeline", "--paper", "--gpu", "titan-xp", "--json").json["beside"]
     here = found["headlines"][1]["here"]
     assert [line["here"] for line in alone] == [
-        f"{here['average_ratio']:.2f}", f"{here['highest_ratio']:.2f}", f"{here['average_gain']:.0f} %",
-        f"{here['highest_gain']:.0f} %"]
+        f"{here['average_ratio']:.2f}", f"{here['tensor_ratio']:.2f}", f"{here['highest_ratio']:.2f}",
+        f"{here['average_gain']:.0f} %", f"{here['highest_gain']:.0f} %"]
 
 
 def test_pages_that_are_written(cdma: Callable[..., Any], tmp_path: Path) -> None:
     assert cdma("results", "--output", "r.md", "--report", "r.html").out == "wrote r.md\nwrote r.html\n"
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
-    assert text.startswith("# What the engine gains\n\n- **Ratio.**")
+    assert text.startswith("# What the engine gains\n\n- **Today.**") and "\n- **Ratio.**" in text
     assert text.count("\n- **") >= 5
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<h1>What the engine gains</h1>" in html and html.count("<svg") > 10

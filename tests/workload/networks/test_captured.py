@@ -84,7 +84,8 @@ def test_the_timeline_takes_arrays_and_times_of_the_folder(tmp_path: Path) -> No
     folder = written(tmp_path)
     values = np.ones((1, 16, 8, 8), np.float16)
     values[:, ::2] = 0
-    np.savez(folder / "step000003.npz", **{"step000003/conv": values})
+    arrays: dict[str, Any] = {"step000003/conv": values}
+    np.savez(folder / "step000003.npz", **arrays)
     (folder / "manifest.json").write_text(json.dumps(
         {"format": "cdma-dump", "version": 1, "files": [{"file": "step000003.npz"}]}))
     own, other = Scenario(str(folder), "a100"), Scenario(str(folder), "v100")
