@@ -34,7 +34,7 @@ def test_pages_that_are_written(cdma: Callable[..., Any], tmp_path: Path) -> Non
     assert text.startswith("# What the engine gains\n\n- **Today.**") and "\n- **Ratio.**" in text
     assert text.count("\n- **") >= 5
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<h1>What the engine gains</h1>" in html and html.count("<svg") > 10
+    assert "<h1>What the engine gains</h1>" in html and html.count("<svg") + html.count('class="bars"') > 20
 
 
 def test_mistakes(fails: Callable[..., str]) -> None:
