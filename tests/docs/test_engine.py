@@ -142,7 +142,7 @@ def test_functions_of_the_table_are_in_the_library() -> None:
 def test_the_macros_of_the_wrapper_compile(tmp_path: Path) -> None:
     """The example in the place of the wrapper's body, with macros that have the ports it connects."""
     (example,) = (block for block in all_blocks("verilog") if block.page == _INTEGRATION)
-    head, _, rest = wrapper("own").partition("    (* no_rw_check *) reg [WIDTH-1:0] rows")
+    head, end, rest = wrapper("own").partition(");\n")
     macro = """\
 module macro_256x64(input clk, input we, input [7:0] wa, input [63:0] wd, input re, input [7:0] ra,
                     output reg [63:0] rd);
@@ -155,7 +155,7 @@ endmodule
 """
     assert rest
     (tmp_path / "own_sram.v").write_text(
-        f"{head.replace('output reg', 'output wire')}{example.body}\nendmodule\n{macro}")
+        f"{head.replace('output reg', 'output wire')}{end}{example.body}\nendmodule\n{macro}")
     with tools.environment():
         done = subprocess.run(["verilator", "--lint-only", "--top-module", "own_sram", "-GDEPTH=160", "-GWIDTH=256",
                                "-GADDRESS_BITS=8", "own_sram.v"], cwd=tmp_path, capture_output=True, text=True,
