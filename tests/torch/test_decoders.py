@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
-from torch.nn import functional
 
 from workload.networks.decoder import DecoderBuilder
 from workload.networks.tensors import tensors
+
+torch: Any = import_module("torch")
+nn: Any = torch.nn
+functional: Any = nn.functional
 
 _BATCH, _PLACES, _WIDTH, _HEADS, _GROUPS, _HIDDEN = 2, 64, 64, 4, 2, 160
 _HEAD = _WIDTH // _HEADS
@@ -53,7 +55,7 @@ def rotated(values: Any) -> Any:
 class Block(nn.Module):
     """Attention of rotated queries and keys in groups, and a perceptron, each behind a LayerNorm."""
 
-    def __init__(self, perceptron: nn.Module, groups: int) -> None:
+    def __init__(self, perceptron: Any, groups: int) -> None:
         super().__init__()
         self.norms = nn.ModuleList([nn.LayerNorm(_WIDTH), nn.LayerNorm(_WIDTH)])
         self.parts = nn.ModuleList([nn.Linear(_WIDTH, heads * _HEAD) for heads in (_HEADS, groups, groups)])
@@ -75,7 +77,7 @@ def same(one: Any, other: Any) -> bool:
     return one.data_ptr() == other.data_ptr() or torch.equal(one.flatten(), other.flatten())
 
 
-def saved(model: nn.Module) -> Counter[tuple[str, int]]:
+def saved(model: Any) -> Counter[tuple[str, int]]:
     """Type and elements of the activations that backward keeps, those of equal values once.
 
     Autocast converts the output of a norm for each product that reads it, so that there are equal copies; and it keeps
@@ -97,7 +99,7 @@ def saved(model: nn.Module) -> Counter[tuple[str, int]]:
 
 @pytest.mark.parametrize(("activation", "make", "groups"), [
     ("gelu", Gelu, _HEADS), ("swiglu", SwiGlu, _GROUPS), ("relu2", SquaredRelu, _GROUPS)])
-def test_a_block_keeps_what_its_table_says(activation: str, make: Callable[[], nn.Module], groups: int) -> None:
+def test_a_block_keeps_what_its_table_says(activation: str, make: Callable[[], Any], groups: int) -> None:
     torch.manual_seed(0)
     net = DecoderBuilder("one", "a test", _BATCH, (_PLACES,), "bfloat16")
     net.embedding("embedding", 10, _WIDTH)
