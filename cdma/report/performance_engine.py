@@ -60,7 +60,7 @@ itself."""
 _PAGES = """\
 The default engine with `page_lists`: its block streams in [pages](programming.md#page-lists) of 4 KiB in any order, and
 each at one address. Tensors go one directly after the other. Lists are read ahead over the same link, 8 bytes for a
-page."""
+page. Only the list of the first tensor is waited for: with fewer tensors, this wait is a larger part of the time."""
 
 _GOAL_PAGES = 0.99
 """Share of the rate at one address that streams in pages reach: the goal."""
