@@ -32,8 +32,9 @@ that are not captured; cdma timeline FOLDER reads it. With --profile only times 
 
 With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is
 captured at five points of its training; --narrow rounds the activations that it keeps. With --network gpt a small
-transformer learns sums in words instead, in bfloat16: its activations are dense. --accuracy trains the convolutional
-network with every format and several seeds, and prints the accuracies.
+transformer learns sums in words instead, in bfloat16: its activations are dense. With --network relu2 it has squared
+ReLU in place of GELU and SwiGLU, which brings zeros back. --accuracy trains the convolutional network with every format
+and several seeds, and prints the accuracies.
 
 PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
 capture from within a program."""
@@ -41,6 +42,7 @@ capture from within a program."""
 _EXAMPLES = """\
   cdma capture --example digits                           the worked example, as a first dump
   cdma capture --example sums --network gpt               a dense one: bfloat16, LayerNorm, GELU, SwiGLU
+  cdma capture --example relu2 --network relu2            the same with squared ReLU: more than half are zeros there
   cdma capture -o dump train.py --epochs 5                every 100th step of a script
   cdma capture -o dump --every 500 --modules 'conv*' --max-total 200M train.py
   cdma capture -o dump --steps 0,10,1000 --outputs train.py
@@ -78,7 +80,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--profile", metavar="FILE.json", help="write the times of the model's layers instead of a "
                         "dump, for cdma timeline --profile: five steps after three to warm up")
     parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
-    parser.add_argument("--network", choices=("cnn", "gpt"), help="network of the worked example (default: cnn)")
+    parser.add_argument("--network", choices=("cnn", "gpt", "relu2"),
+                        help="network of the worked example (default: cnn)")
     parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
                         "activations")
     parser.add_argument("--narrow", action="append", choices=("none", "bfloat16", "float16", "float8_e4m3"),
@@ -177,8 +180,9 @@ def _example(call: argparse.Namespace) -> int:
         raise ValueError("--example is captured at points of its own: leave --every, --steps and --seeds out")
     if len(call.narrow or ()) > 1:
         raise ValueError("--example is trained once: give one --narrow, or compare formats with --accuracy")
-    if call.network == "gpt" and call.narrow:
-        raise ValueError("--narrow is for --network cnn: autocast keeps the activations of gpt in bfloat16 already")
+    if call.network not in (None, "cnn") and call.narrow:
+        raise ValueError(f"--narrow is for --network cnn: autocast keeps the activations of {call.network} in bfloat16 "
+                         "already")
     check_folder(call.example)
     from cdma.measure.captures import TrainedExample
     from workload.capturing.example import NETWORKS, example

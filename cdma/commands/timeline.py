@@ -19,6 +19,7 @@ from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
     from cdma.measure.timelines import PaperOutcome, TimelineOutcome
+    from workload.networks.tensors import Tensors
     from workload.timeline.efficiency import Efficiency
     from workload.timeline.scenario import Scenario
     from workload.timeline.study import Study
@@ -145,7 +146,7 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
     return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
                            device.about, scenario.device_memory, call.policy, scenario.link_reached,
                            _times(call, scenario, reached),
-                           _densities(call, name if scenario.captured else network.name), inputs, done.summary(),
+                           _densities(call, done.plan, name if scenario.captured else None), inputs, done.summary(),
                            schedule_text(scenario)), done
 
 
@@ -166,12 +167,12 @@ def _share_text(share: float | str | None) -> str:
     return f"measured cycles of {Path(share).name}" if isinstance(share, str) else f"{share:g} of its limit"
 
 
-def _densities(call: argparse.Namespace, network: str) -> str:
+def _densities(call: argparse.Namespace, plan: Tensors, captured: str | None) -> str:
     """Where the densities come from, in words."""
     from workload.timeline.densities import sources
 
-    rest = f"{call.density:g} behind every ReLU" if call.density is not None else sources(network)
-    own = call.densities or (network if Path(network).is_dir() else None)
+    rest = f"{call.density:g} behind every ReLU" if call.density is not None else sources(plan)
+    own = call.densities or captured
     return f"{Path(own).name}, else {rest}" if own else rest
 
 

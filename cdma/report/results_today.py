@@ -29,7 +29,8 @@ def today(figures: Results) -> Iterator[Part]:
                  *(f"{name}, {row}" for name in _SCHEDULES.values() for row in ("vdnn", "exponents")),
                  *(f"gain, {name}" for name in _SCHEDULES.values())],
                 [_row(row) for row in figures.today], left=(0, 2))
-    yield from prose(words.TODAY_BELOW, density=figures.engines.density, copies=COPIES,
+    relu = next(row.relu_density for row in figures.today if row.relu_density is not None)
+    yield from prose(words.TODAY_BELOW, density=relu, copies=COPIES,
                      llama_gb=next(row.memory_gb["vdnn"] for row in figures.today if row.network == "llama"))
 
 

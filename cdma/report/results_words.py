@@ -11,8 +11,8 @@ SUMMARY = """\
   to gain from zeros: their ratio by zero-value coding is {dense_zvc:.2f}. With exponents it is {dense_least:.2f} to
   {dense_most:.2f}, and steps on A100, H100, H200 and B200 gain {sync_least:.0f} to {sync_most:.0f} % over plain
   offload, and {async_least:.0f} to {async_most:.0f} % where that is asynchronous, as frameworks do it. Where a squared
-  ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and {relu_exponents:.2f} by exponents, if it has the
-  density of convolutional networks. Swapping still makes a step {swap_least:.2f} to {swap_most:.2f} times as long with
+  ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and {relu_exponents:.2f} by exponents. Swapping
+  still makes a step {swap_least:.2f} to {swap_most:.2f} times as long with
   the engine, and {plain_least:.2f} to {plain_most:.2f} times without: links have not kept up with tensor cores.
 - **The paper's question.** All that follows is about the paper's networks, in float32.
 - **Ratio.** Activations of a trained SqueezeNet have a ratio of {dump_ratio:.2f}. Those of a small network have
@@ -39,8 +39,9 @@ plain offload with the same schedule:"""
 TODAY_BELOW = """\
 Ratios are measured on the shipped dump of a small transformer, by what made each tensor's values
 (`workload/networks/ratios.json`), and steps take the times of a roofline. Two assumptions have much influence. That
-large networks have exponents like a small one: characterise a dump of yours. That squared ReLU (`relu2`) has a density
-of {density}, the average of the paper's networks, because none is measured here: give yours with `--density`. A step
+large networks have exponents like a small one: characterise a dump of yours. That the values behind the squared ReLU
+of `relu2` have a density of {density}, as they have in a small network that
+`cdma capture --example FOLDER --network relu2` trains: give yours with `--density`. A step
 that offloads less than everything (`--policy lms`) loses less, and the engine then gains less. `llama` needs
 {llama_gb:.0f} GB on the device though all its activations are swapped, {copies} copies of its weights in float32
 among them: where a GPU has less, weights must be sharded too, which the model leaves out."""

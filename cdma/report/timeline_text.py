@@ -9,10 +9,13 @@ from cdma.report.blocks_text import alike_blocks
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cdma.measure.timelines import PaperOutcome, TimelineLists, TimelineOutcome
 
-__all__ = ["lists_text", "paper_text", "timeline_text"]
+__all__ = ["lists_text", "offloads_text", "paper_text", "timeline_text"]
 
+_NAMES = 3  # offloaded tensors that a row names
 _COMPUTE = ("float32", "tf32", "bfloat16", "float16", "float8")
 
 
@@ -23,7 +26,7 @@ def timeline_text(outcome: TimelineOutcome) -> str:
              fixed(row.moved_bytes / 1e6, 1), fixed(row.memory_bytes / 1e9, 2)] for row in outcome.summary.rows]
     algorithms = [row.row for row in outcome.summary.rows[1:]]
     layers = [[layer.layer, fixed(layer.forward_ms, 2), fixed(layer.backward_ms, 2),
-               ", ".join(layer.offloads), fixed(layer.offload_bytes / 1e6, 1) if layer.offloads else "",
+               offloads_text(layer.offloads), fixed(layer.offload_bytes / 1e6, 1) if layer.offloads else "",
                *(fixed(sum(layer.stall_ms[name].values()), 2) for name in algorithms)]
               for layer in alike_blocks(outcome.summary.layers)]
     blocks = "; rows of several blocks have the times of one, and mean stalls" * (
@@ -47,8 +50,8 @@ def paper_text(outcome: PaperOutcome) -> str:
              *(fixed(entry.row(name).step_ms, 1) for name in ("oracle", "vdnn", "zvc", "exponents", "rle", "zlib")),
              *(fixed(entry.row(name).speedup, 2) for name in ("zvc", "exponents", "rle", "zlib")),
              fixed(entry.row("zvc").ratio, 2)] for entry in outcome.networks]
-    head = ["network", "batch", "density", "oracle ms", "vdnn ms", "zvc ms", "rle ms", "zlib ms", "zvc x", "rle x",
-            "zlib x", "zvc ratio"]
+    head = ["network", "batch", "density", "oracle ms", "vdnn ms", "zvc ms", "exponents ms", "rle ms", "zlib ms",
+            "zvc x", "exponents x", "rle x", "zlib x", "zvc ratio"]
     beside = [[line.figure, line.here, line.paper] for line in outcome.beside]
     return (f"Training steps on {outcome.gpu_name}, policy {outcome.policy}, link "
             f"{outcome.link_gb_per_s:g} GB/s; {outcome.networks[0].schedule}; x is the speed-up over "
@@ -66,6 +69,12 @@ def lists_text(lists: TimelineLists) -> str:
                   left=(0, 3, 7))
             + "\n\nPeaks in TFLOP/s by the type of products, without sparsity; the link in one direction:\n\n"
             + table(["gpu", "in full", *_COMPUTE, "GB/s", "GB", "link", "GB/s", "source"], gpus, left=(0, 1, 9, 11)))
+
+
+def offloads_text(names: Sequence[str]) -> str:
+    """The first names, and how many more there are: a layer of a captured network may offload dozens."""
+    more = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + f" and {more} more" * (more > 0)
 
 
 def _types(outcome: TimelineOutcome) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.torch.test_capture_command import cdma
+from workload import networks
 from workload.capturing import sums
 from workload.capturing.example import example, points
 from workload.dumps import load, type_name, values
@@ -41,10 +42,21 @@ def test_the_example(tmp_path: Path) -> None:
     assert {name.partition("/")[0] for name in arrays} == {f"step{step:06d}" for step in points("gpt").values()}
     dense = {name: values(array) for name, array in arrays.items() if type_name(array.dtype) == "bfloat16"}
     assert dense
-    last = [array for name, array in dense.items() if name.endswith("blocks.0.gelu")]
+    last = [array for name, array in dense.items() if name.endswith("blocks.0.mlp.gelu")]
     # The least value of a GELU.
     assert len(last) == 5 and last[-1].min() == pytest.approx(-0.17, abs=0.005)
     assert min(np.count_nonzero(array) / array.size for array in dense.values()) > 0.9
+
+
+def test_squared_relu_brings_zeros_back(tmp_path: Path) -> None:
+    done = example(tmp_path / "relu2", "relu2", max_array=1 << 18)
+    assert done.accuracy > 0.6
+    last = f"step{points('relu2')[100]:06d}/"
+    shares = [np.count_nonzero(values(array)) / array.size for name, array in load(tmp_path / "relu2").items()
+              if name.startswith(last) and ".mlp.relu" in name]
+    table = json.loads((Path(networks.__file__).parent / "densities.json").read_text(encoding="utf-8"))
+    assert len(shares) == 4                               # in each block, of the ReLU and of the square behind it
+    assert sum(shares) / 4 == pytest.approx(table["examples"]["relu2"]["density"], abs=0.03)
 
 
 def test_it_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +68,10 @@ def test_it_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_choices_that_do_not_fit(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the example gpt is not narrowed"):
-        example(tmp_path / "dump", "gpt", "bfloat16")
-    with pytest.raises(ValueError, match="there is no example 'rnn': there are cnn, gpt"):
+    for network in sums.PERCEPTRONS:
+        with pytest.raises(ValueError, match=f"the example {network} is not narrowed"):
+            example(tmp_path / "dump", network, "bfloat16")
+    with pytest.raises(ValueError, match="there is no example 'rnn': there are cnn, gpt, relu2"):
         example(tmp_path / "dump", "rnn")
     done = cdma(tmp_path, "capture", "--accuracy", "--network", "gpt")
     assert (done.returncode, done.stderr) == (

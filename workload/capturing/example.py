@@ -14,14 +14,14 @@ __all__ = ["NETWORKS", "PERCENT", "example", "points"]
 PERCENT = (0, 2, 20, 60, 100)
 """Captured points of the training, in per cent."""
 
-NETWORKS = {"cnn": "test images classified", "gpt": "bytes of new sums predicted"}
+NETWORKS = {"cnn": "test images classified", **dict.fromkeys(sums.PERCEPTRONS, "bytes of new sums predicted")}
 """The examples by their networks: :mod:`workload.capturing.digits` and :mod:`workload.capturing.sums`; and what their
 accuracy is a share of."""
 
 
 def points(network: str = "cnn") -> dict[int, int]:
     """The step of each point, by percent; the last step is that of 100."""
-    last = {"cnn": digits.steps, "gpt": sums.steps}[network]() - 1
+    last = (digits if network == "cnn" else sums).steps() - 1
     return {percent: last * percent // 100 for percent in PERCENT}
 
 
@@ -36,7 +36,7 @@ def example(folder: str | Path, network: str = "cnn", narrow: str | None = None,
     network
         One of :data:`NETWORKS`.
     narrow, seed, progress
-        See :func:`workload.capturing.digits.train`; the GPT is not narrowed.
+        See :func:`workload.capturing.digits.train`; only the network ``cnn`` is narrowed.
     limits
         Further choices of :func:`workload.capturing.capture`.
 
@@ -47,11 +47,13 @@ def example(folder: str | Path, network: str = "cnn", narrow: str | None = None,
     """
     if network not in NETWORKS:
         raise ValueError(f"there is no example {network!r}: there are {', '.join(NETWORKS)}")
-    if network == "gpt" and narrow is not None:
-        raise ValueError("the example gpt is not narrowed: autocast keeps its activations in bfloat16")
+    if network != "cnn" and narrow is not None:
+        raise ValueError(f"the example {network} is not narrowed: autocast keeps its activations in bfloat16")
     chosen = list(points(network).values())
 
     def watch(model: Any) -> Any:
         return capture(model, folder, steps=chosen, **limits)
 
-    return sums.train(seed, watch, progress) if network == "gpt" else digits.train(narrow, seed, watch, progress)
+    if network == "cnn":
+        return digits.train(narrow, seed, watch, progress)
+    return sums.train(seed, watch, progress, network)

@@ -1,8 +1,8 @@
-"""The dense worked example: a small GPT learns sums in words, under bfloat16 autocast.
+"""The worked example of transformers: a small GPT learns sums in words, under bfloat16 autocast.
 
 Its text is generated, ``thirty-four plus nine is forty-three.`` and so on, and read byte by byte. LayerNorm, GELU and
-SwiGLU leave hardly a zero behind. Seeds are fixed, so that a run is repeatable on the same machine and release of
-PyTorch.
+SwiGLU leave hardly a zero behind; with squared ReLU in their place zeros are back. Seeds are fixed, so that a run is
+repeatable on the same machine and release of PyTorch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from workload.capturing.training import Begun, Training, step, watched
 from workload.extra import package
 
-__all__ = ["BATCH", "CONTEXT", "EPOCHS", "Gpt", "begin", "steps", "text", "train"]
+__all__ = ["BATCH", "CONTEXT", "EPOCHS", "PERCEPTRONS", "Gpt", "begin", "steps", "text", "train"]
 
 torch = package("torch", "torch")
 
@@ -77,6 +77,23 @@ class GatedPerceptron(torch.nn.Module):
         return self.down(self.silu(self.gate(tokens)) * self.up(tokens))
 
 
+class SquaredPerceptron(torch.nn.Module):
+    """Two linear layers with a squared ReLU between, as Nemotron-4 has them (So et al. 2021, Primer)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(_WIDTH, 4 * _WIDTH), torch.nn.Linear(4 * _WIDTH, _WIDTH)
+        self.relu = torch.nn.ReLU()
+
+    def forward(self, tokens: Any) -> Any:
+        """Tokens in and out: batch, context, width."""
+        return self.down(self.relu(self.up(tokens)).square())
+
+
+PERCEPTRONS = {"gpt": (Perceptron, GatedPerceptron), "relu2": (SquaredPerceptron, SquaredPerceptron)}
+"""The perceptron of each block, by network. Those of ``gpt`` differ: a dump has values of GELU and of SwiGLU."""
+
+
 class Block(torch.nn.Module):
     """Attention and a perceptron, each behind a LayerNorm and added to what came in."""
 
@@ -95,15 +112,12 @@ class Block(torch.nn.Module):
 
 
 class Gpt(torch.nn.Module):
-    """A decoder of bytes: embeddings, two blocks, and the scores of the next byte.
+    """A decoder of bytes: embeddings, two blocks with a network's :data:`PERCEPTRONS`, scores of the next byte."""
 
-    The blocks have different perceptrons, so that a dump has the values of GELU and of SwiGLU.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, network: str = "gpt") -> None:
         super().__init__()
         self.tokens, self.places = torch.nn.Embedding(128, _WIDTH), torch.nn.Embedding(CONTEXT, _WIDTH)
-        self.blocks = torch.nn.ModuleList([Block(Perceptron()), Block(GatedPerceptron())])
+        self.blocks = torch.nn.ModuleList(Block(perceptron()) for perceptron in PERCEPTRONS[network])
         self.norm, self.head = torch.nn.LayerNorm(_WIDTH), torch.nn.Linear(_WIDTH, 128)
 
     def forward(self, codes: Any) -> Any:
@@ -120,11 +134,11 @@ def steps() -> int:
     return EPOCHS * _STEPS
 
 
-def begin(seed: int = 0, batch: int = BATCH) -> Begun:
-    """The network and its optimizer, with weights and batches by a seed."""
+def begin(seed: int = 0, batch: int = BATCH, network: str = "gpt") -> Begun:
+    """One of the networks of :data:`PERCEPTRONS` and its optimizer, with weights and batches by a seed."""
     torch.manual_seed(seed)
     learn, _ = _data()
-    model = Gpt()
+    model = Gpt(network)
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
 
     def epoch() -> Iterator[Callable[[], Any]]:
@@ -135,15 +149,17 @@ def begin(seed: int = 0, batch: int = BATCH) -> Begun:
 
 
 def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | None = None,
-          progress: Callable[[str, int, int], None] | None = None) -> Training:
-    """Train the network and test it; parameters as for :func:`workload.capturing.digits.train`.
+          progress: Callable[[str, int, int], None] | None = None, network: str = "gpt") -> Training:
+    """Train one of the networks of :data:`PERCEPTRONS` and test it.
+
+    Other parameters are those of :func:`workload.capturing.digits.train`.
 
     Returns
     -------
     Training
         Its accuracy is the share of the bytes of other sums that are predicted correctly.
     """
-    begun = begin(seed)
+    begun = begin(seed, network=network)
     losses = []
     with watched(begun.model, EPOCHS, watch, progress) as epochs:
         for _ in epochs:

@@ -39,7 +39,7 @@ from workload.results.records import (
     VdnnCase,
     VdnnFigures,
 )
-from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, published_networks, uniform
+from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_fillings, published_networks, uniform
 from workload.timeline.efficiency import EFFICIENCY
 from workload.timeline.engine_share import DIRECTIONS
 from workload.timeline.gpus import gpu
@@ -129,12 +129,20 @@ def _today_row(network: str, name: str) -> TodayRow:
     study = by_schedule[SCHEDULES[0]]
     return TodayRow(
         network, study.plan.network.batch, study.plan.network.dtype, name, device.about, device.link,
-        device.link_reached, preset, study.density(), {coding: study.ratio(coding) for coding in CODINGS},
+        device.link_reached, preset, study.density(), _behind_relu(study),
+        {coding: study.ratio(coding) for coding in CODINGS},
         study.rows["vdnn"].moved / 2e9, _memory_gb(study),
         {schedule: {row: found.slowdown(row) for row in ("vdnn", *CODINGS)}
          for schedule, found in by_schedule.items()},
         {schedule: {row: 100 * (found.speedup(row) - 1) for row in CODINGS}
          for schedule, found in by_schedule.items()})
+
+
+def _behind_relu(study: Study) -> float | None:
+    """The density that the table has for tensors with a ReLU's zeros, None if the network has none."""
+    plan = study.plan
+    found = [filling.density for name, filling in default_fillings(plan).items() if plan.tensors[name].sparse]
+    return sum(found) / len(found) if found else None
 
 
 def _networks() -> tuple[GpuNetworks, ...]:

@@ -201,8 +201,9 @@ class TodayRow:
         The GPU, its link, and 10^9 bytes a second that transfers reach on it.
     engine
         Preset of the engine.
-    density, ratio
-        Of all swapped tensors together; the ratio by algorithm.
+    density, relu_density, ratio
+        Density of all swapped tensors together, and of those with a ReLU's zeros (None if there are none); the ratio
+        of all by algorithm.
     swapped_gb, memory_gb
         10^9 bytes that are swapped, and on the device by row of the study, with a wait at each layer.
     slowdown, gain
@@ -219,6 +220,7 @@ class TodayRow:
     gb_per_s: float
     engine: str
     density: float
+    relu_density: float | None
     ratio: Mapping[str, float]
     swapped_gb: float
     memory_gb: Mapping[str, float]

@@ -35,9 +35,13 @@ def published_networks() -> tuple[str, ...]:
     return tuple(_table()["networks"])
 
 
-def sources(network: str) -> str:
+def sources(plan: Tensors) -> str:
     """Where the densities of a network's tensors come from if none are given, in words."""
-    parts = _table()["networks"].get(network)
+    parts, example = _table()["networks"].get(plan.network.name), _table()["examples"].get(plan.network.name)
+    if not any(tensor.sparse for tensor in plan.tensors.values()):
+        return "no tensor has a ReLU's zeros: ratios by role and type, measured on the shipped dump of a transformer"
+    if parts is None and example is not None:
+        return f"the table's: {example['density']:g} behind every ReLU, counted in a small network with the same one"
     if parts is None:
         return f"the table's: {_table()['other']:g} behind every ReLU, an average that is published"
     return "the table's: " + ", the others ".join(_WORDS[part["kind"]] for part in parts)
@@ -55,14 +59,15 @@ def default_fillings(plan: Tensors, density: float | None = None, factor: float 
     plan
         Steps and tensors of the network.
     density
-        Density of all tensors with zeros from a ReLU. None takes those of the table, and the paper's average for
-        tensors that it has not. All other tensors have what was measured for their role and type, see
+        Density of all tensors with zeros from a ReLU. None takes those of the table: by tensor, else one for the
+        network, else the paper's average. All other tensors have what was measured for their role and type, see
         :func:`workload.timeline.ratios.by_role`.
     factor
         Densities are multiplied by it, up to 1: how they change while a network trains.
     """
-    own = {} if density is not None else _densities(plan.network.name)
-    other = _table()["other"] if density is None else density
+    own = _densities(plan.network.name) if density is None else {}
+    example = _table()["examples"].get(plan.network.name, {"density": _table()["other"]})
+    other: float = example["density"] if density is None else density
 
     def one(tensor: Tensor) -> Filling:
         if not tensor.sparse:

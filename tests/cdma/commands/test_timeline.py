@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cdma.report.timeline_text import offloads_text
 from tests.cdma.conftest import ROOT
 from workload.data import shipped
 
@@ -162,6 +164,13 @@ def test_paper(cdma: Callable[..., Any]) -> None:
     assert found["beside"][3]["here"] == f"{sum(gains) / 6:.0f} %"
     text = cdma("timeline", "--paper", "--gpu", "titan-xp").out
     assert "53 % (HPCA)" in text and "googlenet" in text
+    head, dashes = text.splitlines()[2:4]
+    assert len(dashes.split()) == len(re.split("  +", head)) == 14 and "exponents x" in head
+
+
+def test_a_row_names_three_tensors_and_counts_the_rest() -> None:
+    assert offloads_text([]) == "" and offloads_text(["a", "b", "c"]) == "a, b, c"
+    assert offloads_text(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
 def test_list(cdma: Callable[..., Any]) -> None:

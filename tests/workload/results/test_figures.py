@@ -116,6 +116,7 @@ def test_networks_of_today(figures: dict[str, Any]) -> None:
         assert row["slowdown"]["queue"]["vdnn"] <= row["slowdown"]["layer"]["vdnn"]
         # Zeros are back with squared ReLU only.
         assert (row["ratio"]["zvc"] > 1.1) == (row["density"] < 0.9) == (row["network"] == "relu2")
+        assert row["relu_density"] == (0.42 if row["network"] == "relu2" else None)
 
 
 def test_drift(figures: dict[str, Any]) -> None:

@@ -52,12 +52,22 @@ def table(network: str) -> dict[str, float]:
 def test_networks_without_published_densities() -> None:
     for name in set(PAPER) - set(published_networks()):
         assert set(table(name).values()) == {PAPER_AVERAGE}
-        assert "0.38 behind every ReLU" in sources(name)
+        assert "0.38 behind every ReLU" in sources(tensors(load_network(name)))
     nin = tensors(load_network("nin"))
     assert default_fillings(nin)["data"].density == 1.0
     assert default_fillings(nin, 0.2)["conv1"].density == 0.2
     assert default_fillings(nin, factor=2.0)["conv1"].density == pytest.approx(0.76)
     assert default_fillings(nin, factor=3.0)["conv1"].density == 1.0
+
+
+def test_networks_of_today() -> None:
+    relu2, gpt2 = tensors(load_network("relu2")), tensors(load_network("gpt2"))
+    assert set(table("relu2").values()) == {0.42}
+    assert "0.42 behind every ReLU, counted in a small network" in sources(relu2)
+    assert {filling.density for name, filling in default_fillings(relu2, 0.2).items()
+            if relu2.tensors[name].sparse} == {0.2}
+    assert not table("gpt2")
+    assert sources(gpt2).startswith("no tensor has a ReLU's zeros")
 
 
 @pytest.mark.parametrize("network", published_networks())
@@ -67,7 +77,7 @@ def test_every_tensor_of_a_published_network_has_its_own_density(network: str) -
     names = [name for part in own for name in part["tensors"]]
     assert sorted(names) == sorted(table(network))
     assert "CNNergy" in own[-1]["source"]
-    assert "published" in sources(network)
+    assert "published" in sources(tensors(load_network(network)))
 
 
 def test_published_zeros_by_hand() -> None:
