@@ -7,7 +7,7 @@ from typing import Any
 
 from golden.results import to_json
 
-__all__ = ["count", "fixed", "lanes_text", "print_json"]
+__all__ = ["arrays_text", "count", "fixed", "lanes_text", "print_json"]
 
 
 def print_json(value: Any) -> None:
@@ -28,3 +28,8 @@ def fixed(number: float | None, digits: int) -> str:
 def lanes_text(lanes: int, beat_bytes: int) -> str:
     """The lanes of an engine and the bytes of their beats, in words."""
     return f"{lanes} {'lane' if lanes == 1 else 'lanes'} of {beat_bytes} bytes"
+
+
+def arrays_text(number: int) -> str:
+    """A number of arrays, in words."""
+    return f"{count(number)} {'array' if number == 1 else 'arrays'}"

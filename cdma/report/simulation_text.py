@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdma.console.output import count, fixed, lanes_text
+from cdma.console.output import arrays_text, count, fixed, lanes_text
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def simulation_text(outcome: CoresOutcome) -> str:
     return (
         f"Beats of {outcome.beat_bytes} bytes per cycle, into and out of both cores, and the raw side's limit:\n\n"
         f"{table(head, rows, left=(0, 10))}\n\n"
-        f"{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
+        f"{arrays_text(len(rows))}, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
         f"{fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
         f"{len(rows) - passed} failed")
 
@@ -54,8 +54,8 @@ def blocks_simulation_text(outcome: BlocksOutcome) -> str:
         f"{table(head, rows, left=(0, 1, 11))}\n\n"
         + table(["coding", "arrays", "raw bytes", "packed bytes", "ratio", "compressed per cycle", "expanded per cycle",
                  "limit"], totals) +
-        f"\n\n{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes with headers, "
-        f"ratio {fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
+        f"\n\n{arrays_text(len(rows))}, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes with "
+        f"headers, ratio {fixed(outcome.ratio, 3)}; every byte compared in both directions: {passed} passed, "
         f"{len(rows) - passed} failed")
 
 
@@ -76,7 +76,7 @@ def engine_simulation_text(outcome: EngineOutcome) -> str:
         f"{outcome.link_beat_bytes}; memories answer after {_memories(outcome)}.\n"
         f"Raw bytes per cycle, from descriptor to completion, beside a plain DMA of the same width at its best:\n\n"
         f"{table(head, rows, left=(0, 1, 10))}\n\n"
-        f"{len(rows)} arrays, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
+        f"{arrays_text(len(rows))}, {count(outcome.raw_bytes)} -> {count(outcome.packed_bytes)} bytes, ratio "
         f"{fixed(outcome.ratio, 3)}; offloaded in order, prefetched in reverse{row}:\n"
         f"{fixed(outcome.offload_bytes_per_cycle, 1)} and {fixed(outcome.prefetch_bytes_per_cycle, 1)} raw bytes "
         f"per cycle, {fixed(outcome.gain, 2)} times a plain DMA; every byte compared: {passed} passed, "
@@ -102,7 +102,7 @@ def planned_simulation_text(outcome: PlannedOutcome) -> str:
         f"{outcome.clock_mhz:g} MHz, a link of {outcome.link_gb_per_s:g} GB/s; memories answer after "
         f"{_memories(outcome)}.\nCycles from descriptor to completion:\n\n"
         f"{table(head, rows, left=(0, 1, 11))}\n\n"
-        f"{len(outcome.arrays)} arrays; every byte compared: {passed} passed, "
+        f"{arrays_text(len(outcome.arrays))}; every byte compared: {passed} passed, "
         f"{len(outcome.arrays) - passed} failed")
 
 
