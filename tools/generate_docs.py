@@ -1,6 +1,6 @@
 """Writes the generated pages of docs/ (commands, configuration, registers, performance, results), the generated parts
-of README.md, docs/errors.md, docs/peers.md and docs/plan.md, and the measured shares of the engine that ship with
-workload.
+of README.md, docs/errors.md, docs/peers.md, docs/plan.md and docs/verification.md, and the measured shares of the
+engine that ship with workload.
 
 With ``--check`` nothing is written, and the exit code is 1 when a page differs from what would be.
 """
@@ -25,6 +25,7 @@ from cdma.measure.compare import read_figures
 from cdma.measure.figures import Figures
 from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import area_text
+from cdma.report.evidence.sections import PARTS, section_parts
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
 from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
@@ -39,6 +40,7 @@ from hdl.config.engine import engine_preset_names, load_engine
 from hdl.engine.control.table import with_options
 from hdl.generate.handover.register_map import register_page
 from hdl.generate.handover.statuses import ADVICE, MEANINGS
+from verif.evidence.store import Evidence
 from workload.results.figures import alike, results
 from workload.results.records import Results
 from workload.timeline.engine_share import summary
@@ -220,6 +222,15 @@ def peers_page(figures: Figures) -> str:
     return page
 
 
+def verification_page() -> str:
+    """The page of verification, with the tables of each section of docs/verification.json between comments."""
+    page, evidence = (ROOT / "docs/verification.md").read_text(encoding="utf-8"), Evidence.load()
+    for name in PARTS:
+        body = "\n\n".join(filter(None, map(part_markdown, section_parts(evidence, name))))
+        page = _filled(page, f"<!-- {name}, from docs/verification.json -->", f"<!-- end of {name} -->", f"\n{body}\n")
+    return page
+
+
 def engine_shares(figures: Figures) -> str:
     """Shares of engines for the timeline, from measured transfers, by preset: JSON with a line for each point."""
     engines = summary(to_json(figures.engine))
@@ -259,6 +270,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/alternatives.md": printed("docs/alternatives.md"),
             ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
             ROOT / "docs/peers.md": peers_page(figures),
+            ROOT / "docs/verification.md": verification_page(),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
             ROOT / "docs/results.md": NOTE + results_page(from_json(Results, gains)).markdown()} | shares() | plots

@@ -1,0 +1,30 @@
+"""The generated parts of docs/verification.md: what docs/verification.json says, and where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from cdma.report.parts import Part
+from verif.evidence.store import Evidence, Stamp
+
+__all__ = ["PARTS", "section_parts", "stamp_text"]
+
+PARTS: Mapping[str, Callable[[dict[str, Any]], list[Part]]] = MappingProxyType({})
+"""By section, what turns its results into tables and paragraphs; a section that is not here has no generated part."""
+
+
+def section_parts(evidence: Evidence, name: str) -> list[Part]:
+    """The tables of a section, and one sentence that says where its figures are from."""
+    stamp, results = evidence.stamp(name), evidence.results(name)
+    if stamp is None or results is None:
+        return ["Nothing is recorded yet."]
+    return [*PARTS[name](results), stamp_text(stamp)]
+
+
+def stamp_text(stamp: Stamp) -> str:
+    """Where figures are from, in a sentence."""
+    commit = f", commit {stamp.commit.rstrip('+')}" if stamp.commit else ""
+    changed = " with changes" if stamp.commit.endswith("+") else ""
+    return f"Recorded with `{stamp.command}` on {stamp.date}{commit}{changed}, digest of the RTL `{stamp.digest}`."
