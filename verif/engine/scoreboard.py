@@ -22,12 +22,15 @@ from golden.engine import (
 from hdl.config.engine import EngineConfig
 from verif.common.stream import Bytes
 from verif.engine.layout import Arena
+from verif.engine.locate import Written, where
 from verif.engine.pages import pages_of
 from verif.engine.parameters import golden_parameters
 
 __all__ = ["Scoreboard", "Totals"]
 
 _MOST = 100
+_KEPT = 256
+"""Transfers that are remembered, to say which of them a wrong byte belongs to."""
 
 
 @dataclass
@@ -83,6 +86,9 @@ class Scoreboard:
         self._memories = {"device": Memory(device.base, device.image), "link": Memory(link.base, link.image)}
         self._engine = Engine(golden_parameters(config), self._memories["device"], self._memories["link"])
         self._loose: list[_Loose] = []
+        self._config = config
+        self._written: dict[int, list[Written]] = {id(arena): [] for arena in (device, link)}
+        self._transfers = 0
 
     def fail(self, memory: str, first: int, last: int, resp: int, *, reads: bool = True, writes: bool = True) -> None:
         """Expect errors of accesses to a range of addresses."""
@@ -149,6 +155,7 @@ class Scoreboard:
                   for address, size in spans]
         before = [place.copy() for _, place in places]
         right = self.expected(descriptor)
+        self._remember(arena, channel, descriptor, spans)
         succeeds = right[0].status is Status.OK
         # The data of an offload may have left before an error in them was found; prefetches write none behind it.
         known = succeeds and not (seen.status is Status.BUFFER_PARITY and channel is Operation.OFFLOAD)
@@ -166,6 +173,17 @@ class Scoreboard:
                 self._loose.append(_Loose(arena, address, old, place.copy() if known else None))
                 place[:] = old
         return self._compare(descriptor, right, seen)
+
+    def _remember(self, arena: Arena, channel: Operation, descriptor: Descriptor,
+                  spans: list[tuple[int, int]]) -> None:
+        self._transfers += 1
+        stream = np.zeros(0, np.uint8)
+        if channel is Operation.OFFLOAD:
+            inside = [arena.view(address, size) for address, size in spans if arena.base <= address]
+            stream = np.concatenate(inside) if inside else stream
+        written = self._written[id(arena)]
+        written.append(Written(self._transfers, channel, descriptor, spans, stream))
+        del written[:-_KEPT]
 
     def lost(self, descriptor: Descriptor) -> None:
         """Note that a descriptor has no completion because of a reset, before or after it was executed."""
@@ -190,19 +208,24 @@ class Scoreboard:
             if loose.after is not None:
                 wrong = np.flatnonzero((now != loose.before) & (now != loose.after))
                 if wrong.size:
-                    self.fault(f"{name} memory: byte {loose.address + int(wrong[0]):#x} of the destination of a "
-                               "transfer that failed is neither the old one nor the right one")
+                    address = loose.address + int(wrong[0])
+                    self.fault(f"{name} memory: byte {address:#x} of the destination of a transfer that failed is "
+                               f"neither the old one nor the right one; {self._where(arena, address)}")
             arena.image[at:at + now.size] = now
         wrong = np.flatnonzero(arena.image != seen)
         if not wrong.size:
             return None
         first = int(wrong[0])
         sentence = (f"{name} memory: byte {arena.base + first:#x} is {seen[first]:#04x}, not "
-                    f"{arena.image[first]:#04x}; {wrong.size} bytes differ")
+                    f"{arena.image[first]:#04x}; {wrong.size} bytes differ; "
+                    f"{self._where(arena, arena.base + first)}")
         self.fault(sentence)
         # Later comparisons start from what was seen.
         arena.image[:] = seen
         return sentence
+
+    def _where(self, arena: Arena, address: int) -> str:
+        return where(self._written[id(arena)], address, self._config)
 
 
 def _shown(descriptor: Descriptor) -> str:

@@ -120,6 +120,47 @@ def test_a_wrong_byte_is_found(offset: int) -> None:
         bench.board.check()
 
 
+def test_a_wrong_byte_of_a_stream_is_located() -> None:
+    bench = _Bench()
+    bench.board.judge(bench.offload, replace(bench.right, cycles=1000))
+    second = int(scan(bench.stream, Frame(_CONFIG.block_bytes)).offset[1])
+    for offset, part in ((second + 3, "byte 3 of the header"), (second + 14, "byte 10 of")):
+        said = bench.board.compare("link", bench.link, bench.memory(offset))
+        lane = (bench.offload.source // _CONFIG.block_bytes + 1) % _CONFIG.lanes
+        bit = 8 * ((bench.offload.destination + offset) % _CONFIG.link_beat_bytes)
+        assert said is not None
+        assert f"transfer 1 (offload, tag 0x7), byte {offset} of the stream, block 1, {part}" in said
+        assert f"m_axi_link_wdata[{bit + 7}:{bit}] and at the block compressor of lane {lane}" in said
+        bench.link.image[:] = bench.memory()
+
+
+def test_a_wrong_byte_of_a_tensor_is_located() -> None:
+    bench = _Bench()
+    bench.board.expected(bench.offload)
+    destination = bench.device.take(bench.raw.size, align=_CONFIG.block_bytes * _CONFIG.lanes)
+    prefetch = Descriptor(operation=Operation.PREFETCH, coding=Coding.ZVC32, source=bench.offload.destination, tag=9,
+                          destination=destination, raw_bytes=bench.raw.size, capacity=bench.raw.size,
+                          packed_bytes=bench.stream.size)
+    right = Scoreboard(_CONFIG, bench.device, bench.link).expected(prefetch)[0]
+    assert bench.board.judge(prefetch, replace(right, cycles=1000)) is None
+    seen = bench.device.image.copy()
+    offset = _CONFIG.block_bytes + 3 * 128 + 5
+    seen[destination - bench.device.base + offset] ^= 1
+    said = bench.board.compare("device", bench.device, seen)
+    assert said is not None
+    lane = (destination + offset) // _CONFIG.block_bytes % _CONFIG.lanes
+    assert "transfer 1 (prefetch, tag 0x9), block 1, line 3, byte 5 of the line; look at" in said
+    assert f"m_axi_lane{lane}_wdata[" in said
+
+
+def test_a_byte_outside_of_every_destination_is_called_so() -> None:
+    bench = _Bench()
+    bench.board.judge(bench.offload, replace(bench.right, cycles=1000))
+    said = bench.board.compare("link", bench.link, bench.memory(-1))
+    assert said is not None
+    assert said.endswith("no transfer writes there: a write outside of every destination")
+
+
 @pytest.mark.parametrize(("offset", "passes"), [(0, True), (-1, False), (100, False)])
 def test_a_destination_of_an_abort_holds_old_or_right_bytes(offset: int, passes: bool) -> None:
     bench = _Bench()
