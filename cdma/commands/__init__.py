@@ -21,10 +21,11 @@ from cdma.commands import (
     timeline,
     timing,
     train,
+    verify,
 )
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (generate, simulate, capture, train, characterise, timeline, alternatives, kvcache, results, plan, area,
-            timing, board, soc, compress, decompress, info, bench)
+COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
+            area, timing, board, soc, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

@@ -57,7 +57,8 @@ def on_cores(work: Callable[[_Task], _Result], tasks: Sequence[_Task], workers: 
         pool.shutdown(cancel_futures=True)
 
 
-def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address: str) -> Iterator[_Result]:
+def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address: str,
+               needs: str = "every dump under the path that it has here") -> Iterator[_Result]:
     """Results of the workers of a Dask cluster, in the order of the tasks.
 
     Parameters
@@ -68,6 +69,8 @@ def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address
         What it is called with.
     address
         The scheduler's, for instance ``tcp://10.0.0.1:8786``.
+    needs
+        What workers need beside this project, for messages.
 
     Raises
     ------
@@ -84,7 +87,7 @@ def on_cluster(work: Callable[[_Task], _Result], tasks: Sequence[_Task], address
             except TimeoutError as error:
                 raise ValueError(f"the Dask scheduler at {address} has no workers: start some (dask worker "
                                  f"{address})") from error
-            yield from _gathered(client, client.map(work, tasks, pure=False), address, distributed.KilledWorker)
+            yield from _gathered(client, client.map(work, tasks, pure=False), address, distributed.KilledWorker, needs)
 
 
 def _reach(address: str) -> None:
@@ -104,15 +107,15 @@ def _reach(address: str) -> None:
                              "its address (tcp://HOST:PORT)") from error
 
 
-def _gathered(client: Any, futures: Sequence[Any], address: str, killed: type[Exception]) -> Iterator[Any]:
+def _gathered(client: Any, futures: Sequence[Any], address: str, killed: type[Exception],
+              needs: str) -> Iterator[Any]:
     try:
         for future in futures:
             yield _result(client, future, address)
     except _GoneError:
         raise
     except ValueError as error:
-        raise ValueError(f"a Dask worker says: {error} (workers need every dump under the path that it has "
-                         "here)") from error
+        raise ValueError(f"a Dask worker says: {error} (workers need {needs})") from error
     except killed as error:
         raise ValueError(f"the Dask workers at {address} end early, most likely for lack of memory: give them more, or "
                          "fewer threads each") from error

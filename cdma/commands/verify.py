@@ -1,0 +1,150 @@
+"""``cdma verify``: the regression of one configuration, with results for CI systems and people."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.console.about import date_option, made_on
+from cdma.console.errors import simulation_errors
+from cdma.console.numbers import positive
+from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+
+if TYPE_CHECKING:
+    from cdma.measure.verification import Verification
+    from hdl.config.catalog import Design
+
+_DESCRIPTION = """\
+Verify a configuration of yours: generate it, lint it, run every bench that its options call for against the golden
+model, and measure throughput and area. --list prints the steps. Each runs once, or, with --budget, again with the next
+seeds until the minutes are over; a step that the budget leaves out counts as not passed.
+
+--report writes a folder: junit.xml for CI systems, index.html for people, results.json, and waves of the first tests
+that failed. A failure names the transfer, block, line and byte, the signals to look at, and the command that replays
+it. Several machines share the work with --shard, whose folders --merge joins, or as workers of a Dask cluster
+(--scheduler).
+Exit code 0 says that all steps ran and passed, 1 that one failed or was not run."""
+
+_EXAMPLES = """\
+  cdma verify tiny_engine                                   everything once
+  cdma verify my_engine.toml --budget 60 --report report    an hour of seeds, with junit.xml and index.html
+  cdma verify engine --set lanes=8 --step lint --step transfers
+  cdma verify my_engine.toml --shard 1/4 --report shard1    a quarter of the steps, for one of four machines
+  cdma verify --merge shard1 shard2 shard3 shard4 --report all
+  cdma verify my_engine.toml --scheduler tcp://10.0.0.1:8786 --budget 30
+  cdma verify tiny_engine --step faults --seed 7 --test damaged_streams --report why
+  cdma verify tiny_engine --json | jq '.passed'"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "verify", "run the regression of a configuration, for CI and for people",
+                         _DESCRIPTION, _EXAMPLES, run)
+    parser.add_argument("configuration", nargs="?", metavar="PRESET|FILE.toml", help="preset (see 'cdma generate "
+                        "--list') or TOML file; default: engine")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+                        help="change a parameter, for instance lanes=8; may be repeated")
+    parser.add_argument("--list", action="store_true", help="list the steps of the configuration, and run none")
+    parser.add_argument("--step", action="append", metavar="NAME", help="step to run; may be repeated (default: all)")
+    parser.add_argument("--test", metavar="REGEX", help="tests of benches to run, by name (default: all)")
+    parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the first runs (default: 1)")
+    parser.add_argument("--budget", type=positive, metavar="MINUTES", help="begin steps for so long, with new seeds "
+                        "when all have run (default: each once)")
+    parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="run part I of N of the steps")
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
+    parser.add_argument("--report", metavar="DIR", help="write junit.xml, index.html, results.json and waves there")
+    parser.add_argument("--no-waves", action="store_true", help="record no waves of tests that failed")
+    parser.add_argument("--merge", nargs="+", metavar="DIR", help="join the reports of shards instead of running")
+    parser.add_argument("--build-dir", default="build/sim", metavar="DIR", help="folder for compiled designs (default: "
+                        "build/sim)")
+    date_option(parser)
+    json_option(parser)
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text!r}")
+    return int(text)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"must be a part and the number of parts, as 2/4, not {text!r}")
+    return int(part), int(parts)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Verify, or list steps, or join reports; then print."""
+    from cdma.measure.verification import chosen_steps, merged, read_verification
+    from cdma.report.plots.drawing import require_extra
+    from cdma.report.tables import table
+
+    if call.merge and (call.configuration or call.settings or call.step or call.scheduler):
+        raise ValueError("--merge joins reports that are there: leave the configuration and options of runs out")
+    if call.jobs is not None and call.scheduler is not None:
+        raise ValueError("--jobs is for processes of this machine: leave it out with --scheduler")
+    if call.report:
+        require_extra()
+        Path(call.report).mkdir(parents=True, exist_ok=True)
+    if call.merge:
+        return _done(merged([read_verification(Path(folder)) for folder in call.merge]), call)
+    config = _configured(call)
+    chosen = chosen_steps(config, call.step)
+    if call.list:
+        if call.json:
+            print_json([{"step": step.name, "about": step.about, "repeats": step.repeats} for step in chosen])
+        else:
+            print(table(["step", "what is checked"], [[step.name, step.about] for step in chosen], left=(0, 1)))
+        return 0
+    return _done(_verified(config, call), call)
+
+
+def _configured(call: argparse.Namespace) -> Design:
+    from hdl.config.catalog import load_design
+
+    return load_design(call.configuration or "engine").with_settings(call.settings)
+
+
+def _verified(config: Design, call: argparse.Namespace) -> Verification:
+    from cdma.measure.verification import verify
+
+    words = ["cdma", "verify", call.configuration or "engine",
+             *(word for setting in call.settings for word in ("--set", setting))]
+    waves = Path(call.report) / "waves" if call.report and not call.no_waves else None
+    with simulation_errors(), Progress() as progress:
+        return verify(config, names=call.step, seed=call.seed, budget_s=call.budget and 60 * call.budget,
+                      shard=call.shard, jobs=call.jobs or os.cpu_count() or 1, scheduler=call.scheduler,
+                      tests=call.test, build_dir=Path(call.build_dir), waves=waves, date=made_on(call.date),
+                      replay=lambda step, seed: shlex.join([*words, "--step", step, "--seed", str(seed)]),
+                      progress=progress)
+
+
+def _done(found: Verification, call: argparse.Namespace) -> int:
+    from cdma.console.files import print_written, write_files
+    from cdma.report.junit import junit
+    from cdma.report.verify_page import verify_page, verify_text
+    from golden.results import to_json
+
+    written = []
+    if call.report:
+        import json
+
+        written = write_files(Path(call.report), {
+            "results.json": json.dumps(to_json(found), indent=1) + "\n", "junit.xml": junit(found),
+            "index.html": verify_page(found).html()})
+    if call.json:
+        print_json(found)
+    else:
+        print(verify_text(found))
+        if written:
+            print()
+        for file in written:
+            print_written(file)
+    return 0 if found.passed else 1

@@ -1,0 +1,263 @@
+"""Verifies a configuration: the steps of its regression, and its area, on the cores of this machine or on a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cdma.console.about import project_version
+from cdma.console.progress import Progress
+from cdma.measure.synthesis import measured_engine
+from golden.results import derived, from_json
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import Design, kinds
+from hdl.config.core import CoreConfig
+from hdl.config.engine import EngineConfig
+from synth.area.cores import area
+from verif.evidence.digest import rtl_digest
+from verif.regression.outcomes import Figure, Outcome, State
+from verif.regression.plan import Step, steps
+from verif.regression.run import Task, run_step, with_waves
+from workload.characterise.spread import on_cluster, on_cores
+
+__all__ = ["AREA", "Verification", "all_steps", "chosen_steps", "merged", "read_verification", "verify"]
+
+AREA = "area"
+"""The step that synthesises."""
+
+_WAVES = 3
+"""Most failing tests that are run once more for their waves."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found of a configuration.
+
+    Parameters
+    ----------
+    name
+        Of the top module.
+    kind
+        ``engine``, ``core`` or ``block_core``.
+    parameters
+        The configuration.
+    version
+        Of the project.
+    rtl
+        Digest of the sources of the hardware, of that configuration.
+    date
+        When it was run.
+    shards
+        Which shards are in it, as ``1/4``.
+    outcomes
+        Of the steps, in the order in which they were run.
+    """
+
+    name: str
+    kind: str
+    parameters: Mapping[str, Any]
+    version: str
+    rtl: str
+    date: str
+    shards: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+
+    @derived
+    def passed(self) -> bool:
+        """Whether every step passed; one that was not run is no pass."""
+        return bool(self.outcomes) and all(outcome.state is State.PASSED for outcome in self.outcomes)
+
+    def count(self, state: State) -> int:
+        """How many steps ended so."""
+        return sum(outcome.state is state for outcome in self.outcomes)
+
+    @property
+    def missing(self) -> list[str]:
+        """Shards of the same partition that are not in it."""
+        totals = {int(shard.partition("/")[2]) for shard in self.shards}
+        return [f"{number}/{total}" for total in totals for number in range(1, total + 1)
+                if f"{number}/{total}" not in self.shards]
+
+
+def all_steps(config: Design) -> list[Step]:
+    """The steps of a configuration: those of its regression, then its area."""
+    return [*steps(config), Step(AREA, "cells, flip-flops and kGE, mapped by Yosys")]
+
+
+def chosen_steps(config: Design, names: Sequence[str] | None) -> list[Step]:
+    """The steps of these names; all when none are given.
+
+    Raises
+    ------
+    ValueError
+        If the configuration has no such step.
+    """
+    there = {step.name: step for step in all_steps(config)}
+    for name in names or ():
+        if name not in there:
+            raise ValueError(f"{config.name} has no step {name!r}: its steps are {', '.join(there)}")
+    return [step for step in there.values() if not names or step.name in names]
+
+
+def verify(config: Design, *, names: Sequence[str] | None = None, seed: int = 1, budget_s: float | None = None,
+           shard: tuple[int, int] = (1, 1), jobs: int = 1, scheduler: str | None = None, tests: str | None = None,
+           build_dir: Path, replay: Callable[[str, int], str], waves: Path | None = None, date: str,
+           progress: Progress) -> Verification:
+    """Verify a configuration.
+
+    Parameters
+    ----------
+    names
+        Steps to run; all when not given.
+    seed
+        Of the first run of each step.
+    budget_s
+        Seconds in which steps are begun: while some are left, benches run again with the next seeds. Every step runs
+        once when not given.
+    shard
+        Which part of the steps, and of how many parts.
+    jobs
+        Processes.
+    scheduler
+        Address of a Dask scheduler, whose workers run the steps instead.
+    tests
+        Regular expression of the tests of benches to run.
+    build_dir
+        Folder for compiled designs.
+    replay
+        Gives the command that runs a step again, for its name and seed.
+    waves
+        Folder for waves of tests that failed; none are recorded when not given.
+    date
+        That the result says.
+
+    Raises
+    ------
+    ValueError
+        If there is no such step, or the cluster cannot be used.
+    MissingToolError
+        If a program that simulates is not installed.
+    """
+    chosen = chosen_steps(config, names)
+    deadline = None if budget_s is None else time.time() + budget_s
+    outcomes: list[Outcome] = []
+    tasks_run: list[Task] = []
+    for number, steps_of_round in enumerate(_rounds(chosen, budget_s is not None)):
+        tasks = [Task(config, step.name, seed + number, build_dir.resolve(), replay(step.name, seed + number), deadline,
+                      tests)
+                 for at, step in enumerate(steps_of_round) if (at + number) % shard[1] == shard[0] - 1]
+        begun = len(outcomes)
+        for outcome in _run(tasks, jobs, scheduler):
+            outcomes.append(outcome)
+            progress(f"{config.name}: {outcome.step}, seed {outcome.seed}", len(outcomes) - begun, len(tasks))
+        tasks_run += tasks
+        late = deadline is not None and time.time() >= deadline
+        if late or deadline is None or not any(step.repeats for step in chosen):
+            break
+    # A repetition that the budget does not hold is no gap; a step that was never run is one.
+    kept = [(task, outcome) for task, outcome in zip(tasks_run, outcomes, strict=True)
+            if outcome.state is not State.NOT_RUN or outcome.seed == seed]
+    if waves is not None:
+        kept = _with_waves(kept, waves, progress)
+    kind = next(name for name, (of, _) in kinds().items() if isinstance(config, of))
+    return Verification(config.name, kind, config.as_dict(), project_version(), _digest(config), date,
+                        (f"{shard[0]}/{shard[1]}",), tuple(outcome for _, outcome in kept))
+
+
+def _rounds(chosen: Sequence[Step], again: bool) -> Iterator[Sequence[Step]]:
+    yield chosen
+    while again:
+        yield [step for step in chosen if step.repeats]
+
+
+def _digest(config: Design) -> str:
+    return hashlib.sha256(f"{rtl_digest()} {sorted(config.as_dict().items())}".encode()).hexdigest()[:16]
+
+
+def _run(tasks: Sequence[Task], jobs: int, scheduler: str | None) -> Iterator[Outcome]:
+    if scheduler is not None:
+        return on_cluster(_work, tasks, scheduler, "g++, make and Perl")
+    return map(_work, tasks) if jobs == 1 or len(tasks) < 2 else on_cores(_work, tasks, jobs)
+
+
+def _work(task: Task) -> Outcome:
+    if task.step != AREA:
+        return run_step(task)
+    began = time.monotonic()
+    outcome = Outcome(AREA, all_steps(task.config)[-1].about, task.seed, State.PASSED, 0.0, replay=task.replay)
+    if task.deadline is not None and time.time() > task.deadline:
+        return replace(outcome, state=State.NOT_RUN)
+    figures = tuple(_area(task.config))
+    return replace(outcome, figures=figures, seconds=time.monotonic() - began)
+
+
+def _area(config: Design) -> list[Figure]:
+    progress = Progress()
+    if isinstance(config, EngineConfig):
+        total = measured_engine(config, None, "fast", progress).total
+        return [Figure("cells", f"{total.cells:,}"), Figure("flip-flops", f"{total.flip_flops:,}"),
+                Figure("kGE without memories", f"{total.kge:,.1f}"), Figure("bits of memories",
+                                                                          f"{total.memory_bits:,}")]
+    assert isinstance(config, CoreConfig | BlockCoreConfig)
+    found = area(config, target="generic", liberty=None, recipe="fast", timed=False, progress=progress).rows[-1]
+    return [Figure("cells", f"{found.cells:,}"), Figure("flip-flops", f"{found.flip_flops:,}"),
+            Figure("kGE", f"{found.kge:,.1f}")]
+
+
+def _with_waves(kept: Sequence[tuple[Task, Outcome]], waves: Path, progress: Progress) -> list[tuple[Task, Outcome]]:
+    """The outcomes with files of waves, for the first tests that failed."""
+    found = []
+    left = _WAVES
+    for task, outcome in kept:
+        failed = next((test.name for test in outcome.tests if test.state is State.FAILED), None)
+        if failed is not None and left:
+            left -= 1
+            progress(f"{outcome.step}: waves of {failed}", 0, 0)
+            name = f"{outcome.step}-{outcome.seed}-{failed}"
+            with_waves(task, failed, waves / name)
+            file = next(waves.glob(f"{name}.*"), None)
+            outcome = replace(outcome, waves="" if file is None else f"{waves.name}/{file.name}")
+        found.append((task, outcome))
+    return found
+
+
+def read_verification(folder: Path) -> Verification:
+    """What a report folder has in its results.json.
+
+    Raises
+    ------
+    ValueError
+        If it has none, or another file of this name.
+    """
+    path = folder / "results.json"
+    try:
+        return from_json(Verification, json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise ValueError(f"{folder} has no results.json: give folders that cdma verify --report wrote") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is no result of cdma verify: give folders that cdma verify --report wrote") from error
+
+
+def merged(parts: Sequence[Verification]) -> Verification:
+    """Results of shards, or of other seeds, of the same configuration as one.
+
+    Raises
+    ------
+    ValueError
+        If they are of different configurations or RTL, or a shard is missing.
+    """
+    first = parts[0]
+    for other in parts[1:]:
+        if other.rtl != first.rtl:
+            raise ValueError(f"results of {first.name} and {other.name} differ in configuration or RTL "
+                             f"({first.rtl}, {other.rtl}): merge shards of the same one")
+    whole = replace(first, shards=tuple(dict.fromkeys(shard for part in parts for shard in part.shards)),
+                    outcomes=tuple(outcome for part in parts for outcome in part.outcomes))
+    if whole.missing:
+        raise ValueError(f"shards {', '.join(whole.missing)} are missing: give their folders as well")
+    return whole

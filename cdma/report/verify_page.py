@@ -1,0 +1,88 @@
+"""What ``cdma verify`` shows: a text for the terminal, and one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cdma.console.output import count
+from cdma.report.page import Page, Section
+from cdma.report.parts import Fenced, Part, Table, Tiles
+
+if TYPE_CHECKING:
+    from cdma.measure.verification import Verification
+    from verif.regression.outcomes import Outcome
+
+__all__ = ["verdict", "verify_page", "verify_text"]
+
+
+def verdict(found: Verification) -> str:
+    """Whether it passed, in a sentence."""
+    from verif.regression.outcomes import State
+
+    parts = [f"{found.count(state)} {state}" for state in State if found.count(state)]
+    cycles = sum(outcome.cycles for outcome in found.outcomes)
+    what = "PASSED" if found.passed else "FAILED"
+    steps = f"{len(found.outcomes)} {'step' if len(found.outcomes) == 1 else 'steps'}"
+    return f"{what}: {found.name}, {steps}: {', '.join(parts)}; {count(cycles)} simulated cycles."
+
+
+def verify_text(found: Verification) -> str:
+    """The results for a terminal."""
+    text = Page(f"Verification of {found.name}", [_steps(found), *_measured(found), *_failures(found)]).text()
+    return f"{text}\n{verdict(found)}"
+
+
+def verify_page(found: Verification) -> Page:
+    """The page."""
+    return Page(f"Verification of {found.name}",
+                [_head(found), *_failures(found), _steps(found), *_measured(found), _tests(found), _parameters(found)])
+
+
+def _head(found: Verification) -> Section:
+    from verif.regression.outcomes import State
+
+    tiles = {"steps": count(len(found.outcomes)), **{str(state): count(found.count(state)) for state in State},
+             "tests": count(sum(len(outcome.tests) for outcome in found.outcomes)),
+             "simulated cycles": count(sum(outcome.cycles for outcome in found.outcomes)),
+             "seeds": count(len({outcome.seed for outcome in found.outcomes}))}
+    return Section("", [f"**{verdict(found)}**", Tiles(tiles),
+                        (f"cdma-rtl {found.version}, {found.date}; configuration and RTL `{found.rtl}`; shards "
+                         f"{', '.join(found.shards)}.")])
+
+
+def _steps(found: Verification) -> Section:
+    rows = [[outcome.step, outcome.about, str(outcome.seed), str(outcome.state), count(len(outcome.tests) or None),
+             count(outcome.cycles or None), f"{outcome.seconds:.1f}"] for outcome in found.outcomes]
+    return Section("Steps", [Table(["step", "what is checked", "seed", "result", "tests", "cycles", "seconds"], rows,
+                                   left=(0, 1, 3))])
+
+
+def _measured(found: Verification) -> list[Section]:
+    rows = [[outcome.step, figure.name, figure.value] for outcome in found.outcomes for figure in outcome.figures]
+    return [Section("Measured", [Table(["step", "figure", "value"], rows, left=(0, 1, 2))])] if rows else []
+
+
+def _failures(found: Verification) -> list[Section]:
+    from verif.regression.outcomes import State
+
+    wrong = [outcome for outcome in found.outcomes if outcome.state is not State.PASSED]
+    return [Section("What is wrong", [part for outcome in wrong for part in _failure(outcome)])] if wrong else []
+
+
+def _failure(outcome: Outcome) -> Sequence[Part]:
+    said = outcome.said or "not run: the budget had ended; give more minutes, or more shards"
+    waves = [f"Waves, which end where the test fails: `{outcome.waves}`."] if outcome.waves else []
+    return [f"**{outcome.step}**, seed {outcome.seed}: {outcome.state}", Fenced(said),
+            Fenced(f"replay: {outcome.replay}"), *waves]
+
+
+def _tests(found: Verification) -> Section:
+    rows = [[outcome.step, str(outcome.seed), test.name, str(test.state), count(test.cycles), f"{test.seconds:.1f}"]
+            for outcome in found.outcomes for test in outcome.tests]
+    return Section("Tests", [Table(["step", "seed", "test", "result", "cycles", "seconds"], rows, left=(0, 2, 3))])
+
+
+def _parameters(found: Verification) -> Section:
+    rows = [[f"`{name}`", str(value)] for name, value in found.parameters.items()]
+    return Section("Configuration", [Table(["parameter", "value"], rows, left=(0, 1))])

@@ -1,0 +1,164 @@
+"""``cdma verify`` as users call it: what passes, what fails and how, shards, budgets, a cluster, mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from distributed import LocalCluster
+
+from cdma.__main__ import main
+from hdl.config.core import CoreConfig
+from hdl.generate.verilog import Verilog, emit
+from verif.core import streaming
+
+_CORE = ["verify", "narrow_compressor", "--date", "2026-11-24", "--jobs", "1"]
+
+
+@pytest.fixture
+def build(build_dir: Path) -> list[str]:
+    """The option that makes commands find what other tests compiled."""
+    return ["--build-dir", str(build_dir)]
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Generated cores whose first data bit is inverted."""
+    def faulty(config: CoreConfig) -> Verilog:
+        made = emit(config)
+        right, wrong = "assign m_axis_tdata = o__payload[127:0];", "assign m_axis_tdata = o__payload[127:0] ^ 128'd1;"
+        assert right in made.text
+        return replace(made, text=made.text.replace(right, wrong))
+
+    streaming._generated.cache_clear()
+    monkeypatch.setattr(streaming, "emit", faulty)
+    yield
+    streaming._generated.cache_clear()
+
+
+def _call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main([*words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    report = tmp_path / "report"
+    code, out, _ = _call(capsys, *_CORE, *build, "--report", str(report))
+    assert code == 0
+    assert "PASSED: cdma_narrow_compressor, 4 steps: 4 passed;" in out
+    found = json.loads((report / "results.json").read_text())
+    assert found["passed"] is True
+    assert [(each["step"], each["state"]) for each in found["outcomes"]] == [
+        (name, "passed") for name in ("lint", "compressor", "bus_models", "area")]
+    bench = found["outcomes"][1]
+    assert bench["cycles"] == sum(test["cycles"] for test in bench["tests"]) > 1000
+    suites = ElementTree.parse(report / "junit.xml").getroot()
+    assert (suites.get("failures"), suites.get("errors")) == ("0", "0")
+    names = {case.get("name") for case in suites.iter("testcase")}
+    assert {"lint", "area", *(test["name"] for test in bench["tests"])} <= names
+    page = (report / "index.html").read_text()
+    assert "PASSED: cdma_narrow_compressor" in page
+    assert "kGE" in page
+
+
+def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Path,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    report = tmp_path / "report"
+    step = ("--step", "compressor", "--test", "corner_cases", "--seed", "5", "--build-dir", str(tmp_path / "sim"))
+    code, out, _ = _call(capsys, *_CORE, *step, "--report", str(report))
+    assert code == 1
+    assert "FAILED: cdma_narrow_compressor, 1 step: 1 failed" in out
+    assert "replay: cdma verify narrow_compressor --step compressor --seed 5" in out
+    outcome, = json.loads((report / "results.json").read_text())["outcomes"]
+    failed = [test for test in outcome["tests"] if test["state"] == "failed"]
+    assert failed
+    assert failed[0]["said"]
+    assert (report / outcome["waves"]).stat().st_size > 100
+    suites = ElementTree.parse(report / "junit.xml").getroot()
+    assert suites.get("failures") == str(len(failed))
+    assert "replay: cdma verify" in (next(suites.iter("failure")).text or "")
+    assert outcome["waves"] in (report / "index.html").read_text()
+
+
+def test_shards_together_are_the_whole(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    steps = ("--step", "lint", "--step", "bus_models")
+    folders = [str(tmp_path / f"shard{number}") for number in (1, 2)]
+    for number, folder in enumerate(folders, 1):
+        code, _, _ = _call(capsys, *_CORE, *build, *steps, "--shard", f"{number}/2", "--report", folder)
+        assert code == 0
+    code, out, _ = _call(capsys, "verify", "--merge", *folders, "--json")
+    assert code == 0
+    assert [each["step"] for each in json.loads(out)["outcomes"]] == ["lint", "bus_models"]
+    code, _, err = _call(capsys, "verify", "--merge", folders[0])
+    assert code == 2
+    assert "shards 2/2 are missing: give their folders as well" in err
+    other = str(tmp_path / "other")
+    _call(capsys, *_CORE, "--set", "name=other", "--step", "lint", "--report", other)
+    code, _, err = _call(capsys, "verify", "--merge", folders[0], other)
+    assert code == 2
+    assert "differ in configuration or RTL" in err
+
+
+def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(build: list[str],
+                                                               capsys: pytest.CaptureFixture[str]) -> None:
+    steps = ("--step", "lint", "--step", "bus_models")
+    code, out, _ = _call(capsys, *_CORE, *build, *steps, "--budget", "0.1", "--json")
+    assert code == 0
+    seeds = [(each["step"], each["seed"]) for each in json.loads(out)["outcomes"]]
+    assert seeds[:3] == [("lint", 1), ("bus_models", 1), ("bus_models", 2)]
+    code, out, _ = _call(capsys, *_CORE, *build, *steps, "--budget", "1e-9")
+    assert code == 1
+    assert "2 not run" in out
+    assert "give more minutes, or more shards" in out
+
+
+def test_on_a_cluster(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    there: Any
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0",
+                      silence_logs=50) as there:
+        code, out, _ = _call(capsys, "verify", "narrow_compressor", *build, "--step", "lint", "--scheduler",
+                             there.scheduler_address)
+    assert code == 0
+    assert "PASSED: cdma_narrow_compressor, 1 step: 1 passed" in out
+
+
+def test_steps_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _call(capsys, "verify", "engine", "--set", "page_lists=true", "--list", "--json")
+    assert code == 0
+    names = [each["step"] for each in json.loads(out)]
+    assert names[0] == "lint"
+    assert {"registers", "transfers", "faults", "timeouts", "page_lists", "throughput", "area"} <= set(names)
+    assert "page_lists" not in _call(capsys, "verify", "--list")[1]
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("tiny_engine", "--step", "windows"), "cdma_tiny_engine has no step 'windows': its steps are lint, registers"),
+    (("nothing",), "no preset 'nothing'"),
+    (("none.toml",), "none.toml"),
+    (("--merge", "a", "--step", "lint"), "leave the configuration and options of runs out"),
+    (("--merge", "nowhere"), "nowhere has no results.json: give folders that cdma verify --report wrote"),
+    (("tiny_engine", "--jobs", "2", "--scheduler", "tcp://x:1"), "leave it out with --scheduler"),
+])
+def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = _call(capsys, "verify", *words)
+    assert code == 2
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--shard", "5/4"), "must be a part and the number of parts, as 2/4, not '5/4'"),
+    (("--shard", "half"), "not 'half'"), (("--jobs", "0"), "must be a whole number of 1 or more, not '0'"),
+    (("--budget", "0"), "0")])
+def test_wrong_numbers(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["verify", *words])
+    assert stop.value.code == 2
+    assert says in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""Which steps verify a configuration: lint, the benches that its options call for, and its throughput."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import Design
+from hdl.config.core import CoreConfig
+from hdl.config.engine import EngineConfig
+from hdl.engine.control.register import Access
+from hdl.engine.control.table import registers
+from verif.engine.top import IMAGE_BYTES
+
+__all__ = ["LINT", "THROUGHPUT", "Step", "image_bytes", "register_map", "steps"]
+
+LINT, THROUGHPUT = "lint", "throughput"
+"""Steps that are no bench."""
+
+_SMALL_IMAGE = 1 << 19
+_DEPENDENT = ("RING_SIZE", "RING_TAIL", "RING_CONTROL", "WRITE_BACK_SIZE", "WRITE_BACK_HEAD", "WRITE_BACK_CONTROL")
+"""Ends of names of registers whose legal values depend on each other: the tail must be in the ring."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the regression.
+
+    Parameters
+    ----------
+    name
+        Of the step.
+    about
+        What is checked, in a few words.
+    bench
+        Dotted name of the module with its cocotb tests; empty for a step that is no bench.
+    share
+        Part of the bench's stimuli that one run sends; every run has another seed.
+    models
+        Whether cocotbext-axi's memories are around the engine instead of this project's.
+    job
+        What the bench is told beside the configuration.
+    """
+
+    name: str
+    about: str
+    bench: str = ""
+    share: float = 1.0
+    models: bool = False
+    job: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether another seed gives other stimuli."""
+        return bool(self.bench) and self.name != "registers"
+
+
+def steps(config: Design) -> Sequence[Step]:
+    """The steps for a configuration, in the order in which they run."""
+    lint = Step(LINT, "Verilator's lint of the generated Verilog")
+    if isinstance(config, EngineConfig):
+        return [lint, *_engine(config), Step(THROUGHPUT, "raw bytes per cycle, sparse and dense, against the limit")]
+    assert isinstance(config, CoreConfig | BlockCoreConfig)
+    kind = "lines" if isinstance(config, CoreConfig) else "blocks"
+    return [lint,
+            Step(config.core, f"packets of {kind}: corners, random, damaged, stalls, resets",
+                 f"verif.core.benches.{config.core}", 0.5),
+            Step("bus_models", "cocotbext-axi's streams on the other side", "verif.core.benches.interoperate")]
+
+
+def _engine(config: EngineConfig) -> list[Step]:
+    lanes = config.lanes
+    own_clock = config.link_clock == "separate"
+    share = min(0.2, 0.4 / lanes)
+    found = [
+        _bench("registers", "reset values, writable bits, holes of the register map", 1.0, map=register_map(config)),
+        _bench("transfers", "lengths, densities, queues, rings, both directions, counters", share,
+               **({"link_ratio": 0.37} if own_clock else {})),
+        _bench("faults", "refused descriptors, memory errors, damaged streams, aborts, resets", share,
+               **({"link_ratio": 2.9} if own_clock else {})),
+        _bench("timeouts", "ports that do not answer, then do", 0.3,
+               image_bytes=1 << 17 + lanes.bit_length(), **({"link_ratio": 0.37} if own_clock else {})),
+    ]
+    if config.address_windows:
+        found.append(_bench("windows", "address windows, inside and outside", min(0.1, 1 / lanes)))
+    if config.page_lists:
+        found.append(_bench("page_lists", "streams in pages", 0.4 / lanes))
+    if config.page_lists and config.address_windows:
+        found.append(_bench("page_windows", "pages outside of the windows", 0.2))
+    if config.write_back:
+        found.append(_bench("write_back", "records in rings, coalesced interrupts", min(0.1, 1 / lanes)))
+    if config.buffer_parity:
+        found.append(_bench("buffer_parity", "bits that flip in the lanes' buffers", 0.2))
+    if config.link_read_ids > 1:
+        found.append(_bench("link_reads", "reads at the link answered in any order", 0.2))
+    if own_clock:
+        found.append(_bench("link_clock", "unrelated clocks, resets of either side, a clock that stands", 0.4,
+                            image_bytes=_SMALL_IMAGE))
+    found.append(Step("bus_models", "transfers with cocotbext-axi's memories and registers",
+                      "verif.engine.benches.transfers", share / 2, True, MappingProxyType({"image_bytes": 1 << 20})))
+    return found
+
+
+def _bench(name: str, about: str, share: float, **job: Any) -> Step:
+    return Step(name, about, f"verif.engine.benches.{name}", share, job=MappingProxyType(job))
+
+
+def register_map(config: EngineConfig) -> dict[str, tuple[int, int, int]]:
+    """Offset, reset value and freely writable bits of every register, by name."""
+    return {register.name: (register.offset, register.reset,
+                            0 if register.name.endswith(_DEPENDENT) else
+                            sum(bits.mask for bits in register.fields if bits.access is Access.RW))
+            for register in registers(config)}
+
+
+def image_bytes(config: EngineConfig, full: bool = False) -> int:
+    """Memory for twice as many tensors as a queue holds, each of two blocks and up to a round of lanes behind the last;
+    and for the 48 tensors of damaged streams, each of up to three blocks more than a round of lanes on average.
+
+    ``full`` says that the tensors are as long as those of the full regression.
+    """
+    tensors = max(2 * config.queue_depth * (config.lanes + 4), 48 * (config.lanes + 3))
+    need = tensors * config.block_bytes
+    # The tensors of a usual run are shorter. Dumps of the memories take half of the time of its simulations.
+    least = IMAGE_BYTES if full else IMAGE_BYTES // (4 if config.lanes < 4 else 2)
+    return max(least, 1 << (need - 1).bit_length())
