@@ -10,6 +10,9 @@ BUILD  := build
 # What `make compare` measures; with a cell library, LIBERTY=FILE, areas and clocks of cells as well.
 SECTIONS := shipped block_shipped engine_pages engine_write_back
 LIBERTY  :=
+# RECORD=1 keeps results in docs/verification.json; SHARD=i/n runs a part.
+RECORD   :=
+SHARD    := 1/1
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -48,10 +51,12 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 	@echo
 	@$(BIN)/cdma area
 
-test: $(READY) ## set up, check style, run all tests on two cores and check types beside them
+test: $(READY) ## set up, check style, run all tests on two cores and check types beside them (RECORD=1: for docs/signoff.md)
 	@$(BIN)/ruff check .
-	@$(PYRIGHT) & types=$$!; $(BIN)/python -m pytest -n 2 --dist worksteal; wait $$types || \
-		{ echo "types: pyright found what it says above"; exit 1; }
+	@mkdir -p $(BUILD)
+	@$(PYRIGHT) & types=$$!; $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/test.xml; \
+		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
+	@$(if $(RECORD),$(BIN)/python tools/record_regression.py $(BUILD)/test.xml)
 
 test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
