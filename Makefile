@@ -23,7 +23,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression formal lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -73,6 +73,9 @@ test-soc: $(READY) ## install the extra [soc] and run the tests that need it and
 regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); results in build/regression.xml
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
+
+formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 writes docs/verification.json)
+	@nice $(BIN)/cdma prove $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .

@@ -15,6 +15,7 @@ from cdma.commands import (
     info,
     kvcache,
     plan,
+    prove,
     results,
     simulate,
     soc,
@@ -27,5 +28,5 @@ from cdma.commands import (
 __all__ = ["COMMANDS"]
 
 COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, compress, decompress, info, bench)
+            area, timing, board, soc, prove, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

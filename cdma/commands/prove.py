@@ -1,0 +1,100 @@
+"""``cdma prove``: proofs of the hardware with a model checker."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+
+if TYPE_CHECKING:
+    from verif.formal.proof import Proof, ProofReport
+
+_DESCRIPTION = """\
+Prove properties of the hardware with Yosys and an SMT solver, which look at all inputs and at all states that the
+hardware may power up in. Some proofs are about all runs, by induction; some about all inputs of logic without
+registers; some are bounded: about all runs of a number of cycles from the reset on, and say what fits into it. Each
+proof has covers, runs that must be there, so none is vacuous. A result is kept and taken again while the netlist does
+not change. Where an assertion is violated, the command prints its name, its line and the file with the waves, and
+exits with 1."""
+
+_EXAMPLES = """\
+  cdma prove                                  all proofs (hours)
+  cdma prove --set shallow                    those of continuous integration (minutes)
+  cdma prove skid fifo                        proofs whose names begin so
+  cdma prove --list                           names, and what is proved
+  cdma prove --set deep --shard 1/4 --json    a quarter of the long ones"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "prove", "prove properties of the hardware", _DESCRIPTION, _EXAMPLES, run)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="proofs, or how their names begin (default: all)")
+    parser.add_argument("--set", choices=("shallow", "deep", "all"), default="all", dest="which",
+                        help="shallow: minutes in all; deep: the others (default: all)")
+    parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="every N-th proof from the I-th on")
+    parser.add_argument("--jobs", type=whole_number, default=1, metavar="N", help="solvers at a time (default: 1)")
+    parser.add_argument("--limit", type=whole_number, default=1800, metavar="SECONDS",
+                        help="longest time of a proof (default: 1800)")
+    parser.add_argument("--again", action="store_true", help="take no results of earlier runs")
+    parser.add_argument("--list", action="store_true", help="list the proofs, run none")
+    parser.add_argument("--record", action="store_true", help="write results into docs/verification.json")
+    parser.add_argument("--build-dir", type=Path, default=Path("build/formal"), metavar="DIR",
+                        help="folder for netlists, waves and earlier results (default: build/formal)")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Run the proofs and print a table."""
+    from verif.common.tools import MissingToolError
+    from verif.formal.evidence import record
+    from verif.formal.run import choose, prove
+
+    if call.jobs < 1 or call.limit < 1:
+        raise ValueError("--jobs and --limit must be 1 or more")
+    if call.list:
+        chosen = choose(call.names, call.which, call.shard)
+        if call.json:
+            print_json([_row(proof) for proof in chosen])
+        else:
+            print("\n".join(_listed(proof) for proof in chosen))
+        return 0
+    try:
+        with Progress() as progress:
+            report = prove(call.names, call.which, call.shard, jobs=call.jobs, folder=call.build_dir,
+                           limit=call.limit, again=call.again, progress=progress)
+    except MissingToolError as error:
+        raise ValueError(str(error)) from error
+    if call.record:
+        record(report, "cdma prove --record" if call.which == "all" else f"cdma prove --set {call.which} --record")
+    print_json(report) if call.json else print(_text(report))
+    return 0 if report.passed else 1
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"must be I/N with I from 1 to N, as 1/4, not {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def _row(proof: Proof) -> dict[str, str]:
+    return {"name": proof.name, "unit": proof.unit, "claim": proof.claim, "how": proof.how, "set": proof.set}
+
+
+def _listed(proof: Proof) -> str:
+    return f"{proof.name}  ({proof.set}; {proof.unit}; {proof.how})\n    {proof.claim}"
+
+
+def _text(report: ProofReport) -> str:
+    width = max((len(result.name) for result in report.results), default=0)
+    lines = [f"{result.name:{width}}  {result.outcome:12} {result.seconds:7.1f} s  {result.how}"
+             for result in report.results]
+    lines += [result.message for result in report.results if not result.passed]
+    proved = sum(result.passed for result in report.results)
+    lines.append(f"{proved} of {len(report.results)} proved, {report.seconds} s")
+    return "\n".join(lines)

@@ -1,0 +1,32 @@
+"""Every shallow proof passes and reaches its covers; all others are at least well formed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verif.formal.run import choose, run
+from verif.formal.table import PROOFS
+
+REPO = Path(__file__).resolve().parents[3]
+SHALLOW = choose(which="shallow")
+
+
+@pytest.mark.parametrize("name", [proof.name for proof in SHALLOW])
+def test_proof(name: str, build_dir: Path) -> None:
+    proof, = [proof for proof in SHALLOW if proof.name == name]
+    result = run(proof, build_dir / "formal")
+    assert result.outcome == "passed", result.message
+    assert result.covers and not result.missed
+
+
+def test_names_are_their_own() -> None:
+    assert len({proof.name for proof in PROOFS}) == len(PROOFS)
+
+
+@pytest.mark.parametrize("name", [proof.name for proof in PROOFS])
+def test_unit_is_there_and_claim_is_a_sentence(name: str) -> None:
+    proof, = [proof for proof in PROOFS if proof.name == name]
+    assert (REPO / proof.unit).exists()
+    assert proof.claim[0].isupper() and proof.claim.endswith(".")

