@@ -1,0 +1,99 @@
+"""The plan has bins for every status, register, coding, coded form and option, so that a new one needs bins."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from cdma.measure.options import OPTIONS, OPTIONS_OF
+from golden.codec.narrowing import Narrowing
+from golden.engine import Status
+from hdl.codec.coding import CODINGS
+from hdl.codec.packets import ErrorCode
+from hdl.codec.payload.unpacking import PayloadError
+from hdl.config.engine import EngineConfig, load_engine
+from hdl.engine.control.register import Access
+from hdl.engine.control.table import registers, with_options
+from tests.verif.engine.sweep import EVERY
+from verif.coverage.feature import Feature
+from verif.coverage.plan import PLAN, feature
+from verif.coverage.plan_options import NOT_COVERED, PARAMETERS, parameter_bin
+from verif.coverage.plan_status import DIRECTIONS, ONLY_OFFLOAD, ONLY_PREFETCH
+from verif.engine.memory import CHANNELS
+
+
+def _second(name: str) -> set[str]:
+    return {each.split(":")[1] for each in feature(name).bins}
+
+
+def test_names_of_features_are_different_and_each_says_what_must_be_seen() -> None:
+    assert len({each.name for each in PLAN}) == len(PLAN)
+    assert all(each.about.endswith(".") and each.room for each in PLAN)
+
+
+@pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
+def test_every_status_has_bins_in_a_direction(status: Status) -> None:
+    wanted = {f"{direction}:{status.name}" for direction in DIRECTIONS
+              if not (status in ONLY_OFFLOAD and direction == "prefetch")
+              and not (status in ONLY_PREFETCH and direction == "offload")}
+    assert wanted and wanted <= set(feature("status").bins)
+
+
+def test_every_status_but_those_of_refused_descriptors_is_crossed_with_memories_that_stall() -> None:
+    crossed = {each.split(":")[0] for each in feature("status_stall").bins}
+    assert crossed == {each.name for each in Status if each >= 0x10 or each is Status.OK} - {
+        "DESCRIPTOR_READ_ERROR", "DESCRIPTOR_READ_TIMEOUT"}
+
+
+@pytest.mark.parametrize("register", list(registers(with_options(load_engine("default")))), ids=lambda each: each.name)
+def test_every_register_is_read_and_every_writable_one_written(register) -> None:
+    assert register.name in feature("register_read").bins
+    for access in {field.access for field in register.fields} - {Access.RO}:
+        assert register.name in feature(f"register_{access.name.lower()}").bins
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_every_coding_has_blocks_lines_and_builds(coding: str) -> None:
+    assert coding in _second("block") & _second("line")
+    assert f"{coding}:built" in feature("coding").bins
+    assert coding in {each.split(":")[0] for each in feature("block_core").bins}
+
+
+def test_every_error_of_the_cores_and_every_narrow_form_has_a_bin() -> None:
+    assert {each.name for each in ErrorCode} == {each.split(":")[2] for each in feature("line_core").bins}
+    assert {each.name for each in PayloadError} == _second("block_core")
+    forms = {each.split(":")[2] for each in feature("narrowed").bins}
+    assert forms == {form.name.lower() for form in Narrowing if form}
+
+
+def test_every_channel_falls_silent() -> None:
+    assert set(CHANNELS) <= _second("silence")
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(EngineConfig) if each.name not in NOT_COVERED])
+def test_every_parameter_of_the_engine_has_bins(name: str) -> None:
+    bins = feature(f"option_{name}").bins
+    assert len(bins) > 1
+    assert {parameter_bin(config, name) for config in EVERY} <= set(bins)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_is_in_another_bin_than_its_default(option: str) -> None:
+    plain = load_engine(OPTIONS_OF)
+    changed = plain.replace(**OPTIONS[option])
+    moved = {name for name in PARAMETERS if parameter_bin(plain, name) != parameter_bin(changed, name)}
+    assert moved >= set(OPTIONS[option])
+
+
+def test_a_value_without_a_bin_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verif.coverage.plan_options.PARAMETERS", {**PARAMETERS, "queue_depth": ("8",)})
+    with pytest.raises(ValueError, match=r"queue_depth of 64 has no bin"):
+        parameter_bin(load_engine("tiny").replace(queue_depth=64), "queue_depth")
+
+
+def test_a_feature_without_bins_is_refused() -> None:
+    with pytest.raises(ValueError, match="one or more different names, not none"):
+        Feature("nothing", "completions", "Nothing.", ())
+    with pytest.raises(ValueError, match="different names"):
+        Feature("twice", "completions", "The same bin twice.", ("one", "one"))

@@ -1,0 +1,30 @@
+"""The functional coverage plan: every feature with its bins, in the order of the page."""
+
+from __future__ import annotations
+
+from verif.coverage.feature import Feature
+from verif.coverage.plan_control import CONTROL
+from verif.coverage.plan_formats import FORMATS
+from verif.coverage.plan_memory import MEMORY
+from verif.coverage.plan_options import OPTIONS
+from verif.coverage.plan_status import STATUSES
+
+__all__ = ["PLAN", "feature"]
+
+PLAN: tuple[Feature, ...] = (*STATUSES, *CONTROL, *FORMATS, *MEMORY, *OPTIONS)
+"""All features."""
+
+
+def feature(name: str) -> Feature:
+    """The feature of a name.
+
+    Raises
+    ------
+    ValueError
+        If the plan has none.
+    """
+    for each in PLAN:
+        if each.name == name:
+            return each
+    raise ValueError(f"the coverage plan has no feature {name}: its features are "
+                     f"{', '.join(each.name for each in PLAN)}")
