@@ -23,7 +23,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression formal lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression signoff formal lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -56,7 +56,7 @@ test: $(READY) ## set up, check style, run all tests on two cores and check type
 	@mkdir -p $(BUILD)
 	@$(PYRIGHT) & types=$$!; $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/test.xml; \
 		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
-	@$(if $(RECORD),$(BIN)/python tools/record_regression.py $(BUILD)/test.xml)
+	@$(if $(RECORD),$(BIN)/python tools/record_regression.py test $(BUILD)/test.xml)
 
 test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
@@ -70,9 +70,10 @@ test-soc: $(READY) ## install the extra [soc] and run the tests that need it and
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[soc]'
 	@$(BIN)/python -m pytest tests/soc
 
-regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); results in build/regression.xml
+regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); RECORD=1: for docs/signoff.md
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
+	@$(if $(RECORD),$(BIN)/python tools/record_regression.py regression $(BUILD)/regression.xml)
 
 formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 writes docs/verification.json)
 	@nice $(BIN)/cdma prove $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
@@ -93,6 +94,9 @@ compare: $(READY) ## measure SECTIONS (the cores on the shipped dump, page lists
 
 report: $(READY) ## build the HTML report of the shipped dumps into build/report: sizes, and what the engine gains
 	@$(BIN)/python tools/build_report.py $(BUILD)/report
+
+signoff: docs ## print the checklist of docs/signoff.md, made from stored results; fails when one is older than the RTL
+	@$(BIN)/python tools/sign_off.py
 
 docs: $(READY) ## write the generated pages and the generated parts of pages again
 	@$(BIN)/python tools/generate_docs.py

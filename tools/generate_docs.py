@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/ (commands, configuration, registers, performance, results), the generated parts
+"""Writes the generated pages of docs/ (commands, configuration, registers, performance, results, sign-off), the parts
 of README.md, docs/errors.md, docs/peers.md, docs/plan.md and docs/verification.md, and the measured shares of the
 engine that ship with workload.
 
@@ -26,6 +26,7 @@ from cdma.measure.figures import Figures
 from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import area_text
 from cdma.report.evidence.sections import PARTS, section_parts
+from cdma.report.evidence.signoff_page import signoff_page
 from cdma.report.page import part_markdown
 from cdma.report.parts import Fenced, Table
 from cdma.report.peers import blocks_table, codecs_table, exponents_table, paper_table
@@ -271,6 +272,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
             ROOT / "docs/peers.md": peers_page(figures),
             ROOT / "docs/verification.md": verification_page(),
+            ROOT / "docs/signoff.md": NOTE + signoff_page(Evidence.load()).markdown(),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),
             ROOT / "docs/results.json": json.dumps(gains, indent=1) + "\n",
             ROOT / "docs/results.md": NOTE + results_page(from_json(Results, gains)).markdown()} | shares() | plots

@@ -37,7 +37,7 @@ def test_other_files_are_refused(text: str | None, says: str, tmp_path: Path) ->
 def test_a_run_with_failures_is_not_recorded(tmp_path: Path) -> None:
     file = tmp_path / "test.xml"
     file.write_text(_FILE)
-    done = subprocess.run([sys.executable, "tools/record_regression.py", str(file)], capture_output=True, text=True,
-                          check=False, cwd=Path(__file__).resolve().parents[3])
+    done = subprocess.run([sys.executable, "tools/record_regression.py", "test", str(file)], capture_output=True,
+                          text=True, check=False, cwd=Path(__file__).resolve().parents[3])
     assert done.returncode == 1
     assert done.stderr == "1 of 4 tests failed, so nothing is recorded\n"

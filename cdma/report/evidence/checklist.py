@@ -1,0 +1,186 @@
+"""The checklist of the sign-off: what each stage asks for, and what the store of results has of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from verif.evidence.digest import rtl_digest
+from verif.evidence.store import SECTIONS, Evidence
+
+__all__ = ["STAGES", "Item", "checklist", "reached", "stale_sections"]
+
+STAGES = {"V1": "the benches run, on every preset, against an independent model",
+          "V2": "all features are tested, and what matters most is proved",
+          "V3": "nothing that was planned is open, and the tests themselves are tested"}
+"""Stages of verification, and what each means."""
+
+Figure = Callable[[dict[str, Any]], tuple[str, bool]]
+"""From the results of a section: the figure in words, and whether the target is met."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line of the checklist.
+
+    Parameters
+    ----------
+    stage
+        One of :data:`STAGES`.
+    claim
+        What is asked for.
+    target
+        The least figure, in words.
+    figure
+        What was found, in words.
+    met
+        Whether the target is met, by results of the present RTL.
+    command
+        What makes the figure again.
+    commit, date
+        Of the results; empty where there are none.
+    """
+
+    stage: str
+    claim: str
+    target: str
+    figure: str
+    met: bool
+    command: str
+    commit: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """Something that tests check: it is met when all tests passed."""
+
+    stage: str
+    claim: str
+    tests: str
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Something that a section of the store has a figure of."""
+
+    stage: str
+    claim: str
+    target: str
+    section: str
+    command: str
+    figure: Figure
+
+
+_TESTED = (
+    _Tested("V1", "Formats are written down, and their plain reference is made from the page alone",
+            "tests/golden/reference"),
+    _Tested("V1", "The model never imports the hardware, nor the hardware the model", "tests/test_rooms.py"),
+    _Tested("V1", "Every preset of the engine is generated and linted, each waiver with a reason",
+            "tests/verif/engine/test_engines.py"),
+    _Tested("V1", "Every preset of the engine is simulated against the model, byte for byte",
+            "tests/verif/engine/test_engines.py"),
+    _Tested("V1", "Every preset of the cores is simulated against the model, byte for byte",
+            "tests/verif/core/test_cores.py"),
+    _Tested("V1", "Every preset of the block cores is simulated against the model, byte for byte",
+            "tests/verif/core/test_block_cores.py"),
+    _Tested("V1", "Every register has the reset value and the writable bits of the map",
+            "tests/verif/engine/test_handover.py"),
+    _Tested("V1", "Every component has a test of its own against a specification in Python", "tests/hdl"),
+    _Tested("V2", "Bad descriptors, bad streams, errors of memories, aborts and resets at any time leave every other "
+            "byte as it was", "tests/verif/engine/test_engines.py"),
+    _Tested("V2", "Ports that do not answer end transfers with a status", "tests/verif/engine/test_timeouts.py"),
+    _Tested("V2", "A link with a clock of its own: unrelated frequencies, jitter, resets, a clock that stands",
+            "tests/verif/engine/test_link_clock.py"),
+    _Tested("V2", "Registers begin with random values, in two-state and four-state simulators",
+            "tests/verif/engine/test_power_up.py"),
+    _Tested("V2", "Memories and buses of others (cocotbext-axi) see the same bytes",
+            "tests/verif/engine/test_engines.py"),
+    _Tested("V2", "The drivers in C and in Python work on the simulated registers",
+            "tests/verif/engine/test_handover.py"),
+)
+
+
+def _run(run: str) -> Figure:
+    return lambda results: _suite(results[run]) if run in results else ("not recorded", False)
+
+
+def _suite(results: dict[str, Any]) -> tuple[str, bool]:
+    skipped = sum(each["tests"] for each in results["skipped"])
+    reasons = "; ".join(each["reason"] for each in results["skipped"])
+    because = f" ({reasons})" if reasons else ""
+    words = (f"{results['tests'] - skipped:,} tests passed, {results['failed']} failed, {skipped} skipped{because}, "
+             f"{results['seconds'] / 60:.0f} minutes")
+    return words, results["failed"] == 0
+
+
+def _proofs(results: dict[str, Any]) -> tuple[str, bool]:
+    proofs = list(results["proofs"].values())
+    passed = [proof for proof in proofs if proof["outcome"] == "passed"]
+    bounded = sum(proof["how"].startswith("all runs of ") for proof in passed)
+    words = f"{len(passed)} of {len(proofs)} passed: {len(passed) - bounded} unbounded, {bounded} bounded"
+    return words, bool(proofs) and len(passed) == len(proofs)
+
+
+_MEASURED: tuple[_Measured, ...] = (
+    _Measured("V1", "The whole test suite passes", "0 failures", "regression", "make test RECORD=1", _run("test")),
+    _Measured("V2", "Proofs pass, each with covers that were reached", "all of the table", "formal",
+              "make formal RECORD=1", _proofs),
+    _Measured("V3", "All stimuli on all configurations of the sweep, in which any two options of the engine are both "
+              "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1", _run("regression")),
+)
+
+
+def checklist(evidence: Evidence, digest: str | None = None) -> list[Item]:
+    """The checklist, by stage.
+
+    Parameters
+    ----------
+    evidence
+        The store of results.
+    digest
+        Of the RTL; that of this tree when not given.
+    """
+    digest = digest or rtl_digest()
+    found = [*_of_tests(evidence, digest), *_of_sections(evidence, digest)]
+    return sorted(found, key=lambda item: item.stage)
+
+
+def _of_tests(evidence: Evidence, digest: str) -> Iterator[Item]:
+    stamp, results = evidence.stamp("regression"), evidence.results("regression")
+    suite = (results or {}).get("test")
+    good = suite is not None and suite["failed"] == 0 and not evidence.stale("regression", digest)
+    for each in _TESTED:
+        figure = f"`{each.tests}`" + (" passed" if good else " not recorded for this RTL")
+        yield Item(each.stage, each.claim, "all tests pass", figure, good, f"pytest {each.tests}",
+                   stamp.commit if stamp else "", stamp.date if stamp else "")
+
+
+def _of_sections(evidence: Evidence, digest: str) -> Iterator[Item]:
+    for each in _MEASURED:
+        stamp, results = evidence.stamp(each.section), evidence.results(each.section)
+        if stamp is None or results is None:
+            yield Item(each.stage, each.claim, each.target, "not recorded", False, each.command)
+            continue
+        figure, met = each.figure(results)
+        if stale := evidence.stale(each.section, digest):
+            figure = f"{figure}; older than the RTL"
+        yield Item(each.stage, each.claim, each.target, figure, met and not stale, each.command, stamp.commit,
+                   stamp.date)
+
+
+def reached(items: list[Item]) -> str | None:
+    """The highest stage that is reached: all items of it, and of those before, are met. None if V1 is not."""
+    stage = None
+    for name in STAGES:
+        if not all(item.met for item in items if item.stage == name):
+            break
+        stage = name
+    return stage
+
+
+def stale_sections(evidence: Evidence, digest: str | None = None) -> list[str]:
+    """Sections that are missing or older than the RTL."""
+    digest = digest or rtl_digest()
+    return [name for name in SECTIONS if evidence.stale(name, digest)]

@@ -1,0 +1,77 @@
+"""The sign-off: what is recorded is met, what is missing, failed or older than the RTL is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdma.report.evidence import checklist as items_of
+from cdma.report.evidence.checklist import STAGES, Item, checklist, reached, stale_sections
+from cdma.report.evidence.signoff_page import signoff_page
+from verif.evidence.digest import rtl_digest
+from verif.evidence.store import SECTIONS, Evidence
+
+ROOT = Path(__file__).resolve().parents[3]
+_SUITE = {"tests": 7, "failed": 0, "skipped": [{"reason": "no OpenSTA", "tests": 2}], "seconds": 1200.0, "rooms": []}
+_PASSED = {"test": _SUITE}
+
+
+def _evidence(**results: Any) -> Evidence:
+    evidence = Evidence()
+    for name, result in results.items():
+        evidence.record(name, command="make", results=result)
+    return evidence
+
+
+def _item(evidence: Evidence, claim: str, digest: str | None = None) -> Item:
+    return next(item for item in checklist(evidence, digest) if item.claim.startswith(claim))
+
+
+def test_a_suite_that_passed_meets_its_item() -> None:
+    item = _item(_evidence(regression=_PASSED), "The whole test suite")
+    assert item.met
+    assert item.figure == "5 tests passed, 0 failed, 2 skipped (no OpenSTA), 20 minutes"
+
+
+@pytest.mark.parametrize(("results", "digest", "figure"), [
+    ({}, None, "not recorded"),
+    ({"regression": _PASSED}, "0" * 16, "older than the RTL"),
+    ({"regression": {"test": _SUITE | {"failed": 1}}}, None, "1 failed")])
+def test_what_is_missing_old_or_failed_is_not_met(results: dict[str, Any], digest: str | None, figure: str) -> None:
+    evidence = _evidence(**results)
+    item = _item(evidence, "The whole test suite", digest)
+    assert not item.met
+    assert figure in item.figure
+    assert not _item(evidence, "Formats are written", digest).met
+    assert reached(checklist(evidence, digest)) is None
+
+
+def test_a_stage_is_reached_when_it_and_all_before_it_are_met() -> None:
+    def item(stage: str, met: bool) -> Item:
+        return Item(stage, "", "", "", met, "")
+
+    assert reached([item("V1", True), item("V2", False), item("V3", True)]) == "V1"
+    assert reached([item(stage, True) for stage in STAGES]) == "V3"
+    assert reached([item("V1", True), item("V1", False)]) is None
+
+
+def test_stale_sections_are_named() -> None:
+    assert stale_sections(Evidence()) == list(SECTIONS)
+    assert "regression" not in stale_sections(_evidence(regression=_PASSED))
+    assert "regression" in stale_sections(_evidence(regression=_PASSED), "0" * 16)
+
+
+def test_tests_of_the_checklist_exist() -> None:
+    assert all((ROOT / each.tests).exists() for each in items_of._TESTED)
+
+
+def test_the_page_has_every_item_with_its_command_and_the_digest() -> None:
+    evidence = _evidence(regression=_PASSED)
+    text = signoff_page(evidence).markdown()
+    for item in checklist(evidence):
+        assert f"| {item.claim} | {item.target} |" in text
+        assert f"`{item.command}`" in text
+    assert rtl_digest() in text
+    assert "What is not covered" in text

@@ -1,0 +1,31 @@
+"""Prints the checklist of docs/signoff.md; exit code 1 says that results are missing or older than the RTL.
+
+    make signoff
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cdma.report.evidence.checklist import checklist, reached, stale_sections
+from cdma.report.tables import table
+from verif.evidence.store import Evidence
+
+
+def main() -> int:
+    """Print, and check the age of the results."""
+    evidence = Evidence.load()
+    items = checklist(evidence)
+    print(table(["stage", "met", "what", "figure"],
+                [[item.stage, "yes" if item.met else "no", item.claim, item.figure] for item in items],
+                left=(0, 1, 2, 3)))
+    print(f"\nStage reached: {reached(items) or 'none'}")
+    stale = stale_sections(evidence)
+    if stale:
+        print(f"missing, or older than the RTL: {', '.join(stale)}: run " +
+              ", ".join(f"make {'test' if name == 'regression' else name} RECORD=1" for name in stale), file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
