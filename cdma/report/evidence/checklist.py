@@ -128,7 +128,8 @@ _MEASURED: tuple[_Measured, ...] = (
     _Measured("V2", "Proofs pass, each with covers that were reached", "all of the table", "formal",
               "make formal RECORD=1", _proofs),
     _Measured("V3", "All stimuli on all configurations of the sweep, in which any two options of the engine are both "
-              "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1", _run("regression")),
+              "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1",
+              _run("regression")),
 )
 
 
