@@ -13,6 +13,7 @@ LIBERTY  :=
 # RECORD=1 keeps results in docs/verification.json; SHARD=i/n runs a part.
 RECORD   :=
 SHARD    := 1/1
+MINUTES  := 10
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -23,7 +24,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression signoff formal lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression signoff formal soak lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -77,6 +78,9 @@ regression: $(READY) ## run all stimuli on all configurations of the engine, all
 
 formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 writes docs/verification.json)
 	@nice $(BIN)/cdma prove $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+
+soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 adds to docs/verification.json)
+	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--record)
 
 lint: $(READY) ## check style (ruff) and types (pyright)
 	@$(BIN)/ruff check .

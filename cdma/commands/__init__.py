@@ -18,6 +18,7 @@ from cdma.commands import (
     prove,
     results,
     simulate,
+    soak,
     soc,
     timeline,
     timing,
@@ -28,5 +29,5 @@ from cdma.commands import (
 __all__ = ["COMMANDS"]
 
 COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, prove, compress, decompress, info, bench)
+            area, timing, board, soc, prove, soak, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

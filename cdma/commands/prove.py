@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.options import add_command, json_option, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
@@ -36,7 +35,7 @@ def add(commands: Any) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="proofs, or how their names begin (default: all)")
     parser.add_argument("--set", choices=("shallow", "deep", "all"), default="all", dest="which",
                         help="shallow: minutes in all; deep: the others (default: all)")
-    parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="every N-th proof from the I-th on")
+    shard_option(parser, "every N-th proof from the I-th on")
     parser.add_argument("--jobs", type=whole_number, default=1, metavar="N", help="solvers at a time (default: 1)")
     parser.add_argument("--limit", type=whole_number, default=1800, metavar="SECONDS",
                         help="longest time of a proof (default: 1800)")
@@ -73,13 +72,6 @@ def run(call: argparse.Namespace) -> int:
         record(report, "cdma prove --record" if call.which == "all" else f"cdma prove --set {call.which} --record")
     print_json(report) if call.json else print(_text(report))
     return 0 if report.passed else 1
-
-
-def _shard(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)/(\d+)", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise argparse.ArgumentTypeError(f"must be I/N with I from 1 to N, as 1/4, not {text!r}")
-    return int(found[1]), int(found[2])
 
 
 def _row(proof: Proof) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.console.about import date_option, made_on
 from cdma.console.errors import simulation_errors
 from cdma.console.numbers import positive
-from cdma.console.options import add_command, json_option, whole_number
+from cdma.console.options import add_command, json_option, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
@@ -55,7 +55,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the first runs (default: 1)")
     parser.add_argument("--budget", type=positive, metavar="MINUTES", help="begin steps for so long, with new seeds "
                         "when all have run (default: each once)")
-    parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="run part I of N of the steps")
+    shard_option(parser, "run part I of N of the steps")
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
     parser.add_argument("--report", metavar="DIR", help="write junit.xml, index.html, results.json and waves there")
@@ -71,13 +71,6 @@ def _jobs(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text!r}")
     return int(text)
-
-
-def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise argparse.ArgumentTypeError(f"must be a part and the number of parts, as 2/4, not {text!r}")
-    return int(part), int(parts)
 
 
 def run(call: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_BLOCK_BYTES", "DEFAULT_CORES", "add_command", "block_size", "check_raw_options", "configurations",
            "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array",
-           "one_of", "read_stream", "whole_number", "write_bytes"]
+           "one_of", "read_stream", "shard_option", "whole_number", "write_bytes"]
 
 DEFAULT_BLOCK_BYTES = 4096
 """Raw bytes of a block where none are given."""
@@ -49,6 +49,18 @@ def dtype_option(parser: Any, more: str = "") -> None:
     """Add ``--dtype``, the type of raw elements; ``more`` says what else it is the type of."""
     parser.add_argument("--dtype", metavar="TYPE", help="type of a raw file's elements, for instance float32, bfloat16 "
                         f"or float8_e4m3{f'; {more}' * bool(more)}")
+
+
+def shard_option(parser: Any, about: str) -> None:
+    """Add ``--shard``, a pair of numbers: the part, and how many there are."""
+    parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help=about)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"must be a part and the number of parts, as 2/4, not {text!r}")
+    return int(part), int(parts)
 
 
 def whole_number(text: str) -> int:

@@ -84,6 +84,8 @@ def _engine(config: EngineConfig) -> list[Step]:
         _bench("timeouts", "ports that do not answer, then do", 0.3,
                image_bytes=1 << 17 + lanes.bit_length(), **({"link_ratio": 0.37} if own_clock else {})),
     ]
+    found.append(_bench("malicious", "malformed streams of every kind, right ones between them", share, streams=240,
+                        **({"link_ratio": 1.37} if own_clock else {})))
     if config.address_windows:
         found.append(_bench("windows", "address windows, inside and outside", min(0.1, 1 / lanes)))
     if config.page_lists:

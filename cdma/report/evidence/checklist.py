@@ -123,6 +123,27 @@ def _proofs(results: dict[str, Any]) -> tuple[str, bool]:
     return words, bool(proofs) and len(passed) == len(proofs)
 
 
+_SOAK_MINUTES, _STREAMS_MODEL, _STREAMS_RTL = 240, 100_000, 10_000
+_PAIRS = 0.97
+
+
+def _soak(results: dict[str, Any]) -> tuple[str, bool]:
+    words = (f"{results['minutes']:.0f} minutes, {results['configurations']} configurations, "
+             f"{results['cases']:,} cases, {len(results['failures'])} failures")
+    return words, results["minutes"] >= _SOAK_MINUTES and not results["failures"]
+
+
+def _pairs(results: dict[str, Any]) -> tuple[str, bool]:
+    seen, there = len(results["pairs"]), results["pairs_of_all"]
+    return f"{seen:,} of {there:,}", seen >= _PAIRS * there
+
+
+def _streams(results: dict[str, Any]) -> tuple[str, bool]:
+    model, rtl = results["streams_golden"], results["streams_rtl"]
+    met = model >= _STREAMS_MODEL and rtl >= _STREAMS_RTL and not results["failures"]
+    return f"{model:,} and {rtl:,}", met
+
+
 _MEASURED: tuple[_Measured, ...] = (
     _Measured("V1", "The whole test suite passes", "0 failures", "regression", "make test RECORD=1", _run("test")),
     _Measured("V2", "Proofs pass, each with covers that were reached", "all of the table", "formal",
@@ -130,6 +151,12 @@ _MEASURED: tuple[_Measured, ...] = (
     _Measured("V3", "All stimuli on all configurations of the sweep, in which any two options of the engine are both "
               "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1",
               _run("regression")),
+    _Measured("V3", "Soak of random configurations, traffic, faults and resets without a failure",
+              f"{_SOAK_MINUTES} minutes", "soak", "make soak MINUTES=240 RECORD=1", _soak),
+    _Measured("V3", "Pairs of settings of options in random configurations", f"{_PAIRS:.0%} of all", "soak",
+              "make soak MINUTES=240 RECORD=1", _pairs),
+    _Measured("V3", "Malformed streams: the model against the plain reference, and the RTL against the model",
+              f"{_STREAMS_MODEL:,} and {_STREAMS_RTL:,}", "soak", "make soak MINUTES=240 RECORD=1", _streams),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,12 @@ import pytest
 from distributed import LocalCluster
 
 from cdma.__main__ import main
+from cdma.measure import verification
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import Verilog, emit
 from verif.core import streaming
+from verif.regression.outcomes import Outcome, State
+from verif.regression.run import Task
 
 _CORE = ["verify", "narrow_compressor", "--date", "2026-11-24", "--jobs", "1"]
 
@@ -106,14 +110,22 @@ def test_shards_together_are_the_whole(tmp_path: Path, build: list[str], capsys:
     assert "differ in configuration or RTL" in err
 
 
-def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(build: list[str],
+def _quick(task: Task) -> Outcome:
+    """A step that takes a tenth of a second."""
+    late = task.deadline is not None and time.time() > task.deadline
+    time.sleep(0.1)
+    return Outcome(task.step, "", task.seed, State.NOT_RUN if late else State.PASSED, 0.1)
+
+
+def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pytest.MonkeyPatch,
                                                                capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(verification, "run_step", _quick)
     steps = ("--step", "lint", "--step", "bus_models")
-    code, out, _ = _call(capsys, *_CORE, *build, *steps, "--budget", "0.1", "--json")
+    code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "0.05", "--json")
     assert code == 0
     seeds = [(each["step"], each["seed"]) for each in json.loads(out)["outcomes"]]
     assert seeds[:3] == [("lint", 1), ("bus_models", 1), ("bus_models", 2)]
-    code, out, _ = _call(capsys, *_CORE, *build, *steps, "--budget", "1e-9")
+    code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "1e-9")
     assert code == 1
     assert "2 not run" in out
     assert "give more minutes, or more shards" in out

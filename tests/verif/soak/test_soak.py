@@ -1,0 +1,118 @@
+"""A soak that passes, and one that finds a seeded fault, makes it smaller and replays it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdma.__main__ import main
+from hdl.config.engine import EngineConfig, load_engine
+from verif.engine import build
+from verif.regression.outcomes import State, TestOutcome
+from verif.soak.cases import Case, CaseResult, read_case, run_case, shrink, write_case
+from verif.soak.soak import joined
+
+_CASE = Case(load_engine("tiny"), "malicious", 5, 0.2, {"streams": 12})
+
+
+def test_a_case_passes_and_counts_its_streams(build_dir: Path) -> None:
+    result = run_case(_CASE, build_dir)
+    assert result.passed
+    assert result.report["streams"] == 12
+    assert result.report["refused"] > 3
+    assert result.cycles > 1000
+
+
+def test_a_case_is_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    write_case(_CASE, "a byte differs", file)
+    assert read_case(file) == _CASE
+    for text, says in (("{", "is no case"), ("[]", "is no case"), ('{"bench": "faults"}', "is no case")):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=says):
+            read_case(file)
+    with pytest.raises(ValueError, match="does not exist: give a file that cdma soak wrote"):
+        read_case(tmp_path / "none.json")
+
+
+def test_shrinking_keeps_what_fails() -> None:
+    def fails(case: Case) -> CaseResult | None:
+        # Fails with parity, and with so many stimuli.
+        if case.config.buffer_parity and case.share >= 0.05 and case.tests in ("", "bad"):
+            return CaseResult((TestOutcome("good", State.PASSED, 0.1, 10), TestOutcome("bad", State.FAILED, 0.1, 10)),
+                              "bad: no", {}, 0.1)
+        return None
+
+    config = EngineConfig(lanes=3, buffer_parity=True, page_lists=True, write_back=True, crc=False)
+    smallest, said = shrink(Case(config, "transfers", 1, 0.4), fails, tries=60)
+    assert said is not None
+    assert smallest.tests == "bad"
+    assert smallest.share == pytest.approx(0.05)
+    assert smallest.config.replace(codings=config.codings) == EngineConfig(buffer_parity=True, lanes=1)
+    assert len(smallest.config.codings) == 1
+
+
+def test_reports_add_up() -> None:
+    part = {"minutes": 1.5, "configurations": 2, "cases": 9, "cycles": 100, "streams_golden": 10, "streams_rtl": 5,
+            "benches": {"faults": 4, "transfers": 5}, "pairs": ["a & b"], "pairs_of_all": 3, "seeds": ["1"],
+            "failures": []}
+    both = joined(joined(None, part), part | {"pairs": ["a & c"], "benches": {"windows": 1}, "failures": ["x"]})
+    assert (both["minutes"], both["cases"], both["streams_rtl"]) == (3.0, 18, 10)
+    assert both["benches"] == {"faults": 4, "transfers": 5, "windows": 1}
+    assert both["pairs"] == ["a & b", "a & c"]
+    assert both["seeds"] == ["1", "1"]
+    assert both["failures"] == ["x"]
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Engines whose last byte of a lane's write beat has its lowest bit inverted."""
+    right = build.engine_text
+
+    def faulty(config: EngineConfig, folder: Path, sram: str | None = None) -> str:
+        text = right(config, folder, sram)
+        port = "assign m_axi_lane0_wdata = "
+        at = text.index(port) + len(port)
+        end = text.index(";", at)
+        return f"{text[:at]}({text[at:end]}) ^ (1 << {8 * config.beat_bytes - 8}){text[end:]}"
+
+    monkeypatch.setattr(build, "engine_text", faulty)
+    return iter(())
+
+
+def test_a_seeded_fault_is_found_made_smaller_and_replayed(broken: None, tmp_path: Path, build_dir: Path,
+                                                           capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "small.toml"
+    config.write_text('name = "cdma_small"\nlanes = 1\nbeat_bytes = 16\nlink_beat_bytes = 16\nblock_bytes = 512\n'
+                      'buffer_bytes = 640\ncodings = ["zvc32"]\n')
+    places = ("--report", str(tmp_path / "soak"), "--build-dir", str(tmp_path / "sim"))
+    assert main(["soak", "--minutes", "0.01", "--seed", "3", "--engine", str(config), *places, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    failure, = found["failures"]
+    assert "replay: cdma soak --replay" in failure
+    file = next((tmp_path / "soak").glob("failure-*.json"))
+    case = read_case(file)
+    assert case.tests
+    assert main(["soak", "--replay", str(file), "--build-dir", str(tmp_path / "sim")]) == 1
+    said = capsys.readouterr().out
+    assert "byte 0x" in said or "status is" in said
+    lines = [json.loads(line) for line in (tmp_path / "soak/log.jsonl").read_text().splitlines()]
+    assert any(line.get("passed") is False and line["seed"] for line in lines)
+
+
+def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "--streams", "130", "--seed", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "malformed streams: 130 on the model" in said
+    assert "nothing failed" in said
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--waves", "w"), "give its file with --replay"), (("--replay", "none.json"), "does not exist"),
+    (("--engine", "compressor"), "compressor is a core, not an engine")])
+def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", *words]) == 2
+    assert says in capsys.readouterr().err

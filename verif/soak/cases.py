@@ -1,0 +1,190 @@
+"""A case of a soak: a configuration, a bench and a seed. It is a file, runs again, and becomes smaller if it fails."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from golden.results import from_json, to_json
+from hdl.config.engine import EngineConfig
+from verif.common import runner
+from verif.engine.build import build_engine
+from verif.regression.outcomes import State, TestOutcome, tests_of
+from verif.regression.plan import image_bytes
+from verif.soak.configs import OPTIONS
+
+__all__ = ["Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
+
+_LEAST_SHARE = 0.01
+_PLAIN = EngineConfig()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of a bench on a configuration.
+
+    Parameters
+    ----------
+    config
+        The engine.
+    bench
+        Name of a module in :mod:`verif.engine.benches`.
+    seed
+        Of all random choices.
+    share
+        Part of the bench's stimuli.
+    job
+        What the bench is told beside it.
+    tests
+        Name of the only test to run; all when empty.
+    """
+
+    config: EngineConfig
+    bench: str
+    seed: int
+    share: float
+    job: dict[str, Any] = field(default_factory=dict)
+    tests: str = ""
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What came of a case: its tests, what was wrong (empty when nothing was), what the bench reported, and seconds."""
+
+    tests: tuple[TestOutcome, ...]
+    said: str
+    report: dict[str, Any]
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.said
+
+    @property
+    def cycles(self) -> int:
+        """Simulated in all tests."""
+        return sum(test.cycles for test in self.tests)
+
+
+def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResult:
+    """Run a case.
+
+    Parameters
+    ----------
+    build_dir
+        Folder for compiled designs.
+    waves
+        Folder for the waves; none are recorded when not given.
+
+    Raises
+    ------
+    MissingToolError
+        If a program that simulates is not installed.
+    BuildError
+        If the design does not compile.
+    """
+    began = time.monotonic()
+    job = {"image_bytes": image_bytes(case.config), "config": case.config.as_dict(), "share": case.share, **case.job}
+    built = build_engine(case.config, image_bytes=job["image_bytes"], build_dir=build_dir, waves=waves is not None)
+    said, report = "", {}
+    with tempfile.TemporaryDirectory(prefix="cdma-") as place:
+        folder = Path(place)
+        try:
+            report = runner.run(built, f"verif.engine.benches.{case.bench}", job=job, folder=folder, seed=case.seed,
+                                tests=f"{re.escape(case.tests)}$" if case.tests else None)
+        except runner.BenchError as error:
+            said = str(error)
+        tests = tuple(tests_of(folder / "results.xml"))
+        if waves is not None:
+            waves.mkdir(parents=True, exist_ok=True)
+            for dump in folder.glob("dump.*"):
+                (waves / dump.name).write_bytes(dump.read_bytes())
+    return CaseResult(tests, said, report, time.monotonic() - began)
+
+
+def shrink(case: Case, fails: Callable[[Case], CaseResult | None], tries: int = 24) -> tuple[Case, CaseResult | None]:
+    """A smaller case that fails too, and what it says: one test, fewer stimuli, fewer options.
+
+    Parameters
+    ----------
+    case
+        One that fails.
+    fails
+        Runs a case; None when it passes.
+    tries
+        Cases to run at most.
+    """
+    smallest, result = case, None
+    left = tries
+    reduced = True
+    while reduced and left:
+        reduced = False
+        for smaller in _smaller(smallest, result):
+            if not left:
+                break
+            left -= 1
+            if (failed := fails(smaller)) is not None:
+                smallest, result, reduced = smaller, failed, True
+                break
+    return smallest, result
+
+
+def _smaller(case: Case, result: CaseResult | None) -> Iterator[Case]:
+    """Cases with one thing less, what removes most first."""
+    if not case.tests:
+        wrong = [test.name for test in result.tests if test.state is State.FAILED] if result else []
+        yield from (replace(case, tests=name) for name in wrong)
+        if not wrong:
+            yield case
+    if case.share > _LEAST_SHARE:
+        yield replace(case, share=case.share / 2)
+    if case.job.get("streams", 0) > 1:
+        yield replace(case, job=case.job | {"streams": case.job["streams"] // 2})
+    for changes in _plainer(case.config):
+        try:
+            yield replace(case, config=case.config.replace(**changes))
+        except ValueError:
+            continue  # an option that another one needs
+
+
+def _plainer(config: EngineConfig) -> Iterator[dict[str, Any]]:
+    """Changes that take an option out, or make the engine smaller."""
+    if config.lanes > 1:
+        yield {"lanes": 1}
+    for name in OPTIONS:
+        if getattr(config, name) != getattr(_PLAIN, name):
+            yield {name: getattr(_PLAIN, name)}
+    if len(config.codings) > 1:
+        yield from ({"codings": (coding,)} for coding in config.codings)
+
+
+def write_case(case: Case, said: str, file: Path) -> None:
+    """Write a case, with what it says, to a file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    values = {each.name: to_json(getattr(case, each.name)) for each in fields(case)} | {"said": said}
+    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+
+
+def read_case(file: Path) -> Case:
+    """Read a case from a file.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing or no case.
+    """
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        values.pop("said", None)
+        return from_json(Case, values)
+    except FileNotFoundError as error:
+        raise ValueError(f"{file} does not exist: give a file that cdma soak wrote") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{file} is no case of cdma soak: {error}") from error
