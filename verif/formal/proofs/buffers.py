@@ -14,9 +14,6 @@ from verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "Watch"]
 
-_INDEX_BITS = 6
-
-
 class Watch:
     """Follows one transfer of a stream, which the solver chooses, through a buffer.
 
@@ -134,11 +131,11 @@ def _fifo(depth: int) -> Harness:
     return h
 
 
-def _row_fifo(protected: bool = False) -> Harness:
+def _row_fifo() -> Harness:
     depth, parts, width = 4, 2, 8
     h = Harness()
     m = h.m
-    dut = h.add("dut", RowFifo(width, parts, depth, protected))
+    dut = h.add("dut", RowFifo(width, parts, depth))
     enable, data, commit = h.free(parts, "enable"), h.free(width, "data"), h.free(1, "commit")
     m.d.comb += [dut.enable.eq(enable), dut.data.eq(data), dut.commit.eq(commit)]
     h.keeps(dut.o, "o")

@@ -1,0 +1,226 @@
+"""Proofs of the register bus, of arbiters and of ring pointers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Mux, Signal, Value
+
+from hdl.config.engine import load_engine
+from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from hdl.engine.axi.lite import AxiLite
+from hdl.engine.control.ring import Ring
+from verif.formal.harness import Harness
+from verif.formal.proof import Proof
+
+__all__ = ["PROOFS"]
+
+
+def _channel(h: Harness, interface: Any, channel: str, fields: tuple[str, ...], assumed: bool, name: str = "") -> None:
+    """Valid and payload of a channel stay until they are taken: an assumption about inputs, else an assertion."""
+    valid, ready = getattr(interface, f"{channel}valid"), getattr(interface, f"{channel}ready")
+    payload = Cat(Value.cast(getattr(interface, f"{channel}{each}")) for each in fields)
+    name = name or channel
+    waited, was = Signal(name=f"{name}_waited"), Signal(len(payload), name=f"{name}_was", reset_less=True)
+    h.m.d.sync += [waited.eq(valid & ~ready), was.eq(payload)]
+    claim = h.assume if assumed else h.check
+    claim(f"{name}_valid_stays", ~waited | valid)
+    claim(f"{name}_payload_stays", ~waited | ~valid | (payload == was))
+
+
+def _free_channel(h: Harness, interface: Any, channel: str, fields: tuple[str, ...], name: str = "") -> None:
+    """Drives a channel freely, as the interface allows."""
+    name = name or channel
+    for each in ("valid", *fields):
+        target = Value.cast(getattr(interface, f"{channel}{each}"))
+        h.m.d.comb += target.eq(h.free(len(target), f"{name}{each}"))
+    _channel(h, interface, channel, fields, assumed=True, name=name)
+
+
+def _lite(address_bits: int) -> Harness:
+    h = Harness()
+    m = h.m
+    dut = h.add("dut", AxiLite(address_bits))
+    bus, port = dut.bus, dut.port
+    for channel, fields in (("aw", ("addr",)), ("w", ("data", "strb")), ("ar", ("addr",))):
+        _free_channel(h, bus, channel, fields)
+    for channel, fields in (("b", ("resp",)), ("r", ("resp", "data"))):
+        m.d.comb += getattr(bus, f"{channel}ready").eq(h.free(1, f"{channel}ready"))
+        _channel(h, bus, channel, fields, assumed=False)
+    ack, error, read_data = h.free(1, "ack"), h.free(1, "error"), h.free(32, "read_data")
+    m.d.comb += [port.ack.eq(ack), port.error.eq(error), port.read_data.eq(read_data)]
+    # The registers answer an access once, in the next cycle or later.
+    open_ = Signal(name="access_open")
+    accesses = port.write | port.read
+    m.d.sync += open_.eq(accesses | (open_ & ~ack))
+    h.assume("answers_accesses_only", ~ack | open_)
+
+    # Requests that were taken and not answered, by channel.
+    counts = {channel: Signal(2, name=f"open_{channel}") for channel in ("aw", "w", "ar")}
+    moves = {channel: getattr(bus, f"{channel}valid") & getattr(bus, f"{channel}ready")
+             for channel in ("aw", "w", "ar", "b", "r")}
+    for channel, count in counts.items():
+        m.d.sync += count.eq(count + moves[channel] - moves["r" if channel == "ar" else "b"])
+    h.check("response_needs_address", ~bus.bvalid | (counts["aw"] != 0))
+    h.check("response_needs_data", ~bus.bvalid | (counts["w"] != 0))
+    h.check("data_need_address", ~bus.rvalid | (counts["ar"] != 0))
+    h.check("responses_are_okay_or_error", ~bus.bresp[0] & ~bus.rresp[0])
+
+    # What was taken last on each channel is what the access has.
+    last = {}
+    for channel, fields in (("aw", ("addr",)), ("w", ("data", "strb")), ("ar", ("addr",))):
+        payload = Cat(Value.cast(getattr(bus, f"{channel}{each}")) for each in fields)
+        last[channel] = Signal(len(payload), name=f"last_{channel}", reset_less=True)
+        with m.If(moves[channel]):
+            m.d.sync += last[channel].eq(payload)
+    h.check("one_access_at_a_time", ~accesses | (~open_ & ~(port.write & port.read)))
+    h.check("write_address", ~port.write | (port.address == last["aw"][2:]))
+    h.check("write_data", ~port.write | (Cat(port.write_data, port.write_strobe) == last["w"]))
+    h.check("read_address", ~port.read | (port.address == last["ar"][2:]))
+    writes = Signal(name="was_write")
+    with m.If(accesses):
+        m.d.sync += writes.eq(port.write)
+    answered = open_ & ack
+    result, was_answered, kind = Signal(33, name="result"), Signal(name="was_answered"), Signal(name="kind")
+    m.d.sync += [was_answered.eq(answered), result.eq(Cat(error, read_data)), kind.eq(writes)]
+    h.check("write_is_answered", ~was_answered | ~kind | (bus.bvalid & (bus.bresp == Mux(result[0], 2, 0))))
+    h.check("read_is_answered", ~was_answered | kind | (bus.rvalid & (bus.rresp == Mux(result[0], 2, 0))
+                                                        & (bus.rdata == result[1:])))
+    h.check("address_stays", ~open_ | (port.address == h.past(port.address, "address")))
+
+    # The registers behind the ports. States: 0 waits, 1 begins an access, 2 waits for its answer.
+    state, is_write = h.inner("dut.fsm_state"), h.inner("dut.writes")
+    full = {channel: h.inner(f"dut.{channel}_full") for channel in counts}
+    held = {channel: h.inner(f"dut.{channel}_held") for channel in counts}
+    h.check("states", (state < 3) & ((state == 2) == open_) & ((state == 1) == accesses))
+    for channel, count in counts.items():
+        valid = bus.rvalid if channel == "ar" else bus.bvalid
+        h.check(f"{channel}_open_is_place_and_response", count == full[channel] + valid)
+    for channel, value in (("aw", last["aw"][2:]), ("w", last["w"]), ("ar", last["ar"][2:])):
+        h.check(f"{channel}_held_is_last", ~full[channel] | (held[channel] == value))
+    h.check("access_has_request", (state == 0) | Mux(is_write, full["aw"] & full["w"] & ~bus.bvalid,
+                                                     full["ar"] & ~bus.rvalid))
+    h.check("access_has_address", (state != 1) | (port.address == Mux(is_write, held["aw"], held["ar"])))
+    h.check("kind_is_kept", (state != 2) | (is_write == writes))
+    h.cover("error_response", bus.bvalid & (bus.bresp == 2))
+    h.cover("second_read", moves["r"] & (counts["ar"] == 2))
+    return h
+
+
+_REQUEST = ("addr", "len", "size", "burst")
+
+
+def _arbiter(inputs: int, write: bool) -> Harness:
+    """Grants of one channel of requests; other channels are free."""
+    h = Harness()
+    m = h.m
+    channel = "aw" if write else "ar"
+    dut = h.add("dut", (AxiWriteArbiter if write else AxiReadArbiter)(16, 4, inputs, 4))
+    port = dut.o
+    for number in range(inputs):
+        _free_channel(h, dut.i[number], channel, _REQUEST, f"i{number}_{channel}")
+        for name in (("wvalid", "wlast", "bready") if write else ("rready",)):
+            m.d.comb += getattr(dut.i[number], name).eq(h.free(1, f"i{number}_{name}"))
+    for name in ((f"{channel}ready", "wready", "bvalid") if write else (f"{channel}ready", "rvalid")):
+        m.d.comb += getattr(port, name).eq(h.free(1, f"o_{name}"))
+    _channel(h, port, channel, _REQUEST, assumed=False)
+
+    readies = Cat(getattr(dut.i[number], f"{channel}ready") for number in range(inputs))
+    valids = Cat(getattr(dut.i[number], f"{channel}valid") for number in range(inputs))
+    grant = Signal(inputs, name="grant")
+    m.d.comb += grant.eq(readies & valids)
+    h.check("one_grant", (grant & (grant - 1)[:inputs]) == 0)
+    h.check("grant_to_who_asks", (readies & ~valids) == 0)
+    granted, which = Signal(name="granted"), Signal(inputs, name="granted_to")
+    m.d.sync += [granted.eq(grant.any()), which.eq(grant)]
+    for number in range(inputs):
+        fields = Cat(Value.cast(getattr(dut.i[number], f"{channel}{each}")) for each in _REQUEST)
+        was = h.past(fields, f"request_{number}")
+        at_port = Cat(Value.cast(getattr(port, f"{channel}{each}")) for each in _REQUEST)
+        h.check(f"request_of_{number}_passes", ~(granted & which[number]) | (
+            getattr(port, f"{channel}valid") & (at_port == was)))
+
+    # Fairness: grants to others since a master asks, one that the solver chooses.
+    watched = h.fixed(range(inputs), "watched")
+    h.assume("watched_is_there", watched < inputs)
+    waits = Signal(range(2 * inputs + 1), name="waits")
+    asks, gets = valids.bit_select(watched, 1), grant.bit_select(watched, 1)
+    with m.If(~asks | gets):
+        m.d.sync += waits.eq(0)
+    with m.Elif(grant.any()):
+        m.d.sync += waits.eq(waits + 1)
+    h.check("others_go_first_once", waits < inputs)
+    latest = h.inner("dut.latest")
+    before = Signal(range(2 * inputs), name="masters_before")
+    m.d.comb += before.eq(Mux(watched > latest, watched - latest - 1, watched + inputs - latest - 1))
+    h.check("latest_is_there", latest < inputs)
+    h.check("wait_and_place", (waits == 0) | (waits + before < inputs))
+    h.cover("waits_longest", waits == inputs - 1)
+    return h
+
+
+def _ring() -> Harness:
+    """A ring whose driver moves the tail forward, and whose engine reads one entry at a time."""
+    config = load_engine("tiny")
+    h = Harness()
+    m = h.m
+    dut = h.add("dut", Ring(config))
+    values = dut.values
+    data = h.free(32, "data")
+    names = list(dut.write.shape().members)
+    writes = {name: h.free(1, f"write_{name}") for name in names}
+    begin, advance, fail = (h.free(1, name) for name in ("begin", "advance", "fail"))
+    m.d.comb += [dut.data.eq(data), dut.begin.eq(begin), dut.advance.eq(advance), dut.fail.eq(fail)]
+    m.d.comb += [getattr(dut.write, name).eq(write) for name, write in writes.items()]
+    if config.address_windows:
+        m.d.comb += Value.cast(dut.window).eq(h.free(len(Value.cast(dut.window)), "window"))
+    any_write = Cat(writes.values())
+    recent = Signal(2, name="recent_writes")
+    m.d.sync += recent.eq(Cat(any_write.any(), recent[0]))
+    h.assume("one_register", (any_write & (any_write - 1)[:len(any_write)]) == 0)
+    h.assume("every_third_cycle", ~any_write.any() | ~recent.any())
+    h.assume("begins_what_is_pending", ~begin | (dut.pending & ~dut.reading))
+    h.assume("ends_what_is_read", ~(advance | fail) | (dut.reading & ~begin))
+    h.assume("one_end", ~(advance & fail))
+
+    mask, size = h.inner("dut.mask"), values.size
+    bits = len(mask)
+    level, target = Signal(bits, name="level"), Signal(bits, name="new_level")
+    m.d.comb += [level.eq((values.tail - values.head) & mask), target.eq((data - values.head) & mask)]
+    h.assume("tail_moves_forward", ~writes["tail"] | dut.refuse | (target >= level))
+    h.check("size_is_a_power_of_two", (size != 0) & ((size & (size - 1)[:len(size)]) == 0))
+    h.check("mask_is_size_less_one", recent.any() | (mask == (size - 1)[:bits]))
+    h.check("mask_follows_size", recent[0] | (mask == (size - 1)[:bits]))
+    h.check("pointers_inside", ((values.head & ~mask) == 0) & ((values.tail & ~mask) == 0) | recent[0])
+    h.check("pointers_inside_size", (values.head < size) & (values.tail < size))
+    h.check("reads_what_is_there", ~dut.reading | (values.head != values.tail))
+    h.check("busy_while_reading", ~dut.reading | values.enable)
+    was_level, moved = h.past(level, "level"), h.past(advance, "advance")
+    wrote = h.past(writes["tail"] | writes["size"], "wrote")
+    settled = ~recent.any()
+    h.check("advance_takes_one", ~moved | wrote | ~settled | (level == (was_level - 1)[:bits]))
+    h.check("level_stays", moved | wrote | ~settled | (level == was_level))
+    h.check("never_passes_tail", ~moved | wrote | ~settled | (was_level != 0))
+    kept = Value.cast(values)[:-1]
+    refused, ended = h.past(dut.refuse & any_write.any(), "refused"), h.past(advance | fail, "ended")
+    h.check("refused_changes_nothing", ~refused | ended | (kept == h.past(kept, "values")))
+    h.cover("wraps", h.past(values.head, "head") > values.head)
+    h.cover("several_entries", level == 5)
+    return h
+
+
+PROOFS = (
+    Proof("axi_lite", "hdl/engine/axi/lite.py", "The register bus answers each request once, with the result of one "
+          "access to the address and data that were sent; responses stay until they are taken.", lambda: _lite(12),
+          "induction", 1, cover_depth=16),
+    *(Proof(f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py",
+            f"Of {inputs} masters one is granted at a time; its request comes to the port unchanged and stays; a "
+            f"master that asks waits for {inputs - 1} others at most.",
+            lambda inputs=inputs, kind=kind: _arbiter(inputs, kind == "write"), "induction", 1)
+      for kind in ("read", "write") for inputs in (2, 3, 5)),
+    Proof("ring", "hdl/engine/control/ring.py",
+          "Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a "
+          "refused write changes nothing, while the driver moves the tail forward.", _ring, "induction", 2,
+          cover_depth=30),
+)
+"""Proofs of buses and rings."""
