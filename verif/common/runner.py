@@ -24,7 +24,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator, get_runner
 
 from golden.results import to_json
-from verif.common import runtime, tools
+from verif.common import counted, runtime, tools
 
 __all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
 
@@ -97,7 +97,7 @@ def build(verilog: str, top: str, *, simulator: str, build_dir: Path, waves: boo
         If it does not compile; the message ends with the errors that the simulator named.
     """
     tools.require(simulator)
-    options = [*_OPTIONS[simulator], *options]
+    options = [*_OPTIONS[simulator], *options, *counted.options(simulator)]
     if waves and simulator == "verilator" and tools.wave_format(simulator) == "fst":
         options.append("--trace-fst")
     key = [verilog, top, tools.version(simulator), cocotb.__version__, options, waves,
@@ -229,6 +229,7 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
             if not results.exists():
                 raise BenchError(f"the simulation of {built.top} ended before its bench ({log}):\n"
                                   f"{_end(log.read_text(errors='replace'))}") from error
+    counted.collect(built.folder, folder)
     _judge(results, log, module, tests)
     return json.loads(report.read_text()) if report.exists() else {}
 

@@ -14,6 +14,7 @@ from hdl.codec.coding import LINE_BYTES
 from hdl.codec.packets import ErrorCode
 from hdl.config.core import CoreConfig
 from verif.common.base import Model, Testbench
+from verif.common.cover import cover
 from verif.common.stalls import pattern
 from verif.common.stream import Bytes, Packet, Received
 from verif.core.axis import Sink, Source
@@ -99,8 +100,9 @@ class CompressorModel(CoreModel):
         raw = item.data[:item.data.size - fraction]
         packed = zvc.compress(raw, item.element_bytes)
         sizes = zvc.line_packed_bytes(raw, item.element_bytes)
-        return Expected(packed, packed.size, ErrorCode.TRAILING_BYTES if fraction else ErrorCode.OK, 0,
-                        np.cumsum(sizes) - sizes)
+        error = ErrorCode.TRAILING_BYTES if fraction else ErrorCode.OK
+        cover("line_core", "compressor", item.element_bytes, error.name)
+        return Expected(packed, packed.size, error, 0, np.cumsum(sizes) - sizes)
 
 
 class DecompressorModel(CoreModel):
@@ -111,7 +113,9 @@ class DecompressorModel(CoreModel):
         try:
             raw = zvc.decompress(item.data, item.element_bytes)
         except StreamError as error:
+            cover("line_core", "decompressor", item.element_bytes, error.reason.name)
             return _failing(item, error)
+        cover("line_core", "decompressor", item.element_bytes, ErrorCode.OK.name)
         return Expected(raw, raw.size, ErrorCode.OK, 0, np.arange(0, raw.size, LINE_BYTES))
 
 
@@ -156,7 +160,14 @@ class StreamTestbench(Testbench[Any, Received]):
         How many times as long as a packet that goes in those may be that come out.
     progress
         Called now and then with the number of beats that came out.
+
+    Members
+    -------
+    core
+        Name of the kind of core.
     """
+
+    core = ""
 
     def __init__(self, dut: Any, beat_bytes: int, model: Model[Any, Received], growth: int,
                  progress: Callable[[int], None] | None = None) -> None:
@@ -197,6 +208,8 @@ class StreamTestbench(Testbench[Any, Received]):
         burst
             Mean length of a pause in cycles.
         """
+        cover("core_stall", self.core, f"source {'pauses' if idle else 'free'}",
+              f"sink {'pauses' if backpressure else 'free'}")
         self.source.stalls = pattern(idle, seed, burst)
         self.sink.stalls = pattern(backpressure, seed + 1, burst)
         self._slowness = 1 / (1 - idle) + 1 / (1 - backpressure) + burst
@@ -253,3 +266,4 @@ class CoreTestbench(StreamTestbench):
         growth = 34 if config.core == "decompressor" else 3
         super().__init__(dut, config.beat_bytes, model or model_of(config.core), growth, progress)
         self.config = config
+        self.core = config.core

@@ -52,8 +52,8 @@ CONTROL = (
     Feature("write_back", "queues and rings", "The ring of completions is empty, has one, has some, is full, and "
             "wraps, with its smallest size and others; it is disabled and enabled again.",
             crossed(DIRECTIONS, (*_LEVELS, "wrapped", "smallest", "larger", "disabled", "enabled again"))),
-    Feature("coalescing", "queues and rings", "Interrupts of records come one by one, by count, by time, and by "
-            "either.", crossed(DIRECTIONS, ("each", "count", "time", "count or time"))),
+    Feature("coalescing", "queues and rings", "Interrupts of records come one by one, by count, and by count "
+            "or time.", crossed(DIRECTIONS, ("each", "count", "count or time"))),
     Feature("time_limit", "time limits", "Limits of both kinds of ports are off, as after reset, short and others.",
             crossed(("link", "lanes"), ("off", "reset value", "short", "other"))),
     Feature("silence", "time limits", "Each channel of each kind of port stops alone, and all of a port together.",

@@ -37,7 +37,7 @@ _ABOUT = {
 MEMORY = (
     *(Feature(name, "memory", _ABOUT[name], crossed(MEMORIES, bins)) for name, bins in PORT_COVERS.items()),
     Feature("read_order", "memory", "Reads of the link with identifiers of their own are answered in order, and before "
-            "older ones.", ("in order", "before an older one")),
+            "older ones.", ("in_order", "before_an_older_one")),
     Feature("pages", "page lists", "Streams have one page, two and more, some of them unused; they end with a page and "
             "inside one; a block's header begins a page, and a payload crosses into the next page.",
             crossed(DIRECTIONS, ("one", "two", "more", "unused", "ends with a page", "ends inside a page",

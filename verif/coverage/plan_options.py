@@ -2,64 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from hdl.config.engine import EngineConfig
 from verif.coverage.feature import Feature, crossed
 from verif.coverage.plan_formats import NAMES
+from verif.engine.parameter_bins import PARAMETERS
 
-__all__ = ["NOT_COVERED", "OPTIONS", "PARAMETERS", "parameter_bin"]
+__all__ = ["NOT_COVERED", "OPTIONS"]
 
 NOT_COVERED = ("name", "about", "codings")
 """Parameters without bins of their own: the first two change no hardware, and codings have a feature of their own."""
-
-PARAMETERS: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "lanes": ("1", "2 or 3", "4 or more"),
-    "beat_bytes": ("16", "32", "64"),
-    "link_beat_bytes": ("16", "32", "64"),
-    "block_bytes": ("512", "1024 or more"),
-    "buffer_bytes": ("least", "more"),
-    "address_bits": ("32", "33 to 63", "64"),
-    "outstanding_reads": ("1", "2 or more"),
-    "link_read_ids": ("1", "2 or more"),
-    "burst_beats": ("16", "32 to 128", "256"),
-    "transfers_in_flight": ("1", "2 or more"),
-    "queue_depth": ("8", "16 or more"),
-    "crc": ("false", "true"),
-    "narrowing": ("false", "true"),
-    "page_lists": ("false", "true"),
-    "address_windows": ("false", "true"),
-    "write_back": ("false", "true"),
-    "pipeline": ("small", "fast"),
-    "memories": ("inferred", "wrapped"),
-    "safe_writes": ("false", "true"),
-    "buffer_parity": ("false", "true"),
-    "link_clock": ("shared", "separate"),
-    "lane_cache": ("3", "other"), "lane_prot": ("0", "other"), "lane_qos": ("0", "other"), "lane_user": ("0", "other"),
-    "link_cache": ("3", "other"), "link_prot": ("0", "other"), "link_qos": ("0", "other"), "link_user": ("0", "other"),
-    "user_bits": ("0", "other"),
-    "attribute_registers": ("false", "true"),
-})
-"""By parameter, the values or kinds of values that are covered."""
-
-
-def parameter_bin(config: EngineConfig, name: str) -> str:
-    """The bin that a configuration's value of a parameter is in."""
-    value = getattr(config, name)
-    if name == "buffer_bytes":
-        return "least" if value - config.link_beat_bytes < config.block_bytes * 5 // 4 else "more"
-    shown = str(value).lower()
-    if shown in PARAMETERS[name]:
-        return shown
-    for each in PARAMETERS[name]:
-        numbers = [int(word) for word in each.split() if word.isdecimal()]
-        if each == "other" or (each.endswith("or more") and value >= numbers[0]) or (
-                " or " in each and value in numbers) or (" to " in each and numbers[0] <= value <= numbers[-1]):
-            return each
-    raise ValueError(f"{name} of {value} has no bin in the coverage plan: it has {', '.join(PARAMETERS[name])}; add "
-                     "one in verif/coverage/plan_options.py")
-
 
 OPTIONS = (
     Feature("coding", "options", "Engines are built with each coding, and without it.",

@@ -11,9 +11,11 @@ from cocotb.triggers import RisingEdge, Timer
 from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, RecordReader, Windows
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.table import COUNTERS, registers
+from verif.common import cover
 from verif.common.base import CLOCK_NS
 from verif.engine.layout import Arena
 from verif.engine.lite import Registers
+from verif.engine.sampling import Sampler
 
 __all__ = ["Channel", "Control", "Ring", "WriteBackRing"]
 
@@ -40,7 +42,8 @@ class Control:
     """
 
     def __init__(self, bus: Registers, clock: Any, config: EngineConfig) -> None:
-        self.bus = bus
+        self.sampler = Sampler(bus, config) if cover.ENABLED else None
+        self.bus = self.sampler or bus
         self.clock = clock
         self.config = config
         self.registers = {register.name: register for register in registers(config)}
@@ -127,6 +130,8 @@ class Channel:
 
     def forget(self) -> None:
         """Expect the reset value in every register."""
+        if self._control.sampler:
+            self._control.sampler.forget()
         self.records = None
         self._window = [0] * _RECORD_WORDS
 
@@ -173,9 +178,12 @@ class Channel:
         AssertionError
             If there is none after so many cycles.
         """
-        if self.records is not None:
-            return await self.records.completion(cycles)
+        done = await (self._taken(cycles) if self.records is None else self.records.completion(cycles))
+        if self._control.sampler:
+            self._control.sampler.completion(self.operation, done)
+        return done
 
+    async def _taken(self, cycles: int) -> Completion:
         async def there() -> bool:
             return bool(await self.read("COMPLETIONS"))
 

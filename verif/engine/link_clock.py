@@ -10,6 +10,7 @@ from cocotb.task import Task
 from cocotb.triggers import ClockCycles, Timer
 
 from verif.common.base import CLOCK_NS
+from verif.common.cover import cover
 
 __all__ = ["LinkClock"]
 
@@ -54,11 +55,15 @@ class LinkClock:
         while True:
             half = 500 * CLOCK_NS / self.ratio
             for high, wait in enumerate(half * self._jitter.uniform(1 - _JITTER, 1 + _JITTER, 2)):
+                if self.stands:
+                    cover("link_clock", "stands")
                 self._dut.link_aclk.value = high and not self.stands
                 await Timer(round(wait), "ps")
 
     async def reset(self, cycles: int) -> None:
         """Reset the link for so many of its cycles, with the memory behind it."""
+        if self._dut.aresetn.value == 1:
+            cover("link_clock", "reset")
         self._dut.link_aresetn.value = 0
         await ClockCycles(self._dut.link_aclk, cycles)
         self._dut.link_aresetn.value = 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import Lock, ReadOnly, RisingEdge
 
+from verif.common.cover import cover, note
 from verif.common.stream import Bytes
 
 __all__ = ["CHANNELS", "COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory",
@@ -202,6 +203,7 @@ class Memory:
 
     async def behave(self, how: Behaviour, port: int = ALL_PORTS, seed: int = 1) -> None:
         """Choose how a port answers, or all."""
+        note(self.name, "prompt" if how == Behaviour() else "delayed")
         often = {f"stall_{channel}": how.often for channel in ("ar", "r", "aw", "w", "b")}
         await self._knobs.set(self._number, port, {
             "read_latency": how.latency, "write_latency": how.latency, "seed": seed, "stall_mask": how.longest - 1,
@@ -226,7 +228,10 @@ class Memory:
     async def silence(self, channels: Iterable[str], port: int = ALL_PORTS) -> None:
         """Stop these channels of a port (``ar``, ``r``, ``aw``, ``w``, ``b``), and let the others run; with none, all
         continue where they stopped."""
-        await self.set("silent", sum(1 << CHANNELS.index(each) for each in channels), port)
+        stopped = tuple(channels)
+        if stopped:
+            cover("silence", self.name, "all" if len(stopped) == len(CHANNELS) else stopped[0])
+        await self.set("silent", sum(1 << CHANNELS.index(each) for each in stopped), port)
 
     async def expect(self, attributes: int) -> None:
         """Choose the attributes that requests must have from now on, as :func:`verif.engine.top.attributes` gives

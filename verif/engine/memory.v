@@ -711,6 +711,65 @@ module cdma_memory_port #(
             was_written <= 0;
         end
     end
+`ifdef CDMA_COVER
+    // Bins of the coverage plan, feature__bin: see verif/coverage/plan_memory.py.
+    localparam PAGE_BEATS = 4096 / BEAT_BYTES;
+    localparam BLOCK_BEATS = INTERLEAVE == 0 || INTERLEAVE >= 4096 ? PAGE_BEATS : INTERLEAVE / BEAT_BYTES;
+    localparam LONGEST = MOST_BEATS < BLOCK_BEATS ? MOST_BEATS : BLOCK_BEATS;
+    reg begins, ran;                    // the next beat that is read is the first of a burst; no reset a cycle ago
+    wire ar_go = arvalid && arready, aw_go = awvalid && awready, r_go = rvalid && rready, b_go = bvalid && bready;
+    wire r_bad = r_go && rresp[1] && !MIXED, b_bad = b_go && bresp[1];
+    wire [11:0] ar_page = ar_first[11:0], ar_end = ar_last[11:0], aw_page = aw_first[11:0], aw_end = aw_last[11:0];
+    initial ran = 0;
+    always @(posedge aclk) begin
+        ran <= aresetn && alive;
+        begins <= !aresetn || (r_go ? rlast : begins);
+        burst__read_single: cover (aresetn && ar_go && arlen == 0);
+        burst__read_longest: cover (aresetn && ar_go && arlen == LONGEST - 1);
+        burst__read_other: cover (aresetn && ar_go && arlen != 0 && arlen != LONGEST - 1);
+        burst__read_starts_4k: cover (aresetn && ar_go && ar_page == 0);
+        burst__read_ends_4k: cover (aresetn && ar_go && ar_end == 4095);
+        burst__read_inside_4k: cover (aresetn && ar_go && ar_page != 0 && ar_end != 4095);
+        burst__write_single: cover (aresetn && aw_go && awlen == 0);
+        burst__write_longest: cover (aresetn && aw_go && awlen == LONGEST - 1);
+        burst__write_other: cover (aresetn && aw_go && awlen != 0 && awlen != LONGEST - 1);
+        burst__write_starts_4k: cover (aresetn && aw_go && aw_page == 0);
+        burst__write_ends_4k: cover (aresetn && aw_go && aw_end == 4095);
+        burst__write_inside_4k: cover (aresetn && aw_go && aw_page != 0 && aw_end != 4095);
+        strobe__all: cover (aresetn && write_go && &wstrb);
+        strobe__tail: cover (aresetn && write_go && !(&wstrb));
+        channel__ar_flows: cover (aresetn && ar_go && !ar_waited);
+        channel__ar_waits: cover (aresetn && arvalid && !arready);
+        channel__r_flows: cover (aresetn && r_go);
+        channel__r_waits: cover (aresetn && rvalid && !rready);
+        channel__aw_flows: cover (aresetn && aw_go && !aw_waited);
+        channel__aw_waits: cover (aresetn && awvalid && !awready);
+        channel__w_flows: cover (aresetn && write_go && !w_waited);
+        channel__w_waits: cover (aresetn && wvalid && !wready);
+        channel__b_flows: cover (aresetn && b_go);
+        channel__b_waits: cover (aresetn && bvalid && !bready);
+        open__reads_one: cover (aresetn && unread == 1);
+        open__reads_some: cover (aresetn && unread > 1);
+        open__reads_most: cover (aresetn && unread == MOST_READS);
+        open__writes_one: cover (aresetn && unanswered == 1);
+        open__writes_some: cover (aresetn && unanswered > 1);
+        open__writes_most: cover (aresetn && unanswered == MOST_WRITES);
+        answer__read_error_first: cover (aresetn && r_bad && begins && !rlast);
+        answer__read_error_inner: cover (aresetn && r_bad && !begins && !rlast);
+        answer__read_error_last: cover (aresetn && r_bad && !begins && rlast);
+        answer__read_slverr: cover (aresetn && r_bad && !rresp[0]);
+        answer__read_decerr: cover (aresetn && r_bad && rresp[0]);
+        answer__write_error: cover (aresetn && b_bad);
+        answer__write_slverr: cover (aresetn && b_bad && !bresp[0]);
+        answer__write_decerr: cover (aresetn && b_bad && bresp[0]);
+        port_reset__reads_open: cover (ran && !aresetn && unread != 0);
+        port_reset__writes_open: cover (ran && !aresetn && unanswered != 0);
+        port_reset__idle: cover (ran && !aresetn && unread == 0 && unanswered == 0);
+        both_ways__beats: cover (aresetn && r_go && write_go);
+        read_order__in_order: cover (MIXED && read_go && read_slot == read_head[5:0]);
+        read_order__before_an_older_one: cover (MIXED && read_go && read_slot != read_head[5:0]);
+    end
+`endif
     wire [6:0] open_reads = read_tail - read_head + rvalid, open_writes = write_tail - answer_head + bvalid;
     always @* begin
         case (knob)

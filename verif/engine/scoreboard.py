@@ -20,11 +20,13 @@ from golden.engine import (
     Windows,
 )
 from hdl.config.engine import EngineConfig
+from verif.common import cover
 from verif.common.stream import Bytes
 from verif.engine.layout import Arena
 from verif.engine.locate import Written, where
-from verif.engine.pages import pages_of
+from verif.engine.pages import listed_bytes, pages_of
 from verif.engine.parameters import golden_parameters
+from verif.engine.stream_sampling import sample_transfer, sample_windows
 
 __all__ = ["Scoreboard", "Totals"]
 
@@ -143,6 +145,8 @@ class Scoreboard:
             Whether an abort was asked for while it ran.
         """
         channel = channel or Operation(descriptor.operation)
+        if cover.ENABLED:
+            sample_windows(self._config, channel, descriptor, seen, self._engine.windows)
         refused = self._engine.refusal(descriptor, channel)
         if refused is not None:
             return self._compare(descriptor, [refused], seen)
@@ -165,6 +169,8 @@ class Scoreboard:
             stream = descriptor.packed_bytes if channel is Operation.PREFETCH else right[0].bytes_written
             self._totals[channel].raw_bytes += descriptor.raw_bytes
             self._totals[channel].packed_bytes += stream
+            if cover.ENABLED:
+                self._sample(channel, descriptor, stream)
             least = -(-stream // self._beats)
             if seen.cycles < least:
                 self.fault(f"{_shown(descriptor)}: {seen.cycles} cycles, but {least} beats passed the link")
@@ -173,6 +179,14 @@ class Scoreboard:
                 self._loose.append(_Loose(arena, address, old, place.copy() if known else None))
                 place[:] = old
         return self._compare(descriptor, right, seen)
+
+    def _sample(self, channel: Operation, descriptor: Descriptor, packed: int) -> None:
+        offload = channel is Operation.OFFLOAD
+        link, device = self._arenas[Operation.OFFLOAD], self._arenas[Operation.PREFETCH]
+        ends = (descriptor.source, descriptor.destination)
+        raw_at, stream_at = ends if offload else ends[::-1]
+        sample_transfer(self._config, channel, descriptor, device.view(raw_at, descriptor.raw_bytes),
+                        listed_bytes(link, stream_at, descriptor, packed))
 
     def _remember(self, arena: Arena, channel: Operation, descriptor: Descriptor,
                   spans: list[tuple[int, int]]) -> None:

@@ -23,7 +23,7 @@ from golden.codec.crc32c import crc32c
 from golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
-from verif.common import job
+from verif.common import cover, job
 from verif.common.base import CLOCK_NS
 from verif.common.stream import Bytes
 from verif.engine.driver import Channel, Control, Ring, WriteBackRing
@@ -33,6 +33,7 @@ from verif.engine.lite import Lite
 from verif.engine.memory import Behaviour, Knobs, Memory
 from verif.engine.models import ModelLite, ModelMemory
 from verif.engine.pages import Listed, listed_bytes, pages_of, take_pages
+from verif.engine.sampling import sample_config
 from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
 from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, link_clock, rules
@@ -113,6 +114,8 @@ class EngineTestbench:
         self.dut = dut
         self.rng = rng
         self.config = config
+        if cover.ENABLED:
+            sample_config(config, link_ratio)
         lanes, link_port = [f"m_axi_lane{lane}" for lane in range(self.config.lanes)], "m_axi_link"
         self.device: Any
         self.link: Any

@@ -18,9 +18,10 @@ from hdl.engine.control.table import registers, with_options
 from tests.verif.engine.sweep import EVERY
 from verif.coverage.feature import Feature
 from verif.coverage.plan import PLAN, feature
-from verif.coverage.plan_options import NOT_COVERED, PARAMETERS, parameter_bin
+from verif.coverage.plan_options import NOT_COVERED
 from verif.coverage.plan_status import DIRECTIONS, ONLY_OFFLOAD, ONLY_PREFETCH
 from verif.engine.memory import CHANNELS
+from verif.engine.parameter_bins import PARAMETERS, parameter_bin
 
 
 def _second(name: str) -> set[str]:
@@ -87,7 +88,7 @@ def test_every_option_is_in_another_bin_than_its_default(option: str) -> None:
 
 
 def test_a_value_without_a_bin_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verif.coverage.plan_options.PARAMETERS", {**PARAMETERS, "queue_depth": ("8",)})
+    monkeypatch.setattr("verif.engine.parameter_bins.PARAMETERS", {**PARAMETERS, "queue_depth": ("8",)})
     with pytest.raises(ValueError, match=r"queue_depth of 64 has no bin"):
         parameter_bin(load_engine("tiny").replace(queue_depth=64), "queue_depth")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from golden.codec.coding import SHORT, Coding, coding_name
 from hdl.config.block_core import BlockCoreConfig
 from verif.common.base import Model
+from verif.common.cover import cover
 from verif.common.stream import Packet, Received
 from verif.core.blocks.packets import Expected, Payload, RawPacket, difference, expected_raw, payloads
 from verif.core.testbench import StreamTestbench
@@ -47,6 +49,7 @@ class BlockTestbench(StreamTestbench):
         # A line of zeros without a tag is a byte; a block of tags and data is at most 9/8 of a raw one.
         super().__init__(dut, config.beat_bytes, _Model(), 130 if config.core == "block_decompressor" else 3, progress)
         self.config = config
+        self.core = config.core
         self._expect = expect or _by_golden
 
     def sent(self, packet: Packet) -> None:
@@ -61,7 +64,16 @@ class BlockTestbench(StreamTestbench):
 
 def _by_golden(packet: Packet, config: BlockCoreConfig) -> list[Expected]:
     if isinstance(packet, RawPacket):
+        found = payloads(packet, config.block_bytes)
+        for payload in found:
+            raw = Coding(payload.coding & ~SHORT) is Coding.RAW
+            cover("block_core_block", coding_name(Coding(packet.coding)),
+                  *["cut"] if payload.cut else ["short" if payload.raw_bytes < config.block_bytes else "whole",
+                                                "raw" if raw else "coded"])
         return [Expected(payload.data, payload.user, about=f"block {number} of {packet}")
-                for number, payload in enumerate(payloads(packet, config.block_bytes))]
+                for number, payload in enumerate(found)]
     assert isinstance(packet, Payload)
-    return [expected_raw(packet, config)]
+    expected = expected_raw(packet, config)
+    number = packet.coding & ~SHORT
+    cover("block_core", coding_name(Coding(number)) if number in config.numbers else "other", expected.error.name)
+    return [expected]

@@ -1,0 +1,88 @@
+"""The reader of Verilator's coverage, on a small design that is compiled and simulated, and on what is no coverage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verif.common import counted, runner
+from verif.common.counted import RTL_VARIABLE, restored_points
+from verif.common.cover import VARIABLE, restored
+from verif.coverage.functional import of_points
+from verif.coverage.points import merged, read_points
+from verif.coverage.verilog import design_results
+
+_HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, build_dir: Path) -> Path:
+    """Coverage of two runs of a counter."""
+    place = tmp_path_factory.mktemp("coverage")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(place))
+        patch.setenv(RTL_VARIABLE, "1")
+        patch.syspath_prepend(str(_HERE))
+        patch.setenv("PYTHONPATH", f"{_HERE}:{_HERE.parents[2]}")
+        built = runner.build((_HERE / "counter.v").read_text(encoding="utf-8"), "counter_bench",
+                             simulator="verilator", build_dir=build_dir)
+        for number, cycles in enumerate((2, 3)):
+            runner.run(built, "bench_counter", job={"cycles": cycles}, folder=tmp_path_factory.mktemp(f"run{number}"))
+    return place
+
+
+def test_counts_of_runs_are_added(folder: Path) -> None:
+    (_, text), = restored_points(folder)
+    counts = merged(read_points(text))
+    (block,) = (count for (kind, module, name), count in counts.items() if (kind, module) == ("line", "counter")
+                and name.endswith(" block"))
+    assert block == 2 + 3
+
+
+def test_bits_branches_and_covers_have_names(folder: Path) -> None:
+    (name, text), = restored_points(folder)
+    assert name.startswith("counter_bench-verilator-")
+    counts = merged(read_points(text))
+    edges = {point: count > 0 for (kind, module, point), count in counts.items()
+             if (kind, module) == ("toggle", "counter") and point.startswith("odd.name")}
+    assert edges == {"odd.name[0]:0->1": True, "odd.name[0]:1->0": True, "odd.name[1]:0->1": True,
+                     "odd.name[1]:1->0": False, "odd.name[2]:0->1": False, "odd.name[2]:1->0": False}
+    # It is full from the second pulse of a run on.
+    assert of_points(read_points(text)) == {"queue": {"device:full": 1 + 2}}
+
+
+def test_only_the_design_counts(folder: Path) -> None:
+    (_, text), = restored_points(folder)
+    lines, toggles = design_results("counter", read_points(text))
+    assert (lines.kind, toggles.kind) == ("line", "toggle")
+    assert lines.hit < lines.points and 0 < toggles.hit < toggles.points
+    assert "top:odd.name[2]:0->1" in toggles.holes
+    assert not any("aclk" in hole for hole in toggles.holes)
+
+
+def test_benches_write_their_samples_when_they_end(folder: Path) -> None:
+    assert sorted(each["pulses"]["seen"] for each in restored(folder)) == [2, 3]
+
+
+def test_nothing_is_counted_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv(RTL_VARIABLE, "1")
+    assert counted.options("verilator") == ()
+    (tmp_path / "coverage.dat").write_text("")
+    counted.collect(tmp_path, tmp_path)
+    assert (tmp_path / "coverage.dat").exists()
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert "--coverage-toggle" in counted.options("verilator")
+    assert counted.options("icarus") == ()
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "first line must begin with"),
+    ("C 'x' 1\n", "first line must begin with"),
+    ("# SystemC::Coverage-3\nnothing\n", "line 2 of the coverage is not a point"),
+    ("# SystemC::Coverage-3\nC '\x01t\x02other\x01page\x02v_other/top' 1\n", "unknown kind 'other'"),
+])
+def test_what_is_no_coverage_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        list(read_points(text))

@@ -1,0 +1,63 @@
+"""Coverage that Verilator counts: the options for it, and the counts of all runs of a design added up.
+
+Each run writes a file with a line for each of some hundred thousand points, the same points for each run of a design.
+They are kept once, and the counts of runs are added as numbers.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from verif.common.cover import VARIABLE
+
+__all__ = ["RTL_VARIABLE", "collect", "options", "restored_points"]
+
+RTL_VARIABLE = "CDMA_COVERAGE_RTL"
+"""Set to 1 beside :data:`verif.common.cover.VARIABLE`, designs are compiled so that Verilator counts, too."""
+
+_OPTIONS = ("--coverage-line", "--coverage-toggle", "--coverage-user", "-DCDMA_COVER")
+_COUNT = re.compile(rb"' (\d+)$", re.MULTILINE)
+_FILE = "coverage.dat"
+
+
+def options(simulator: str) -> tuple[str, ...]:
+    """What to compile a design with."""
+    asked = os.environ.get(VARIABLE) and os.environ.get(RTL_VARIABLE) == "1"
+    return _OPTIONS if asked and simulator == "verilator" else ()
+
+
+def collect(built: Path, run: Path) -> None:
+    """Add the counts of a run of a compiled design to those in the folder for coverage, and delete the run's file."""
+    found, place = run / _FILE, os.environ.get(VARIABLE)
+    if not place or not found.exists():
+        return
+    text = found.read_bytes()
+    found.unlink()
+    counts = np.array(_COUNT.findall(text), np.uint64)
+    folder = Path(place) / "rtl"
+    folder.mkdir(parents=True, exist_ok=True)
+    points, total = folder / f"{built.name}.points.gz", folder / f"{built.name}.npy"
+    with (folder / f"{built.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if points.exists():
+            counts += np.load(total)
+        else:
+            with gzip.open(points, "wb", compresslevel=1) as file:
+                file.write(_COUNT.sub(b"'", text))
+        np.save(total, counts)
+
+
+def restored_points(folder: Path) -> Iterator[tuple[str, str]]:
+    """Of each design in a folder for coverage, its name and the text that Verilator would have written for all runs."""
+    for points in sorted((folder / "rtl").glob("*.points.gz")):
+        name = points.name.removesuffix(".points.gz")
+        counts = iter(np.load(points.with_name(f"{name}.npy")).tolist())
+        with gzip.open(points, "rt", encoding="utf-8") as file:
+            yield name, "".join(f"{line[:-1]} {next(counts)}\n" if line.startswith("C '") else line for line in file)
