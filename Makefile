@@ -24,7 +24,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression signoff formal soak lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression signoff formal coverage coverage-python soak lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -78,6 +78,12 @@ regression: $(READY) ## run all stimuli on all configurations of the engine, all
 
 formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 writes docs/verification.json)
 	@nice $(BIN)/cdma prove $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+
+coverage: $(READY) ## measure functional, line and toggle coverage on the chosen designs (half an hour; SHARD=i/n, RECORD=1 writes docs/verification.json)
+	@nice $(BIN)/cdma cover $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+
+coverage-python: $(READY) ## run all tests and measure which lines of Python they run (an hour or two; SHARD=i/n, RECORD=1)
+	@nice $(BIN)/cdma cover --tests tests $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
 
 soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 adds to docs/verification.json)
 	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--record)

@@ -29,9 +29,9 @@ LAYERS = {
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],
-    "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress", "decompress",
-                       "generate", "info", "kvcache", "plan", "prove", "results", "simulate", "soak", "soc", "timeline",
-                       "timing", "train", "verify"]],
+    "cdma/commands": [["alternatives", "area", "bench", "board", "capture", "characterise", "compress", "cover",
+                       "decompress", "generate", "info", "kvcache", "plan", "prove", "results", "simulate", "soak",
+                       "soc", "timeline", "timing", "train", "verify"]],
 }
 """The rooms of a folder from the lowest up; a room imports from rooms before it only, never from one beside it."""
 

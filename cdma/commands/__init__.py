@@ -10,6 +10,7 @@ from cdma.commands import (
     capture,
     characterise,
     compress,
+    cover,
     decompress,
     generate,
     info,
@@ -29,5 +30,5 @@ from cdma.commands import (
 __all__ = ["COMMANDS"]
 
 COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, prove, soak, compress, decompress, info, bench)
+            area, timing, board, soc, prove, cover, soak, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

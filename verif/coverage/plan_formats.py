@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from golden.codec.coding import Coding, coding_name
-from golden.codec.narrowing import NARROWED_CODINGS
+from golden.codec.narrowing import NARROWED_CODINGS, Narrowing
 from hdl.codec.coding import CODINGS
 from hdl.codec.packets import ErrorCode
 from hdl.codec.payload.unpacking import PayloadError
@@ -36,7 +36,7 @@ FORMATS = (
     Feature("exponent_line", "formats", "Lines of exponent coding have every width, and every flag on and off.",
             crossed(DIRECTIONS, _EXPONENTS, _FACTS)),
     Feature("narrowed", "formats", "Values are narrowed to every format in every coding that allows it.",
-            tuple(f"{direction}:{coding_name(coding)}:{form.name.lower()}" for direction in DIRECTIONS
+            tuple(f"{direction}:{coding_name(coding)}:{Narrowing(form).name.lower()}" for direction in DIRECTIONS
                   for form, codings in NARROWED_CODINGS.items() for coding in codings)),
     Feature("length", "formats", "Tensors have one element, end within a beat, with a beat, with a line, and with a "
             "block, have fewer blocks than lanes, more, and more than sequence numbers.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from pathlib import Path
 from verif.coverage.exclusions import Exclusion
 from verif.evidence.digest import ROOT
 
-__all__ = ["PACKAGES", "PackageResult", "python_results", "settings"]
+__all__ = ["PACKAGES", "PackageResult", "python_results", "run_tests", "settings"]
 
 PACKAGES = ("cdma", "golden", "hdl", "synth", "verif", "workload")
 """Packages that are measured."""
@@ -98,3 +100,22 @@ def python_results(folders: Sequence[Path], exclusions: Sequence[Exclusion] = ()
                 holes.append((name, len(missing)))
             counted[name.partition("/")[0]] = lines + len(statements), hit + len(statements) - len(missing), holes
     return tuple(PackageResult(package, *counted[package][:2], tuple(counted[package][2])) for package in counted)
+
+
+def run_tests(paths: Sequence[Path], folder: Path, part: tuple[int, int] = (1, 1), root: Path = ROOT) -> int:
+    """Run tests, and measure the lines of all processes that they start; returns pytest's exit code.
+
+    Parameters
+    ----------
+    part
+        Which part of how many: of the files of tests, in turn.
+    """
+    files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))
+                   if not {"torch", "soc"} & set(file.parts))
+    if not files:
+        raise ValueError(f"there are no tests in {', '.join(map(str, paths))}: give files or folders with test_*.py")
+    number, parts = part
+    chosen = files[number - 1::parts]
+    environment = {**os.environ, "COVERAGE_PROCESS_START": str(settings(folder, root))}
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", *map(str, chosen)], cwd=root, env=environment,
+                          check=False).returncode

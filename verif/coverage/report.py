@@ -58,7 +58,7 @@ class CoverageReport:
     @derived
     def missed(self) -> list[str]:
         """The kinds that are below their goals."""
-        return [kind for kind, share in self.shares().items() if share is not None and share < GOALS[kind]]
+        return [kind for kind, share in self.shares.items() if share is not None and share < GOALS[kind]]
 
 
 def read_report(folders: Sequence[Path], exclusions: Sequence[Exclusion] | None = None) -> CoverageReport:

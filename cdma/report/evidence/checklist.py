@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from verif.coverage.report import GOALS
 from verif.evidence.digest import rtl_digest
 from verif.evidence.store import SECTIONS, Evidence
 
@@ -144,6 +145,29 @@ def _streams(results: dict[str, Any]) -> tuple[str, bool]:
     return f"{model:,} and {rtl:,}", met
 
 
+def _bins(results: dict[str, Any]) -> tuple[str, bool]:
+    features = results.get("features", [])
+    hit, bins, excluded = (sum(each[name] for each in features) for name in ("hit", "bins", "excluded"))
+    return f"{hit:,} of {bins:,}, {excluded} excluded", bool(bins) and hit == bins
+
+
+def _verilog(kind: str) -> Figure:
+    def figure(results: dict[str, Any]) -> tuple[str, bool]:
+        parts = [each for each in results.get("designs", []) if each["kind"] == kind]
+        return _share(sum(each["hit"] for each in parts), sum(each["points"] for each in parts), GOALS[kind])
+
+    return figure
+
+
+def _python(results: dict[str, Any]) -> tuple[str, bool]:
+    parts = results.get("packages", [])
+    return _share(sum(each["hit"] for each in parts), sum(each["lines"] for each in parts), GOALS["python"])
+
+
+def _share(hit: int, total: int, goal: float) -> tuple[str, bool]:
+    return (f"{hit / total:.2%} of {total:,}", hit >= goal * total) if total else ("not recorded", False)
+
+
 _MEASURED: tuple[_Measured, ...] = (
     _Measured("V1", "The whole test suite passes", "0 failures", "regression", "make test RECORD=1", _run("test")),
     _Measured("V2", "Proofs pass, each with covers that were reached", "all of the table", "formal",
@@ -151,6 +175,14 @@ _MEASURED: tuple[_Measured, ...] = (
     _Measured("V3", "All stimuli on all configurations of the sweep, in which any two options of the engine are both "
               "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1",
               _run("regression")),
+    _Measured("V3", "Bins of the coverage plan are hit, or excluded by name with a reason", "all", "coverage",
+              "make coverage RECORD=1", _bins),
+    _Measured("V3", "Lines of the Verilog of chosen designs are run", f"{GOALS['line']:.0%}", "coverage",
+              "make coverage RECORD=1", _verilog("line")),
+    _Measured("V3", "Bits of the Verilog of chosen designs rise and fall", f"{GOALS['toggle']:.0%}", "coverage",
+              "make coverage RECORD=1", _verilog("toggle")),
+    _Measured("V3", "Lines of Python are run by tests", f"{GOALS['python']:.0%}", "coverage",
+              "make coverage-python RECORD=1", _python),
     _Measured("V3", "Soak of random configurations, traffic, faults and resets without a failure",
               f"{_SOAK_MINUTES} minutes", "soak", "make soak MINUTES=240 RECORD=1", _soak),
     _Measured("V3", "Pairs of settings of options in random configurations", f"{_PAIRS:.0%} of all", "soak",

@@ -1,0 +1,118 @@
+"""``cdma cover``: what the benches have seen, and what they have not."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdma.console.errors import simulation_errors
+from cdma.console.numbers import one_or_more
+from cdma.console.options import add_command, json_option, shard_option, whole_number
+from cdma.console.output import print_json
+from cdma.console.progress import Progress
+
+if TYPE_CHECKING:
+    from verif.coverage.runs import Run
+
+_DESCRIPTION = """\
+Run every bench on a chosen set of designs, count what it sees, and print what of the coverage plan was hit, and each
+bin that was not, by name; with lines and toggles of the designs' Verilog. The plan, made from the status codes, the
+register table, the formats and the options, is on the page of verification; --plan prints it.
+
+Counts stay in a folder and add up: --shard runs a part, --every adds all shipped designs, --tests measures which lines
+of Python tests run. --merge prints what there is in folders, of several machines too, and runs nothing. What need not
+be hit is in verif/coverage/exclusions.toml, each pattern with its reason.
+Exit code 0 says that all runs passed; with --merge, that every goal was reached."""
+
+_EXAMPLES = """\
+  cdma cover                                     the chosen designs; half an hour on two cores
+  cdma cover --shard 1/4 --folder shard1         a quarter of them
+  cdma cover --merge shard1 shard2 shard3 shard4
+  cdma cover --only tiny/faults --seed 7         one bench
+  cdma cover --tests tests/golden tests/hdl      lines of Python
+  cdma cover --plan
+  cdma cover --merge build/coverage --holes 50   more of the lines and toggles that are missing
+  cdma cover --merge build/coverage --json | jq '.shares'"""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "cover", "measure functional, line and toggle coverage", _DESCRIPTION, _EXAMPLES,
+                         run)
+    shard_option(parser, "run part I of N: of the designs, or with --tests of the files")
+    parser.add_argument("--every", action="store_true", help="all shipped designs as well (hours)")
+    parser.add_argument("--only", action="append", metavar="DESIGN/STEP", help="only this bench of a design; may be "
+                        "repeated")
+    parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="of the first runs (default: 1)")
+    parser.add_argument("--seeds", type=one_or_more, default=1, metavar="N", help="runs of each bench (default: 1)")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="run these tests instead, and measure lines of "
+                        "Python")
+    parser.add_argument("--folder", default="build/coverage", metavar="DIR", help="folder for counts (default: "
+                        "build/coverage)")
+    parser.add_argument("--merge", nargs="+", metavar="DIR", help="print what is in these folders, and run nothing")
+    parser.add_argument("--plan", action="store_true", help="print the plan, and run nothing")
+    parser.add_argument("--holes", type=whole_number, default=10, metavar="N", help="lines and toggles of each design "
+                        "that are named at most (default: 10)")
+    parser.add_argument("--record", action="store_true", help="record the figures in docs/verification.json")
+    parser.add_argument("--build-dir", default="build/sim", metavar="DIR", help="folder for compiled designs (default: "
+                        "build/sim)")
+    json_option(parser)
+
+
+def run(call: argparse.Namespace) -> int:
+    """Measure, or merge, and print."""
+    from cdma.report.coverage_text import plan_text
+    from verif.coverage.plan import PLAN
+
+    if call.merge and (call.only or call.tests or call.every):
+        raise ValueError("--merge prints what is there: leave --only, --tests and --every out")
+    if call.tests and (call.only or call.every):
+        raise ValueError("--tests measures lines of Python: leave --only and --every out")
+    if call.plan:
+        print_json(PLAN) if call.json else print(plan_text(PLAN))
+        return 0
+    if call.merge:
+        return 1 if _report(call, [Path(each) for each in call.merge], "make coverage RECORD=1") else 0
+    folder = Path(call.folder)
+    with simulation_errors():
+        failed = _tested(call, folder) if call.tests else _measured(call, folder)
+    _report(call, [folder], "make coverage-python RECORD=1" if call.tests else "make coverage RECORD=1")
+    return 1 if failed else 0
+
+
+def _measured(call: argparse.Namespace, folder: Path) -> bool:
+    from verif.coverage.runs import chosen_runs, every_run, measure, shard
+
+    runs = shard((every_run if call.every else chosen_runs)(call.seed, call.seeds), *call.shard)
+    if call.only:
+        known = {f"{each.name}/{each.step}" for each in runs}
+        if unknown := set(call.only) - known:
+            raise ValueError(f"--only must be of {', '.join(sorted(known))}, not {', '.join(sorted(unknown))}")
+        runs = [each for each in runs if f"{each.name}/{each.step}" in call.only]
+    with Progress() as progress:
+        def said(each: Run, done: int, total: int) -> None:
+            progress(f"coverage, now {each}", done, total)
+
+        failed = measure(runs, folder, Path(call.build_dir), said)
+    for outcome in failed:
+        print(f"{outcome.step} failed: {outcome.said}\nagain: {outcome.replay}\n")
+    return bool(failed)
+
+
+def _tested(call: argparse.Namespace, folder: Path) -> bool:
+    from verif.coverage.python_lines import run_tests
+
+    return run_tests([Path(each) for each in call.tests], folder, call.shard) != 0
+
+
+def _report(call: argparse.Namespace, folders: list[Path], command: str) -> list[str]:
+    from cdma.report.coverage_text import coverage_text
+    from verif.coverage.recorded import record
+    from verif.coverage.report import read_report
+
+    found = read_report(folders)
+    if call.record:
+        record(found, command)
+    print_json(found) if call.json else print(coverage_text(found, call.holes))
+    return found.missed

@@ -1,0 +1,174 @@
+"""Coverage of several runs is merged, holes are reported by name, and exclusions are judged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdma.__main__ import main
+from verif.coverage.exclusions import Exclusion, judge, read_exclusions
+from verif.coverage.feature import Feature
+from verif.coverage.functional import add_up, functional
+from verif.coverage.plan import PLAN, feature
+from verif.coverage.python_lines import python_results
+from verif.coverage.recorded import record
+from verif.coverage.report import read_report
+from verif.coverage.runs import CHOSEN, chosen_runs, measure, shard
+from verif.evidence.store import Evidence
+
+_PLAN = (Feature("queue", "queues", "Empty and full.", ("empty", "full")),)
+
+
+def _excluded(kind: str, name: str) -> Exclusion:
+    return Exclusion(kind, name, "cannot be", "a test")
+
+
+def _written(folder: Path, *samples: dict[str, dict[str, int]]) -> Path:
+    (folder / "bins").mkdir(parents=True)
+    for number, each in enumerate(samples):
+        (folder / "bins" / f"{number}.json").write_text(json.dumps(each))
+    return folder
+
+
+def test_counts_of_simulations_are_added() -> None:
+    assert add_up([{"queue": {"full": 1}}, {"queue": {"full": 2, "empty": 1}}, {"busy": {"both": 4}}]) == {
+        "queue": {"full": 3, "empty": 1}, "busy": {"both": 4}}
+
+
+def test_a_bin_that_was_not_seen_is_a_hole_and_one_outside_the_plan_is_named() -> None:
+    (result,) = functional({"queue": {"full": 3, "half": 1}}, plan=_PLAN)
+    assert (result.hit, result.bins, result.holes, result.unplanned) == (1, 2, ("empty",), ("half",))
+
+
+def test_an_excluded_bin_is_no_hole_and_is_reported_when_it_is_hit() -> None:
+    (result,) = functional({"queue": {"full": 3}}, [_excluded("bin", "queue/e*")], _PLAN)
+    assert (result.hit, result.bins, result.excluded, result.holes, result.contradicted) == (1, 1, 1, (), ())
+    (result,) = functional({"queue": {"full": 3, "empty": 1}}, [_excluded("bin", "queue/e*")], _PLAN)
+    assert (result.hit, result.bins, result.excluded, result.contradicted) == (2, 2, 0, ("empty",))
+
+
+def test_an_exclusion_of_another_feature_or_kind_changes_nothing() -> None:
+    (result,) = functional({}, [_excluded("bin", "other/empty"), _excluded("line", "queue/empty")], _PLAN)
+    assert result.holes == ("empty", "full")
+
+
+def test_brackets_of_bits_are_no_sets_of_characters() -> None:
+    judged = judge([("top:address[31]:0->1", 0), ("top:address[3]:0->1", 0)], [_excluded("toggle", "*address[31]*")])
+    assert judged.holes == ("top:address[3]:0->1",)
+
+
+def test_every_exclusion_of_this_project_has_a_reason_and_a_bin_that_there_is() -> None:
+    for each in read_exclusions():
+        assert len(each.reason) > 10 and each.signed
+        if each.kind == "bin":
+            name, _, pattern = each.name.partition("/")
+            own = _excluded("bin", pattern)
+            assert any(own.holds(one) for one in feature(name).bins), each.name
+
+
+def test_an_exclusion_without_a_reason_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "exclusions.toml"
+    path.write_text('[[exclude]]\nkind = "bin"\nname = "queue/full"\nreason = " "\nsigned = "me"\n')
+    with pytest.raises(ValueError, match=r"must have a kind .* a reason and who signed it"):
+        read_exclusions(path)
+
+
+def _compiled(folder: Path, counts: list[int]) -> None:
+    (folder / "rtl").mkdir()
+    points = ["line\x01page\x02v_line/cdma_x.unit\x01l\x027\x01n\x023\x01o\x02block",
+              "toggle\x01page\x02v_toggle/cdma_x.unit\x01l\x028\x01n\x021\x01o\x02value__02ebit[0]:0->1",
+              "user\x01page\x02v_user/cdma_memory_port__pi2\x01l\x029\x01n\x021\x01o\x02open___05Freads_one"]
+    paths = ["cdma_x_bench.engine.unit", "cdma_x_bench.engine.unit", "cdma_x_bench.link.port[0].port.open__reads_one"]
+    text = "".join(f"C '\x01t\x02{point}\x01h\x02{path}'\n" for point, path in zip(points, paths, strict=True))
+    with gzip.open(folder / "rtl" / "cdma_x_bench-verilator-0.points.gz", "wt") as file:
+        file.write(f"# SystemC::Coverage-3\n{text}")
+    np.save(folder / "rtl" / "cdma_x_bench-verilator-0.npy", np.array(counts, np.uint64))
+
+
+def test_folders_of_shards_are_one_report(tmp_path: Path) -> None:
+    folders = [_written(tmp_path / "one", {"busy": {"both": 1}}), _written(tmp_path / "two", {"busy": {"none": 2}})]
+    _compiled(folders[0], [1, 0, 5])
+    _compiled(folders[1], [1, 0, 0])
+    report = read_report(folders, [])
+    (busy,) = (each for each in report.features if each.feature == "busy")
+    assert busy.holes == ("offload", "prefetch")
+    (opened,) = (each for each in report.features if each.feature == "open")
+    assert opened.hit == 1 and "link:reads_one" not in opened.holes
+    line, toggle = report.designs
+    assert (line.design, line.hit, line.points) == ("cdma_x", 1, 1)
+    assert (toggle.hit, toggle.holes) == (0, ("unit:value.bit[0]:0->1",))
+    assert report.shares["line"] == 1 and report.shares["python"] is None
+    assert set(report.missed) == {"bins", "toggle"}
+
+
+def test_the_command_names_holes_and_fails_below_the_goals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = _written(tmp_path / "one", {"busy": {"both": 1}})
+    _compiled(folder, [1, 0, 5])
+    assert main(["cover", "--merge", str(folder)]) == 1
+    said = capsys.readouterr().out
+    assert "hole: busy/none" in said and "hole: cdma_x toggle unit:value.bit[0]:0->1" in said
+    assert main(["cover", "--merge", str(folder), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["shares"]["toggle"] == 0
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--merge", "nowhere"], "has no coverage"),
+    (["--only", "tiny/nothing"], "--only must be of"),
+    (["--merge", "x", "--only", "tiny/faults"], "leave --only"),
+    (["--tests", "x", "--every"], "leave --only and --every out"),
+    (["--tests", "nowhere"], "there are no tests in nowhere"),
+])
+def test_mistakes_are_said_in_a_line(words: list[str], said: str, tmp_path: Path,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cover", "--folder", str(tmp_path / "none"), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_plan_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cover", "--plan"]) == 0
+    said = capsys.readouterr().out
+    assert all(each.name in said for each in PLAN)
+
+
+def test_shards_have_every_run_once_and_a_design_is_compiled_in_one() -> None:
+    runs = chosen_runs()
+    parts = [shard(runs, part, 3) for part in (1, 2, 3)]
+    assert sorted(map(str, runs)) == sorted(str(run) for part in parts for run in part)
+    names = [{run.name for run in part} for part in parts]
+    assert sum(map(len, names)) == len(set().union(*names)) == len(CHOSEN)
+
+
+def test_coverage_of_other_hardware_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "digest").write_text("another")
+    with pytest.raises(ValueError, match="has coverage of other RTL"):
+        measure([], tmp_path, tmp_path)
+
+
+def test_python_lines_are_those_that_ran(tmp_path: Path) -> None:
+    coverage = pytest.importorskip("coverage")
+    package = tmp_path / "golden"
+    package.mkdir()
+    (package / "part.py").write_text("def used():\n    return 1\n\n\ndef unused():\n    return 2\n\n\nused()\n")
+    (tmp_path / "out" / "python").mkdir(parents=True)
+    measured = coverage.Coverage(data_file=str(tmp_path / "out" / "python" / "data.1"), config_file=False,
+                                 source=[str(package)])
+    measured.start()
+    exec(compile((package / "part.py").read_text(), str(package / "part.py"), "exec"), {})
+    measured.stop()
+    measured.save()
+    (result,) = python_results([tmp_path / "out"], root=tmp_path)
+    assert (result.package, result.lines, result.hit, result.holes) == ("golden", 5, 4, (("golden/part.py", 1),))
+    assert python_results([tmp_path / "out"], [_excluded("python", "golden/p*")], root=tmp_path) == ()
+
+
+def test_figures_of_simulations_and_of_python_are_recorded_beside_each_other(tmp_path: Path) -> None:
+    folder = _written(tmp_path / "one", {"busy": {"both": 1}})
+    store = tmp_path / "verification.json"
+    record(read_report([folder], []), "make coverage RECORD=1", store)
+    results = Evidence.load(store).results("coverage")
+    assert results is not None and "packages" not in results
+    assert next(each for each in results["features"] if each["feature"] == "busy")["hit"] == 1
