@@ -29,6 +29,7 @@ _EXAMPLES = """\
   cdma soak --minutes 60                                    an hour, with new seeds
   cdma soak --minutes 60 --shard 2/8 --seed 7               the second of eight machines
   cdma soak --minutes 10 --engine tiny --report soak        one configuration
+  cdma soak --minutes 10 --engine tiny --bench malicious    malformed streams on the RTL
   cdma soak --streams 100000                                malformed streams on the golden model alone
   cdma soak --replay build/soak/failure-faults-7.json --waves waves
   cdma soak --minutes 5 --json | jq '.streams_rtl'"""
@@ -42,6 +43,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--seed", type=whole_number, metavar="N", help="of all choices (default: always another)")
     shard_option(parser, "which of how many machines this is: each makes choices of its own")
     parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="the only configuration (default: random ones)")
+    parser.add_argument("--bench", action="append", default=[], metavar="NAME", help="bench to run; may be repeated "
+                        "(default: all that a configuration calls for)")
     parser.add_argument("--streams", type=whole_number, metavar="N", help="only judge N malformed streams with the "
                         "golden model and the plain reference")
     parser.add_argument("--replay", metavar="FILE", help="run the case of a file again, and nothing else")
@@ -74,7 +77,8 @@ def _soak(call: argparse.Namespace) -> int:
         else:
             old = Evidence.load().results("soak") if call.record else None
             found = soak(call.minutes, seed, shard=call.shard, build_dir=Path(call.build_dir),
-                         report=Path(call.report), progress=progress, seen=(old or {}).get("pairs", ()), config=config)
+                         report=Path(call.report), progress=progress, seen=(old or {}).get("pairs", ()), config=config,
+                         benches=call.bench)
     if call.record:
         with recording() as evidence:
             evidence.merge("soak", command="make soak MINUTES=240 RECORD=1", part=found, join=joined)

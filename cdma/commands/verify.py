@@ -14,6 +14,7 @@ from cdma.console.numbers import positive
 from cdma.console.options import add_command, json_option, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from verif.common.tools import SIMULATORS
 
 if TYPE_CHECKING:
     from cdma.measure.verification import Verification
@@ -37,6 +38,7 @@ _EXAMPLES = """\
   cdma verify my_engine.toml --shard 1/4 --report shard1    a quarter of the steps, for one of four machines
   cdma verify --merge shard1 shard2 shard3 shard4 --report all
   cdma verify my_engine.toml --scheduler tcp://10.0.0.1:8786 --budget 30
+  cdma verify tiny_engine --simulator icarus --step transfers --step faults
   cdma verify tiny_engine --step faults --seed 7 --test damaged_streams --report why
   cdma verify tiny_engine --json | jq '.passed'"""
 
@@ -57,6 +59,8 @@ def add(commands: Any) -> None:
                         "when all have run (default: each once)")
     shard_option(parser, "run part I of N of the steps")
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument("--simulator", choices=SIMULATORS, default="verilator", help="what benches run on; icarus "
+                        "knows X, is slower and gets a tenth of the stimuli (default: verilator)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
     parser.add_argument("--report", metavar="DIR", help="write junit.xml, index.html, results.json and waves there")
     parser.add_argument("--no-waves", action="store_true", help="record no waves of tests that failed")
@@ -109,12 +113,14 @@ def _verified(config: Design, call: argparse.Namespace) -> Verification:
     from cdma.measure.verification import verify
 
     words = ["cdma", "verify", call.configuration or "engine",
-             *(word for setting in call.settings for word in ("--set", setting))]
+             *(word for setting in call.settings for word in ("--set", setting)),
+             *(["--simulator", call.simulator] if call.simulator != "verilator" else [])]
     waves = Path(call.report) / "waves" if call.report and not call.no_waves else None
     with simulation_errors(), Progress() as progress:
-        return verify(config, names=call.step, seed=call.seed, budget_s=call.budget and 60 * call.budget,
-                      shard=call.shard, jobs=call.jobs or os.cpu_count() or 1, scheduler=call.scheduler,
-                      tests=call.test, build_dir=Path(call.build_dir), waves=waves, date=made_on(call.date),
+        return verify(config, names=call.step, simulator=call.simulator, seed=call.seed,
+                      budget_s=call.budget and 60 * call.budget, shard=call.shard,
+                      jobs=call.jobs or os.cpu_count() or 1, scheduler=call.scheduler, tests=call.test,
+                      build_dir=Path(call.build_dir), waves=waves, date=made_on(call.date),
                       replay=lambda step, seed: shlex.join([*words, "--step", step, "--seed", str(seed)]),
                       progress=progress)
 

@@ -19,6 +19,7 @@ from hdl.config.catalog import Design, kinds
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from synth.area.cores import area
+from verif.common.tools import require
 from verif.evidence.digest import rtl_digest
 from verif.regression.outcomes import Figure, Outcome, State
 from verif.regression.plan import Step, steps
@@ -52,6 +53,8 @@ class Verification:
         Digest of the sources of the hardware, of that configuration.
     date
         When it was run.
+    simulator
+        That benches ran on.
     shards
         Which shards are in it, as ``1/4``.
     outcomes
@@ -64,6 +67,7 @@ class Verification:
     version: str
     rtl: str
     date: str
+    simulator: str
     shards: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
 
@@ -104,9 +108,10 @@ def chosen_steps(config: Design, names: Sequence[str] | None) -> list[Step]:
     return [step for step in there.values() if not names or step.name in names]
 
 
-def verify(config: Design, *, names: Sequence[str] | None = None, seed: int = 1, budget_s: float | None = None,
-           shard: tuple[int, int] = (1, 1), jobs: int = 1, scheduler: str | None = None, tests: str | None = None,
-           build_dir: Path, replay: Callable[[str, int], str], waves: Path | None = None, date: str,
+def verify(config: Design, *, names: Sequence[str] | None = None, simulator: str = "verilator", seed: int = 1,
+           budget_s: float | None = None, shard: tuple[int, int] = (1, 1), jobs: int = 1,
+           scheduler: str | None = None, tests: str | None = None, build_dir: Path,
+           replay: Callable[[str, int], str], waves: Path | None = None, date: str,
            progress: Progress) -> Verification:
     """Verify a configuration.
 
@@ -119,6 +124,8 @@ def verify(config: Design, *, names: Sequence[str] | None = None, seed: int = 1,
     budget_s
         Seconds in which steps are begun: while some are left, benches run again with the next seeds. Every step runs
         once when not given.
+    simulator
+        That benches run on; lint and throughput need Verilator.
     shard
         Which part of the steps, and of how many parts.
     jobs
@@ -143,13 +150,14 @@ def verify(config: Design, *, names: Sequence[str] | None = None, seed: int = 1,
     MissingToolError
         If a program that simulates is not installed.
     """
+    require(simulator)
     chosen = chosen_steps(config, names)
     deadline = None if budget_s is None else time.time() + budget_s
     outcomes: list[Outcome] = []
     tasks_run: list[Task] = []
     for number, steps_of_round in enumerate(_rounds(chosen, budget_s is not None)):
         tasks = [Task(config, step.name, seed + number, build_dir.resolve(), replay(step.name, seed + number), deadline,
-                      tests)
+                      tests, simulator)
                  for at, step in enumerate(steps_of_round) if (at + number) % shard[1] == shard[0] - 1]
         begun = len(outcomes)
         for outcome in _run(tasks, jobs, scheduler):
@@ -165,7 +173,7 @@ def verify(config: Design, *, names: Sequence[str] | None = None, seed: int = 1,
     if waves is not None:
         kept = _with_waves(kept, waves, progress)
     kind = next(name for name, (of, _) in kinds().items() if isinstance(config, of))
-    return Verification(config.name, kind, config.as_dict(), project_version(), _digest(config), date,
+    return Verification(config.name, kind, config.as_dict(), project_version(), _digest(config), date, simulator,
                         (f"{shard[0]}/{shard[1]}",), tuple(outcome for _, outcome in kept))
 
 

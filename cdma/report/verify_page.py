@@ -47,8 +47,8 @@ def _head(found: Verification) -> Section:
              "simulated cycles": count(sum(outcome.cycles for outcome in found.outcomes)),
              "seeds": count(len({outcome.seed for outcome in found.outcomes}))}
     return Section("", [f"**{verdict(found)}**", Tiles(tiles),
-                        (f"cdma-rtl {found.version}, {found.date}; configuration and RTL `{found.rtl}`; shards "
-                         f"{', '.join(found.shards)}.")])
+                        (f"cdma-rtl {found.version}, {found.date}, {found.simulator}; configuration and RTL "
+                         f"`{found.rtl}`; shards {', '.join(found.shards)}.")])
 
 
 def _steps(found: Verification) -> Section:

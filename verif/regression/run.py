@@ -25,6 +25,9 @@ __all__ = ["Task", "run_step", "with_waves"]
 _RAW_BYTES = 1 << 18
 """Bytes of the tensors whose throughput is measured: enough that starts and ends are a few per cent."""
 
+_SHARES = {"verilator": 1.0, "icarus": 0.1}
+"""Part of a step's stimuli that a simulator gets: Icarus is thirty times slower."""
+
 _SHOWN = 20
 """Lines of lint that are kept."""
 
@@ -49,6 +52,8 @@ class Task:
         Time (as of :func:`time.time`) after which it is not begun; None for no limit.
     tests
         Regular expression of the tests to run; None for all.
+    simulator
+        One of :data:`verif.common.tools.SIMULATORS`.
     """
 
     config: Design
@@ -58,6 +63,7 @@ class Task:
     replay: str
     deadline: float | None = None
     tests: str | None = None
+    simulator: str = "verilator"
 
 
 def run_step(task: Task) -> Outcome:
@@ -128,15 +134,18 @@ def _run(task: Task, step: Step, outcome: Outcome, place: Path) -> Outcome:
 
 def _bench(task: Task, step: Step, place: Path, waves: bool = False) -> None:
     config = task.config
-    job = {"config": config.as_dict(), "share": step.share, **step.job}
+    job = {"config": config.as_dict(), "share": step.share * _SHARES[task.simulator], **step.job}
+    if task.simulator != "verilator" and "streams" in job:
+        job["streams"] = round(job["streams"] * _SHARES[task.simulator])
     if not isinstance(config, EngineConfig):
-        built = build_core(config, simulator="verilator", build_dir=task.build_dir, waves=waves)
+        built = build_core(config, simulator=task.simulator, build_dir=task.build_dir, waves=waves)
     elif step.models:
-        built = build_bare(config, build_dir=task.build_dir, waves=waves)
+        built = build_bare(config, simulator=task.simulator, build_dir=task.build_dir, waves=waves)
         job["models"] = True
     else:
         job.setdefault("image_bytes", image_bytes(config))
-        built = build_engine(config, image_bytes=job["image_bytes"], build_dir=task.build_dir, waves=waves)
+        built = build_engine(config, image_bytes=job["image_bytes"], simulator=task.simulator, build_dir=task.build_dir,
+                             waves=waves)
     runner.run(built, step.bench, job=job, folder=place, seed=task.seed, tests=task.tests)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class SoakReport:
     ----------
     minutes
         They took.
+    processor_minutes
+        Of one processor that were used for it: what counts on a machine that has other work.
     configurations, cases
         How many were compiled, and how many runs of benches there were.
     benches
@@ -59,6 +62,7 @@ class SoakReport:
     """
 
     minutes: float
+    processor_minutes: float
     configurations: int
     cases: int
     benches: dict[str, int]
@@ -77,7 +81,7 @@ class SoakReport:
 
 def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_dir: Path, report: Path | None = None,
          progress: Callable[[str, int, int], None] | None = None, seen: Iterable[str] = (),
-         config: EngineConfig | None = None) -> SoakReport:
+         config: EngineConfig | None = None, benches: Sequence[str] = ()) -> SoakReport:
     """Soak for so many minutes: each configuration has one case at least, and a case that is under way is finished.
 
     Parameters
@@ -96,9 +100,13 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
         Pairs of settings of earlier soaks, which are drawn less often.
     config
         The only configuration; random ones when not given.
+    benches
+        The only benches; all that a configuration calls for when none are given.
 
     Raises
     ------
+    ValueError
+        If a given configuration has none of the benches.
     MissingToolError
         If a program that simulates is not installed.
     """
@@ -119,7 +127,11 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
         state.configurations += 1
         state.stream_check(_GOLDEN, int(rng.integers(1 << 31)), lambda: left() <= 0)
         end = time.monotonic() + min(_CONFIG_S, left())
-        for case in _cases(engine, rng):
+        usable = _usable(engine, benches)
+        if not usable and config is not None:
+            raise ValueError(f"{engine.name} has no bench {' or '.join(benches)}: its benches are "
+                             f"{', '.join(step.name for step in _usable(engine, ()))}")
+        for case in _cases(engine, usable, rng):
             if progress is not None:
                 progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))
             state.case(case)
@@ -133,7 +145,7 @@ def streams_only(number: int, seed: int, *, progress: Callable[[str, int, int], 
     began = time.monotonic()
     found = check_streams(number, seed, progress and (lambda done: progress("malformed streams", done, number)))
     minutes = round((time.monotonic() - began) / 60, 2)
-    return SoakReport(minutes, 0, 0, {}, 0, found.streams, 0, (), (f"{seed} streams",), found.failures)
+    return SoakReport(minutes, minutes, 0, 0, {}, 0, found.streams, 0, (), (f"{seed} streams",), found.failures)
 
 
 def _pair(text: str) -> Pair:
@@ -141,10 +153,15 @@ def _pair(text: str) -> Pair:
     return one, other
 
 
-def _cases(config: EngineConfig, rng: np.random.Generator) -> Iterator[Case]:
+def _usable(config: EngineConfig, benches: Sequence[str]) -> list[Step]:
+    """The benches of a configuration that other seeds make different."""
+    return [step for step in steps(config) if step.bench and not step.models and step.repeats
+            and (not benches or step.name in benches)]
+
+
+def _cases(config: EngineConfig, usable: Sequence[Step], rng: np.random.Generator) -> Iterator[Case]:
     """Cases of a configuration without end, its benches in turn and in any order."""
-    usable = [step for step in steps(config) if step.bench and not step.models and step.repeats]
-    while True:
+    while usable:
         for at in rng.permutation(len(usable)):
             yield _case(config, usable[int(at)], rng)
 
@@ -167,6 +184,7 @@ class _State:
         self.configurations = self._cases = self._cycles = self._golden = self._rtl = 0
         self._benches: dict[str, int] = {}
         self._failures: list[str] = []
+        self._before = _processor_s()
         self._report = report
         self._build_dir = build_dir
         if report is not None:
@@ -216,9 +234,16 @@ class _State:
                 file.write(json.dumps(to_json(line)) + "\n")
 
     def totals(self, minutes: float, seed: str) -> SoakReport:
-        return SoakReport(round(minutes, 2), self.configurations, self._cases, dict(sorted(self._benches.items())),
-                          self._cycles, self._golden, self._rtl, tuple(sorted(self.pairs)), (seed,),
+        used = round((_processor_s() - self._before) / 60, 2)
+        benches = dict(sorted(self._benches.items()))
+        return SoakReport(round(minutes, 2), used, self.configurations, self._cases, benches, self._cycles,
+                          self._golden, self._rtl, tuple(sorted(self.pairs)), (seed,),
                           tuple(self._failures))
+
+
+def _processor_s() -> float:
+    """Seconds of a processor that this process and those it started have used."""
+    return sum(used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
 
 
 def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
@@ -226,7 +251,7 @@ def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
     if old is None:
         return part
     found = dict(part)
-    for name in ("minutes", "configurations", "cases", "cycles", "streams_golden", "streams_rtl"):
+    for name in ("minutes", "processor_minutes", "configurations", "cases", "cycles", "streams_golden", "streams_rtl"):
         found[name] = round(old[name] + part[name], 2)
     found["benches"] = {bench: old["benches"].get(bench, 0) + part["benches"].get(bench, 0)
                         for bench in sorted({*old["benches"], *part["benches"]})}

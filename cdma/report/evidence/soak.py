@@ -14,6 +14,7 @@ def soak_parts(results: dict[str, Any]) -> list[Part]:
     failures = results["failures"]
     clean = "nothing failed" if not failures else f"{len(failures)} failures"
     rows = [["minutes, all runs together", f"{results['minutes']:.0f}"],
+            ["minutes of a processor that they used", f"{results['processor_minutes']:.0f}"],
             ["configurations", f"{results['configurations']:,}"], ["cases", f"{results['cases']:,}"],
             ["simulated cycles", f"{results['cycles']:,}"],
             ["pairs of settings of options", f"{len(results['pairs']):,} of {results['pairs_of_all']:,}"],

@@ -56,10 +56,12 @@ def test_shrinking_keeps_what_fails() -> None:
 
 
 def test_reports_add_up() -> None:
-    part = {"minutes": 1.5, "configurations": 2, "cases": 9, "cycles": 100, "streams_golden": 10, "streams_rtl": 5,
+    part = {"minutes": 1.5, "processor_minutes": 1.0,
+            "configurations": 2, "cases": 9, "cycles": 100, "streams_golden": 10, "streams_rtl": 5,
             "benches": {"faults": 4, "transfers": 5}, "pairs": ["a & b"], "pairs_of_all": 3, "seeds": ["1"],
             "failures": []}
     both = joined(joined(None, part), part | {"pairs": ["a & c"], "benches": {"windows": 1}, "failures": ["x"]})
+    assert both["processor_minutes"] == 2.0
     assert (both["minutes"], both["cases"], both["streams_rtl"]) == (3.0, 18, 10)
     assert both["benches"] == {"faults": 4, "transfers": 5, "windows": 1}
     assert both["pairs"] == ["a & b", "a & c"]
@@ -112,7 +114,9 @@ def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("words", "says"), [
     (("--waves", "w"), "give its file with --replay"), (("--replay", "none.json"), "does not exist"),
-    (("--engine", "compressor"), "compressor is a core, not an engine")])
+    (("--engine", "compressor"), "compressor is a core, not an engine"),
+    (("--engine", "tiny", "--bench", "windows", "--minutes", "0.0001"), "cdma_tiny_engine has no bench windows: its "
+     "benches are transfers, faults")])
 def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soak", *words]) == 2
     assert says in capsys.readouterr().err
