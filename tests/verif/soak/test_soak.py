@@ -115,8 +115,8 @@ def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("words", "says"), [
     (("--waves", "w"), "give its file with --replay"), (("--replay", "none.json"), "does not exist"),
     (("--engine", "compressor"), "compressor is a core, not an engine"),
-    (("--engine", "tiny", "--bench", "windows", "--minutes", "0.0001"), "cdma_tiny_engine has no bench windows: its "
-     "benches are transfers, faults")])
+    (("--engine", "tiny", "--bench", "windows", "--minutes", "0.0001"), ("cdma_tiny_engine has no bench windows: its "
+     "benches are transfers, faults"))])
 def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soak", *words]) == 2
     assert says in capsys.readouterr().err
