@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -46,12 +47,20 @@ def collect(built: Path, run: Path) -> None:
     points, total = folder / f"{built.name}.points.gz", folder / f"{built.name}.npy"
     with (folder / f"{built.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if points.exists():
+        if total.exists():
             counts += np.load(total)
         else:
-            with gzip.open(points, "wb", compresslevel=1) as file:
-                file.write(_COUNT.sub(b"'", text))
-        np.save(total, counts)
+            _replace(points, gzip.compress(_COUNT.sub(b"'", text), compresslevel=1))
+        buffer = io.BytesIO()
+        np.save(buffer, counts)
+        _replace(total, buffer.getvalue())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that who reads it meanwhile sees the old one or the new one."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(content)
+    new.replace(path)
 
 
 def restored_points(folder: Path) -> Iterator[tuple[str, str]]:

@@ -59,7 +59,9 @@ def _write(folder: Path) -> None:
     if _counts:
         place = folder / "bins"
         place.mkdir(parents=True, exist_ok=True)
-        (place / f"{uuid.uuid4().hex}.json").write_text(json.dumps(bins()), encoding="utf-8")
+        new = place / f"{uuid.uuid4().hex}.new"
+        new.write_text(json.dumps(bins()), encoding="utf-8")
+        new.rename(new.with_suffix(".json"))
 
 
 if ENABLED:

@@ -19,6 +19,8 @@ KINDS = ("bin", "line", "toggle", "python")
 """What can be excluded: bins of the plan, lines and toggles of Verilog, and files of Python."""
 
 _FIELDS = {"kind", "name", "reason", "signed"}
+_MOST_BITS = 256
+"""Verilator counts no wider signals."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,25 @@ class Exclusion:
         Why they cannot be hit, or need not be.
     signed
         Who looked at them.
+    from_bit
+        Of signals with this name, only bits from this number on; None for what the pattern says.
     """
 
     kind: str
     name: str
     reason: str
     signed: str
+    from_bit: int | None = None
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """What its names match."""
         # Brackets are indices of bits here, not sets of characters.
-        return re.compile(translate(self.name.replace("[", "[[]")))
+        name = self.name.replace("[", "[[]")
+        if self.from_bit is None:
+            return re.compile(translate(name))
+        bits = "|".join(map(str, range(self.from_bit, _MOST_BITS)))
+        return re.compile(f"{translate(name)[:-2]}\\[(?:{bits})\\]:")
 
     def holds(self, name: str) -> bool:
         """Whether a name is excluded."""
@@ -86,7 +95,7 @@ def read_exclusions(path: Path = EXCLUSIONS) -> tuple[Exclusion, ...]:
     """
     found = tomllib.loads(path.read_text(encoding="utf-8")).get("exclude", [])
     for number, entry in enumerate(found, 1):
-        wrong = set(entry) ^ _FIELDS or {key for key in _FIELDS if not str(entry[key]).strip()}
+        wrong = (set(entry) - {"from_bit"}) ^ _FIELDS or {key for key in _FIELDS if not str(entry[key]).strip()}
         if wrong or entry["kind"] not in KINDS:
             raise ValueError(f"exclusion {number} of {path} must have a kind ({', '.join(KINDS)}), a name, a reason "
                              f"and who signed it, not {entry}")

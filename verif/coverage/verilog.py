@@ -46,7 +46,7 @@ class DesignResult:
 def design_results(design: str, points: Iterable[Point],
                    exclusions: Sequence[Exclusion] = ()) -> tuple[DesignResult, ...]:
     """Line and toggle coverage of a design; memories and the top of the bench do not count."""
-    counts = merged(point for point in points if _of_design(point.module, design))
+    counts = _by_field(merged(point for point in points if _of_design(point.module, design)))
     results = []
     for kind in ("line", "toggle"):
         rules = [each for each in exclusions if each.kind == kind]
@@ -56,6 +56,14 @@ def design_results(design: str, points: Iterable[Point],
         results.append(DesignResult(design, kind, judged.total, judged.hit, judged.excluded,
                                     judged.holes[:_MOST_HOLES], judged.contradicted[:_MOST_HOLES]))
     return tuple(results)
+
+
+def _by_field(counts: dict[tuple[str, str, str], int]) -> dict[tuple[str, str, str], int]:
+    """Without the bits of signals whose fields are signals, too: those bits are the same ones."""
+    fields = {(module, name.partition("[")[0].partition(":")[0]) for kind, module, name in counts if kind == "toggle"}
+    parents = {(module, name.rpartition(".")[0]) for module, name in fields if "." in name}
+    return {key: count for key, count in counts.items()
+            if key[0] != "toggle" or (key[1], key[2].partition("[")[0].partition(":")[0]) not in parents}
 
 
 def _of_design(module: str, design: str) -> bool:

@@ -337,6 +337,8 @@ class WriteBackRing:
         done = self._reader.take(record.tobytes())
         if done is not None:
             self._arena.view(place, RECORD_BYTES)[:] = record
+            if not self.head:
+                cover.cover("write_back", self._channel.prefix.lower(), "wrapped")
             if self.head % max(1, self.entries // 2) == 0:
                 await self.write("HEAD", self.head)
         return done

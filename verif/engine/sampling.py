@@ -136,8 +136,8 @@ class Sampler:
         if name == "CONTROL" and value & 1:
             count = sum(self._waiting.values())
             for direction, waiting in self._waiting.items():
-                cover.cover("soft_reset", direction, "none" if not count else "one" if waiting == 1 else
-                            "several" if waiting else "other")
+                if waiting or not count:
+                    cover.cover("soft_reset", direction, {0: "none", 1: "one"}.get(waiting, "several"))
         elif name == "TIME_LIMIT":
             for port, limit in (("link", value & 31), ("lanes", value >> 8 & 31)):
                 self._limit(port, limit)
@@ -190,13 +190,16 @@ class Sampler:
         elif name == "TIME":
             cover.cover("coalescing", direction, "each" if ring.count <= 1 else "count or time" if value else "count")
         elif name == "CONTROL":
-            cover.cover("write_back", direction, "enabled again" if value and ring.was_off else
-                        "enabled" if value else "disabled")
+            if ring.was_off or not value:
+                cover.cover("write_back", direction, "enabled again" if value else "disabled")
             ring.was_off = not value
 
     def _was_read(self, name: str, value: int, fields: dict[str, int]) -> None:
         if name == "STATUS":
             self._status(fields)
+        elif name == "TIME_LIMIT":
+            self._limit("link", value & 31)
+            self._limit("lanes", value >> 8 & 31)
         elif name == "IRQ_STATUS":
             self._bits("interrupt", name, value, "seen")
         elif name.endswith("REFUSED"):

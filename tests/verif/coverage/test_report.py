@@ -14,10 +14,12 @@ from verif.coverage.exclusions import Exclusion, judge, read_exclusions
 from verif.coverage.feature import Feature
 from verif.coverage.functional import add_up, functional
 from verif.coverage.plan import PLAN, feature
+from verif.coverage.points import Point
 from verif.coverage.python_lines import python_results
 from verif.coverage.recorded import record
 from verif.coverage.report import read_report
 from verif.coverage.runs import CHOSEN, chosen_runs, measure, shard
+from verif.coverage.verilog import design_results
 from verif.evidence.store import Evidence
 
 _PLAN = (Feature("queue", "queues", "Empty and full.", ("empty", "full")),)
@@ -59,6 +61,22 @@ def test_an_exclusion_of_another_feature_or_kind_changes_nothing() -> None:
 def test_brackets_of_bits_are_no_sets_of_characters() -> None:
     judged = judge([("top:address[31]:0->1", 0), ("top:address[3]:0->1", 0)], [_excluded("toggle", "*address[31]*")])
     assert judged.holes == ("top:address[3]:0->1",)
+
+
+def test_an_exclusion_may_begin_at_a_bit() -> None:
+    rule = Exclusion("toggle", "*bytes", "cannot be", "a test", from_bit=21)
+    judged = judge([("top:raw_bytes[20]:0->1", 0), ("top:raw_bytes[21]:0->1", 0), ("top:raw_bytes[39]:1->0", 0),
+                    ("top:raw_bytes_0[39]:1->0", 0), ("top:bytes[30]:1->0", 1)], [rule])
+    assert judged.holes == ("top:raw_bytes[20]:0->1", "top:raw_bytes_0[39]:1->0")
+    assert (judged.excluded, judged.contradicted) == (2, ("top:bytes[30]:1->0",))
+
+
+def test_bits_of_a_record_count_once_by_their_fields() -> None:
+    points = [Point("toggle", "cdma_x", name, "", count) for name, count in (
+        ("record[0]:0->1", 0), ("record[1]:0->1", 0), ("record.low:0->1", 3), ("record.high:0->1", 0),
+        ("records:0->1", 1))]
+    _, toggle = design_results("cdma_x", points)
+    assert (toggle.points, toggle.hit, toggle.holes) == (3, 2, ("top:record.high:0->1",))
 
 
 def test_every_exclusion_of_this_project_has_a_reason_and_a_bin_that_there_is() -> None:

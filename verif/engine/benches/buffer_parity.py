@@ -15,6 +15,7 @@ from golden.codec.coding import Coding
 from golden.engine import Completion, Descriptor, Operation, Status
 from hdl.config.engine import EngineConfig
 from hdl.engine.transfer.buffers import LaneMemory
+from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on
 from verif.engine.stimulus import RawTensor, codings, random_behaviour
 from verif.engine.testbench import EngineTestbench, ready, share
@@ -89,7 +90,7 @@ async def errors_in_each_memory(dut: Any) -> None:
         operation = _operation(memory)
         lanes = bench.rng.permutation(bench.config.lanes)[:share(4 * bench.config.lanes)]
         for number, lane in enumerate(map(int, lanes)):
-            await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+            await bench.behave(*(random_behaviour(bench.rng) if number else Behaviour() for _ in range(2)))
             bench.scoreboard.spoil((operation, lane))
             before = await _count(bench, operation)
             wait = 0 if number % 2 == 0 else int(bench.rng.integers(1, 600))

@@ -9,13 +9,15 @@ import cocotb
 import numpy as np
 
 from golden.codec.coding import Coding
+from golden.codec.headers import HEADER_BYTES
 from golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor, Operation, Status
+from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on, right_pair
 from verif.engine.stimulus import RawTensor, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _BAD = (Status.PAGE_MISALIGNED, Status.PAGE_LIST_TOO_SHORT, Status.PAGE_LIST_READ_ERROR, Status.PAGE_OUTSIDE)
-_SLVERR = 2
+_RESPONSES = (2, 3)     # SLVERR, DECERR
 _LONG_PAGES = 48        # of a stream whose list is still being read when the next one begins
 _BYTES = 20_000         # of a tensor at most: some need several pages, and the test stays short
 
@@ -40,15 +42,19 @@ async def _spoil(bench: EngineTestbench, descriptor: Descriptor, status: Status)
         return replace(descriptor, pages=max(1, -(-stream >> descriptor.page_size) - 1))
     else:
         at = place + int(rng.integers(ENTRY_BYTES))
-        bench.scoreboard.fail("link", at, at, _SLVERR, writes=False)
-        await bench.link.fail(at, at, _SLVERR, writes=False)
+        resp = _RESPONSES[int(rng.integers(len(_RESPONSES)))]
+        bench.scoreboard.fail("link", at, at, resp, writes=False)
+        await bench.link.fail(at, at, resp, writes=False)
     return descriptor
 
 
-def _places(bench: EngineTestbench, descriptors: list[Descriptor], kinds: list[Status]) -> list[int]:
-    """Which descriptor gets which fault. Of a list that is to be too short, a stream needs more than one page."""
+def _places(bench: EngineTestbench, descriptors: list[Descriptor], kinds: list[Status],
+            operation: Operation) -> list[int]:
+    """Which descriptor gets which fault. Of a list that is to be too short, one of this direction, a stream needs more
+    than one page."""
     order = [int(each) for each in bench.rng.permutation(len(descriptors))]
-    longest = max(order, key=lambda at: descriptors[at].packed_bytes)
+    longest = max(order, key=lambda at: (descriptors[at].operation == operation,
+                                         descriptors[at].packed_bytes or descriptors[at].capacity))
     order.remove(longest)
     order.insert(kinds.index(Status.PAGE_LIST_TOO_SHORT), longest)
     return order[:len(kinds)]
@@ -61,11 +67,14 @@ async def bad_lists(dut: Any) -> None:
     bench.page_share = 1
     found: set[Status] = set()
     kinds = [each for each in _BAD if each is not Status.PAGE_OUTSIDE or bench.config.address_bits < 64]
-    for _ in range(3 * share(8)):
-        await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
+    for number in range(3 * share(8)):
+        prompt = number < 2
+        bench.page_size = PAGE_SIZES[0] if prompt else None
+        await bench.behave(*(Behaviour() if prompt else random_behaviour(bench.rng) for _ in range(2)))
         blocks = max(3 * bench.config.lanes, _BYTES // bench.config.block_bytes)
         descriptors = [each for _ in range(4) for each in right_pair(bench, blocks)]
-        for at, status in zip(_places(bench, descriptors, kinds), kinds, strict=True):
+        for at, status in zip(_places(bench, descriptors, kinds, list(Operation)[number % 2]), kinds,
+                              strict=True):
             descriptors[at] = await _spoil(bench, descriptors[at], status)
         await bench.load()
         found |= {each.status for each in await bench.run(descriptors)}
@@ -97,3 +106,22 @@ async def an_unreadable_list_behind_a_long_stream(dut: Any) -> None:
         bench.scoreboard.heal()
         await bench.counters()
         await goes_on(bench)
+
+
+@cocotb.test()
+async def streams_that_fill_pages(dut: Any) -> None:
+    """Streams that end with a page, and streams whose next block begins with the next page."""
+    bench = await ready(dut)
+    bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
+    page, block = 1 << bench.page_size, bench.config.block_bytes
+    coding = next(each for each in map(Coding, bench.config.numbers) if each.tags_first)
+    raw_blocks, left = divmod(page, block + HEADER_BYTES)
+    if not left:
+        raw_blocks, left = raw_blocks - 1, block + HEADER_BYTES
+    filled = (left - HEADER_BYTES - block // coding.element_bytes // 8) // coding.element_bytes
+    dense = bench.rng.integers(1, 256, (raw_blocks + 1) * block, dtype=np.uint8)
+    dense[raw_blocks * block + filled * coding.element_bytes:] = 0
+    for tail in (0, block // 2, block):
+        tensor = RawTensor(np.concatenate([dense, bench.rng.integers(1, 256, tail, dtype=np.uint8)]), coding)
+        assert tail or bench.stream(tensor).size == page
+        await bench.there_and_back([tensor])

@@ -11,6 +11,7 @@ import numpy as np
 from golden.codec.coding import Coding
 from golden.engine import Operation
 from verif.common.tensors import corners, random_values
+from verif.engine.driver import Channel
 from verif.engine.lite import RegisterError
 from verif.engine.memory import Behaviour
 from verif.engine.stimulus import BEHAVIOURS, RawTensor, codings, edges, random_behaviour, random_tensor
@@ -51,6 +52,28 @@ async def long_tensors(dut: Any) -> None:
         coding = Coding(int(bench.rng.choice(bench.config.numbers)))
         length -= length % 4 + coding.element_bytes * int(bench.rng.integers(3))
         await bench.there_and_back([random_tensor(bench.rng, bench.config, length, coding)])
+
+
+_SMALL_BLOCK, _FEW_LANES = 4096, 2
+
+
+@cocotb.test()
+async def blocks_of_every_kind(dut: Any) -> None:
+    """Streams of blocks that are all coded, all zero or all raw: one block, whole and short, and several."""
+    bench = await ready(dut)
+    size = bench.config.block_bytes
+    if size > _SMALL_BLOCK or bench.config.lanes > _FEW_LANES:
+        return  # lengths at random find them in time
+    await bench.behave(Behaviour())
+    for coding in codings(bench.config):
+        made = []
+        for filled in (0.0, 0.2, 1.0):
+            for length in (size, size // 2, 3 * size, 5 * size // 2):
+                raw = bench.rng.integers(1, 256, length, dtype=np.uint8)
+                raw.reshape(-1, coding.element_bytes)[bench.rng.random(length // coding.element_bytes) >= filled] = 0
+                made.append(RawTensor(raw, coding))
+        await bench.there_and_back(made)
+    await bench.counters()
 
 
 @cocotb.test()
@@ -134,6 +157,7 @@ async def queues_full(dut: Any) -> None:
             assert error.resp == SLVERR
         else:
             raise AssertionError("the doorbell of a full queue was not refused")
+        await _refused(channel, "DOORBELL")
         assert (await channel.fields("COMPLETIONS"))["COUNT"] == depth
         for descriptor in descriptors:
             seen = await channel.completion(bench.patience(descriptor))
@@ -145,7 +169,31 @@ async def queues_full(dut: Any) -> None:
             assert error.resp == SLVERR
         else:
             raise AssertionError("an empty completion queue was popped")
+        await _refused(channel, "COMPLETION_POP")
+        await _refused_part(bench)
+        first, second = await channel.counters(), await channel.counters()
+        assert all(first[name] == second[name] for name in ("RAW_BYTES", "PACKED_BYTES")), "a snapshot changed counters"
         await bench.compare()
+
+
+async def _refused(channel: Channel, name: str) -> None:
+    """Check that the channel says what it refused, and clear that."""
+    fields = await channel.fields("REFUSED")
+    assert [field for field, bit in fields.items() if bit] == [name]
+    await channel.write("REFUSED", (1 << len(fields)) - 1)
+    assert await channel.read("REFUSED") == 0
+
+
+async def _refused_part(bench: EngineTestbench) -> None:
+    """Check that a write of a part of a register changes nothing."""
+    before = await bench.control.read("TIME_LIMIT")
+    try:
+        await bench.control.bus.write(bench.control.registers["TIME_LIMIT"].offset, 0, strobe=3)
+    except RegisterError as error:
+        assert error.resp == SLVERR
+    else:
+        raise AssertionError("a write of two bytes was not refused")
+    assert await bench.control.read("TIME_LIMIT") == before
 
 
 @cocotb.test()

@@ -6,6 +6,7 @@ A driver polls memory only. The memories check the rules of AXI for records as f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -145,6 +146,33 @@ async def records_behind_their_data(dut: Any) -> None:
                 f"{before} bursts were written before the responses came, {after} in all"
             await _stop(rings)
             await bench.compare()
+
+
+@cocotb.test()
+async def interrupts_by_count(dut: Any) -> None:
+    """Without a time, the interrupt comes with the second record of two, and not before."""
+    bench = await ready(dut)
+    bits = {field.name: field.mask for field in bench.control.registers["IRQ_STATUS"].fields}
+    for number, (operation, channel) in enumerate(bench.control.channels.items()):
+        bench.clear()
+        await bench.behave(Behaviour())
+        ring = bench.write_back(4)[operation]
+        pair = [replace(right_pair(bench, 2)[number], interrupt=True) for _ in range(2)]
+        await bench.load()
+        await ring.enable(2, 0)
+        bit = bits[f"{channel.prefix}_COMPLETION"]
+        await bench.run(pair[:1])
+        await bench.control.wait(500)
+        assert not await bench.control.read("IRQ_STATUS") & bit, "the first of two records has an interrupt"
+        await bench.run(pair[1:])
+
+        async def there(bit: int = bit) -> bool:
+            return bool(await bench.control.read("IRQ_STATUS") & bit)
+
+        assert await bench.control.until(there, 500), "two records have no interrupt"
+        await bench.control.write("IRQ_STATUS", bit)
+        await ring.disable()
+        await bench.compare()
 
 
 @cocotb.test()
