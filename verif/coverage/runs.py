@@ -50,6 +50,9 @@ CHOSEN: dict[str, tuple[Design, bool]] = {
 """The designs that the recorded figures are from, by name, and whether the simulator counts lines and toggles in them;
 of the others only bins are counted."""
 
+_CORE_SEEDS = 3
+"""Runs of each core, which are short."""
+
 _NOT_CHOSEN = {"wide": ("transfers",), "mixed": ("faults",)}
 """Of these designs the only steps."""
 
@@ -89,8 +92,9 @@ def _steps(config: Design, models: bool) -> list[str]:
 
 def chosen_runs(seed: int = 1, seeds: int = 1) -> list[Run]:
     """The runs of the recorded figures: every bench on each of the chosen designs."""
-    return [Run(name, config, step, counted, seed + number) for number in range(seeds)
+    return [Run(name, config, step, counted, seed + number)
             for name, (config, counted) in CHOSEN.items()
+            for number in range(seeds * (1 if isinstance(config, EngineConfig) else _CORE_SEEDS))
             for step in _NOT_CHOSEN.get(name, _steps(config, models=False))]
 
 

@@ -46,7 +46,9 @@ async def fractions_of_elements(dut: Any) -> None:
     bench = await block_ready(dut)
     rng = generator()
     packets = list(stimulus.fractions(bench.config, int(rng.integers(1 << 30))))
-    packets = packets[:2 * share(len(packets) // 2)]
+    # A fraction, and the whole packet behind it.
+    chosen = rng.permutation(len(packets) // 2)[:share(len(packets) // 2)].tolist()
+    packets = [packet for each in chosen for packet in packets[2 * each:2 * each + 2]]
     for idle, backpressure, burst in CONDITIONS[:share(2)]:
         bench.stall(idle, backpressure, int(rng.integers(1 << 30)), burst)
         await bench.play(packets)

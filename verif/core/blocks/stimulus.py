@@ -37,6 +37,8 @@ def corner_packets(config: BlockCoreConfig, seed: int) -> Iterator[RawPacket]:
             for density in (0.0, 0.5, 1.0):
                 raw = random_values(rng, coding, length // size, density)
                 yield RawPacket.of(raw, coding, density < 1, f"a block and {beats} beats")
+        dense = random_raw(rng, config.block_bytes // size, size, 1.0)
+        yield RawPacket.of(dense, coding, True, "a block that stays raw")
 
 
 def _length(rng: np.random.Generator, config: BlockCoreConfig, size: int, most_blocks: int) -> int:

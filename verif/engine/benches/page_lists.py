@@ -68,7 +68,7 @@ async def bad_lists(dut: Any) -> None:
     found: set[Status] = set()
     kinds = [each for each in _BAD if each is not Status.PAGE_OUTSIDE or bench.config.address_bits < 64]
     for number in range(3 * share(8)):
-        prompt = number < 2
+        prompt = number < 4
         bench.page_size = PAGE_SIZES[0] if prompt else None
         await bench.behave(*(Behaviour() if prompt else random_behaviour(bench.rng) for _ in range(2)))
         blocks = max(3 * bench.config.lanes, _BYTES // bench.config.block_bytes)

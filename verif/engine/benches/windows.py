@@ -34,8 +34,9 @@ def _middle(bench: EngineTestbench, arena: Arena) -> Window:
     return Window(arena.base + first * WINDOW_BYTES, limit)
 
 
-def _moved(bench: EngineTestbench, operation: Operation, windows: Windows) -> Descriptor:
-    """A transfer whose two ranges lie at an edge of their window: inside, or out of it by the least there is."""
+def _moved(bench: EngineTestbench, operation: Operation, windows: Windows, behind: bool = False) -> Descriptor:
+    """A transfer whose two ranges lie at an edge of their window: inside, or out of it by the least there is;
+    ``behind``: in device memory it begins behind the window, if that has a limit."""
     config, rng = bench.config, bench.rng
     offload = operation is Operation.OFFLOAD
     # One byte, where there is such a coding.
@@ -58,6 +59,8 @@ def _moved(bench: EngineTestbench, operation: Operation, windows: Windows) -> De
             # It ends with the window, one unit before that, or one behind.
             unit = {"capacity": 1, "packed_bytes": 4}.get(name[at], tensor.element_bytes)
             asked = replace(asked, **{name[at]: limit - address + unit * int(rng.integers(-1, 2))})
+    if behind and windows.device.limit:
+        asked = replace(asked, **{"source" if offload else "destination": windows.device.limit})
     if not offload:
         asked = replace(asked, capacity=asked.raw_bytes)
     arena = bench.device_arena if offload else bench.link_arena
@@ -102,9 +105,9 @@ async def edges_of_windows(dut: Any) -> None:
         await bench.behave(random_behaviour(bench.rng))
         windows = Windows(_middle(bench, bench.device_arena), _middle(bench, bench.link_arena))
         await bench.confine(windows)
-        for _ in range(12 + share(60)):
+        for number in range(12 + share(60)):
             for operation in Operation:
-                asked = _moved(bench, operation, windows)
+                asked = _moved(bench, operation, windows, behind=number < 2)
                 await bench.load()
                 done, = await bench.run([asked])
                 seen[done.status] += 1
