@@ -19,8 +19,10 @@ from hdl.config.catalog import Design, kinds
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from synth.area.cores import area
-from verif.common.tools import require
+from verif.common.tools import MissingToolError, require
+from verif.coverage.functional import FeatureResult, add_up, functional
 from verif.evidence.digest import rtl_digest
+from verif.formal.run import prove
 from verif.regression.outcomes import Figure, Outcome, State
 from verif.regression.plan import Step, steps
 from verif.regression.run import Task, run_step, with_waves
@@ -28,8 +30,8 @@ from workload.characterise.spread import on_cluster, on_cores
 
 __all__ = ["AREA", "Verification", "all_steps", "chosen_steps", "merged", "read_verification", "verify"]
 
-AREA = "area"
-"""The step that synthesises."""
+AREA, PROOFS = "area", "proofs"
+"""Steps that synthesise, and that prove."""
 
 _WAVES = 3
 """Most failing tests that are run once more for their waves."""
@@ -76,6 +78,10 @@ class Verification:
         """Whether every step passed; one that was not run is no pass."""
         return bool(self.outcomes) and all(outcome.state is State.PASSED for outcome in self.outcomes)
 
+    def features(self) -> list[FeatureResult]:
+        """The features of the coverage plan that were sampled, with hits and holes."""
+        return [each for each in functional(add_up(outcome.bins for outcome in self.outcomes)) if each.hit]
+
     def count(self, state: State) -> int:
         """How many steps ended so."""
         return sum(outcome.state is state for outcome in self.outcomes)
@@ -89,8 +95,10 @@ class Verification:
 
 
 def all_steps(config: Design) -> list[Step]:
-    """The steps of a configuration: those of its regression, then its area."""
-    return [*steps(config), Step(AREA, "cells, flip-flops and kGE, mapped by Yosys")]
+    """The steps of a configuration: those of its regression, for engines the proofs, and the area."""
+    proofs = Step(PROOFS, "the shallow set of proofs of the engine's parts")
+    return [*steps(config), *([proofs] if isinstance(config, EngineConfig) else []),
+            Step(AREA, "cells, flip-flops and kGE, mapped by Yosys")]
 
 
 def chosen_steps(config: Design, names: Sequence[str] | None) -> list[Step]:
@@ -194,14 +202,26 @@ def _run(tasks: Sequence[Task], jobs: int, scheduler: str | None) -> Iterator[Ou
 
 
 def _work(task: Task) -> Outcome:
-    if task.step != AREA:
+    if task.step not in (AREA, PROOFS):
         return run_step(task)
     began = time.monotonic()
-    outcome = Outcome(AREA, all_steps(task.config)[-1].about, task.seed, State.PASSED, 0.0, replay=task.replay)
+    about = next(step.about for step in all_steps(task.config) if step.name == task.step)
+    outcome = Outcome(task.step, about, task.seed, State.PASSED, 0.0, replay=task.replay)
     if task.deadline is not None and time.time() > task.deadline:
         return replace(outcome, state=State.NOT_RUN)
-    figures = tuple(_area(task.config))
-    return replace(outcome, figures=figures, seconds=time.monotonic() - began)
+    done = (replace(outcome, figures=tuple(_area(task.config))) if task.step == AREA else
+            _proved(outcome, task.build_dir.parent / "formal"))
+    return replace(done, seconds=time.monotonic() - began)
+
+
+def _proved(outcome: Outcome, folder: Path) -> Outcome:
+    try:
+        report = prove(which="shallow", folder=folder)
+    except MissingToolError as error:
+        return replace(outcome, state=State.FAILED, said=str(error))
+    wrong = [result.message for result in report.results if not result.passed]
+    figures = (Figure("proved", f"{len(report.results) - len(wrong)} of {len(report.results)}"),)
+    return replace(outcome, state=State.FAILED if wrong else State.PASSED, said="\n".join(wrong), figures=figures)
 
 
 def _area(config: Design) -> list[Figure]:

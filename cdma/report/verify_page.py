@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from cdma.measure.verification import Verification
     from verif.regression.outcomes import Outcome
 
+_HOLES = 6
+"""Bins that are named, of a feature."""
+
 __all__ = ["verdict", "verify_page", "verify_text"]
 
 
@@ -36,7 +39,8 @@ def verify_text(found: Verification) -> str:
 def verify_page(found: Verification) -> Page:
     """The page."""
     return Page(f"Verification of {found.name}",
-                [_head(found), *_failures(found), _steps(found), *_measured(found), _tests(found), _parameters(found)])
+                [_head(found), *_failures(found), _steps(found), *_measured(found), *_coverage(found), _tests(found),
+                 _parameters(found)])
 
 
 def _head(found: Verification) -> Section:
@@ -75,6 +79,15 @@ def _failure(outcome: Outcome) -> Sequence[Part]:
     waves = [f"Waves, which end where the test fails: `{outcome.waves}`."] if outcome.waves else []
     return [f"**{outcome.step}**, seed {outcome.seed}: {outcome.state}", Fenced(said),
             Fenced(f"replay: {outcome.replay}"), *waves]
+
+
+def _coverage(found: Verification) -> list[Section]:
+    rows = [[feature.feature, feature.about, f"{feature.hit} of {feature.bins}", ", ".join(feature.holes[:_HOLES])
+             + (", ..." if len(feature.holes) > _HOLES else "")] for feature in found.features()]
+    about = ("What the benches saw of the coverage plan, whose bins are for all configurations: no single one can hit "
+             "all of them.")
+    table = Table(["feature", "what", "bins", "not seen"], rows, left=(0, 1, 3))
+    return [Section("Coverage", [about, table])] if rows else []
 
 
 def _tests(found: Verification) -> Section:

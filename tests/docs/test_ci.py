@@ -43,7 +43,7 @@ def test_commands_of_ci_files_are_taken(file: Path) -> None:
         # What the CI system puts in is a number.
         known = re.sub(r"\$\{\{[^}]*\}\}|\$CI_NODE_INDEX", "1", call).replace("$CI_NODE_TOTAL", "4")
         parser().parse_args(shlex.split(known)[1:])
-    assert any("cdma-rtl[report]" in line for line in lines)
+    assert any("cdma-rtl[report,formal]" in line for line in lines)
 
 
 def test_both_systems_have_a_file() -> None:
@@ -56,5 +56,5 @@ def test_the_page_names_every_step() -> None:
                "link_read_ids": 4, "link_clock": "separate"}
     configs = [config for _, presets in kinds().values() for config in presets.values()]
     engine = next(iter(kinds()["engine"][1].values())).replace(**options)
-    there = {step.name for config in (*configs, engine) for step in steps(config)} | {"area"}
+    there = {step.name for config in (*configs, engine) for step in steps(config)} | {"area", "proofs"}
     assert named == there

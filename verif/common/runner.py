@@ -25,6 +25,7 @@ from cocotb_tools.runner import Runner, Verilator, get_runner
 
 from golden.results import to_json
 from verif.common import counted, runtime, tools
+from verif.common.cover import VARIABLE
 
 __all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
 
@@ -182,7 +183,7 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
-        tests: str | None = None) -> Any:
+        tests: str | None = None, samples: Path | None = None) -> Any:
     """Run a bench on a compiled design.
 
     Parameters
@@ -197,6 +198,8 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
         Seeds every random choice of the bench, and the registers' values before reset.
     tests
         Regular expression that picks tests by name; all when not given.
+    samples
+        Folder for what is sampled of the coverage plan; that of the environment, if any, when not given.
 
     Returns
     -------
@@ -219,7 +222,7 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
                 "icarus": [f"+dumpfile_path={folder / 'dump.fst'}"]}[built.simulator]
     with tools.environment():
         runner = _runner(built.simulator)
-        extra = {"CDMA_JOB": str(folder)}
+        extra = {"CDMA_JOB": str(folder), **({VARIABLE: str(samples.resolve())} if samples is not None else {})}
         try:
             runner.test(test_module=module, hdl_toplevel=built.top, hdl_toplevel_lang="verilog", seed=seed,
                         build_dir=built.folder, test_dir=folder, results_xml=str(results), extra_env=extra,

@@ -32,13 +32,13 @@ class FormalPlatform:
         """The module built for a memory; Amaranth calls this method by its name."""
         m = Module()
         number = len(self.memories)
-        given = [int(value) for value in memory.data.init] if memory.data.init is not None else []
         width = len(Value.cast(memory.read_ports[0].data))
         rows = [Signal(width, name=f"row_{row}", reset_less=True) for row in range(memory.depth)]
         self.memories.append(rows)
         writes = [(write, Cat(bit.replicate(width // len(write.en)) for bit in write.en))
                   for write in memory.write_ports]
         if not writes:
+            given = [int(value) for value in memory.data.init]
             m.d.comb += [row.eq(value) for row, value in zip(rows, given, strict=True)]
         for write, mask in writes:
             for row, value in enumerate(rows):

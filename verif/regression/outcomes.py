@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from xml.etree import ElementTree
@@ -78,6 +78,8 @@ class Outcome:
         What was wrong; empty when it passed.
     replay
         The command that runs it again.
+    bins
+        Samples of the coverage plan, by feature and bin.
     waves
         File with the waves of the test that failed; empty when there is none.
     """
@@ -91,6 +93,7 @@ class Outcome:
     figures: tuple[Figure, ...] = ()
     said: str = ""
     replay: str = ""
+    bins: dict[str, dict[str, int]] = field(default_factory=dict)
     waves: str = ""
 
     @derived

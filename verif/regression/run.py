@@ -13,6 +13,7 @@ from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
 from verif.common import runner, tools
+from verif.common.cover import restored
 from verif.common.lint import findings
 from verif.core.streaming import build_core
 from verif.engine.build import build_bare, build_engine, engine_text
@@ -129,7 +130,8 @@ def _run(task: Task, step: Step, outcome: Outcome, place: Path) -> Outcome:
         assert isinstance(task.config, EngineConfig)
         return replace(outcome, state=State.PASSED, figures=_throughput(task.config, task))
     _bench(task, step, place)
-    return replace(outcome, state=State.PASSED, tests=tuple(tests_of(place / "results.xml")))
+    bins = next(iter(restored(place)), {})
+    return replace(outcome, state=State.PASSED, tests=tuple(tests_of(place / "results.xml")), bins=bins)
 
 
 def _bench(task: Task, step: Step, place: Path, waves: bool = False) -> None:
@@ -146,7 +148,7 @@ def _bench(task: Task, step: Step, place: Path, waves: bool = False) -> None:
         job.setdefault("image_bytes", image_bytes(config))
         built = build_engine(config, image_bytes=job["image_bytes"], simulator=task.simulator, build_dir=task.build_dir,
                              waves=waves)
-    runner.run(built, step.bench, job=job, folder=place, seed=task.seed, tests=task.tests)
+    runner.run(built, step.bench, job=job, folder=place, seed=task.seed, tests=task.tests, samples=place)
 
 
 def _throughput(config: EngineConfig, task: Task) -> tuple[Figure, ...]:

@@ -70,6 +70,8 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
     page = (report / "index.html").read_text()
     assert "PASSED: cdma_narrow_compressor" in page
     assert "kGE" in page
+    assert bench["bins"]
+    assert "What the benches saw of the coverage plan" in page
 
 
 def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Path,
@@ -146,7 +148,7 @@ def test_steps_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     names = [each["step"] for each in json.loads(out)]
     assert names[0] == "lint"
-    assert {"registers", "transfers", "faults", "timeouts", "page_lists", "throughput", "area"} <= set(names)
+    assert {"registers", "transfers", "faults", "timeouts", "page_lists", "throughput", "proofs", "area"} <= set(names)
     assert "page_lists" not in _call(capsys, "verify", "--list")[1]
 
 
