@@ -26,6 +26,10 @@ RTL_VARIABLE = "CDMA_COVERAGE_RTL"
 _OPTIONS = ("--coverage-line", "--coverage-toggle", "--coverage-user", "-DCDMA_COVER")
 _COUNT = re.compile(rb"' (\d+)$", re.MULTILINE)
 _FILE = "coverage.dat"
+_FUNCTION = re.compile(r"\s*function .*?(\w+);")
+_WITHOUT_VALUE = re.compile(r"= (select_\d+_)\(\d+'[hb]x+,")
+_CASE = re.compile(rb"(\x01l\x02(\d+)\x01n\x02\d+\x01t\x02line\x01page\x02[^\x01]*\x01o\x02)(case)")
+_UNREACHED = b"default without a value"
 
 
 def options(simulator: str) -> tuple[str, ...]:
@@ -50,10 +54,28 @@ def collect(built: Path, run: Path) -> None:
         if total.exists():
             counts += np.load(total)
         else:
-            _replace(points, gzip.compress(_COUNT.sub(b"'", text), compresslevel=1))
+            sources = "\n".join(path.read_text(encoding="utf-8") for path in built.glob("*.v"))
+            _replace(points, gzip.compress(_named(_COUNT.sub(b"'", text), sources), compresslevel=1))
         buffer = io.BytesIO()
         np.save(buffer, counts)
         _replace(total, buffer.getvalue())
+
+
+def _named(points: bytes, source: str) -> bytes:
+    """Points, with a name of their own for cases that cannot be reached.
+
+    Where an index selects among entries, the back end writes a function with a case for each entry, and a default that
+    is called with an unknown value because no index is left for it.
+    """
+    without = set(_WITHOUT_VALUE.findall(source))
+    lines = set[bytes]()
+    function = ""
+    for number, line in enumerate(source.splitlines(), 1):
+        if found := _FUNCTION.match(line):
+            function = found[1]
+        elif line.strip() == "default:" and function in without:
+            lines.add(str(number).encode())
+    return _CASE.sub(lambda found: found[1] + (_UNREACHED if found[2] in lines else found[3]), points)
 
 
 def _replace(path: Path, content: bytes) -> None:

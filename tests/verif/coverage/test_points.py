@@ -78,6 +78,28 @@ def test_nothing_is_counted_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPat
     assert counted.options("icarus") == ()
 
 
+_SELECT = """\
+  function [5:0] select_7_;
+    casez (s)
+      4'b???1:
+        select_7_ = b;
+      default:
+        select_7_ = a;
+  function [5:0] select_8_;
+      default:
+  assign x = select_7_(6'hxx, y, z);
+  assign y = select_8_(6'h00, y, z);
+"""
+
+
+def test_a_default_that_is_called_with_no_value_has_a_name_of_its_own() -> None:
+    point = "\x01l\x02{line}\x01n\x027\x01t\x02line\x01page\x02v_line/top\x01o\x02case\x01h\x02top'"
+    points = "".join(point.format(line=line) for line in (3, 5, 8)).encode()
+    named = counted._named(points, _SELECT).decode()
+    assert [each.partition("\x01h")[0] for each in named.split("\x01o\x02")[1:]] == [
+        "case", "default without a value", "case"]
+
+
 @pytest.mark.parametrize(("text", "said"), [
     ("", "first line must begin with"),
     ("C 'x' 1\n", "first line must begin with"),

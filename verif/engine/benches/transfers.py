@@ -54,6 +54,16 @@ async def long_tensors(dut: Any) -> None:
         await bench.there_and_back([random_tensor(bench.rng, bench.config, length, coding)])
 
 
+@cocotb.test()
+async def a_link_that_answers_late(dut: Any) -> None:
+    """A stream that is longer than all bursts that may be open at the link, whose responses come late."""
+    bench = await ready(dut)
+    await bench.behave(Behaviour(), Behaviour(latency=2000))
+    coding = codings(bench.config)[0]
+    dense = bench.rng.integers(1, 256, min(12, 2 * bench.config.outstanding_link_writes) << 12, dtype=np.uint8)
+    await bench.there_and_back([RawTensor(dense, coding)])
+
+
 _SMALL_BLOCK, _FEW_LANES = 4096, 2
 
 
