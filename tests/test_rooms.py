@@ -25,7 +25,7 @@ LAYERS = {
     "hdl/codec": [["lines", "blocks", "narrowing", "payload"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
     "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
-    "verif": ["common", ["core", "engine"], "soc", "evidence", "formal", "regression", "soak", "coverage"],
+    "verif": ["common", "rules", ["core", "engine"], "soc", "evidence", "formal", "regression", "soak", "coverage"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",
                  ["alternatives", "serving", "verdict"], "capturing", "training", "plan", "results"],
     "cdma": ["driver", "engines", "console", "measure", "report", "commands"],

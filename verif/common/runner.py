@@ -25,6 +25,7 @@ from cocotb_tools.runner import Runner, Verilator, get_runner
 
 from golden.results import to_json
 from verif.common import counted, runtime, tools
+from verif.common.broken import broken
 from verif.common.cover import VARIABLE
 
 __all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
@@ -209,7 +210,8 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
     Raises
     ------
     BenchError
-        If a test failed, none ran or the simulation ended early; the message names tests, causes and the log.
+        If a test failed, none ran, the simulation ended early or a protocol rule was broken; the message names tests,
+        causes, rules and the log.
     """
     tools.require(built.simulator)
     folder = folder.resolve()
@@ -229,12 +231,21 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
                         plusargs=plusargs, waves=built.waves,
                         timescale=TIMESCALE, test_filter=tests, log_file=log)
         except (RuntimeError, SystemExit) as error:
+            _keeps_rules(built, log)
             if not results.exists():
                 raise BenchError(f"the simulation of {built.top} ended before its bench ({log}):\n"
                                   f"{_end(log.read_text(errors='replace'))}") from error
+    _keeps_rules(built, log)
     counted.collect(built.folder, folder)
     _judge(results, log, module, tests)
     return json.loads(report.read_text()) if report.exists() else {}
+
+
+def _keeps_rules(built: Build, log: Path) -> None:
+    """A broken rule is the cause of whatever follows it, so nothing else is said."""
+    if found := broken(log.read_text(errors="replace") if log.exists() else ""):
+        raise BenchError(f"a port of {built.top} breaks a rule of its protocol ({log}):\n"
+                         + "\n".join(map(str, found[:3])))
 
 
 def _judge(results: Path, log: Path, module: str, tests: str | None) -> None:
