@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from verif.formal.proof import Proof
-from verif.formal.proofs import arithmetic, buffers, bursts, bus, crossing, routing
+from verif.formal.proofs import arithmetic, buffers, bursts, bus, codecs, crossing, routing
 
 __all__ = ["PROOFS"]
 
 PROOFS: tuple[Proof, ...] = (
-    *buffers.PROOFS, *bursts.PROOFS, *bus.PROOFS, *crossing.PROOFS, *arithmetic.PROOFS, *routing.PROOFS)
+    *buffers.PROOFS, *bursts.PROOFS, *bus.PROOFS, *crossing.PROOFS, *arithmetic.PROOFS, *routing.PROOFS,
+    *codecs.PROOFS)
 """All proofs."""

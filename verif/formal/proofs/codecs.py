@@ -1,0 +1,112 @@
+"""Bounded proofs of the codecs: what is compressed and expanded again is what came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Mux, Signal
+
+from hdl.codec.coding import LINE_BYTES
+from hdl.codec.lines.compressor import Compressor
+from hdl.codec.lines.decompressor import Decompressor
+from hdl.codec.packets import ErrorCode
+from hdl.common.bits import thermometer
+from verif.formal.harness import Harness
+from verif.formal.proof import Proof
+
+__all__ = ["PROOFS", "Packet"]
+
+
+class Packet:
+    """A packet that the solver chooses: up to ``beats`` beats, whole elements, the last beat perhaps not full.
+
+    It is sent without a gap from the first cycle on; ``given`` beats have been taken.
+    """
+
+    def __init__(self, h: Harness, beat_bytes: int, element: int, beats: int) -> None:
+        self.data = [h.fixed(8 * beat_bytes, f"beat_{number}") for number in range(beats)]
+        self.beats = beats
+        most = beat_bytes // element
+        self.final, elements = h.fixed(range(beats), "final"), h.fixed(range(most + 1), "elements")
+        h.assume("a_packet", (self.final < beats) & (elements >= 1) & (elements <= most))
+        self.keep = Signal(beat_bytes, name="final_keep")
+        whole = thermometer(elements, most)
+        h.m.d.comb += self.keep.eq(Cat(bit.replicate(element) for bit in whole))
+        self.given = Signal(range(beats + 1), name="given")
+
+    def drive(self, h: Harness, stream: Any) -> None:
+        """Sends the packet."""
+        last = self.given == self.final
+        h.m.d.comb += [
+            stream.valid.eq(h.begun & (self.given <= self.final)),
+            stream.payload.data.eq(Array(self.data)[self.given]),
+            stream.payload.last.eq(last), stream.payload.keep.eq(Mux(last, self.keep, -1)),
+        ]
+        with h.m.If(stream.valid & stream.ready):
+            h.m.d.sync += self.given.eq(self.given + 1)
+
+    def compare(self, h: Harness, stream: Any) -> Signal:
+        """Asserts that a stream gives the packet, and nothing behind it; returns the number of its beats so far."""
+        shown = Signal(range(self.beats + 1), name="shown")
+        last = shown == self.final
+        with h.m.If(stream.valid & stream.ready):
+            h.m.d.sync += shown.eq(shown + 1)
+        h.check("no_further_beat", ~stream.valid | (shown <= self.final))
+        h.check("last", ~stream.valid | (stream.payload.last == last))
+        h.check("keep", ~stream.valid | ~last | (stream.payload.keep == self.keep))
+        keep = Mux(last, self.keep, -1)
+        for number in range(len(self.keep)):
+            byte = Array(self.data)[shown].word_select(number, 8)
+            h.check(f"byte_{number}", ~stream.valid | ~keep[number] | (
+                stream.payload.data.word_select(number, 8) == byte))
+        return shown
+
+
+def _time(h: Harness, most: int) -> Signal:
+    cycle = Signal(range(most + 2), name="cycle")
+    h.m.d.sync += cycle.eq(Mux(cycle == most + 1, cycle, cycle + 1))
+    return cycle
+
+
+def _lines(beat_bytes: int, element: int, beats: int, within: int) -> Harness:
+    h = Harness()
+    m = h.m
+    compressor = h.add("compressor", Compressor(beat_bytes, (element,)))
+    decompressor = h.add("decompressor", Decompressor(beat_bytes, (element,)))
+    packet = Packet(h, beat_bytes, element, beats)
+    packet.drive(h, compressor.i)
+    m.d.comb += compressor.i.payload.element.eq(element)
+    between = compressor.o
+    m.d.comb += [
+        decompressor.i.valid.eq(between.valid), between.ready.eq(decompressor.i.ready),
+        decompressor.i.payload.data.eq(between.payload.data), decompressor.i.payload.keep.eq(between.payload.keep),
+        decompressor.i.payload.last.eq(between.payload.last), decompressor.i.payload.element.eq(element),
+        decompressor.o.ready.eq(1),
+    ]
+    shown = packet.compare(h, decompressor.o)
+    last = decompressor.o.valid & decompressor.o.payload.last
+    h.check("no_error", ~last | (decompressor.error.code == ErrorCode.OK))
+    cycle = _time(h, within)
+    h.check("ends_in_time", (cycle < within) | (shown > packet.final))
+    h.cover("longest_packet_returns", shown == beats)
+    return h
+
+
+def _round_trip(beat_bytes: int, element: int, beats: int, depth: int, which: str) -> Proof:
+    return Proof(
+        f"lines_{8 * element}_{beat_bytes}_{beats}", "hdl/codec/lines",
+        f"A packet of elements of {8 * element} bits comes back from compressor and decompressor ({beat_bytes}-byte "
+        "beats) as it was, without an error and within the time stated.",
+        lambda: _lines(beat_bytes, element, beats, depth - 1), "bounded", depth, which,
+        coverage=f"any packet of 1 element to {beats} beats, {_share(beat_bytes, beats)}, with any data",
+        cover_depth=depth)
+
+
+def _share(beat_bytes: int, beats: int) -> str:
+    line = LINE_BYTES // beat_bytes
+    return "a whole line" if beats == line else f"{beats} beats of the {line} of a line" if beats < line else \
+        f"{beats // line} lines"
+
+
+PROOFS = (_round_trip(16, 4, 2, 22, "deep"),)
+"""Proofs of the codecs."""
