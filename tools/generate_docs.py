@@ -25,6 +25,7 @@ from cdma.measure.compare import read_figures
 from cdma.measure.figures import Figures
 from cdma.measure.outcomes import EngineOutcome
 from cdma.report.area_text import area_text
+from cdma.report.evidence.rules import rules_parts
 from cdma.report.evidence.sections import PARTS, section_parts
 from cdma.report.evidence.signoff_page import signoff_page
 from cdma.report.page import part_markdown
@@ -232,6 +233,12 @@ def verification_page() -> str:
     return page
 
 
+def rules_page() -> str:
+    """The page of the rules of AXI, with a table of each module between comments."""
+    body = "\n\n".join(map(part_markdown, rules_parts()))
+    return _between("docs/rules.md", "<!-- rules, from verif/rules -->", "<!-- end of rules -->", f"\n{body}\n")
+
+
 def engine_shares(figures: Figures) -> str:
     """Shares of engines for the timeline, from measured transfers, by preset: JSON with a line for each point."""
     engines = summary(to_json(figures.engine))
@@ -271,6 +278,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs/alternatives.md": printed("docs/alternatives.md"),
             ROOT / "docs/kvcache.md": printed("docs/kvcache.md"),
             ROOT / "docs/peers.md": peers_page(figures),
+            ROOT / "docs/rules.md": rules_page(),
             ROOT / "docs/verification.md": verification_page(),
             ROOT / "docs/signoff.md": NOTE + signoff_page(Evidence.load()).markdown(),
             ROOT / "docs/performance.md": NOTE + performance_page(figures).markdown(),

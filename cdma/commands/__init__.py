@@ -18,6 +18,7 @@ from cdma.commands import (
     plan,
     prove,
     results,
+    rules,
     simulate,
     soak,
     soc,
@@ -30,5 +31,5 @@ from cdma.commands import (
 __all__ = ["COMMANDS"]
 
 COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, prove, cover, soak, compress, decompress, info, bench)
+            area, timing, board, soc, rules, prove, cover, soak, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""
