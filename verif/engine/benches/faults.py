@@ -22,6 +22,7 @@ from verif.engine.testbench import EngineTestbench, ready, share
 
 _RESPONSES = (2, 3)
 _NO_TRANSFER_CYCLES = 5000
+_OPENING_POLLS = 10_000
 
 
 def _refused(bench: EngineTestbench, right: Descriptor) -> Iterator[Descriptor]:
@@ -291,6 +292,14 @@ async def hard_resets(dut: Any) -> None:
         await goes_on(bench)
 
 
+async def burst_open(bench: EngineTestbench) -> None:
+    """Wait for a burst at device memory, which opens late where the link is slow and is read first."""
+    for _ in range(_OPENING_POLLS):
+        if await bench.device.open():
+            return
+    raise AssertionError(f"no burst was opened in {_OPENING_POLLS:,} polls")
+
+
 @cocotb.test()
 async def hard_resets_with_bursts_open(dut: Any) -> None:
     """A reset by the pin while bursts to and from device memory are open."""
@@ -301,11 +310,7 @@ async def hard_resets_with_bursts_open(dut: Any) -> None:
         descriptor = right_pair(bench, 6 * bench.config.lanes)[number]
         await bench.load()
         await bench.control.channels[operation].push(descriptor)
-        for _ in range(300):
-            if await bench.device.open():
-                break
-        else:
-            raise AssertionError("no burst was opened")
+        await burst_open(bench)
         await bench.reset()
         bench.scoreboard.lost(descriptor)
         await bench.behave(Behaviour())
