@@ -83,16 +83,18 @@ class Harness:
         self._promise(interface, name, self.assume)
         return interface
 
-    def keeps(self, interface: Any, name: str) -> None:
-        """Assert what streams promise of an output stream, whose ``ready`` becomes free."""
-        if Value.cast(interface.ready) is not None:
-            self.m.d.comb += interface.ready.eq(self.free(1, f"{name}_ready"))
-        self._promise(interface, name, self.check)
+    def keeps(self, interface: Any, name: str, unless: ValueLike = 0) -> None:
+        """Assert what streams promise of an output stream, whose ``ready`` becomes free.
 
-    def _promise(self, interface: Any, name: str, claim: Any) -> None:
+        A transfer that waits may go in a cycle in which ``unless`` is high.
+        """
+        self.m.d.comb += interface.ready.eq(self.free(1, f"{name}_ready"))
+        self._promise(interface, name, self.check, unless)
+
+    def _promise(self, interface: Any, name: str, claim: Any, unless: ValueLike = 0) -> None:
         payload = Value.cast(interface.payload)
         waited, was = Signal(name=f"{name}_waited"), Signal(len(payload), name=f"{name}_was", reset_less=True)
-        self.m.d.sync += [waited.eq(interface.valid & ~interface.ready), was.eq(payload)]
+        self.m.d.sync += [waited.eq(interface.valid & ~interface.ready & ~_bool(unless)), was.eq(payload)]
         claim(f"{name}_valid_stays", ~waited | interface.valid)
         claim(f"{name}_payload_stays", ~waited | ~interface.valid | (payload == was))
 

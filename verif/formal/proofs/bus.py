@@ -10,6 +10,7 @@ from hdl.config.engine import load_engine
 from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.lite import AxiLite
 from hdl.engine.control.ring import Ring
+from verif.formal.bus_rules import lite_rules
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
@@ -102,9 +103,21 @@ def _lite(address_bits: int) -> Harness:
                                                      full["ar"] & ~bus.rvalid))
     h.check("access_has_address", (state != 1) | (port.address == Mux(is_write, held["aw"], held["ar"])))
     h.check("kind_is_kept", (state != 2) | (is_write == writes))
+    _lite_rules(h, bus, counts)
     h.cover("error_response", bus.bvalid & (bus.bresp == 2))
     h.cover("second_read", moves["r"] & (counts["ar"] == 2))
     return h
+
+
+def _lite_rules(h: Harness, bus: Any, counts: dict[str, Signal]) -> None:
+    """The rules of AXI4-Lite at the port, and what they remember."""
+    rules = lite_rules(h, bus, outstanding=2)
+    h.m.d.comb += [bus.awprot.eq(h.free(3, "awprot")), bus.arprot.eq(h.free(3, "arprot"))]
+    h.check("rules_count", (rules.addresses == counts["aw"]) & (rules.words == counts["w"])
+            & (rules.reads == counts["ar"]))
+    h.check("silent_after_reset", ~rules.was_reset | ~(bus.bvalid | bus.rvalid))
+    h.check("write_response_waits", ~rules.b_waited | (bus.bvalid & (rules.b_was == bus.bresp)))
+    h.check("data_wait", ~rules.r_waited | (bus.rvalid & (rules.r_was == Cat(bus.rresp, bus.rdata))))
 
 
 _REQUEST = ("addr", "len", "size", "burst")
@@ -211,8 +224,8 @@ def _ring() -> Harness:
 
 PROOFS = (
     Proof("axi_lite", "hdl/engine/axi/lite.py", "The register bus answers each request once, with the result of one "
-          "access to the address and data that were sent; responses stay until they are taken.", lambda: _lite(12),
-          "induction", 1, cover_depth=16),
+          "access to the address and data that were sent, and keeps every rule of AXI4-Lite for subordinates.",
+          lambda: _lite(12), "induction", 1, cover_depth=16),
     *(Proof(f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py",
             f"Of {inputs} masters one is granted at a time; its request comes to the port unchanged and stays; a "
             f"master that asks waits for {inputs - 1} others at most.",

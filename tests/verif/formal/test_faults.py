@@ -1,0 +1,74 @@
+"""Proofs find faults: each harness is run on its component with a fault, as a small change of an output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Mux
+
+from verif.formal.proofs import bus, masters, streams
+from verif.formal.run import choose, run
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: what it changes of the component of a class, in the file of a proof, and who may find it."""
+
+    proof: str
+    file: ModuleType
+    component: str
+    change: Callable[[Module, Any], Any]
+    found_by: tuple[str, ...]
+
+
+FAULTS = {
+    "the reader withdraws an address": Fault(
+        "reader", masters, "AxiReader", lambda m, dut: dut.axi.arvalid.eq(m.submodules.splitter.o.valid & ~dut.stop),
+        ("read.AXI4_AR_VALID_STABLE", "open_are_those_taken_and_the_one_shown")),
+    "the reader asks for a beat more": Fault(
+        "reader", masters, "AxiReader", lambda m, dut: dut.axi.arlen.eq(m.submodules.splitter.o.payload.len + 1),
+        ("read.AXI4_AR_BOUNDARY", "length_of_0", "shown_is_0")),
+    "the reader has a burst too many open": Fault(
+        "reader", masters, "AxiReader", lambda m, dut: m.submodules.splitter.begin.eq(1),
+        ("read.AXI4_AR_OUTSTANDING", "first_shown_has_room")),
+    "the writer marks no last beat": Fault(
+        "writer", masters, "AxiWriter", lambda m, dut: dut.axi.wlast.eq(0),
+        ("write.AXI4_W_LAST", "begun_by_data", "beats_have_a_burst")),
+    "the writer changes strobes of a beat that waits": Fault(
+        "writer", masters, "AxiWriter", lambda m, dut: dut.axi.wstrb.eq(Mux(dut.stop, 0, -1)),
+        ("write.AXI4_W_PAYLOAD_STABLE", "beat_waits_as_it_was")),
+    "the writer's beats are wider than the port": Fault(
+        "writer", masters, "AxiWriter", lambda m, dut: dut.axi.awsize.eq(5), ("write.AXI4_AW_SIZE",)),
+    "the register bus says EXOKAY": Fault(
+        "axi_lite", bus, "AxiLite", lambda m, dut: dut.bus.bresp[0].eq(dut.bus.bvalid),
+        ("lite.AXI4L_B_EXOKAY", "responses_are_okay_or_error", "write_is_answered")),
+    "the compressor's last beat has a gap": Fault(
+        "compressor_stream", streams, "AxiStreamCore", lambda m, dut: dut.m_axis_tkeep[1].eq(~dut.m_axis_tlast),
+        ("output.AXIS_CONTIGUOUS",)),
+    "the decompressor changes a byte that waits": Fault(
+        "decompressor_stream", streams, "AxiStreamCore", lambda m, dut: dut.m_axis_tdata[:8].eq(dut.m_axis_tready),
+        ("output.AXIS_PAYLOAD_STABLE",)),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fault = FAULTS[name]
+    right = getattr(fault.file, fault.component)
+
+    class Faulty(right):    # type: ignore[misc, valid-type]
+        def elaborate(self, platform: object) -> Module:
+            m: Module = super().elaborate(platform)
+            m.d.comb += fault.change(m, self)
+            return m
+
+    monkeypatch.setattr(fault.file, fault.component, Faulty)
+    proof, = (proof for proof in choose([fault.proof]) if proof.name == fault.proof)
+    result = run(proof, tmp_path)
+    assert result.outcome == "failed"
+    assert {said.split(" (")[0] for said in result.violated} <= set(fault.found_by), result.message

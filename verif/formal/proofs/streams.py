@@ -1,0 +1,67 @@
+"""Proofs of the cores' ports: they keep the rules of AXI4-Stream while their sources do."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Cat, DomainRenamer, Signal
+
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import Design
+from hdl.config.core import CoreConfig
+from hdl.generate.axis import AxiStreamCore
+from hdl.generate.axis_blocks import axi_stream_block_core
+from verif.formal.bus_rules import ASSERTED, ASSUMED, stream_rules
+from verif.formal.harness import Harness
+from verif.formal.proof import Proof
+
+__all__ = ["PROOFS"]
+
+
+def _core(config: CoreConfig | BlockCoreConfig) -> Harness:
+    """A core between two ports: rules of the source are assumed, rules of the core asserted."""
+    h = Harness()
+    top = AxiStreamCore(config) if isinstance(config, CoreConfig) else axi_stream_block_core(config)
+    h.add("dut", DomainRenamer("core")(top))
+    h.m.d.comb += [top.aclk.eq(h.clock), top.aresetn.eq(h.begun)]
+    given = {}
+    for name in ("tdata", "tkeep", "tlast", "tuser", "tvalid"):
+        target = getattr(top, f"s_axis_{name}")
+        given[name] = h.free(len(target), f"s_axis_{name}")
+        h.m.d.comb += target.eq(given[name])
+    h.m.d.comb += top.m_axis_tready.eq(h.free(1, "m_axis_tready"))
+
+    def port(side: str) -> SimpleNamespace:
+        return SimpleNamespace(
+            valid=getattr(top, f"{side}_tvalid"), ready=getattr(top, f"{side}_tready"),
+            payload=SimpleNamespace(**{name: getattr(top, f"{side}_t{name}") for name in ("data", "keep", "last")}))
+
+    beside = [getattr(top, name) for name in ("m_axis_tuser",) if hasattr(top, name)]
+    stream_rules(h, port("s_axis"), ASSUMED, user=top.s_axis_tuser, name="source")
+    stream_rules(h, port("m_axis"), ASSERTED, user=Cat(beside) if beside else None, no_empty=False, name="output")
+    # Codes beside the last beat stay with it.
+    codes = Cat(getattr(top, name) for name in ("error_code", "error_line") if hasattr(top, name))
+    if len(codes):
+        last = top.m_axis_tvalid & top.m_axis_tlast
+        waited, was = Signal(name="codes_waited"), Signal(len(codes), name="codes_were", reset_less=True)
+        h.m.d.sync += [waited.eq(last & ~top.m_axis_tready), was.eq(codes)]
+        h.check("codes_stay", ~waited | (codes == was))
+    h.cover("beat_waits", h.past(top.m_axis_tvalid & ~top.m_axis_tready, "waits") & top.m_axis_tvalid)
+    h.cover("packet_ends", top.m_axis_tvalid & top.m_axis_tready & top.m_axis_tlast)
+    return h
+
+
+def _proof(name: str, config: Design, unit: str, depth: int, cover_depth: int, which: str = "shallow") -> Proof:
+    assert isinstance(config, CoreConfig | BlockCoreConfig)
+    return Proof(
+        f"{name}_stream", unit, f"What leaves a {config.core.replace('_', ' ')} keeps every rule of AXI4-Stream, with "
+        "contiguous bytes, and codes stay with their beat.",
+        lambda: _core(config), "bounded", depth, which,
+        coverage=f"any packets, stalls and gaps; beats of {config.beat_bytes} bytes", cover_depth=cover_depth)
+
+
+PROOFS = (
+    _proof("compressor", CoreConfig(core="compressor", beat_bytes=16), "hdl/codec/lines/compressor.py", 16, 20),
+    _proof("decompressor", CoreConfig(core="decompressor", beat_bytes=16), "hdl/codec/lines/decompressor.py", 14, 20),
+)
+"""Proofs of streams."""
