@@ -9,7 +9,8 @@ from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
 from tests.verif.conftest import Bench
 from verif.common import runner
-from verif.engine.top import IMAGE_BYTES, top, top_name
+from verif.engine.build import checked_top
+from verif.engine.top import IMAGE_BYTES, top_name
 
 _ENGINE = EngineConfig(name="cdma_bare_split", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
                        buffer_bytes=1024, address_bits=32, codings=("zvc8",), crc=False)
@@ -22,7 +23,7 @@ def test_a_core(run_bench: Bench, build_dir: Path) -> None:
 
 
 def test_an_engine(run_bench: Bench, build_dir: Path) -> None:
-    text = top(emit(_ENGINE, split=True).text, _ENGINE, IMAGE_BYTES)
+    text = checked_top(emit(_ENGINE, split=True).text, _ENGINE)
     built = runner.build(text, top_name(_ENGINE), simulator="verilator", build_dir=build_dir)
     run_bench(built, "verif.engine.benches.transfers", config=_ENGINE.as_dict(), share=0.2, models=False,
               image_bytes=IMAGE_BYTES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,8 +19,13 @@ from verif.common import runner
 from verif.common.progress import watch
 from verif.common.stream import Bytes
 from verif.core.jobs import PacketFiles, StreamJob, StreamReport
+from verif.rules.instances import instance, with_rules
 
-__all__ = ["Passage", "Tensor", "build_core", "limit", "stream"]
+__all__ = ["Passage", "Tensor", "build_core", "checked_core", "limit", "stream"]
+
+_RULES = "axi4_stream.v"
+_USER_BITS = 64
+"""As many as any core's `tuser` has, or more."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,23 @@ def build_core(config: CoreConfig | BlockCoreConfig, *, simulator: str, build_di
                waves: bool = False) -> runner.Build:
     """Generate and compile a core."""
     verilog = _generated(config)
-    return runner.build(verilog.text, verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)
+    return runner.build(checked_core(verilog), verilog.name, simulator=simulator, build_dir=build_dir, waves=waves)
+
+
+def checked_core(verilog: Verilog) -> str:
+    """A core's Verilog with the rules of its streams; a broken one ends the simulation."""
+    ports = {port.name for port in verilog.ports}
+    return with_rules(verilog.text, verilog.name, [_RULES],
+                      [_stream_rules(verilog.config.beat_bytes, ports, prefix) for prefix in ("s_axis", "m_axis")])
+
+
+def _stream_rules(beat_bytes: int, ports: Container[str], prefix: str) -> str:
+    pins = {name: f"{prefix}_{name}" for name in ("tdata", "tkeep", "tlast", "tuser", "tvalid", "tready")
+            if f"{prefix}_{name}" in ports}
+    # Of packets that come in, bytes count in the last beat only.
+    values = {"DATA_WIDTH": 8 * beat_bytes, "USER_WIDTH": _USER_BITS, "CONTIGUOUS": int(prefix == "m_axis")}
+    return instance(_RULES, f"{prefix}_rules", values,
+                    {"aclk": "aclk", "aresetn": "aresetn", **pins, "tstrb": pins["tkeep"]})
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,7 @@
-"""Generates an engine and compiles it with the memories around it, or finds it compiled."""
+"""Generates an engine and compiles it with the memories around it, or finds it compiled.
+
+In every simulation the rules of ``verif/rules`` are at its ports; a broken one ends the simulation.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,10 @@ from hdl.common.sram import wrapper
 from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
 from verif.common import runner
+from verif.engine.bound_rules import with_port_rules
 from verif.engine.top import IMAGE_BYTES, top, top_name
 
-__all__ = ["build_bare", "build_engine", "engine_text"]
+__all__ = ["build_bare", "build_engine", "checked_top", "engine_text"]
 
 _LANES_APART = 4
 """From so many lanes on, Verilator compiles the module of a lane once, not once for each lane. With fewer lanes that
@@ -32,12 +36,17 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
     sram
         Verilog in the place of the wrapper of wrapped memories.
     """
-    text = top(engine_text(config, build_dir, sram), config, max(image_bytes, IMAGE_BYTES))
+    text = checked_top(engine_text(config, build_dir, sram), config, max(image_bytes, IMAGE_BYTES))
     options = []
     if simulator == "verilator" and config.lanes >= _LANES_APART and not waves:
         text = _with_lanes_apart(text, config)
         options = ["--hierarchical"]
     return runner.build(text, top_name(config), simulator=simulator, build_dir=build_dir, waves=waves, options=options)
+
+
+def checked_top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> str:
+    """The top of a simulation as :func:`verif.engine.top.top` writes it, with the protocol rules at the ports."""
+    return with_port_rules(top(engine, config, image_bytes), top_name(config), config)
 
 
 def _with_lanes_apart(text: str, config: EngineConfig) -> str:
@@ -57,8 +66,8 @@ def _with_lanes_apart(text: str, config: EngineConfig) -> str:
 def build_bare(config: EngineConfig, *, simulator: str = "verilator", build_dir: Path,
                waves: bool = False) -> runner.Build:
     """An engine alone, for bus models that drive its pins; errors as :func:`verif.common.runner.build`."""
-    return runner.build(engine_text(config, build_dir), config.name, simulator=simulator, build_dir=build_dir,
-                        waves=waves)
+    text = with_port_rules(engine_text(config, build_dir), config.name, config)
+    return runner.build(text, config.name, simulator=simulator, build_dir=build_dir, waves=waves)
 
 
 def engine_text(config: EngineConfig, build_dir: Path, sram: str | None = None) -> str:

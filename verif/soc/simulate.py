@@ -17,6 +17,7 @@ from hdl.litex.firmware import compiler, firmware
 from hdl.litex.layout import Layout
 from hdl.litex.soc import TOP, plain_errors, simulation_soc
 from verif.common import runner, tools
+from verif.engine.bound_rules import with_port_rules
 from verif.engine.build import engine_text
 from verif.soc.top import NAME, Console, top
 
@@ -153,7 +154,8 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
         folder = Path(place)
         verilog = folder / "engine.v"
         say("generating the engine", 0, 0)
-        verilog.write_text(engine_text(config, build_dir), encoding="utf-8")
+        checked = with_port_rules(engine_text(config, build_dir), config.name, config)
+        verilog.write_text(checked, encoding="utf-8")
         soc = simulation_soc(config, layout.main_ram_bytes, verilog, dram=memory == "dram")
         say("compiling the firmware", 0, 0)
         with plain_errors():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hdl.generate.verilog import emit
 from tests.verif.conftest import Bench
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
+from verif.core.streaming import checked_core
 
 # Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
 _RUNS = [(preset, "verilator", 1.0) for preset in preset_names()]
@@ -42,3 +44,13 @@ def test_two_element_sizes(core: str, bench) -> None:
 @pytest.mark.parametrize("preset", preset_names())
 def test_bus_models_of_others(preset: str, bench) -> None:
     bench(load(preset), "verif.core.benches.interoperate")
+
+
+def test_a_beat_that_changes_with_ready_is_found(build_dir: Path, tmp_path: Path) -> None:
+    config = load("narrow_compressor")
+    text, count = re.subn(r"(?<=assign m_axis_tlast = )(.+)(?=;)", r"(\1) ^ m_axis_tready", checked_core(emit(config)))
+    assert count == 1
+    built = runner.build(text, config.name, simulator="verilator", build_dir=build_dir)
+    job = {"config": config.as_dict(), "share": 0.1}
+    with pytest.raises(runner.BenchError, match=rf"rule AXIS_\w+ is broken at {config.name}\.m_axis_rules, time \d+"):
+        runner.run(built, "verif.core.benches.compressor", job=job, folder=tmp_path)

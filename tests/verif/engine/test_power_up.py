@@ -12,15 +12,16 @@ from tests.verif.conftest import Bench
 from tests.verif.engine.sweep import TWO_CLOCKS
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
-from verif.engine.build import engine_text
-from verif.engine.top import IMAGE_BYTES, top, top_name
+from verif.engine.build import checked_top, engine_text
+from verif.engine.top import IMAGE_BYTES, top_name
 
 _BENCH = "verif.engine.benches.power_up"
 
 
 def _run(config: EngineConfig, text: str, simulator: str, options: tuple[str, ...], build_dir: Path,
          run_bench: Bench) -> list[dict[str, Any]]:
-    built = runner.build(top(text, config), top_name(config), simulator=simulator, build_dir=build_dir, options=options)
+    built = runner.build(checked_top(text, config), top_name(config), simulator=simulator, build_dir=build_dir,
+                         options=options)
     return run_bench(built, _BENCH, config=config.as_dict(), image_bytes=IMAGE_BYTES)["completions"]
 
 

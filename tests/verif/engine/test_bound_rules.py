@@ -1,0 +1,44 @@
+"""The protocol rules are at every port of an engine that is simulated, and a broken one ends the simulation."""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+
+from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from hdl.generate.verilog import ports
+from tests.verif.engine.sweep import TWO_CLOCKS
+from verif.common import runner
+from verif.engine.bound_rules import with_port_rules
+from verif.engine.build import checked_top, engine_text
+from verif.engine.top import IMAGE_BYTES, top_name
+
+_NAME = attrgetter("name")
+_CLOCKS = {"aclk", "aresetn", "link_aclk", "link_aresetn"}
+_SMALL = EngineConfig(name="cdma_unstable", lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512,
+                      buffer_bytes=1024, address_bits=32, codings=("zvc8",), crc=False)
+
+
+@pytest.mark.parametrize("config", [*map(load_engine, engine_preset_names()), TWO_CLOCKS], ids=_NAME)
+def test_every_signal_of_every_bus_is_checked(config: EngineConfig) -> None:
+    text = with_port_rules(f"module {config.name};\nendmodule\n", config.name, config)
+    checked = set(re.findall(r"\.\w+\(([a-z]\w+)\)", text[text.index(f"module {config.name}"):]))
+    buses = {port.name for port in ports(config) if port.name.startswith(("m_axi", "s_axil"))}
+    assert checked - _CLOCKS == buses
+    assert (config.link_clock == "separate") == ("link_aclk" in checked)
+
+
+@pytest.mark.parametrize(("signal", "rule", "place"), [
+    ("m_axi_lane0_arvalid", "AXI4_AR_RESET", "m_axi_lane0_read_rules"),
+    ("m_axi_link_awvalid", "AXI4_AW_RESET", "m_axi_link_write_rules"),
+    ("s_axil_rvalid", "AXI4L_R_RESET", "s_axil_rules")])
+def test_what_is_valid_in_reset_is_found(signal: str, rule: str, place: str, build_dir: Path, tmp_path: Path) -> None:
+    text, count = re.subn(rf"(?<=assign {signal} = )(.+)(?=;)", r"(\1) | ~aresetn", engine_text(_SMALL, build_dir))
+    assert count == 1
+    built = runner.build(checked_top(text, _SMALL), top_name(_SMALL), simulator="verilator", build_dir=build_dir)
+    job = {"config": _SMALL.as_dict(), "image_bytes": IMAGE_BYTES, "share": 0.1, "models": False}
+    with pytest.raises(runner.BenchError, match=rf"rule {rule} is broken at {_SMALL.name}_bench\.{place}, time \d+"):
+        runner.run(built, "verif.engine.benches.transfers", job=job, folder=tmp_path)

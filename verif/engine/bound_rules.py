@@ -1,0 +1,48 @@
+"""The protocol rules at the ports of an engine, in every simulation of one."""
+
+from __future__ import annotations
+
+from hdl.config.engine import EngineConfig
+from hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite
+from verif.engine.top import LITE_BITS, link_clock, rules
+from verif.rules.instances import instance, with_rules
+
+__all__ = ["with_port_rules"]
+
+_FILES = ("axi4_write.v", "axi4_read.v", "axi4_lite.v")
+_REGISTER_BITS = 32
+
+
+def with_port_rules(text: str, module: str, config: EngineConfig) -> str:
+    """Verilog whose module ``module`` has signals of the names of an engine's ports, with rules at all of them."""
+    lanes = [f"m_axi_lane{lane}" for lane in range(config.lanes)]
+    instances = [*(each for port in lanes for each in _port(config, port, "")),
+                 *_port(config, "m_axi_link", link_clock(config)), _registers()]
+    return with_rules(text, module, _FILES, instances)
+
+
+def _port(config: EngineConfig, port: str, clock: str) -> list[str]:
+    """Rules for both directions of a port to memory."""
+    link = port == "m_axi_link"
+    kept = rules(config, "link" if link else "lane")
+    beat_bytes = config.link_beat_bytes if link else config.beat_bytes
+    widths = {"ADDR_WIDTH": config.address_bits, "DATA_WIDTH": 8 * beat_bytes,
+              "ID_WIDTH": config.link_id_bits if link else ID_BITS, "USER_WIDTH": max(1, config.user_bits)}
+    names = axi_full(config.address_bits, beat_bytes, config.user_bits, widths["ID_WIDTH"]).members
+    made = []
+    for kind, channels, most in (("write", ("aw", "w", "b"), kept.most_writes), ("read", ("ar", "r"), kept.most_reads)):
+        pins = {name: f"{port}_{name}" for name in names if _channel(name) in channels}
+        made.append(instance(f"axi4_{kind}.v", f"{port}_{kind}_rules", {**widths, "MAX_OUTSTANDING": most},
+                             {"aclk": f"{clock}aclk", "aresetn": f"{clock}aresetn", **pins}))
+    return made
+
+
+def _channel(name: str) -> str:
+    return name[:2] if name[:2] in ("aw", "ar") else name[:1]
+
+
+def _registers() -> str:
+    """Rules for the port of the registers."""
+    pins = {name: f"s_axil_{name}" for name in axi_lite(LITE_BITS).members}
+    return instance("axi4_lite.v", "s_axil_rules", {"ADDR_WIDTH": LITE_BITS, "DATA_WIDTH": _REGISTER_BITS},
+                    {"aclk": "aclk", "aresetn": "aresetn", **pins})
