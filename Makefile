@@ -14,6 +14,7 @@ LIBERTY  :=
 RECORD   :=
 SHARD    := 1/1
 MINUTES  := 10
+PRESETS  := smallest_engine tiny_engine
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -24,7 +25,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression signoff formal coverage coverage-python soak lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression icarus signoff formal coverage coverage-python soak lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -75,6 +76,11 @@ regression: $(READY) ## run all stimuli on all configurations of the engine, all
 	@mkdir -p $(BUILD)
 	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
 	@$(if $(RECORD),$(BIN)/python tools/record_regression.py regression $(BUILD)/regression.xml)
+
+icarus: $(READY) ## run the regression of PRESETS in Icarus, which knows X (an hour or two; RECORD=1: for docs/signoff.md)
+	@for preset in $(PRESETS); do \
+		$(BIN)/cdma verify $$preset --simulator icarus --report $(BUILD)/icarus/$$preset --build-dir $(BUILD)/sim || exit 1; done
+	@$(if $(RECORD),$(BIN)/python tools/record_regression.py icarus $(patsubst %,$(BUILD)/icarus/%/results.json,$(PRESETS)))
 
 formal: $(READY) ## prove properties of the hardware (hours; SHARD=i/n, RECORD=1 writes docs/verification.json)
 	@nice $(BIN)/cdma prove $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)

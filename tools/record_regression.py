@@ -1,43 +1,69 @@
-"""Records a run of the test suite in docs/verification.json: reads the JUnit file that pytest wrote.
+"""Records runs of the regression in docs/verification.json: of the test suite from the JUnit file that pytest wrote, in
+Icarus from the results of cdma verify.
 
     python tools/record_regression.py test build/test.xml
+    python tools/record_regression.py icarus build/icarus/smallest_engine/results.json
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from verif.evidence.store import recording
-from verif.regression.record import read_suite
+from verif.regression.record import read_suite, read_verification
 
-RUNS = ("test", "regression")
+SUITES = ("test", "regression")
 """Targets of make that run tests."""
+
+ICARUS = "icarus"
+"""The target of make that verifies presets in Icarus."""
 
 
 def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
-    """Runs by their target: a new one replaces the one before."""
-    return (old or {}) | part
+    """Runs by their target, in Icarus by the preset: a new one replaces the one before."""
+    old = old or {}
+    presets = {**old.get(ICARUS, {}), **part.get(ICARUS, {})}
+    return old | part | ({ICARUS: presets} if presets else {})
+
+
+def _suite(run: str, file: Path) -> tuple[dict[str, Any], int, str, str]:
+    """What to record, how many failed, what was run, and more about it."""
+    suite = read_suite(file)
+    return {run: suite}, suite.failed, f"{suite.tests} tests", f"{suite.seconds / 60:.0f} minutes"
+
+
+def _icarus(files: Sequence[Path]) -> tuple[dict[str, Any], int, str, str]:
+    found = [read_verification(file) for file in files]
+    for each in found:
+        if each.simulator != ICARUS:
+            raise ValueError(f"{each.name} was verified in {each.simulator}: use cdma verify --simulator {ICARUS}")
+    steps, cycles = sum(each.steps for each in found), sum(each.cycles for each in found)
+    return ({ICARUS: {each.name: each for each in found}}, sum(each.unfinished for each in found),
+            f"{steps} steps", f"{cycles:,} cycles in Icarus")
 
 
 def main() -> int:
-    """Record the file that is named, unless a test failed."""
-    if len(sys.argv) != 3 or sys.argv[1] not in RUNS:
-        print(f"usage: python tools/record_regression.py {'|'.join(RUNS)} FILE.xml", file=sys.stderr)
+    """Record the files that are named, unless something failed."""
+    run, *names = sys.argv[1:] or [""]
+    files = [Path(name) for name in names]
+    if not ((run in SUITES and len(files) == 1) or (run == ICARUS and files)):
+        print(f"usage: python tools/record_regression.py {'|'.join(SUITES)} FILE.xml\n"
+              f"       python tools/record_regression.py {ICARUS} FILE.json...", file=sys.stderr)
         return 2
-    run = sys.argv[1]
     try:
-        suite = read_suite(Path(sys.argv[2]))
-        if suite.failed:
-            print(f"{suite.failed} of {suite.tests} tests failed, so nothing is recorded", file=sys.stderr)
+        part, failed, said, more = _icarus(files) if run == ICARUS else _suite(run, files[0])
+        if failed:
+            print(f"{failed} of {said} failed, so nothing is recorded", file=sys.stderr)
             return 1
         with recording() as evidence:
-            evidence.merge("regression", command=f"make {run} RECORD=1", part={run: suite}, join=joined)
+            evidence.merge("regression", command=f"make {run} RECORD=1", part=part, join=joined)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"recorded {suite.tests} tests in {suite.seconds / 60:.0f} minutes")
+    print(f"recorded {said}: {more}")
     return 0
 
 

@@ -1,12 +1,15 @@
-"""What a run of the test suite found, from pytest's JUnit file, for the store of results."""
+"""What a run of the test suite, or of ``cdma verify``, found, from the file that it wrote, for the store of results."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-__all__ = ["Room", "Skipped", "Suite", "read_suite"]
+from verif.regression.outcomes import State
+
+__all__ = ["Room", "Skipped", "Suite", "Verified", "read_suite", "read_verification"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,33 @@ class Suite:
     rooms: tuple[Room, ...]
 
 
+@dataclass(frozen=True)
+class Verified:
+    """A run of ``cdma verify``.
+
+    Parameters
+    ----------
+    name
+        Of the configuration's top module.
+    simulator
+        That benches ran on.
+    steps, unfinished
+        How many steps there are, and how many of them did not pass.
+    tests, cycles
+        Tests of benches that ran, and cycles of the clock that they simulated.
+    seconds
+        That the steps took, added up.
+    """
+
+    name: str
+    simulator: str
+    steps: int
+    unfinished: int
+    tests: int
+    cycles: int
+    seconds: float
+
+
 def read_suite(file: Path) -> Suite:
     """Read a JUnit file that pytest wrote.
 
@@ -79,6 +109,27 @@ def read_suite(file: Path) -> Suite:
     return Suite(len(cases), failed, tuple(Skipped(reason, count) for reason, count in sorted(reasons.items())),
                  float(suite.get("time", 0)),
                  tuple(Room(name, count, round(seconds, 1)) for name, (count, seconds) in sorted(rooms.items())))
+
+
+def read_verification(file: Path) -> Verified:
+    """Read the ``results.json`` of a report of ``cdma verify``.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing, or is none.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        outcomes = found["outcomes"]
+        tests = [test for outcome in outcomes for test in outcome["tests"]]
+        return Verified(found["name"], found["simulator"], len(outcomes),
+                        sum(outcome["state"] != State.PASSED for outcome in outcomes), len(tests),
+                        sum(test["cycles"] for test in tests), round(sum(outcome["seconds"] for outcome in outcomes)))
+    except FileNotFoundError as error:
+        raise ValueError(f"{file} does not exist: run cdma verify PRESET --report {file.parent} first") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{file} is no results.json of cdma verify: {error!r}") from error
 
 
 def _room(classname: str) -> str:

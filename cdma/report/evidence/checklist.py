@@ -107,6 +107,15 @@ def _run(run: str) -> Figure:
     return lambda results: _suite(results[run]) if run in results else ("not recorded", False)
 
 
+_ICARUS_PRESETS = 2
+
+
+def _icarus(results: dict[str, Any]) -> tuple[str, bool]:
+    runs = results.get("icarus", {}).values()
+    words = "; ".join(f"`{each['name']}` {each['steps']} steps, {each['cycles']:,} cycles" for each in runs)
+    return words or "not recorded", sum(not each["unfinished"] for each in runs) >= _ICARUS_PRESETS
+
+
 def _suite(results: dict[str, Any]) -> tuple[str, bool]:
     skipped = sum(each["tests"] for each in results["skipped"])
     reasons = "; ".join(each["reason"] for each in results["skipped"])
@@ -175,6 +184,8 @@ _MEASURED: tuple[_Measured, ...] = (
     _Measured("V3", "All stimuli on all configurations of the sweep, in which any two options of the engine are both "
               "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1",
               _run("regression")),
+    _Measured("V3", "The regression of presets in Icarus too, where registers and memories begin unknown",
+              f"{_ICARUS_PRESETS} presets", "regression", "make icarus RECORD=1", _icarus),
     _Measured("V3", "Bins of the coverage plan are hit, or excluded by name with a reason", "all", "coverage",
               "make coverage RECORD=1", _bins),
     _Measured("V3", "Lines of the Verilog of chosen designs are run", f"{GOALS['line']:.0%}", "coverage",

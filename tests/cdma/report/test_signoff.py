@@ -57,6 +57,16 @@ def test_a_stage_is_reached_when_it_and_all_before_it_are_met() -> None:
     assert reached([item("V1", True), item("V1", False)]) is None
 
 
+@pytest.mark.parametrize(("unfinished", "met"), [(0, True), (1, False)])
+def test_two_presets_in_icarus_are_asked_for(unfinished: int, met: bool) -> None:
+    run = {"name": "cdma_tiny_engine", "steps": 9, "unfinished": 0, "cycles": 1200}
+    runs = {"tiny": run, "other": run | {"name": "other", "unfinished": unfinished}}
+    item = _item(_evidence(regression={"icarus": runs}), "The regression of presets in Icarus")
+    assert item.figure == "`cdma_tiny_engine` 9 steps, 1,200 cycles; `other` 9 steps, 1,200 cycles"
+    assert item.met is met
+    assert not _item(_evidence(regression={"icarus": {"tiny": run}}), "The regression of presets in Icarus").met
+
+
 def test_stale_sections_are_named() -> None:
     assert stale_sections(Evidence()) == list(SECTIONS)
     assert "regression" not in stale_sections(_evidence(regression=_PASSED))

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from verif.regression.record import Room, Skipped, Suite, read_suite
+from tools.record_regression import joined
+from verif.regression.record import (
+    Room,
+    Skipped,
+    Suite,
+    Verified,
+    read_suite,
+    read_verification,
+)
 
 _FILE = """<?xml version="1.0"?><testsuites><testsuite name="pytest" time="12.5">
 <testcase classname="tests.hdl.common.test_fifo" name="a" time="1.25"/>
@@ -32,6 +42,50 @@ def test_other_files_are_refused(text: str | None, says: str, tmp_path: Path) ->
         file.write_text(text)
     with pytest.raises(ValueError, match=says):
         read_suite(file)
+
+
+def _verification(**changes: Any) -> str:
+    tests = [{"name": "rings", "state": "passed", "seconds": 2.0, "cycles": 900, "said": ""}]
+    outcomes = [{"step": "lint", "state": "passed", "seconds": 3.0, "tests": []},
+                {"step": "transfers", "state": "passed", "seconds": 8.5, "tests": tests}]
+    return json.dumps({"name": "cdma_tiny_engine", "simulator": "icarus", "outcomes": outcomes} | changes)
+
+
+def test_a_verification_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(_verification())
+    assert read_verification(file) == Verified("cdma_tiny_engine", "icarus", 2, 0, 1, 900, 12)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    (None, r"does not exist: run cdma verify PRESET --report"), ("{", r"is no results\.json of cdma verify"),
+    ("{}", "'outcomes'"), ("[]", r"is no results\.json")])
+def test_other_results_are_refused(text: str | None, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ValueError, match=says):
+        read_verification(file)
+
+
+def test_presets_in_icarus_add_up() -> None:
+    first = joined({"test": 1}, {"icarus": {"a": 1, "b": 1}})
+    assert first == {"test": 1, "icarus": {"a": 1, "b": 1}}
+    assert joined(first, {"icarus": {"b": 2}}) == {"test": 1, "icarus": {"a": 1, "b": 2}}
+    assert joined(first, {"test": 2}) == {"test": 2, "icarus": {"a": 1, "b": 1}}
+
+
+@pytest.mark.parametrize(("changes", "code", "says"), [
+    ({"simulator": "verilator"}, 2, "cdma_tiny_engine was verified in verilator: use cdma verify --simulator icarus\n"),
+    ({"outcomes": [{"state": "not run", "seconds": 0, "tests": []}]}, 1,
+     "1 of 1 steps failed, so nothing is recorded\n")])
+def test_other_simulators_and_gaps_are_not_recorded(changes: dict[str, Any], code: int, says: str,
+                                                    tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(_verification(**changes))
+    done = subprocess.run([sys.executable, "tools/record_regression.py", "icarus", str(file)], capture_output=True,
+                          text=True, check=False, cwd=Path(__file__).resolve().parents[3])
+    assert (done.returncode, done.stderr) == (code, says)
 
 
 def test_a_run_with_failures_is_not_recorded(tmp_path: Path) -> None:
