@@ -299,10 +299,11 @@ def _expand_sized(payload: Bytes, block: Block, least: int, most: int) -> Bytes:
 
 def _expand_last(payload: Bytes, element_bytes: int, most: int) -> Bytes:
     """The raw bytes of a block of at most ``most`` raw bytes; ``most`` is a whole number of lines."""
-    starts, _ = zvc.walk(payload, line_layout(element_bytes))
+    starts, end = zvc.walk(payload, line_layout(element_bytes))
     lines = most // LINE_BYTES
-    if starts.size > lines:
-        offset = int(starts[lines]) * element_bytes
+    # Less than an element begins no line, but is left over all the same.
+    offset = int(starts[lines] if starts.size > lines else end) * element_bytes
+    if starts.size >= lines and offset < payload.size:
         raise StreamError(Reason.TRAILING_BYTES, offset,
                           f"the end after {most} raw bytes, found {payload.size - offset} more bytes", lines - 1)
     return zvc.decompress(payload, element_bytes)

@@ -135,6 +135,9 @@ CASES = {
     "short length, fraction": (block_of(0x92, b"\3\0\0\0" + bytes(8)), ("BAD_LENGTH", 4, None, 0)),
     "short, then another": (block_of(0x94, b"\4\0\0\0" + bytes(4)) + bytes(4), ("BAD_CODING", 2, None, 0)),
     "trailing bytes": (block_of(0x94, b"\4\0\0\0\1\0\0\0" + bytes(5)), ("TRAILING_BYTES", 16, 0, 0)),
+    **{f"{left} bytes behind the last line of {8 * size} bits":
+       (block_of(size, bytes(64 // size + left)), ("TRAILING_BYTES", 4 + 64 // size, 3, 0))
+       for size in (1, 2, 4) for left in (1, 2, 3)},
     "coding 0x81": (block_of(0x81, bytes(16)), ("BAD_CODING", 2, None, 0)),
     "coding 0x21": (block_of(0x21, bytes(16)), ("BAD_CODING", 2, None, 0)),
 }
