@@ -15,6 +15,10 @@ RECORD   :=
 SHARD    := 1/1
 MINUTES  := 10
 PRESETS  := smallest_engine tiny_engine
+# make mutation: how many mutants; CHANGED=1 takes those of lines that changed since the commit SINCE.
+COUNT    :=
+CHANGED  :=
+SINCE    :=
 PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 # Dense values of bfloat16, which the engine codes with exponents.
 DENSE    := workload/data/sums_gpt.safetensors
@@ -25,7 +29,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression icarus signoff formal coverage coverage-python soak lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-torch soc test-soc regression icarus signoff formal coverage coverage-python mutation soak lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -90,6 +94,9 @@ coverage: $(READY) ## measure functional, line and toggle coverage on the chosen
 
 coverage-python: $(READY) ## run all tests and measure which lines of Python they run (an hour or two; SHARD=i/n, RECORD=1)
 	@nice $(BIN)/cdma cover --tests tests $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
+
+mutation: $(READY) ## put COUNT faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n, CHANGED=1 SINCE=COMMIT for lines that changed, RECORD=1)
+	@nice $(BIN)/cdma mutate --shard $(SHARD) $(addprefix --count ,$(COUNT)) $(if $(CHANGED),--changed) $(addprefix --since ,$(SINCE)) $(addprefix --times ,$(wildcard $(BUILD)/test.xml)) $(if $(RECORD),--record)
 
 soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 adds to docs/verification.json)
 	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--record)

@@ -15,6 +15,7 @@ from cdma.commands import (
     generate,
     info,
     kvcache,
+    mutate,
     plan,
     prove,
     results,
@@ -31,5 +32,5 @@ from cdma.commands import (
 __all__ = ["COMMANDS"]
 
 COMMANDS = (generate, simulate, verify, capture, train, characterise, timeline, alternatives, kvcache, results, plan,
-            area, timing, board, soc, rules, prove, cover, soak, compress, decompress, info, bench)
+            area, timing, board, soc, rules, prove, cover, mutate, soak, compress, decompress, info, bench)
 """The sub-commands in the order of the help."""

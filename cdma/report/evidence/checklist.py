@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cdma.report.evidence.mutation import mutation_figures
 from verif.coverage.report import GOALS
 from verif.evidence.digest import rtl_digest
 from verif.evidence.store import SECTIONS, Evidence
+from verif.mutation.results import GOALS as _MUTANTS
 
 __all__ = ["STAGES", "Item", "checklist", "reached", "stale_sections"]
 
@@ -154,6 +156,21 @@ def _streams(results: dict[str, Any]) -> tuple[str, bool]:
     return f"{model:,} and {rtl:,}", met
 
 
+def _mutants(results: dict[str, Any]) -> tuple[str, bool]:
+    score = mutation_figures(results)
+    return f"{score.counted:,}", score.counted >= _MUTANTS["mutants"]
+
+
+def _killed(results: dict[str, Any]) -> tuple[str, bool]:
+    score = mutation_figures(results)
+    return _share(score.killed, score.counted, _MUTANTS["killed"])
+
+
+def _own(results: dict[str, Any]) -> tuple[str, bool]:
+    score = mutation_figures(results)
+    return _share(score.own, score.killed, _MUTANTS["own"])
+
+
 def _bins(results: dict[str, Any]) -> tuple[str, bool]:
     features = results.get("features", [])
     hit, bins, excluded = (sum(each[name] for each in features) for name in ("hit", "bins", "excluded"))
@@ -194,6 +211,12 @@ _MEASURED: tuple[_Measured, ...] = (
               "make coverage RECORD=1", _verilog("toggle")),
     _Measured("V3", "Lines of Python are run by tests", f"{GOALS['python']:.0%}", "coverage",
               "make coverage-python RECORD=1", _python),
+    _Measured("V3", "Faults put into the sources of all units are tried", f"{_MUTANTS['mutants']} that make hardware "
+              "which differs", "mutation", "make mutation RECORD=1", _mutants),
+    _Measured("V3", "Such faults are found by tests, proofs or benches", f"{_MUTANTS['killed']:.0%}", "mutation",
+              "make mutation RECORD=1", _killed),
+    _Measured("V3", "Of those that are found, the unit's own tests find", f"{_MUTANTS['own']:.0%}", "mutation",
+              "make mutation RECORD=1", _own),
     _Measured("V3", "Soak of random configurations, traffic, faults and resets without a failure",
               f"{_SOAK_MINUTES} minutes of a processor", "soak", "make soak MINUTES=240 RECORD=1", _soak),
     _Measured("V3", "Pairs of settings of options in random configurations", f"{_PAIRS:.0%} of all", "soak",

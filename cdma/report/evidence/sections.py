@@ -8,6 +8,7 @@ from typing import Any
 
 from cdma.report.evidence.coverage import coverage_parts
 from cdma.report.evidence.formal import formal_parts
+from cdma.report.evidence.mutation import mutation_parts
 from cdma.report.evidence.soak import soak_parts
 from cdma.report.parts import Part
 from verif.evidence.store import Evidence, Stamp
@@ -15,7 +16,7 @@ from verif.evidence.store import Evidence, Stamp
 __all__ = ["PARTS", "section_parts", "stamp_text"]
 
 PARTS: Mapping[str, Callable[[dict[str, Any]], list[Part]]] = MappingProxyType({
-    "formal": formal_parts, "coverage": coverage_parts, "soak": soak_parts})
+    "formal": formal_parts, "coverage": coverage_parts, "mutation": mutation_parts, "soak": soak_parts})
 """By section, what turns its results into tables and paragraphs; a section that is not here has no generated part."""
 
 

@@ -1,0 +1,183 @@
+"""Mutants of a small unit with the real tests: one that is found, one that survives, one that does nothing, and one
+that makes no hardware; and how results are kept."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdma.report.evidence.mutation import mutation_parts
+from cdma.report.page import part_markdown
+from verif.evidence.digest import ROOT
+from verif.evidence.store import Evidence
+from verif.mutation import reach
+from verif.mutation.children import Children
+from verif.mutation.mutant import Mutant
+from verif.mutation.overlay import Overlay
+from verif.mutation.reach import Baselines, own_tests
+from verif.mutation.results import MutantResult, MutationReport, Verdict, record, recorded, scores
+from verif.mutation.run import Trial
+
+SKID = "hdl/common/skid.py"
+TEXT = (ROOT / SKID).read_bytes()
+
+
+def _mutant(old: str, new: str, path: str = SKID) -> Mutant:
+    """A change of the first place that has a text."""
+    text = (ROOT / path).read_bytes()
+    start = text.index(old.encode())
+    line = text[:start].count(b"\n") + 1
+    return Mutant(path, line, 0, f"{old} -> {new}", "arithmetic", start, start + len(old), new, line, line)
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Children]:
+    with Children() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def times(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tests of the skid buffer take seconds; all others too long to be tried."""
+    file = tmp_path_factory.mktemp("times") / "test.xml"
+    cases = "".join(f'<testcase classname="{name.removesuffix(".py").replace("/", ".")}" time="'
+                    f'{2 if name in own_tests(SKID) else 1000}"/>' for name in reach.distances(SKID))
+    file.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>", encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def trial(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    # Of the chosen designs, one that is made in a second.
+    chosen = importlib.import_module("verif.coverage.runs").CHOSEN
+    monkeypatch.setattr("verif.mutation.run.CHOSEN", {"decompressor": chosen["decompressor"]})
+    monkeypatch.setattr("verif.mutation.run.PROOFS", ())
+    return Trial(children, Baselines(tmp_path, children, times), 10.0, False)
+
+
+def test_a_mutant_that_the_own_tests_find(trial: Trial) -> None:
+    result = trial.judge(_mutant("self.i.valid | full", "self.i.valid & full"))
+    assert (result.verdict, result.unit) == (Verdict.OWN, SKID)
+    assert result.by.startswith("tests/hdl/common/test_skid.py::")
+    assert (ROOT / SKID).read_bytes() == TEXT
+    assert result.replay == f"cdma mutate --only '{result.name}'"
+
+
+def test_a_mutant_of_another_design_is_not_the_same(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line runs in no design whose netlist is compared."""
+    monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
+    monkeypatch.setattr("verif.mutation.run.distances", lambda path: {})
+    spare = _mutant("self.o.valid & ~self.o.ready", "(self.o.valid) & ~self.o.ready")
+    assert trial.judge(spare).verdict is Verdict.SURVIVED
+
+
+def test_a_mutant_that_survives(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No tests are asked; the decompressor has the skid buffer in it."""
+    monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
+    monkeypatch.setattr("verif.mutation.run.distances", lambda path: {})
+    result = trial.judge(_mutant("self.i.valid | full", "self.i.valid & full"))
+    assert (result.verdict, result.by) == (Verdict.SURVIVED, "")
+
+
+def test_a_mutant_that_does_nothing(trial: Trial) -> None:
+    result = trial.judge(_mutant("self.i.valid | full", "(self.i.valid) | full"))
+    assert (result.verdict, result.by) == (Verdict.SAME, "netlists of decompressor")
+
+
+def test_own_tests_alone(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be found to be the same survives."""
+    monkeypatch.setattr("verif.mutation.run.PROOFS", ())
+    trial = Trial(children, Baselines(tmp_path, children, times), 10.0, True, own_only=True)
+    assert trial.judge(_mutant("self.i.valid | full", "(self.i.valid) | full")).verdict == "survived"
+
+
+def test_a_mutant_that_makes_no_hardware(trial: Trial) -> None:
+    result = trial.judge(_mutant("self.i.ready.eq", "self.i.none.eq"))
+    assert result.verdict is Verdict.INVALID
+    assert result.said.startswith("AttributeError")
+
+
+def test_a_mutant_that_ends_late_or_badly(children: Children) -> None:
+    """The limit of a processor's time ends it; so does whatever else ends a process."""
+    hangs = _mutant("        m = Module()", "        while True: pass")
+    found = children.do("tests", 1, hangs, files=["tests/hdl/common/test_skid.py"])
+    assert (found["outcome"], found["processor_s"] < 10) == ("timeout", True)
+    dies = _mutant("        m = Module()", "        import os; os._exit(3)")
+    found = children.do("tests", 20, dies, files=["tests/hdl/common/test_skid.py"])
+    assert found["outcome"] == "died"
+    assert children.do("tests", 20, files=["tests/hdl/common/test_beat_width.py"])["outcome"] == "passed"
+
+
+def test_a_proof_finds_a_mutant(children: Children) -> None:
+    broken = _mutant("self.i.valid | full", "self.i.valid & full")
+    found = children.do("proof", 60, broken, proof="skid", limit=60)
+    assert (found["outcome"], found["by"]) == ("failed", "proof skid")
+    assert children.do("proof", 60, proof="skid", limit=60)["outcome"] == "passed"
+
+
+def test_the_overlay_is_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "hdl.common.beat"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    path = ROOT / "hdl/common/beat.py"
+    Overlay(name, path, b"VALUE = 7\n").install()
+    module = importlib.import_module(name)
+    assert (module.VALUE, module.__file__) == (7, str(path))
+    with pytest.raises(RuntimeError, match="imported already"):
+        Overlay(name, path, b"").install()
+    monkeypatch.delitem(sys.modules, name)
+
+
+def test_own_tests_are_named_so_or_near() -> None:
+    assert own_tests(SKID)[0] == "tests/hdl/common/test_skid.py"
+    assert "tests/hdl/codec/narrowing/test_float_narrowing.py" in own_tests("hdl/codec/narrowing/rounding.py")
+    assert own_tests("hdl/engine/engine.py") == []
+
+
+def test_what_fails_without_a_mutant_is_no_judge(children: Children, tmp_path: Path) -> None:
+    failing = tmp_path / "test_fails.py"
+    failing.write_text("def test_it() -> None:\n    assert not 1\n", encoding="utf-8")
+    found = children.do("tests", 20, files=[str(failing)])
+    assert (found["outcome"], found["said"].startswith("AssertionError")) == ("failed", True)
+    assert children.do("tests", 20, files=[str(tmp_path / "none.py")])["outcome"] == "failed"
+    with pytest.raises(ValueError, match=r"netlist none fails without a mutant"):
+        Baselines(tmp_path, children).netlist("none")
+
+
+def _result(line: int, verdict: Verdict, by: str = "test") -> MutantResult:
+    return MutantResult(f"{SKID}:{line}:4 | -> &", "arithmetic", verdict, by, "", 1.0)
+
+
+def test_results_are_recorded_by_name_and_add_up(tmp_path: Path) -> None:
+    store = tmp_path / "verification.json"
+    record([_result(10, Verdict.SURVIVED, ""), _result(9, Verdict.OWN)], 1, "make mutation", store)
+    record([_result(10, Verdict.OTHER, "a|b"), _result(100, Verdict.INVALID)], 2, "make mutation", store)
+    results = Evidence.load(store).results("mutation")
+    assert results is not None and results["seeds"] == [1, 2]
+    found = recorded(results)
+    assert [(each.name.split(":")[1], each.verdict, each.by) for each in found] == [
+        ("9", "own", "test"), ("10", "other", "a|b"), ("100", "invalid", "test")]
+    stamped = json.loads(store.read_text(encoding="utf-8"))
+    stamped["mutation"]["stamp"]["digest"] = "0" * 16
+    store.write_text(json.dumps(stamped), encoding="utf-8")
+    record([_result(1, Verdict.OWN)], 1, "make mutation", store)
+    again = Evidence.load(store).results("mutation")
+    assert again is not None and len(again["mutants"]) == 1
+
+
+def test_the_page_has_the_score_and_the_survivors() -> None:
+    verdicts = [Verdict.OWN] * 7 + [Verdict.OTHER, Verdict.SURVIVED, Verdict.SAME, Verdict.PROVED, Verdict.INVALID]
+    report = MutationReport(tuple(_result(line, verdict) for line, verdict in enumerate(verdicts)))
+    score = report.score
+    assert (score.counted, score.killed, score.own, score.equivalent, score.invalid) == (9, 8, 7, 2, 1)
+    assert [each.unit for each in scores(report.results)] == [SKID]
+    lines = {each.name: f"{each.verdict}|{each.operator}|{each.by}" for each in report.results}
+    text = "\n".join(part_markdown(part) for part in mutation_parts({"mutants": lines}))
+    assert "Of the other 9, 8 were killed, 88.9%" in text
+    assert "7 of these by the unit's own tests, 87.5%" in text
+    assert f"cdma mutate --only '{SKID}:8:4 | -> &'" in text

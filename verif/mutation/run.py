@@ -1,0 +1,156 @@
+"""Tries mutants: the quickest tests first, up to the first that fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from golden.results import to_json
+from verif.coverage.runs import CHOSEN
+from verif.formal.table import PROOFS
+from verif.mutation.children import Children
+from verif.mutation.mutant import Mutant
+from verif.mutation.reach import WHOLE, Baselines, distances, own_tests, reaches
+from verif.mutation.results import MutantResult, Verdict
+from verif.regression.plan import LINT, THROUGHPUT, steps
+
+__all__ = ["BUDGET", "BUILD", "Trial", "try_mutants"]
+
+BUILD = Path("build/mutation")
+"""Where baselines are kept, when no folder is given."""
+
+BUDGET = 240.0
+"""Seconds of a processor that tests of other units take for one mutant without it, when nothing else is asked for."""
+
+_TIMES, _MORE = 3.0, 15.0
+"""A mutant may take so many times the seconds that tests take without it, and so many more."""
+
+_NO_BENCH = ("wide", "mixed")
+
+
+def try_mutants(mutants: Sequence[Mutant], *, folder: Path = BUILD, budget: float = BUDGET, benches: bool = True,
+                own_only: bool = False, times: Path | None = None,
+                progress: Callable[[str, int, int], None] | None = None) -> Iterator[MutantResult]:
+    """Try mutants one after the other, and give the result of each as it comes.
+
+    Parameters
+    ----------
+    folder
+        Where baselines are kept, and ``log.jsonl``, with a line for each mutant.
+    budget
+        Seconds of a processor that tests of other units may take for each.
+    benches
+        Whether to simulate Verilog of what all tests pass; that of whole designs is simulated in any case.
+    own_only
+        Whether to try the units' own tests and proofs alone: what these do not find survives.
+    times
+        A JUnit file of pytest with the seconds that tests take; what is not in it is run once.
+    progress
+        Called as ``progress(stage, done, total)``.
+
+    Raises
+    ------
+    ValueError
+        If this is no clone of the repository, if a package is missing, or if a test fails without a mutant.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with Children() as children:
+        trial = Trial(children, Baselines(folder, children, times), budget, benches, own_only)
+        for number, mutant in enumerate(mutants):
+            if progress is not None:
+                progress(f"mutants, now {mutant.path}", number, len(mutants))
+            result = trial.judge(mutant)
+            with (folder / "log.jsonl").open("a", encoding="utf-8") as log:
+                log.write(json.dumps(to_json(result)) + "\n")
+            yield result
+
+
+class Trial:
+    """Tries mutants in children that are there; parameters as of :func:`try_mutants`."""
+
+    def __init__(self, children: Children, baselines: Baselines, budget: float, benches: bool,
+                 own_only: bool = False) -> None:
+        self._children = children
+        self._baselines = baselines
+        self._budget = budget
+        self._benches = benches
+        self._own_only = own_only
+
+    def judge(self, mutant: Mutant) -> MutantResult:
+        """Try own tests and proofs, tests of other units, netlists and benches, in this order."""
+        used = 0.0
+        verdict, by, said = Verdict.SURVIVED, "", ""
+        for verdict_if, found in self._stages(mutant):
+            used += found["processor_s"]
+            outcome = found["outcome"]
+            if outcome != "passed":
+                verdict = Verdict.INVALID if outcome == "invalid" else verdict_if
+                by, said = found["by"], outcome if outcome in ("timeout", "died") else found["said"]
+                break
+        return MutantResult(mutant.name, mutant.operator, verdict, by, said, round(used, 1))
+
+    def _stages(self, mutant: Mutant) -> Iterator[tuple[Verdict, dict[str, Any]]]:
+        """Each thing that is tried, with the verdict if it fails."""
+        own = own_tests(mutant.path)
+        named = [name for name in own if f"/test_{Path(mutant.path).stem}" in name]
+        for files in (named, [name for name in own if name not in named]):
+            yield from ((Verdict.OWN, each) for each in self._tests(mutant, files, inf))
+        yield from ((Verdict.OWN, each) for each in self._proofs(mutant))
+        if whole := WHOLE.get(mutant.path):
+            yield from ((Verdict.OWN, each) for each in self._simulations(mutant, [whole]))
+        if self._own_only:
+            return
+        budget = self._budget
+        for distance in sorted(set((near := distances(mutant.path)).values())):
+            others = [name for name, number in near.items() if number == distance and name not in own]
+            yield from ((Verdict.OTHER, each) for each in self._tests(mutant, others, budget))
+            budget -= sum(map(self._baselines.tests, others))
+            if budget < 0:
+                break
+        designs = [name for name in CHOSEN if reaches(self._baselines.netlist(name), mutant)]
+        differ = []
+        for name in designs:
+            plain = self._baselines.netlist(name)
+            made = self._children.do("netlist", self._limit(plain["processor_s"]), mutant, design=name)
+            yield Verdict.OTHER, made
+            if made["digest"] != plain["digest"]:
+                differ.append(name)
+        if designs and not differ:
+            yield Verdict.SAME, {"outcome": "same", "by": f"netlists of {', '.join(designs)}",
+                                 "said": "", "processor_s": 0.0}
+        elif self._benches and mutant.path not in WHOLE:
+            yield from ((Verdict.OTHER, each) for each in self._simulations(mutant, differ))
+
+    def _tests(self, mutant: Mutant, files: Sequence[str], budget: float) -> Iterator[dict[str, Any]]:
+        """Run files of tests, the quickest first, while the budget lasts."""
+        seconds = {file: self._baselines.tests(file) for file in files}
+        for file in sorted(files, key=seconds.__getitem__):
+            budget -= seconds[file]
+            if budget < 0:
+                return
+            found = self._children.do("tests", self._limit(seconds[file]), mutant, files=[file])
+            yield {**found, "by": found["by"] or file}
+
+    def _proofs(self, mutant: Mutant) -> Iterator[dict[str, Any]]:
+        for proof in PROOFS:
+            if mutant.path in (proof.unit, f"{proof.unit}/{Path(mutant.path).name}") and proof.set == "shallow":
+                limit = self._limit(self._baselines.proof(proof.name))
+                yield self._children.do("proof", limit, mutant, proof=proof.name, limit=limit)
+
+    def _simulations(self, mutant: Mutant, designs: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Benches of the smallest of some designs."""
+        usable = [name for name in designs if name not in _NO_BENCH]
+        if not usable:
+            return
+        design = min(usable, key=lambda name: self._baselines.netlist(name)["processor_s"])
+        for step in steps(CHOSEN[design][0]):
+            if step.name not in (LINT, THROUGHPUT, "bus_models"):
+                limit = self._limit(self._baselines.bench(design, step.name))
+                yield self._children.do("bench", limit, mutant, design=design, step=step.name)
+
+    @staticmethod
+    def _limit(seconds: float) -> float:
+        return _TIMES * seconds + _MORE
