@@ -26,6 +26,7 @@ _EXAMPLES = """\
   cdma prove --set shallow                    those of continuous integration (minutes)
   cdma prove skid fifo                        proofs whose names begin so
   cdma prove --list                           names, and what is proved
+  cdma prove --config my_engine.toml          the parts of an engine of yours (minutes)
   cdma prove --set deep --shard 1/4 --json    a quarter of the long ones"""
 
 
@@ -35,6 +36,8 @@ def add(commands: Any) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="proofs, or how their names begin (default: all)")
     parser.add_argument("--set", choices=("shallow", "deep", "all"), default="all", dest="which",
                         help="shallow: minutes in all; deep: the others (default: all)")
+    parser.add_argument("--config", metavar="PRESET|FILE.toml", help="shallow proofs with the parameters of a "
+                        "configuration, where they depend on any (default: the table)")
     shard_option(parser, "every N-th proof from the I-th on")
     parser.add_argument("--jobs", type=whole_number, default=1, metavar="N", help="solvers at a time (default: 1)")
     parser.add_argument("--limit", type=whole_number, default=1800, metavar="SECONDS",
@@ -49,14 +52,22 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Run the proofs and print a table."""
+    from hdl.config.catalog import load_design
     from verif.common.tools import MissingToolError
     from verif.formal.evidence import record
     from verif.formal.run import choose, prove
+    from verif.formal.table import PROOFS, proofs_of
 
+    if call.config and call.record:
+        raise ValueError("--record is for the table: leave --config out")
+    proofs = PROOFS if call.config is None else proofs_of(load_design(call.config))
+    if not proofs:
+        raise ValueError(f"there are no proofs of {call.config}: give an engine, or a compressor or decompressor of "
+                         "lines")
     if call.jobs < 1 or call.limit < 1:
         raise ValueError("--jobs and --limit must be 1 or more")
     if call.list:
-        chosen = choose(call.names, call.which, call.shard)
+        chosen = choose(call.names, call.which, call.shard, proofs)
         if call.json:
             print_json([_row(proof) for proof in chosen])
         else:
@@ -64,7 +75,7 @@ def run(call: argparse.Namespace) -> int:
         return 0
     try:
         with Progress() as progress:
-            report = prove(call.names, call.which, call.shard, jobs=call.jobs, folder=call.build_dir,
+            report = prove(call.names, call.which, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,
                            limit=call.limit, again=call.again, progress=progress)
     except MissingToolError as error:
         raise ValueError(str(error)) from error
@@ -74,8 +85,9 @@ def run(call: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def _row(proof: Proof) -> dict[str, str]:
-    return {"name": proof.name, "unit": proof.unit, "claim": proof.claim, "how": proof.how, "set": proof.set}
+def _row(proof: Proof) -> dict[str, str | bool]:
+    return {"name": proof.name, "unit": proof.unit, "claim": proof.claim, "how": proof.how, "set": proof.set,
+            "configured": proof.configured}
 
 
 def _listed(proof: Proof) -> str:
@@ -88,5 +100,9 @@ def _text(report: ProofReport) -> str:
              for result in report.results]
     lines += [result.message for result in report.results if not result.passed]
     proved = sum(result.passed for result in report.results)
+    made = sum(result.configured for result in report.results)
+    if made:
+        lines.append(f"{made} with parameters of the configuration: "
+                     f"{', '.join(result.name for result in report.results if result.configured)}")
     lines.append(f"{proved} of {len(report.results)} proved, {report.seconds} s")
     return "\n".join(lines)

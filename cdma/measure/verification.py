@@ -22,8 +22,10 @@ from synth.area.cores import area
 from verif.common.tools import MissingToolError, require
 from verif.coverage.functional import FeatureResult, add_up, functional
 from verif.evidence.digest import rtl_digest
+from verif.formal.proof import ProofResult
 from verif.formal.run import prove
-from verif.regression.outcomes import Figure, Outcome, State
+from verif.formal.table import proofs_of
+from verif.regression.outcomes import Figure, Outcome, State, TestOutcome
 from verif.regression.plan import Step, steps
 from verif.regression.run import Task, run_step, with_waves
 from workload.characterise.spread import on_cluster, on_cores
@@ -32,6 +34,9 @@ __all__ = ["AREA", "Verification", "all_steps", "chosen_steps", "merged", "read_
 
 AREA, PROOFS = "area", "proofs"
 """Steps that synthesise, and that prove."""
+
+_PROOF_SECONDS = 300
+"""Longest time of a proof."""
 
 _WAVES = 3
 """Most failing tests that are run once more for their waves."""
@@ -95,9 +100,9 @@ class Verification:
 
 
 def all_steps(config: Design) -> list[Step]:
-    """The steps of a configuration: those of its regression, for engines the proofs, and the area."""
-    proofs = Step(PROOFS, "the shallow set of proofs of the engine's parts")
-    return [*steps(config), *([proofs] if isinstance(config, EngineConfig) else []),
+    """The steps of a configuration: those of its regression, the proofs, and the area."""
+    proofs = Step(PROOFS, "shallow proofs with the parameters of the configuration, where they depend on any")
+    return [*steps(config), *([proofs] if proofs_of(config) else []),
             Step(AREA, "cells, flip-flops and kGE, mapped by Yosys")]
 
 
@@ -210,18 +215,32 @@ def _work(task: Task) -> Outcome:
     if task.deadline is not None and time.time() > task.deadline:
         return replace(outcome, state=State.NOT_RUN)
     done = (replace(outcome, figures=tuple(_area(task.config))) if task.step == AREA else
-            _proved(outcome, task.build_dir.parent / "formal"))
+            _proved(outcome, task.config, task.build_dir.parent / "formal"))
     return replace(done, seconds=time.monotonic() - began)
 
 
-def _proved(outcome: Outcome, folder: Path) -> Outcome:
+def _proved(outcome: Outcome, config: Design, folder: Path) -> Outcome:
+    """Each proof is a test of the step; one that takes too long leaves the step as one that was not run."""
     try:
-        report = prove(which="shallow", folder=folder)
+        report = prove(proofs=proofs_of(config), folder=folder / config.name, limit=_PROOF_SECONDS)
     except MissingToolError as error:
         return replace(outcome, state=State.FAILED, said=str(error))
-    wrong = [result.message for result in report.results if not result.passed]
-    figures = (Figure("proved", f"{len(report.results) - len(wrong)} of {len(report.results)}"),)
-    return replace(outcome, state=State.FAILED if wrong else State.PASSED, said="\n".join(wrong), figures=figures)
+    tests = tuple(TestOutcome(result.name, _state(result), result.seconds, 0, result.message)
+                  for result in report.results)
+    proved = sum(result.passed for result in report.results)
+    made = [result.name for result in report.results if result.configured]
+    states = {test.state for test in tests}
+    return replace(
+        outcome, state=next(state for state in (State.FAILED, State.NOT_RUN, State.PASSED) if state in states),
+        said="\n".join(result.message for result in report.results if not result.passed), tests=tests,
+        figures=(Figure("proved", f"{proved} of {len(report.results)}"),
+                 Figure("with parameters of the configuration", f"{len(made)}: {', '.join(made)}")))
+
+
+def _state(result: ProofResult) -> State:
+    if result.outcome == "timeout":
+        return State.NOT_RUN
+    return State.PASSED if result.passed else State.FAILED
 
 
 def _area(config: Design) -> list[Figure]:

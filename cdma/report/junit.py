@@ -41,6 +41,8 @@ def _suite(top: ElementTree.Element, found: Verification, outcome: Outcome) -> N
         case = ElementTree.SubElement(suite, "testcase", classname=of, name=test.name, time=f"{test.seconds:.3f}")
         if test.state is State.FAILED:
             _fault(case, "failure", test.said, outcome)
+        elif test.state is State.NOT_RUN:
+            _fault(case, "error", test.said or "not run", outcome)
     if not outcome.tests or (outcome.state is State.FAILED and not known):
         case = ElementTree.SubElement(suite, "testcase", classname=of, name=outcome.step, time=f"{outcome.seconds:.3f}")
         if outcome.state is State.FAILED:

@@ -42,6 +42,8 @@ class Proof:
         Of bounded proofs: what fits into the depth.
     cover_depth : int, optional
         Cycles in which covers must be reached; the depth, but at least 12, when not given.
+    configured : bool, optional
+        Made with the parameters of a configuration, not with those of the table.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Proof:
     set: str = "shallow"
     coverage: str = ""
     cover_depth: int | None = None
+    configured: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -102,6 +105,8 @@ class ProofResult:
         The cycle of the violation.
     trace : str
         The VCD file of the violation.
+    configured : bool
+        As that of :class:`Proof`.
     cached : bool
         An earlier run of the same netlist.
     """
@@ -117,6 +122,7 @@ class ProofResult:
     violated: tuple[str, ...] = ()
     step: int | None = None
     trace: str = ""
+    configured: bool = field(default=False, metadata=HIDDEN)
     cached: bool = field(default=False, metadata=HIDDEN)
 
     @property

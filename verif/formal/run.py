@@ -61,13 +61,14 @@ def choose(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int]
     return chosen[index - 1::count]
 
 
-def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] = (1, 1), *, jobs: int = 1,
-          folder: Path = BUILD, limit: float = LIMIT, again: bool = False, progress: Told | None = None) -> ProofReport:
-    """Run proofs of the table.
+def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] = (1, 1), *,
+          proofs: Iterable[Proof] = PROOFS, jobs: int = 1, folder: Path = BUILD, limit: float = LIMIT,
+          again: bool = False, progress: Told | None = None) -> ProofReport:
+    """Run proofs, those of the table if no others are given.
 
     Parameters
     ----------
-    names, which, shard
+    names, which, shard, proofs
         As those of :func:`choose`.
     jobs : int, optional
         Solvers at the same time.
@@ -88,7 +89,7 @@ def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] 
         If Yosys or the solver is not installed.
     """
     solver.require()
-    chosen = choose(names, which, shard)
+    chosen = choose(names, which, shard, proofs)
     done: list[str] = []
 
     def one(proof: Proof) -> ProofResult:
@@ -124,7 +125,7 @@ def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool
         if stored["key"] == key:
             result = from_json(ProofResult, stored["result"] | {"claim": proof.claim, "unit": proof.unit,
                                                                 "how": proof.how})
-            return replace(result, cached=True)
+            return replace(result, configured=proof.configured, cached=True)
     place.mkdir(parents=True, exist_ok=True)
     kept.unlink(missing_ok=True)
     start = time.monotonic()
@@ -145,7 +146,7 @@ def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: fl
             missed=tuple(name for name in harness.covers if name not in reached and outcome in ("passed", "vacuous")),
             violated=tuple(f"{name} ({places[name]})" if name in places else name for name in found.violated),
             step=found.step if found.violated else None,
-            trace=str(place / trace) if trace else "")
+            trace=str(place / trace) if trace else "", configured=proof.configured)
 
     def left() -> float:
         return max(1.0, limit - (time.monotonic() - start))

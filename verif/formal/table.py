@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from hdl.config.catalog import Design
+from hdl.config.core import CoreConfig
+from hdl.config.engine import EngineConfig
 from verif.formal.proof import Proof
 from verif.formal.proofs import arithmetic, buffers, bursts, bus, codecs, crossing, masters, routing, streams
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "proofs_of"]
+
+_ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing)
+"""Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
 PROOFS: tuple[Proof, ...] = (
-    *buffers.PROOFS, *bursts.PROOFS, *masters.PROOFS, *bus.PROOFS, *crossing.PROOFS, *arithmetic.PROOFS,
-    *routing.PROOFS, *streams.PROOFS, *codecs.PROOFS)
-"""All proofs."""
+    *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS)
+"""The table: all proofs, with parameters of their own."""
+
+
+def proofs_of(config: Design) -> tuple[Proof, ...]:
+    """The shallow proofs of a configuration.
+
+    Proofs of an engine's parts are made from its parameters, where they depend on any; the others are those of the
+    table. A core of lines has those of its streams, a block core none: its memories are too large for the solver.
+    """
+    if isinstance(config, CoreConfig):
+        return streams.of_core(config)
+    if not isinstance(config, EngineConfig):
+        return ()
+    return tuple(proof for file in _ENGINE for proof in (
+        file.of_engine(config) if hasattr(file, "of_engine") else file.PROOFS) if proof.set == "shallow")

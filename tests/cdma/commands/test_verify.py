@@ -56,11 +56,13 @@ def test_a_core_passes_and_writes_its_report(tmp_path: Path, build: list[str],
     report = tmp_path / "report"
     code, out, _ = _call(capsys, *_CORE, *build, "--report", str(report))
     assert code == 0
-    assert "PASSED: cdma_narrow_compressor, 4 steps: 4 passed;" in out
+    assert "PASSED: cdma_narrow_compressor, 5 steps: 5 passed;" in out
     found = json.loads((report / "results.json").read_text())
     assert found["passed"] is True
     assert [(each["step"], each["state"]) for each in found["outcomes"]] == [
-        (name, "passed") for name in ("lint", "compressor", "bus_models", "area")]
+        (name, "passed") for name in ("lint", "compressor", "bus_models", "proofs", "area")]
+    assert found["outcomes"][3]["tests"][0]["name"] == "compressor_stream"
+    assert found["outcomes"][3]["figures"][1]["value"] == "1: compressor_stream"
     bench = found["outcomes"][1]
     assert bench["cycles"] == sum(test["cycles"] for test in bench["tests"]) > 1000
     suites = ElementTree.parse(report / "junit.xml").getroot()

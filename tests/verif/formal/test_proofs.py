@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hdl.config.block_core import BlockCoreConfig
+from hdl.config.catalog import load_design, names
 from verif.formal.run import choose, run
-from verif.formal.table import PROOFS
+from verif.formal.table import PROOFS, proofs_of
 
 REPO = Path(__file__).resolve().parents[3]
 SHALLOW = choose(which="shallow")
@@ -19,6 +21,17 @@ def test_proof(name: str, build_dir: Path) -> None:
     result = run(proof, build_dir / "formal")
     assert result.outcome == "passed", result.message
     assert result.covers and not result.missed
+
+
+@pytest.mark.parametrize("preset", names())
+def test_proofs_of_a_configuration_are_well_formed(preset: str) -> None:
+    config = load_design(preset)
+    proofs = proofs_of(config)
+    assert len({proof.name for proof in proofs}) == len(proofs)
+    assert any(proof.configured for proof in proofs) == (not isinstance(config, BlockCoreConfig))
+    for proof in proofs:
+        if proof.configured:
+            assert proof.build().covers
 
 
 def test_names_are_their_own() -> None:

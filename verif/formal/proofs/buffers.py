@@ -9,10 +9,12 @@ from amaranth.hdl import Array, Mux, Signal, Value
 from hdl.common.fifo import StreamFifo
 from hdl.common.row_fifo import RowFifo
 from hdl.common.skid import Skid, Spare
+from hdl.config.engine import EngineConfig
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["PROOFS", "Watch"]
+__all__ = ["PROOFS", "Watch", "of_engine"]
+
 
 class Watch:
     """Follows one transfer of a stream, which the solver chooses, through a buffer.
@@ -194,6 +196,16 @@ def _row_fifo() -> Harness:
     h.cover("watched_leaves", done & written.all())
     h.cover("full", level == depth)
     return h
+
+
+def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
+    """The buffers of an engine: the FIFO of its lanes' bursts, and those that have no parameters."""
+    depth = max(1, config.outstanding_reads - 1)
+    fixed = tuple(proof for proof in PROOFS if not proof.name.startswith("fifo_"))
+    return (*fixed, Proof(
+        "burst_fifo", "hdl/common/fifo.py", f"A FIFO of {depth} {'row' if depth == 1 else 'rows'} gives every transfer "
+        "once, in order and unchanged; its level is the number of transfers inside; no read depends on a row that is "
+        "written in the same cycle.", lambda: _fifo(depth), "induction", 1, cover_depth=depth + 10, configured=True))
 
 
 PROOFS = (

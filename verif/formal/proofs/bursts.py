@@ -5,11 +5,13 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
+from hdl.config.engine import EngineConfig
 from hdl.engine.axi.bursts import BurstSplitter, burst_beats
+from hdl.engine.transfer.records import LENGTH_BITS
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "of_engine"]
 
 _UNIT = "hdl/engine/axi/bursts.py"
 _BOUNDARY = 4096
@@ -90,13 +92,28 @@ def _invariants(h: Harness, dut: BurstSplitter, idle: Value, busy: Value, whole:
     h.check("borrow_is_kept", ~give | (borrow == (counts & ~segments[:low].any())))
 
 
+def _proof(name: str, claim: str, sizes: tuple[int, int, int, int], configured: bool = False) -> Proof:
+    return Proof(name, _UNIT, claim, lambda: _splitter(*sizes), "induction", 1, cover_depth=14, configured=configured)
+
+
+def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
+    """The splitters of an engine, those of its lanes and those of its link."""
+    return tuple(_proof(
+        f"{port}_splitter", "Bursts of a request follow on each other, stay within 4 KiB and the greatest length, and "
+        f"have exactly its bytes; all but the last reach a boundary ({config.address_bits}-bit addresses, {length}-bit "
+        f"lengths, beats of {beat} bytes, {burst_beats(beat, config.burst_beats)} of them in a burst).",
+        (config.address_bits, beat, length, config.burst_beats), configured=True)
+        for port, beat, length in (("lane", config.beat_bytes, exact_log2(config.block_bytes) + 1),
+                                   ("link", config.link_beat_bytes, LENGTH_BITS)))
+
+
 PROOFS = (
-    Proof("splitter_small", _UNIT, "Bursts of a request follow on each other, stay within 4 KiB and the greatest "
-          "length, and have exactly its bytes; all but the last reach a boundary (24-bit addresses, beats of 16 bytes, "
-          "16 of them in a burst).", lambda: _splitter(24, 16, 16, 16), "induction", 1, cover_depth=14),
-    Proof("splitter_default", _UNIT, "The same with the default engine's 40-bit addresses, 32-bit lengths and beats of "
-          "32 bytes, 128 of them in a burst.", lambda: _splitter(40, 32, 32, 256), "induction", 1, cover_depth=14),
-    Proof("splitter_wide", _UNIT, "The same with 64-bit addresses and beats of 64 bytes, 64 of them in a burst.",
-          lambda: _splitter(64, 64, 32, 256), "induction", 1, cover_depth=14),
+    _proof("splitter_small", "Bursts of a request follow on each other, stay within 4 KiB and the greatest "
+           "length, and have exactly its bytes; all but the last reach a boundary (24-bit addresses, beats of 16 "
+           "bytes, 16 of them in a burst).", (24, 16, 16, 16)),
+    _proof("splitter_default", "The same with the default engine's 40-bit addresses, 32-bit lengths and beats of 32 "
+           "bytes, 128 of them in a burst.", (40, 32, 32, 256)),
+    _proof("splitter_wide", "The same with 64-bit addresses and beats of 64 bytes, 64 of them in a burst.",
+           (64, 64, 32, 256)),
 )
 """Proofs of the burst splitter."""

@@ -6,15 +6,16 @@ from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from hdl.config.engine import load_engine
+from hdl.config.engine import EngineConfig, load_engine
 from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
 from hdl.engine.axi.lite import AxiLite
 from hdl.engine.control.ring import Ring
+from hdl.engine.control.table import ADDRESS_BITS
 from verif.formal.bus_rules import lite_rules
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "of_engine"]
 
 
 def _channel(h: Harness, interface: Any, channel: str, fields: tuple[str, ...], assumed: bool, name: str = "") -> None:
@@ -123,12 +124,13 @@ def _lite_rules(h: Harness, bus: Any, counts: dict[str, Signal]) -> None:
 _REQUEST = ("addr", "len", "size", "burst")
 
 
-def _arbiter(inputs: int, write: bool) -> Harness:
+def _arbiter(inputs: int, write: bool, address_bits: int = 16, beat_bytes: int = 4, outstanding: int = 4) -> Harness:
     """Grants of one channel of requests; other channels are free."""
     h = Harness()
     m = h.m
     channel = "aw" if write else "ar"
-    dut = h.add("dut", (AxiWriteArbiter if write else AxiReadArbiter)(16, 4, inputs, 4))
+    dut = h.add("dut", (AxiWriteArbiter if write else AxiReadArbiter)(
+        address_bits, beat_bytes, inputs, outstanding))
     port = dut.o
     for number in range(inputs):
         _free_channel(h, dut.i[number], channel, _REQUEST, f"i{number}_{channel}")
@@ -172,9 +174,8 @@ def _arbiter(inputs: int, write: bool) -> Harness:
     return h
 
 
-def _ring() -> Harness:
+def _ring(config: EngineConfig) -> Harness:
     """A ring whose driver moves the tail forward, and whose engine reads one entry at a time."""
-    config = load_engine("tiny")
     h = Harness()
     m = h.m
     dut = h.add("dut", Ring(config))
@@ -222,18 +223,43 @@ def _ring() -> Harness:
     return h
 
 
+def _arbiter_proof(kind: str, inputs: int, *sizes: int, configured: bool = False) -> Proof:
+    others = "1 other" if inputs == 2 else f"{inputs - 1} others"
+    return Proof(
+        f"{kind}_arbiter" if configured else f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py",
+        f"Of {inputs} masters one is granted at a time; its request comes to the port unchanged and stays; a master "
+        f"that asks waits for {others} at most.",
+        lambda: _arbiter(inputs, kind == "write", *sizes), "induction", 1, configured=configured)
+
+
+def _ring_proof(config: EngineConfig, configured: bool = False) -> Proof:
+    return Proof(
+        "ring", "hdl/engine/control/ring.py",
+        "Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a "
+        "refused write changes nothing, while the driver moves the tail forward.",
+        lambda: _ring(config), "induction", 2, cover_depth=30, configured=configured)
+
+
+_LITE = Proof(
+    "axi_lite", "hdl/engine/axi/lite.py", "The register bus answers each request once, with the result of one access "
+    "to the address and data that were sent, and keeps every rule of AXI4-Lite for subordinates.",
+    lambda: _lite(ADDRESS_BITS), "induction", 1, cover_depth=16)
+
+
+def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
+    """The register bus, the arbiters at an engine's link, and its rings."""
+    sizes = config.address_bits, config.link_beat_bytes
+    readers = 4 if config.page_lists else 2
+    return (
+        _LITE, _arbiter_proof("read", readers, *sizes, config.link_reads, configured=True),
+        *([_arbiter_proof("write", 2, *sizes, config.outstanding_link_writes, configured=True)]
+          if config.write_back else []),
+        _ring_proof(config, configured=True),
+    )
+
+
 PROOFS = (
-    Proof("axi_lite", "hdl/engine/axi/lite.py", "The register bus answers each request once, with the result of one "
-          "access to the address and data that were sent, and keeps every rule of AXI4-Lite for subordinates.",
-          lambda: _lite(12), "induction", 1, cover_depth=16),
-    *(Proof(f"{kind}_arbiter_{inputs}", "hdl/engine/axi/arbiter.py",
-            f"Of {inputs} masters one is granted at a time; its request comes to the port unchanged and stays; a "
-            f"master that asks waits for {inputs - 1} others at most.",
-            lambda inputs=inputs, kind=kind: _arbiter(inputs, kind == "write"), "induction", 1)
-      for kind in ("read", "write") for inputs in (2, 3, 5)),
-    Proof("ring", "hdl/engine/control/ring.py",
-          "Head and tail of a ring stay inside it, the head never passes the tail, each entry is taken once, and a "
-          "refused write changes nothing, while the driver moves the tail forward.", _ring, "induction", 2,
-          cover_depth=30),
+    _LITE, *(_arbiter_proof(kind, inputs) for kind in ("read", "write") for inputs in (2, 3, 5)),
+    _ring_proof(load_engine("tiny")),
 )
 """Proofs of buses and rings."""

@@ -7,15 +7,17 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
+from hdl.config.engine import EngineConfig
 from hdl.engine.axi.bursts import burst_beats
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.writer import AxiWriter
+from hdl.engine.transfer.records import LENGTH_BITS
 from verif.formal.bus_rules import read_rules, write_rules
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 from verif.formal.proofs.inside import FifoInside, splitter_is_legal
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "of_engine"]
 
 Sizes = tuple[int, int, int]
 """Bits of an address, bytes of a beat, bits of a length."""
@@ -125,10 +127,45 @@ def _requested(axi: Any, channel: str) -> Value:
     return Cat(Const(0, 17), field["burst"], field["size"], field["len"], field["addr"], field["id"])
 
 
+def _proof(name: str, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0,
+           configured: bool = False) -> Proof:
+    kind = name.rpartition("_")[2]
+    bursts = f"{burst_beats(sizes[1], most_beats)} of them in a burst, {outstanding} bursts outstanding"
+
+    def build() -> Harness:
+        if kind == "reader":
+            return _reader(sizes, outstanding, most_beats)
+        return _writer(sizes, outstanding, most_beats, whole)
+
+    return Proof(
+        name, f"hdl/engine/axi/{kind}.py", f"The {kind} keeps every rule of AXI4 for managers, while the memory keeps "
+        f"those for subordinates ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts}"
+        f"{'; whole bursts' if whole else ''}).",
+        build, "induction", 1, cover_depth=22 + 6 * outstanding, configured=configured)
+
+
+_MOST_OPEN = 8
+"""Bursts outstanding, at most, in proofs of configurations: more are a longer FIFO, and take minutes."""
+
+
+def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
+    """The masters of an engine's lanes and of its link; those of the link without page lists."""
+    opened, link_reads = min(config.outstanding_reads, _MOST_OPEN), min(config.link_reads, _MOST_OPEN)
+    lane = config.address_bits, config.beat_bytes, exact_log2(config.block_bytes) + 1
+    link = config.address_bits, config.link_beat_bytes
+    segment = exact_log2(config.link_beat_bytes * burst_beats(config.link_beat_bytes, config.burst_beats))
+    longest = min(burst_beats(config.beat_bytes, config.burst_beats), config.block_bytes // config.beat_bytes)
+    most = config.burst_beats
+    return (
+        _proof("lane_reader", lane, opened, most, configured=True),
+        _proof("lane_writer", lane, opened, most, longest if config.safe_writes else 0, True),
+        _proof("link_reader", (*link, LENGTH_BITS), link_reads, most, configured=True),
+        _proof("link_writer", (*link, segment + 1), opened, most, configured=True),
+    )
+
+
 PROOFS = (
-    Proof("reader", "hdl/engine/axi/reader.py", "The reader keeps every rule of AXI4 for managers.",
-          lambda: _reader((24, 16, 16), 4, 16), "induction", 1, cover_depth=20),
-    Proof("writer", "hdl/engine/axi/writer.py", "The writer keeps every rule of AXI4 for managers.",
-          lambda: _writer((24, 16, 16), 4, 16, 0), "induction", 1, cover_depth=24),
+    _proof("reader", (24, 16, 16), 4, 16), _proof("writer", (24, 16, 16), 4, 16),
+    _proof("whole_writer", (24, 16, 16), 4, 16, 16),
 )
 """Proofs of the masters."""

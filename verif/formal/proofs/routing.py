@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amaranth.hdl import Cat, Const, Signal, Value
 
 from hdl.codec.coding import WORD_BYTES
 from hdl.codec.routing import Gather, Ranks, Scatter, Steer
+from hdl.config.engine import EngineConfig
 from hdl.engine.link.realigner import Realigner
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "of_engine"]
 
 
 def _network(lanes: int, grain: int, scatter: bool) -> Harness:
@@ -49,14 +52,12 @@ def _networks(lanes: int, grain: int, which: str) -> tuple[Proof, ...]:
 
 
 def _realigner(words: int) -> Harness:
-    """Rows against the words of two beats side by side."""
+    """Rows against the words of two beats side by side; a realigner for each place, which is constant in a block."""
     h = Harness()
     m = h.m
-    dut = h.add("dut", Realigner(words))
     width = 8 * WORD_BYTES
-    beat, place = h.free(width * words, "beat"), h.fixed(range(words), "place")
+    beat = h.free(width * words, "beat")
     keep, make, flush = (h.free(1, name) for name in ("keep", "make", "flush"))
-    m.d.comb += [dut.beat.eq(beat), dut.place.eq(place), dut.keep.eq(keep), dut.make.eq(make), dut.flush.eq(flush)]
     before, old, new, flushed = (Signal(size, name=name, reset_less=True) for name, size in (
         ("before", width * words), ("old", width * words), ("new", width * words), ("flushed", 1)))
     made, kept, whole = Signal(name="made"), Signal(name="kept"), Signal(name="whole")
@@ -65,28 +66,47 @@ def _realigner(words: int) -> Harness:
     with m.If(make):
         m.d.sync += [old.eq(before), new.eq(beat), flushed.eq(flush), made.eq(1), whole.eq(kept)]
     both = Cat(old, new)
-    for number in range(words):
-        there = place == number
+    for place in range(words):
+        dut = h.add(f"dut_{place}", Realigner(words))
+        m.d.comb += [dut.beat.eq(beat), dut.place.eq(place), dut.keep.eq(keep), dut.make.eq(make), dut.flush.eq(flush)]
         for word in range(words):
-            index = number + 1 + word
+            index = place + 1 + word
             same = dut.row.word_select(word, width) == both.word_select(index, width)
-            h.check(f"word_{word}_of_{number}", ~there | ~made | ~whole | (flushed if index >= words else 0) | same)
-            h.check(f"carried_{word}_of_{number}", ~there | (dut.carried[word] == (index < words)))
+            h.check(f"word_{word}_of_{place}", ~made | ~whole | (flushed if index >= words else 0) | same)
+            h.check(f"carried_{word}_of_{place}", dut.carried[word] == (index < words))
         # What the register of the beat before holds, for the induction.
-        h.check(f"rotated_by_{number}", ~there | ~kept | (
-            h.inner("dut.before") == before.rotate_right(width * (number + 1))))
+        h.check(f"rotated_by_{place}", ~kept | (
+            h.inner(f"dut_{place}.before") == before.rotate_right(width * (place + 1))))
     h.cover("row", made & whole & ~flushed)
     h.cover("flushed_row", made & whole & flushed)
     return h
+
+
+_PLACES = (4, 8)
+"""Words of the realigners that are proved: 16 take the solver too long."""
+
+
+def _realigner_proof(words: int, configured: bool = False) -> Proof:
+    return Proof(f"realigner_{words}", "hdl/engine/link/realigner.py", f"Rows of {words} words are those that follow a "
+                 "header, whatever its place in its beat.", lambda: _realigner(words), "induction", 1,
+                 configured=configured)
+
+
+def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
+    """The networks of an engine's lanes and the realigner of its link, or those of the table that are most alike."""
+    grain = min(config.element_bytes)
+    networks = tuple(proof for proof in PROOFS if proof.name.startswith(("gather", "scatter")))
+    same = [replace(proof, configured=True) for proof in networks
+            if proof.set == "shallow" and proof.name.endswith(f"_{config.beat_bytes}_{grain}")]
+    realigners = [_realigner_proof(words, configured=words == config.link_words) for words in _PLACES
+                  if words == config.link_words or config.link_words not in _PLACES]
+    return (*(same or [proof for proof in networks if proof.set == "shallow"]), *realigners)
 
 
 PROOFS = (
     *_networks(16, 1, "shallow"), *_networks(16, 2, "shallow"), *_networks(16, 4, "shallow"),
     *_networks(32, 1, "deep"), *_networks(32, 2, "deep"), *_networks(32, 4, "shallow"),
     *_networks(64, 1, "deep"), *_networks(64, 2, "deep"), *_networks(64, 4, "deep"),
-    *(Proof(f"realigner_{words}", "hdl/engine/link/realigner.py", f"Rows of {words} words are those that follow a "
-            "header, whatever its place in its beat.", lambda words=words: _realigner(words), "induction", 1,
-            set="shallow" if words == 4 else "deep")
-      for words in (4, 8, 16)),
+    *(_realigner_proof(words) for words in _PLACES),
 )
 """Proofs of what moves bytes."""

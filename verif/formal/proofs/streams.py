@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from amaranth.hdl import Cat, DomainRenamer, Signal
 
 from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import Design
 from hdl.config.core import CoreConfig
 from hdl.generate.axis import AxiStreamCore
 from hdl.generate.axis_blocks import axi_stream_block_core
@@ -15,7 +14,7 @@ from verif.formal.bus_rules import ASSERTED, ASSUMED, stream_rules
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "of_core"]
 
 
 def _core(config: CoreConfig | BlockCoreConfig) -> Harness:
@@ -51,17 +50,30 @@ def _core(config: CoreConfig | BlockCoreConfig) -> Harness:
     return h
 
 
-def _proof(name: str, config: Design, unit: str, depth: int, cover_depth: int, which: str = "shallow") -> Proof:
-    assert isinstance(config, CoreConfig | BlockCoreConfig)
+_UNITS = {
+    "compressor": "hdl/codec/lines/compressor.py", "decompressor": "hdl/codec/lines/decompressor.py",
+    "block_compressor": "hdl/codec/payload/block_compressor.py",
+    "block_decompressor": "hdl/codec/payload/block_decompressor.py",
+}
+
+
+def _proof(config: CoreConfig | BlockCoreConfig, depth: int, cover_depth: int, which: str = "shallow",
+           configured: bool = False) -> Proof:
     return Proof(
-        f"{name}_stream", unit, f"What leaves a {config.core.replace('_', ' ')} keeps every rule of AXI4-Stream, with "
-        "contiguous bytes, and codes stay with their beat.",
+        f"{config.core}_stream", _UNITS[config.core], f"What leaves a {config.core.replace('_', ' ')} keeps every rule "
+        "of AXI4-Stream, with contiguous bytes, and codes stay with their beat.",
         lambda: _core(config), "bounded", depth, which,
-        coverage=f"any packets, stalls and gaps; beats of {config.beat_bytes} bytes", cover_depth=cover_depth)
+        coverage=f"any packets, stalls and gaps; beats of {config.beat_bytes} bytes", cover_depth=cover_depth,
+        configured=configured)
+
+
+def of_core(config: CoreConfig) -> tuple[Proof, ...]:
+    """The streams of a core of lines."""
+    return _proof(config, 10, 24, configured=True),
 
 
 PROOFS = (
-    _proof("compressor", CoreConfig(core="compressor", beat_bytes=16), "hdl/codec/lines/compressor.py", 16, 20),
-    _proof("decompressor", CoreConfig(core="decompressor", beat_bytes=16), "hdl/codec/lines/decompressor.py", 14, 20),
+    _proof(CoreConfig(core="compressor", beat_bytes=16), 16, 20),
+    _proof(CoreConfig(core="decompressor", beat_bytes=16), 14, 20),
 )
 """Proofs of streams."""
