@@ -336,10 +336,15 @@ class EngineTestbench:
             self.scoreboard.judge(descriptor, found[at], channel=channel.operation)
         await feeder
 
+    @property
+    def link_cycle(self) -> float:
+        """Cycles of the engine's clock in a cycle of the link's, 1 at least."""
+        return 1.0 if self.link_clock is None else max(1.0, 1 / self.link_clock.ratio)
+
     def patience(self, descriptor: Descriptor) -> int:
         """How many cycles a descriptor may take at most."""
         moved = min(descriptor.raw_bytes + descriptor.packed_bytes, self.device_arena.size)
-        return _IDLE_CYCLES + 40 * moved // self.config.beat_bytes
+        return round((_IDLE_CYCLES + 40 * moved // self.config.beat_bytes) * self.link_cycle)
 
     async def quiet(self) -> None:
         """Note a fault when an AXI transaction is open."""

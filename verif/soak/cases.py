@@ -22,6 +22,9 @@ from verif.soak.configs import OPTIONS
 __all__ = ["Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
 
 _LEAST_SHARE = 0.01
+_SHRINK_S = 600.0
+"""Seconds after which a case is not made smaller any more."""
+
 _PLAIN = EngineConfig()
 
 
@@ -109,7 +112,8 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
     return CaseResult(tests, said, report, time.monotonic() - began)
 
 
-def shrink(case: Case, fails: Callable[[Case], CaseResult | None], tries: int = 24) -> tuple[Case, CaseResult | None]:
+def shrink(case: Case, fails: Callable[[Case], CaseResult | None], tries: int = 24,
+           seconds: float = _SHRINK_S) -> tuple[Case, CaseResult | None]:
     """A smaller case that fails too, and what it says: one test, fewer stimuli, fewer options.
 
     Parameters
@@ -120,14 +124,16 @@ def shrink(case: Case, fails: Callable[[Case], CaseResult | None], tries: int = 
         Runs a case; None when it passes.
     tries
         Cases to run at most.
+    seconds
+        After which no further case is run.
     """
     smallest, result = case, None
-    left = tries
+    left, end = tries, time.monotonic() + seconds
     reduced = True
     while reduced and left:
         reduced = False
         for smaller in _smaller(smallest, result):
-            if not left:
+            if not left or time.monotonic() >= end:
                 break
             left -= 1
             if (failed := fails(smaller)) is not None:

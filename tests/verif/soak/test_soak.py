@@ -55,6 +55,18 @@ def test_shrinking_keeps_what_fails() -> None:
     assert len(smallest.config.codings) == 1
 
 
+def test_shrinking_ends_in_time() -> None:
+    runs: list[Case] = []
+
+    def fails(case: Case) -> CaseResult | None:
+        runs.append(case)
+        return CaseResult((), "bad: no", {}, 0.1)
+
+    case = Case(EngineConfig(lanes=3), "transfers", 1, 0.4)
+    assert shrink(case, fails, seconds=0) == (case, None)
+    assert not runs
+
+
 def test_reports_add_up() -> None:
     part = {"minutes": 1.5, "processor_minutes": 1.0,
             "configurations": 2, "cases": 9, "cycles": 100, "streams_golden": 10, "streams_rtl": 5,

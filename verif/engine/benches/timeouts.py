@@ -16,11 +16,9 @@ from verif.engine.memory import CHANNELS, Behaviour
 from verif.engine.recovery import goes_on, right_pair
 from verif.engine.stimulus import RawTensor, codings, random_behaviour
 from verif.engine.testbench import EngineTestbench, ready, share
+from verif.engine.time_limits import limit_ports, longest_silence
 
-_LIMIT = 11
-"""Of both limits: twice as many cycles as any of the memories' pauses and latencies together."""
 _SHORTEST_LIMIT = 3
-_LONGEST_SILENCE = 2 << _LIMIT
 _READ, _WRITE = ("ar", "r"), ("aw", "w", "b")
 _USES = {Operation.OFFLOAD: {"device": _READ, "link": _WRITE}, Operation.PREFETCH: {"link": _READ, "device": _WRITE}}
 """Channels that a direction uses at each memory."""
@@ -55,10 +53,10 @@ def _transfer(bench: EngineTestbench, operation: Operation, listed: bool = False
     return bench.offload(tensor) if operation is Operation.OFFLOAD else bench.prefetch(bench.stream(tensor), tensor)
 
 
-async def _limited(dut: Any, limit: int = _LIMIT) -> EngineTestbench:
+async def _limited(dut: Any) -> EngineTestbench:
     """A testbench with a time limit on all ports."""
     bench = await ready(dut)
-    await bench.control.write("TIME_LIMIT", limit << 8 | limit)
+    await limit_ports(bench)
     return bench
 
 
@@ -84,7 +82,7 @@ async def _recovers(bench: EngineTestbench) -> None:
 async def _ended(bench: EngineTestbench, descriptor: Descriptor, *, aborted: bool = False) -> Status:
     """The status of a transfer whose port may be silent."""
     channel = bench.control.channels[Operation(descriptor.operation)]
-    seen = await channel.completion(bench.patience(descriptor) + 4 * _LONGEST_SILENCE)
+    seen = await channel.completion(bench.patience(descriptor) + 4 * longest_silence(bench))
     bench.scoreboard.judge(descriptor, seen, aborted=aborted)
     return seen.status
 
@@ -190,15 +188,15 @@ async def _end_by_hand(bench: EngineTestbench, descriptor: Descriptor, memory: s
         await control.wait(int(bench.rng.integers(1, 1500)))
         await _silence(bench, memory, channels, lane)
     # Without a limit it must have got to the port by now, or it would end at once.
-    await control.wait(_LONGEST_SILENCE if late else 100)
+    await control.wait(longest_silence(bench) if late else 100)
     if aborts:
         await channel.abort()
     else:
         await control.write("CONTROL", 1)
     if late:
-        await control.wait(2 * _LONGEST_SILENCE)
+        await control.wait(2 * longest_silence(bench))
         assert await control.read("STATUS") & 3, f"{way}: it ended without a limit"
-        await control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+        await limit_ports(bench)
     if aborts:
         await _ended(bench, descriptor, aborted=True)
         return
@@ -206,11 +204,11 @@ async def _end_by_hand(bench: EngineTestbench, descriptor: Descriptor, memory: s
     async def done() -> bool:
         return not await control.read("CONTROL")
 
-    assert await control.until(done, 4 * _LONGEST_SILENCE), "the soft reset does not end"
+    assert await control.until(done, 4 * longest_silence(bench)), "the soft reset does not end"
     for each in control.channels.values():
         each.forget()
     bench.scoreboard.lost(descriptor)
-    await control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+    await limit_ports(bench)
 
 
 @cocotb.test()
@@ -232,12 +230,12 @@ async def rings_on_a_silent_link(dut: Any) -> None:
             wanted = Completion(tag=0, status=Status.DESCRIPTOR_READ_TIMEOUT, operation=0,
                                 place=ring.address + RECORD_BYTES)
             for _ in range(2):
-                seen = await channel.completion(4 * _LONGEST_SILENCE)
+                seen = await channel.completion(4 * longest_silence(bench))
                 assert seen == wanted, f"{seen} is the completion of the entry that was not read"
                 assert await channel.read("RING_CONTROL") == 0
                 assert await channel.read("RING_HEAD") == 1
                 await channel.write("RING_CONTROL", 1)
-            seen = await channel.completion(4 * _LONGEST_SILENCE)
+            seen = await channel.completion(4 * longest_silence(bench))
             await bench.link.silence(())
             await channel.write("RING_CONTROL", 1)
             for descriptor in descriptors[1:]:
@@ -260,9 +258,9 @@ async def resets_with_a_silent_ring(dut: Any) -> None:
         await bench.link.silence(("r",))
         await ring.enable()
         await ring.feed(descriptors)
-        await bench.control.soft_reset(4 * _LONGEST_SILENCE)
+        await bench.control.soft_reset(4 * longest_silence(bench))
         assert await bench.control.read("STATUS") >> 16, "the link is not isolated with a read open"
-        await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+        await limit_ports(bench)
         await _recovers(bench)
 
 
@@ -285,6 +283,6 @@ async def limits_that_are_too_short(dut: Any) -> None:
         descriptors = [_transfer(bench, operation) for _ in range(2) for operation in Operation]
         await bench.load()
         found |= {each.status for each in await bench.run(descriptors)}
-        await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+        await limit_ports(bench)
         await _recovers(bench)
     assert found - {Status.OK}, "no limit was too short"

@@ -30,9 +30,9 @@ from verif.engine.memory import Behaviour
 from verif.engine.recovery import goes_on, reset_softly, right_pair
 from verif.engine.stimulus import random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
+from verif.engine.time_limits import limit_ports, longest_silence
 
 _SLVERR = 2
-_LIMIT = 11
 _ALL_CAUSES = 0xFF
 _WRITES = ("aw", "w", "b")
 
@@ -272,7 +272,7 @@ async def links_that_do_not_answer(dut: Any) -> None:
     """Each write channel of the link stops: the ring is disabled within the time limit, and the completion is in the
     window. When the port is back, rings work."""
     bench = await ready(dut)
-    await bench.control.write("TIME_LIMIT", _LIMIT << 8 | _LIMIT)
+    await limit_ports(bench)
     for operation, channel in bench.control.channels.items():
         for silent in _WRITES:
             bench.clear()
@@ -289,7 +289,8 @@ async def links_that_do_not_answer(dut: Any) -> None:
             async def failed(name: str = f"{channel.prefix}_WRITE_BACK_ERROR") -> bool:
                 return bool((await bench.control.fields("IRQ_STATUS"))[name])
 
-            assert await bench.control.until(failed, bench.patience(asked) + (8 << _LIMIT)), "the ring waits for ever"
+            latest = bench.patience(asked) + 4 * longest_silence(bench)
+            assert await bench.control.until(failed, latest), "the ring waits for ever"
             assert await rings[operation].read("CONTROL") == 0 and await rings[operation].read("TAIL") == 0
             assert (await bench.control.fields("STATUS"))["LINK_WRITE_ISOLATED"]
             channel.records = None
