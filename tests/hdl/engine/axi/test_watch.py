@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
+from collections.abc import Callable
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
 
 from hdl.engine.axi import watch
 from hdl.engine.axi.reader import AxiReader
+from hdl.engine.axi.signature import axi_read, axi_write
 from hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
 from hdl.engine.axi.writer import AxiWriter
-from tests.hdl.bench import clocked
+from tests.hdl.bench import clocked, settled
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give
 
@@ -113,6 +116,42 @@ def _writing() -> tuple[Module, AxiWriter, Signal]:
     answers = Signal()
     m.d.comb += answers.eq(write_answers(writer.axi))
     return m, writer, answers
+
+
+def _port(signature: wiring.Signature, made: Callable[[Any], Value]) -> tuple[Module, Any, Signal]:
+    """A port whose signals the test drives on both sides, and what is made of them."""
+    m, port, answers = Module(), signature.create(), Signal()
+    m.d.comb += answers.eq(made(port))
+    return m, port, answers
+
+
+def test_what_counts_as_an_answer_to_reads() -> None:
+    m, reader, answers = _port(axi_read(16, _BEAT_BYTES), read_answers)
+
+    async def process(ctx: Any) -> None:
+        for arvalid, arready, rvalid, rready in product(range(2), repeat=4):
+            for name, value in {"arvalid": arvalid, "arready": arready, "rvalid": rvalid, "rready": rready}.items():
+                ctx.set(getattr(reader, name), value)
+            accepts, asked = arvalid and arready, arvalid or rready
+            assert ctx.get(answers) == (1 if accepts or rvalid or not asked else 0)
+
+    settled(m, process)
+
+
+def test_what_counts_as_an_answer_to_writes() -> None:
+    m, writer, answers = _port(axi_write(16, _BEAT_BYTES), write_answers)
+
+    async def process(ctx: Any) -> None:
+        for states in product(product(range(2), repeat=2), repeat=3):
+            moves = False
+            for channel, (valid, ready) in zip(("aw", "w", "b"), states, strict=True):
+                ctx.set(getattr(writer, f"{channel}valid"), valid)
+                ctx.set(getattr(writer, f"{channel}ready"), ready)
+                moves |= bool(valid and ready)
+            due = states[1][0] or states[2][1]      # a beat is offered, or a response awaited
+            assert ctx.get(answers) == (1 if moves or not due else 0)
+
+    settled(m, process)
 
 
 async def _settles(ctx: Any, answers: Signal, wanted: int) -> None:
