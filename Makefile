@@ -76,10 +76,10 @@ test-soc: $(READY) ## install the extra [soc] and run the tests that need it and
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[soc]'
 	@$(BIN)/python -m pytest tests/soc
 
-regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours); RECORD=1: for docs/signoff.md
+regression: $(READY) ## run all stimuli on all configurations of the engine, all cores busy (hours; SHARD=i/n, RECORD=1: for docs/signoff.md)
 	@mkdir -p $(BUILD)
-	@CDMA_REGRESSION=full $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
-	@$(if $(RECORD),$(BIN)/python tools/record_regression.py regression $(BUILD)/regression.xml)
+	@CDMA_REGRESSION=full CDMA_SHARD=$(SHARD) $(BIN)/python -m pytest -n auto --dist worksteal --junitxml=$(BUILD)/regression.xml tests/verif
+	@$(if $(RECORD),$(BIN)/python tools/record_regression.py regression $(BUILD)/regression.xml $(SHARD))
 
 icarus: $(READY) ## run the regression of PRESETS in Icarus, which knows X (an hour or two; RECORD=1: for docs/signoff.md)
 	@for preset in $(PRESETS); do \

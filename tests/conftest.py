@@ -1,5 +1,5 @@
 """What all tests share: hypothesis without deadlines, since simulations share the cores; the order of tests; the folder
-where what takes long to build is kept; and the seed."""
+where what takes long to build is kept; the seed; and shards."""
 
 import gc
 import hashlib
@@ -65,9 +65,22 @@ def kept_synthesis(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     monkeypatch.setattr(Yosys, "run", kept)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two workers begin with one half of the tests each: long tests come first in both, and short ones last. What is
+def _shard(text: str) -> tuple[int, int]:
+    """Which part of the tests, of how many; each has every n-th test, so that long ones are spread."""
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise pytest.UsageError(f"CDMA_SHARD must be I/N with I from 1 to N, not {text!r}")
+    return int(part), int(parts)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a shard, and give two workers an order.
+
+    Two workers begin with one half of the tests each: long tests come first in both, and short ones last. What is
     left when one has ended is then short, and both end together."""
+    part, parts = _shard(os.environ.get("CDMA_SHARD", "1/1"))
+    config.hook.pytest_deselected(items=[item for number, item in enumerate(items) if number % parts != part - 1])
+    items[:] = items[part - 1::parts]
     rooms = [room for half in _HALVES for room in half]
 
     def rank(item: pytest.Item) -> int:

@@ -2,11 +2,13 @@
 Icarus from the results of cdma verify.
 
     python tools/record_regression.py test build/test.xml
+    python tools/record_regression.py regression build/regression.xml 2/4
     python tools/record_regression.py icarus build/icarus/smallest_engine/results.json
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,24 +17,31 @@ from typing import Any
 from verif.evidence.store import recording
 from verif.regression.record import read_suite, read_verification
 
-SUITES = ("test", "regression")
-"""Targets of make that run tests."""
+TEST, REGRESSION = "test", "regression"
+"""Targets of make that run tests: the second one in shards."""
 
 ICARUS = "icarus"
 """The target of make that verifies presets in Icarus."""
 
 
 def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
-    """Runs by their target, in Icarus by the preset: a new one replaces the one before."""
+    """Runs by their target, in Icarus by the preset, of the regression by the shard: a new one replaces the one before.
+    Shards of another number of shards are dropped."""
     old = old or {}
     presets = {**old.get(ICARUS, {}), **part.get(ICARUS, {})}
-    return old | part | ({ICARUS: presets} if presets else {})
+    shards = part.get(REGRESSION, {})
+    if shards:
+        parts = {name.partition("/")[2] for name in shards}
+        shards = {name: suite for name, suite in old.get(REGRESSION, {}).items()
+                  if name.partition("/")[2] in parts} | shards
+    return old | part | ({ICARUS: presets} if presets else {}) | ({REGRESSION: shards} if shards else {})
 
 
-def _suite(run: str, file: Path) -> tuple[dict[str, Any], int, str, str]:
+def _suite(run: str, file: Path, shard: str) -> tuple[dict[str, Any], int, str, str]:
     """What to record, how many failed, what was run, and more about it."""
     suite = read_suite(file)
-    return {run: suite}, suite.failed, f"{suite.tests} tests", f"{suite.seconds / 60:.0f} minutes"
+    found = {REGRESSION: {shard: suite}} if run == REGRESSION else {run: suite}
+    return found, suite.failed, f"{suite.tests} tests", f"{suite.seconds / 60:.0f} minutes"
 
 
 def _icarus(files: Sequence[Path]) -> tuple[dict[str, Any], int, str, str]:
@@ -48,13 +57,16 @@ def _icarus(files: Sequence[Path]) -> tuple[dict[str, Any], int, str, str]:
 def main() -> int:
     """Record the files that are named, unless something failed."""
     run, *names = sys.argv[1:] or [""]
+    shard = names.pop() if run == REGRESSION and len(names) == 2 else "1/1"
     files = [Path(name) for name in names]
-    if not ((run in SUITES and len(files) == 1) or (run == ICARUS and files)):
-        print(f"usage: python tools/record_regression.py {'|'.join(SUITES)} FILE.xml\n"
+    if (not ((run in (TEST, REGRESSION) and len(files) == 1) or (run == ICARUS and files))
+            or not re.fullmatch(r"[1-9]\d*/[1-9]\d*", shard)):
+        print(f"usage: python tools/record_regression.py {TEST} FILE.xml\n"
+              f"       python tools/record_regression.py {REGRESSION} FILE.xml [I/N]\n"
               f"       python tools/record_regression.py {ICARUS} FILE.json...", file=sys.stderr)
         return 2
     try:
-        part, failed, said, more = _icarus(files) if run == ICARUS else _suite(run, files[0])
+        part, failed, said, more = _icarus(files) if run == ICARUS else _suite(run, files[0], shard)
         if failed:
             print(f"{failed} of {said} failed, so nothing is recorded", file=sys.stderr)
             return 1

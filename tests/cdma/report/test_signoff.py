@@ -67,6 +67,17 @@ def test_two_presets_in_icarus_are_asked_for(unfinished: int, met: bool) -> None
     assert not _item(_evidence(regression={"icarus": {"tiny": run}}), "The regression of presets in Icarus").met
 
 
+def test_the_regression_is_met_by_all_of_its_shards() -> None:
+    claim = "All stimuli on all configurations"
+    item = _item(_evidence(regression={"regression": {"1/2": _SUITE}}), claim)
+    assert item.figure == "5 tests passed, 0 failed, 2 skipped (no OpenSTA), 20 minutes; 1 of 2 shards"
+    assert not item.met
+    item = _item(_evidence(regression={"regression": {"1/2": _SUITE, "2/2": _SUITE}}), claim)
+    assert item.figure == "10 tests passed, 0 failed, 4 skipped (no OpenSTA), 40 minutes"
+    assert item.met
+    assert not _item(_evidence(regression={"regression": {"1/1": _SUITE | {"failed": 1}}}), claim).met
+
+
 def test_stale_sections_are_named() -> None:
     assert stale_sections(Evidence()) == list(SECTIONS)
     assert "regression" not in stale_sections(_evidence(regression=_PASSED))

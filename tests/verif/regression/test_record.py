@@ -75,6 +75,21 @@ def test_presets_in_icarus_add_up() -> None:
     assert joined(first, {"test": 2}) == {"test": 2, "icarus": {"a": 1, "b": 1}}
 
 
+def test_shards_of_the_regression_add_up() -> None:
+    first = joined({"test": 1}, {"regression": {"1/2": 1}})
+    assert joined(first, {"regression": {"2/2": 2}}) == {"test": 1, "regression": {"1/2": 1, "2/2": 2}}
+    assert joined(first, {"regression": {"3/4": 3}}) == {"test": 1, "regression": {"3/4": 3}}
+    assert joined(first, {"test": 4}) == {"test": 4, "regression": {"1/2": 1}}
+
+
+@pytest.mark.parametrize("words", [[], ["test"], ["test", "a.xml", "1/2"], ["regression", "a.xml", "0/2"], ["icarus"]])
+def test_other_words_are_answered_with_the_usage(words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "tools/record_regression.py", *words], capture_output=True, text=True,
+                          check=False, cwd=Path(__file__).resolve().parents[3])
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ")
+
+
 @pytest.mark.parametrize(("changes", "code", "says"), [
     ({"simulator": "verilator"}, 2, "cdma_tiny_engine was verified in verilator: use cdma verify --simulator icarus\n"),
     ({"outcomes": [{"state": "not run", "seconds": 0, "tests": []}]}, 1,
