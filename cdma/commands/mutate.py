@@ -22,7 +22,8 @@ proofs come first, the quickest before the others, then tests of other units tha
 its Verilog. No file is changed: each mutant is put over its module in a process of its own.
 
 A mutant that nothing finds survives, and is printed with the command that tries it again. One whose netlists are those
-of the unchanged sources is equivalent; one that makes no hardware is invalid. Neither counts.
+of the unchanged sources, or are proved to do the same, is equivalent; one that makes no hardware is invalid. Neither
+counts.
 Exit code 0 says that no mutant survived."""
 
 _EXAMPLES = """\

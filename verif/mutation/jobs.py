@@ -1,4 +1,4 @@
-"""What a child does with a mutant: runs tests and proofs, makes netlists, simulates a bench."""
+"""What a child does with a mutant: runs tests and proofs, makes and compares netlists, simulates a bench."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from verif.evidence.digest import ROOT
 
-__all__ = ["bench", "netlist", "proof", "tests"]
+__all__ = ["bench", "equivalence", "netlist", "proof", "tests"]
 
 _HDL, _AMARANTH = f"{ROOT}/hdl/", "/amaranth/hdl/"
 _SAID = 300
@@ -115,13 +115,14 @@ def proof(folder: Path, proof: str, limit: float) -> dict[str, Any]:
 _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
 
 
-def netlist(folder: Path, design: str, lines: bool = False) -> dict[str, Any]:
+def netlist(folder: Path, design: str, lines: bool = False, kept: str = "") -> dict[str, Any]:
     """Make the netlist of a design of the coverage's choice: ``digest``, of RTLIL without lines of sources, and if
-    asked for the ``lines`` of the hardware's sources that run; ``invalid`` if it cannot be made."""
+    asked for the ``lines`` of the hardware's sources that run; ``invalid`` if it cannot be made. ``kept`` is the file
+    that the RTLIL is written to."""
     from coverage import Coverage
 
     if not lines:
-        return _netlist(design)
+        return _netlist(design, kept)
     measured = Coverage(data_file=None, source=[str(ROOT / "hdl")], config_file=False)
     measured.start()
     try:
@@ -131,7 +132,7 @@ def netlist(folder: Path, design: str, lines: bool = False) -> dict[str, Any]:
     return {**found, "lines": _lines(measured)}
 
 
-def _netlist(design: str) -> dict[str, Any]:
+def _netlist(design: str, kept: str = "") -> dict[str, Any]:
     from amaranth.back import rtlil  # type: ignore[attr-defined]
     from amaranth.hdl import Fragment
 
@@ -151,8 +152,18 @@ def _netlist(design: str) -> dict[str, Any]:
                         for each in platform.shared.values())
     except Exception as error:
         return _invalid(f"netlist of {design}", error)
-    digest = hashlib.sha256(_SOURCE.sub("", text).encode()).hexdigest()[:16]
-    return {"outcome": "passed", "by": "", "said": "", "digest": digest}
+    text = _SOURCE.sub("", text)
+    if kept:
+        Path(kept).write_text(text, encoding="utf-8")
+    return {"outcome": "passed", "by": "", "said": "", "digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def equivalence(folder: Path, design: str, plain: str, other: str) -> dict[str, Any]:
+    """Prove that two kept netlists of a design do the same: ``proved``, or ``passed`` when there is no proof."""
+    from verif.mutation.equivalence import prove
+
+    proved = prove(Path(plain).read_text(encoding="utf-8"), Path(other).read_text(encoding="utf-8"), folder)
+    return {"outcome": "proved" if proved else "passed", "by": f"netlists of {design}", "said": ""}
 
 
 def bench(folder: Path, design: str, step: str) -> dict[str, Any]:

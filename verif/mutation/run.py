@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from golden.results import to_json
@@ -13,7 +14,7 @@ from verif.coverage.runs import CHOSEN
 from verif.formal.table import PROOFS
 from verif.mutation.children import Children
 from verif.mutation.mutant import Mutant
-from verif.mutation.reach import WHOLE, Baselines, distances, own_tests, reaches
+from verif.mutation.reach import BASE_LIMIT, WHOLE, Baselines, distances, own_tests, reaches
 from verif.mutation.results import MutantResult, Verdict
 from verif.regression.plan import LINT, THROUGHPUT, steps
 
@@ -29,6 +30,9 @@ _TIMES, _MORE = 3.0, 15.0
 """A mutant may take so many times the seconds that tests take without it, and so many more."""
 
 _NO_BENCH = ("wide", "mixed")
+
+_EQUIVALENCE = 300.0
+"""Seconds of a processor for the proof that two netlists do the same."""
 
 
 def try_mutants(mutants: Sequence[Mutant], *, folder: Path = BUILD, budget: float = BUDGET, benches: bool = True,
@@ -112,17 +116,36 @@ class Trial:
                 break
         designs = [name for name in CHOSEN if reaches(self._baselines.netlist(name), mutant)]
         differ = []
-        for name in designs:
-            plain = self._baselines.netlist(name)
-            made = self._children.do("netlist", self._limit(plain["processor_s"]), mutant, design=name)
-            yield Verdict.OTHER, made
-            if made["digest"] != plain["digest"]:
-                differ.append(name)
-        if designs and not differ:
-            yield Verdict.SAME, {"outcome": "same", "by": f"netlists of {', '.join(designs)}",
-                                 "said": "", "processor_s": 0.0}
+        with TemporaryDirectory(prefix="cdma-netlists-") as place:
+            for name in designs:
+                plain = self._baselines.netlist(name)
+                made = self._children.do("netlist", self._limit(plain["processor_s"]), mutant, design=name,
+                                         kept=f"{place}/{name}.il")
+                yield Verdict.OTHER, made
+                if made["digest"] != plain["digest"]:
+                    differ.append(name)
+            if designs and not differ:
+                yield Verdict.SAME, _alike("same", f"netlists of {', '.join(designs)}", 0.0)
+                return
+            proved, used = self._proved(differ, Path(place))
+        if differ and proved:
+            yield Verdict.PROVED, _alike("proved", f"proof about the netlists of {', '.join(differ)}", used)
         elif self._benches and mutant.path not in WHOLE:
             yield from ((Verdict.OTHER, each) for each in self._simulations(mutant, differ))
+
+    def _proved(self, designs: Sequence[str], place: Path) -> tuple[bool, float]:
+        """Whether a proof says that all of some designs do the same with a mutant, whose netlists are in a folder, and
+        the seconds of a processor that it took."""
+        used = 0.0
+        for name in designs:
+            plain = place / f"plain-{name}.il"
+            made = self._children.do("netlist", BASE_LIMIT, design=name, kept=str(plain))
+            found = self._children.do("equivalence", _EQUIVALENCE, design=name, plain=str(plain),
+                                      other=f"{place}/{name}.il")
+            used += made["processor_s"] + found["processor_s"]
+            if found["outcome"] != "proved":
+                return False, used
+        return True, used
 
     def _tests(self, mutant: Mutant, files: Sequence[str], budget: float) -> Iterator[dict[str, Any]]:
         """Run files of tests, the quickest first, while the budget lasts."""
@@ -154,3 +177,8 @@ class Trial:
     @staticmethod
     def _limit(seconds: float) -> float:
         return _TIMES * seconds + _MORE
+
+
+def _alike(outcome: str, by: str, processor_s: float) -> dict[str, Any]:
+    """What says that a mutant does the same."""
+    return {"outcome": outcome, "by": by, "said": "", "processor_s": processor_s}

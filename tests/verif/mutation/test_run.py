@@ -89,6 +89,11 @@ def test_a_mutant_that_does_nothing(trial: Trial) -> None:
     assert (result.verdict, result.by) == (Verdict.SAME, "netlists of decompressor")
 
 
+def test_a_mutant_that_is_written_otherwise(trial: Trial) -> None:
+    result = trial.judge(_mutant("self.i.valid | full", "full | self.i.valid"))
+    assert (result.verdict, result.by) == (Verdict.PROVED, "proof about the netlists of decompressor")
+
+
 def test_own_tests_alone(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be found to be the same survives."""
     monkeypatch.setattr("verif.mutation.run.PROOFS", ())
