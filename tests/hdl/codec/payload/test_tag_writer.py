@@ -7,9 +7,21 @@ from typing import Any
 
 import pytest
 
+from golden.codec.coding import LINE_BYTES
 from golden.reference.tags_first import lines_of, tag_of
+from hdl.codec.line_record import GROUP_BYTES
 from hdl.codec.payload.tag_writer import TagWriter
 from tests.hdl.bench import clocked
+
+
+def _elements(rng: random.Random, length: int, size: int, density: float) -> bytes:
+    """Elements that are zero or not."""
+    return b"".join(rng.randbytes(size - 1) + bytes([rng.randrange(1, 256)]) if rng.random() < density else bytes(size)
+                    for _ in range(length // size))
+
+
+def _lengths(rng: random.Random) -> list[int]:
+    return [1, 2, 4, 32, 128, 129, 256, 384, 512, 512, 500] + [rng.randrange(1, 513) for _ in range(6)]
 
 
 @pytest.mark.parametrize(("beat_bytes", "sizes"), [(16, (1, 2, 4)), (32, (1, 2, 4)), (32, (4,)), (64, (1, 4))])
@@ -18,12 +30,9 @@ def test_blocks(beat_bytes: int, sizes: tuple[int, ...], busy: float) -> None:
     rng = random.Random(f"{beat_bytes} {sizes} {busy}")
     dut = TagWriter(beat_bytes, sizes, 512, 6)
     blocks = []
-    for length in [1, 2, 4, 32, 128, 129, 256, 384, 512, 512, 500] + [rng.randrange(1, 513) for _ in range(6)]:
+    for length in _lengths(rng):
         size = rng.choice(sizes)
-        length = -(-length // size) * size
-        density = rng.choice([0.0, 0.1, 0.7, 1.0])
-        raw = b"".join(rng.randbytes(size) if rng.random() < density else bytes(size) for _ in range(length // size))
-        blocks.append((raw, size))
+        blocks.append((_elements(rng, -(-length // size) * size, size, rng.choice([0.0, 0.1, 0.7, 1.0])), size))
     tags = [b"".join(tag_of(line) for line in lines_of(raw, size)) for raw, size in blocks]
     rows: list[bytes] = []
     counts: list[int] = []
@@ -59,3 +68,66 @@ def test_blocks(beat_bytes: int, sizes: tuple[int, ...], busy: float) -> None:
     # A row has room for more lines than the block's last row may need.
     assert [row[:len(tag)] for row, tag in zip(rows, expected, strict=True)] == expected
     assert counts == [sum(any(raw[k:k + size]) for k in range(0, len(raw), size)) for raw, size in blocks]
+
+
+@pytest.mark.parametrize(("beat_bytes", "sizes", "exponents"), [
+    (32, (1, 2, 4), (2, 4)), (32, (2,), (2,)), (64, (1, 2, 4), (4,)), (64, (2, 4), (2, 4))])
+def test_blocks_with_exponents(beat_bytes: int, sizes: tuple[int, ...], exponents: tuple[int, ...]) -> None:
+    """Lines of zeros and dense ones have no tag in blocks with exponents; what is counted beside them is as it was."""
+    rng = random.Random(f"{beat_bytes} {sizes} {exponents}")
+    dut = TagWriter(beat_bytes, sizes, 512, 6, exponents)
+    blocks = []
+    for length in _lengths(rng):
+        size, coded = rng.choice(sizes), rng.random() < 0.7
+        lines = [_elements(rng, LINE_BYTES, size, rng.choice([0.0, 0.1, 0.9, 1.0])) for _ in range(4)]
+        coded &= size in exponents
+        blocks.append((b"".join(lines)[:-(-length // size) * size], size, coded))
+    rows: list[bytes] = []
+    counts: list[tuple[int, int]] = []
+    groups: list[list[int]] = []
+
+    async def watch(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        while True:
+            if ctx.get(dut.o.valid):
+                rows.append(ctx.get(dut.o.payload).to_bytes(beat_bytes, "little"))
+            if ctx.get(dut.done):
+                counts.append((ctx.get(dut.elements), ctx.get(dut.lines)))
+            await ctx.tick()
+
+    async def process(ctx: Any) -> None:
+        late: list[tuple[int, list[int]]] = []      # groups of beats that were taken, with the cycle
+        cycle = 0
+        for raw, size, coded in blocks:
+            for k in range(0, len(raw), beat_bytes):
+                beat = raw[k:k + beat_bytes].ljust(beat_bytes, b"\0")
+                ctx.set(dut.take, 1)
+                ctx.set(dut.data, int.from_bytes(beat, "little"))
+                ctx.set(dut.last, k + beat_bytes >= len(raw))
+                ctx.set(dut.exponent, coded)
+                ctx.set(dut.element, {f"b{each}": each == size for each in sizes})
+                there = [any(beat[at:at + size]) for at in range(0, beat_bytes, size)]
+                live = sum(set_ << ((place + 1) * size // sizes[0] - 1) for place, set_ in enumerate(there))
+                assert ctx.get(dut.live) == live
+                if size in exponents:
+                    inside = GROUP_BYTES // size
+                    late.append((cycle + 2, [sum(there[at:at + inside]) for at in range(0, len(there), inside)]))
+                await ctx.tick()
+                cycle += 1
+                if late and late[0][0] == cycle:
+                    groups.append(late.pop(0)[1])
+                    assert [ctx.get(each) for each in dut.groups] == groups[-1]
+        ctx.set(dut.take, 0)
+        await ctx.tick().repeat(6)
+
+    clocked(dut, process, watch)
+    expected, wanted = [], []
+    for raw, size, coded in blocks:
+        tagged = [line for line in lines_of(raw, size) if not coded or (any(line) and not all(line))]
+        tags = b"".join(tag_of(line) for line in tagged)
+        expected += [tags[k:k + beat_bytes] for k in range(0, len(tags), beat_bytes)]
+        wanted.append((sum(any(raw[k:k + size]) for k in range(0, len(raw), size)), len(tagged)))
+    assert counts == wanted
+    assert len(rows) == len(expected)
+    assert [row[:len(tag)] for row, tag in zip(rows, expected, strict=True)] == expected
+    assert groups
