@@ -117,5 +117,7 @@ def run_tests(paths: Sequence[Path], folder: Path, part: tuple[int, int] = (1, 1
     number, parts = part
     chosen = files[number - 1::parts]
     environment = {**os.environ, "COVERAGE_PROCESS_START": str(settings(folder, root))}
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", *map(str, chosen)], cwd=root, env=environment,
-                          check=False).returncode
+    # More processes than files would only be started.
+    jobs = min(os.cpu_count() or 1, len(chosen))
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "--dist", "worksteal",
+                           *map(str, chosen)], cwd=root, env=environment, check=False).returncode
