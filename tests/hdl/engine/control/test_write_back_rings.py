@@ -69,6 +69,20 @@ class _Bench(Bench):
         raise AssertionError(f"no record came at {index}")
 
 
+def test_values_after_a_reset() -> None:
+    bench = _Bench(6)
+    values = {"BASE_LO": 0, "BASE_HI": 0, "SIZE": 2, "HEAD": 0, "TAIL": 0, "CONTROL": 0, "STATUS": 1 << 16,
+              "COALESCE": 1, "TIME": 0}
+
+    async def driver(ctx: Any) -> None:
+        for direction in _BASES:
+            found = {register: await bench.read(ctx, f"{direction.upper()}_WRITE_BACK_{register}")
+                     for register in values}
+            assert found == values
+
+    bench.drive(driver)
+
+
 @pytest.mark.parametrize("pauses", [0.0, 0.3])
 def test_records_in_both_directions(pauses: float) -> None:
     """Records come in order and wrap round; the register window has no completion, and gets none."""
