@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verif.evidence.store import recording
+from verif.evidence.store import recording, stamp_now
 from verif.regression.record import read_suite, read_verification
 
 SUITES = ("test", "regression")
@@ -25,8 +25,8 @@ ICARUS = "icarus"
 def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
     """Runs by their target, in Icarus by the preset: a new one replaces the one before."""
     old = old or {}
-    presets = {**old.get(ICARUS, {}), **part.get(ICARUS, {})}
-    return old | part | ({ICARUS: presets} if presets else {})
+    both = {name: {**old.get(name, {}), **part.get(name, {})} for name in (ICARUS, "stamps")}
+    return old | part | {name: found for name, found in both.items() if found}
 
 
 def _suite(run: str, file: Path) -> tuple[dict[str, Any], int, str, str]:
@@ -58,8 +58,10 @@ def main() -> int:
         if failed:
             print(f"{failed} of {said} failed, so nothing is recorded", file=sys.stderr)
             return 1
+        command = f"make {run} RECORD=1"
         with recording() as evidence:
-            evidence.merge("regression", command=f"make {run} RECORD=1", part=part, join=joined)
+            evidence.merge("regression", command=command, part=part | {"stamps": {run: stamp_now(command)}},
+                           join=joined)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

@@ -10,7 +10,7 @@ from cdma.report.page import Page, Section
 from cdma.report.parts import Fenced, Part, Table, Tiles
 
 if TYPE_CHECKING:
-    from cdma.measure.verification import Verification
+    from cdma.measure.verified import Verification
     from verif.regression.outcomes import Outcome
 
 _HOLES = 6
@@ -39,8 +39,8 @@ def verify_text(found: Verification) -> str:
 def verify_page(found: Verification) -> Page:
     """The page."""
     return Page(f"Verification of {found.name}",
-                [_head(found), *_failures(found), _steps(found), *_measured(found), *_coverage(found), _tests(found),
-                 _parameters(found)])
+                [_head(found), *_failures(found), _steps(found), *_measured(found), *_proofs(found), *_coverage(found),
+                 _tests(found), _parameters(found)])
 
 
 def _head(found: Verification) -> Section:
@@ -79,6 +79,13 @@ def _failure(outcome: Outcome) -> Sequence[Part]:
     waves = [f"Waves, which end where the test fails: `{outcome.waves}`."] if outcome.waves else []
     return [f"**{outcome.step}**, seed {outcome.seed}: {outcome.state}", Fenced(said),
             Fenced(f"replay: {outcome.replay}"), *waves]
+
+
+def _proofs(found: Verification) -> list[Section]:
+    rows = [[f"`{test.name}`", test.about, str(test.state), f"{test.seconds:.1f}"]
+            for outcome in found.outcomes for test in outcome.tests if test.about]
+    return [Section("Proofs", [Table(["proof", "what is proved", "result", "seconds"], rows, left=(0, 1, 2))])
+            ] if rows else []
 
 
 def _coverage(found: Verification) -> list[Section]:

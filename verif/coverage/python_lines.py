@@ -105,17 +105,20 @@ def python_results(folders: Sequence[Path], exclusions: Sequence[Exclusion] = ()
 def run_tests(paths: Sequence[Path], folder: Path, part: tuple[int, int] = (1, 1), root: Path = ROOT) -> int:
     """Run tests, and measure the lines of all processes that they start; returns pytest's exit code.
 
+    What pytest prints goes to standard error.
+
     Parameters
     ----------
     part
         Which part of how many: of the files of tests, in turn.
     """
-    files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))
+    files = sorted(file.resolve() for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))
                    if not {"torch", "soc"} & set(file.parts))
     if not files:
         raise ValueError(f"there are no tests in {', '.join(map(str, paths))}: give files or folders with test_*.py")
     number, parts = part
     chosen = files[number - 1::parts]
     environment = {**os.environ, "COVERAGE_PROCESS_START": str(settings(folder, root))}
+    # Standard output is for the results of the measurement.
     return subprocess.run([sys.executable, "-m", "pytest", "-q", *map(str, chosen)], cwd=root, env=environment,
-                          check=False).returncode
+                          stdout=sys.stderr, check=False).returncode

@@ -74,6 +74,7 @@ class _Measured:
     section: str
     command: str
     figure: Figure
+    part: str = ""
 
 
 _TESTED = (
@@ -105,8 +106,11 @@ _TESTED = (
 )
 
 
+_NONE = "not recorded"
+
+
 def _run(run: str) -> Figure:
-    return lambda results: _suite(results[run]) if run in results else ("not recorded", False)
+    return lambda results: _suite(results[run]) if run in results else (_NONE, False)
 
 
 _ICARUS_PRESETS = 2
@@ -115,7 +119,7 @@ _ICARUS_PRESETS = 2
 def _icarus(results: dict[str, Any]) -> tuple[str, bool]:
     runs = results.get("icarus", {}).values()
     words = "; ".join(f"`{each['name']}` {each['steps']} steps, {each['cycles']:,} cycles" for each in runs)
-    return words or "not recorded", sum(not each["unfinished"] for each in runs) >= _ICARUS_PRESETS
+    return words or _NONE, sum(not each["unfinished"] for each in runs) >= _ICARUS_PRESETS
 
 
 def _suite(results: dict[str, Any]) -> tuple[str, bool]:
@@ -191,26 +195,27 @@ def _python(results: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _share(hit: int, total: int, goal: float) -> tuple[str, bool]:
-    return (f"{hit / total:.2%} of {total:,}", hit >= goal * total) if total else ("not recorded", False)
+    return (f"{hit / total:.2%} of {total:,}", hit >= goal * total) if total else (_NONE, False)
 
 
 _MEASURED: tuple[_Measured, ...] = (
-    _Measured("V1", "The whole test suite passes", "0 failures", "regression", "make test RECORD=1", _run("test")),
+    _Measured("V1", "The whole test suite passes", "0 failures", "regression", "make test RECORD=1", _run("test"),
+              "test"),
     _Measured("V2", "Proofs pass, each with covers that were reached", "all of the table", "formal",
               "make formal RECORD=1", _proofs),
     _Measured("V3", "All stimuli on all configurations of the sweep, in which any two options of the engine are both "
               "on, both off, and each alone", "0 failures", "regression", "make regression RECORD=1",
-              _run("regression")),
+              _run("regression"), "regression"),
     _Measured("V3", "The regression of presets in Icarus too, where registers and memories begin unknown",
-              f"{_ICARUS_PRESETS} presets", "regression", "make icarus RECORD=1", _icarus),
+              f"{_ICARUS_PRESETS} presets", "regression", "make icarus RECORD=1", _icarus, "icarus"),
     _Measured("V3", "Bins of the coverage plan are hit, or excluded by name with a reason", "all", "coverage",
-              "make coverage RECORD=1", _bins),
+              "make coverage RECORD=1", _bins, "verilog"),
     _Measured("V3", "Lines of the Verilog of chosen designs are run", f"{GOALS['line']:.0%}", "coverage",
-              "make coverage RECORD=1", _verilog("line")),
+              "make coverage RECORD=1", _verilog("line"), "verilog"),
     _Measured("V3", "Bits of the Verilog of chosen designs rise and fall", f"{GOALS['toggle']:.0%}", "coverage",
-              "make coverage RECORD=1", _verilog("toggle")),
+              "make coverage RECORD=1", _verilog("toggle"), "verilog"),
     _Measured("V3", "Lines of Python are run by tests", f"{GOALS['python']:.0%}", "coverage",
-              "make coverage-python RECORD=1", _python),
+              "make coverage-python RECORD=1", _python, "python"),
     _Measured("V3", "Faults put into the sources of all units are tried", f"{_MUTANTS['mutants']} that make hardware "
               "which differs", "mutation", "make mutation RECORD=1", _mutants),
     _Measured("V3", "Such faults are found by tests, proofs or benches", f"{_MUTANTS['killed']:.0%}", "mutation",
@@ -242,8 +247,8 @@ def checklist(evidence: Evidence, digest: str | None = None) -> list[Item]:
 
 
 def _of_tests(evidence: Evidence, digest: str) -> Iterator[Item]:
-    stamp, results = evidence.stamp("regression"), evidence.results("regression")
-    suite = (results or {}).get("test")
+    suite = (evidence.results("regression") or {}).get("test")
+    stamp = evidence.stamp("regression", "test") if suite else None
     good = suite is not None and suite["failed"] == 0 and not evidence.stale("regression", digest)
     for each in _TESTED:
         figure = f"`{each.tests}`" + (" passed" if good else " not recorded for this RTL")
@@ -253,11 +258,11 @@ def _of_tests(evidence: Evidence, digest: str) -> Iterator[Item]:
 
 def _of_sections(evidence: Evidence, digest: str) -> Iterator[Item]:
     for each in _MEASURED:
-        stamp, results = evidence.stamp(each.section), evidence.results(each.section)
-        if stamp is None or results is None:
-            yield Item(each.stage, each.claim, each.target, "not recorded", False, each.command)
+        stamp, results = evidence.stamp(each.section, each.part), evidence.results(each.section)
+        figure, met = (_NONE, False) if results is None else each.figure(results)
+        if stamp is None or figure == _NONE:
+            yield Item(each.stage, each.claim, each.target, figure, False, each.command)
             continue
-        figure, met = each.figure(results)
         if stale := evidence.stale(each.section, digest):
             figure = f"{figure}; older than the RTL"
         yield Item(each.stage, each.claim, each.target, figure, met and not stale, each.command, stamp.commit,

@@ -139,10 +139,13 @@ def test_the_command_names_holes_and_fails_below_the_goals(tmp_path: Path, capsy
     (["--merge", "x", "--only", "tiny/faults"], "leave --only"),
     (["--tests", "x", "--every"], "leave --only and --every out"),
     (["--tests", "nowhere"], "there are no tests in nowhere"),
+    (["--merge", "x", "--seed", "2", "--shard", "1/2"], "--merge prints what is there: leave --seed and --shard out"),
+    (["--plan", "--record"], "--plan runs nothing: leave --record out"),
 ])
 def test_mistakes_are_said_in_a_line(words: list[str], said: str, tmp_path: Path,
                                      capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cover", "--folder", str(tmp_path / "none"), *words]) == 2
+    folder = [] if {"--merge", "--plan"} & set(words) else ["--folder", str(tmp_path / "none")]
+    assert main(["cover", *words, *folder]) == 2
     assert said in capsys.readouterr().err
 
 
