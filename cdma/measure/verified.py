@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from golden.results import derived, from_json
+from hdl.codec.coding import CODINGS
+from hdl.config.block_core import BLOCK_CORES
+from hdl.config.core import CORES
 from verif.coverage.functional import FeatureResult, add_up, functional
+from verif.coverage.plan import PLAN
 from verif.regression.outcomes import Outcome, State
 
 __all__ = ["WAVES", "Verification", "copy_waves", "merged", "read_verification"]
@@ -61,8 +65,22 @@ class Verification:
         return bool(self.outcomes) and all(outcome.state is State.PASSED for outcome in self.outcomes)
 
     def features(self) -> list[FeatureResult]:
-        """The features of the coverage plan that were sampled, with hits and holes."""
-        return [each for each in functional(add_up(outcome.bins for outcome in self.outcomes)) if each.hit]
+        """The features of the coverage plan that were sampled, with hits and holes.
+
+        Bins of other cores, of codings that are not built, and of values of parameters are left out: no bench of this
+        configuration can hit them.
+        """
+        foreign = {*CORES, *BLOCK_CORES} - {self.parameters.get("core")}
+        foreign |= set(CODINGS) - set(self.parameters.get("codings", CODINGS))
+        plan = []
+        for feature in PLAN:
+            # What follows the coding in this feature is the format that values are narrowed to.
+            end = -1 if feature.name == "narrowed" else None
+            bins = tuple(name for name in feature.bins if not foreign & set(name.split(":")[:end]))
+            if bins and feature.room != "options":
+                plan.append(replace(feature, bins=bins))
+        samples = add_up(outcome.bins for outcome in self.outcomes)
+        return [each for each in functional(samples, plan=plan) if each.hit]
 
     def count(self, state: State) -> int:
         """How many steps ended so."""

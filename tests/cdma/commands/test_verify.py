@@ -157,7 +157,8 @@ def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pyte
     code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "1e-9")
     assert code == 1
     assert "2 not run" in out
-    assert "give more minutes, or more shards" in out
+    assert out.count("INCOMPLETE: cdma_narrow_compressor") == 1
+    assert "The budget had ended before these steps: lint, bus_models. Give more minutes, or more shards." in out
 
 
 def test_on_a_cluster(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
