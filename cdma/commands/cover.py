@@ -24,6 +24,7 @@ register table, the formats and the options, is on the page of verification; --p
 Counts stay in a folder and add up: --shard runs a part, --every adds all shipped designs, --tests measures which lines
 of Python tests run. --merge prints what there is in folders, of several machines too, and runs nothing. What need not
 be hit is in verif/coverage/exclusions.toml, each pattern with its reason.
+Where a run fails, nothing is recorded.
 Exit code 0 says that all runs passed; with --merge, that every goal was reached."""
 
 _EXAMPLES = """\
@@ -84,7 +85,15 @@ def run(call: argparse.Namespace) -> int:
     folder = Path(call.folder)
     with simulation_errors():
         failed = _tested(call, folder) if call.tests else _measured(call, folder)
-    _report(call, [folder], "make coverage-python RECORD=1" if call.tests else "make coverage RECORD=1")
+    if failed and call.record:
+        print("a run failed, so nothing is recorded", file=sys.stderr)
+        call.record = False
+    try:
+        _report(call, [folder], "make coverage-python RECORD=1" if call.tests else "make coverage RECORD=1")
+    except ValueError:
+        # What failed has been said, and perhaps nothing else ran that there were counts of.
+        if not failed:
+            raise
     return 1 if failed else 0
 
 
