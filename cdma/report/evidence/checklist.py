@@ -94,6 +94,11 @@ _TESTED = (
     _Tested("V1", "Every component has a test of its own against a specification in Python", "tests/hdl"),
     _Tested("V2", "Bad descriptors, bad streams, errors of memories, aborts and resets at any time leave every other "
             "byte as it was", "tests/verif/engine/test_engines.py"),
+    _Tested("V2", "Each rule of AXI4, AXI4-Lite and AXI4-Stream finds a seeded violation", "tests/verif/rules"),
+    _Tested("V2", "The rules are at every port of engine and cores in every simulation",
+            "tests/verif/engine/test_bound_rules.py"),
+    _Tested("V2", "The coverage plan has bins for each status, register, coding and parameter",
+            "tests/verif/coverage/test_plan.py"),
     _Tested("V2", "Ports that do not answer end transfers with a status", "tests/verif/engine/test_timeouts.py"),
     _Tested("V2", "A link with a clock of its own: unrelated frequencies, jitter, resets, a clock that stands",
             "tests/verif/engine/test_link_clock.py"),
@@ -103,6 +108,10 @@ _TESTED = (
             "tests/verif/engine/test_engines.py"),
     _Tested("V2", "The drivers in C and in Python work on the simulated registers",
             "tests/verif/engine/test_handover.py"),
+    _Tested("V2", "Register map, IP-XACT, constraints, and the C library of streams agree with the hardware",
+            "tests/hdl/generate/handover"),
+    _Tested("V2", "Others verify a configuration of theirs with one command, and a fault fails it",
+            "tests/cdma/commands/test_verify.py"),
 )
 
 
