@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verif.evidence.store import recording
+from verif.evidence.store import recording, stamp_now
 from verif.regression.record import read_suite, read_verification
 
 TEST, REGRESSION = "test", "regression"
@@ -28,13 +28,13 @@ def joined(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
     """Runs by their target, in Icarus by the preset, of the regression by the shard: a new one replaces the one before.
     Shards of another number of shards are dropped."""
     old = old or {}
-    presets = {**old.get(ICARUS, {}), **part.get(ICARUS, {})}
+    both = {name: {**old.get(name, {}), **part.get(name, {})} for name in (ICARUS, "stamps")}
     shards = part.get(REGRESSION, {})
     if shards:
         parts = {name.partition("/")[2] for name in shards}
-        shards = {name: suite for name, suite in old.get(REGRESSION, {}).items()
-                  if name.partition("/")[2] in parts} | shards
-    return old | part | ({ICARUS: presets} if presets else {}) | ({REGRESSION: shards} if shards else {})
+        both[REGRESSION] = {name: suite for name, suite in old.get(REGRESSION, {}).items()
+                            if name.partition("/")[2] in parts} | shards
+    return old | part | {name: found for name, found in both.items() if found}
 
 
 def _suite(run: str, file: Path, shard: str) -> tuple[dict[str, Any], int, str, str]:
@@ -70,8 +70,10 @@ def main() -> int:
         if failed:
             print(f"{failed} of {said} failed, so nothing is recorded", file=sys.stderr)
             return 1
+        command = f"make {run} RECORD=1"
         with recording() as evidence:
-            evidence.merge("regression", command=f"make {run} RECORD=1", part=part, join=joined)
+            evidence.merge("regression", command=command, part=part | {"stamps": {run: stamp_now(command)}},
+                           join=joined)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,4 +1,5 @@
-"""Prints the checklist of docs/signoff.md; exit code 1 says that results are missing or older than the RTL.
+"""Prints the checklist of docs/signoff.md; exit code 1 says that results are missing or older than the RTL, 2 that
+docs/verification.json cannot be read.
 
     make signoff
 """
@@ -14,7 +15,11 @@ from verif.evidence.store import Evidence
 
 def main() -> int:
     """Print, and check the age of the results."""
-    evidence = Evidence.load()
+    try:
+        evidence = Evidence.load()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     items = checklist(evidence)
     print(table(["stage", "met", "what", "figure"],
                 [[item.stage, "yes" if item.met else "no", item.claim, item.figure] for item in items],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.errors import simulation_errors
 from cdma.console.numbers import one_or_more
-from cdma.console.options import add_command, json_option, shard_option, whole_number
+from cdma.console.options import add_command, json_option, refuse, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
@@ -23,6 +24,7 @@ register table, the formats and the options, is on the page of verification; --p
 Counts stay in a folder and add up: --shard runs a part, --every adds all shipped designs, --tests measures which lines
 of Python tests run. --merge prints what there is in folders, of several machines too, and runs nothing. What need not
 be hit is in verif/coverage/exclusions.toml, each pattern with its reason.
+Where a run fails, nothing is recorded.
 Exit code 0 says that all runs passed; with --merge, that every goal was reached."""
 
 _EXAMPLES = """\
@@ -34,6 +36,9 @@ _EXAMPLES = """\
   cdma cover --plan
   cdma cover --merge build/coverage --holes 50   more of the lines and toggles that are missing
   cdma cover --merge build/coverage --json | jq '.shares'"""
+
+_OF_RUNS = ("--tests", "--only", "--every", "--seed", "--seeds", "--shard", "--folder")
+"""Options that say what is run and where its counts go."""
 
 
 def add(commands: Any) -> None:
@@ -64,20 +69,31 @@ def run(call: argparse.Namespace) -> int:
     """Measure, or merge, and print."""
     from cdma.report.coverage_text import plan_text
     from verif.coverage.plan import PLAN
+    from verif.evidence.store import check_store
 
-    if call.merge and (call.only or call.tests or call.every):
-        raise ValueError("--merge prints what is there: leave --only, --tests and --every out")
-    if call.tests and (call.only or call.every):
-        raise ValueError("--tests measures lines of Python: leave --only and --every out")
     if call.plan:
+        refuse(call, "--plan runs nothing", "--merge", "--record", *_OF_RUNS)
         print_json(PLAN) if call.json else print(plan_text(PLAN))
         return 0
+    if call.record:
+        check_store()
     if call.merge:
+        refuse(call, "--merge prints what is there", *_OF_RUNS)
         return 1 if _report(call, [Path(each) for each in call.merge], "make coverage RECORD=1") else 0
+    if call.tests:
+        refuse(call, "--tests measures lines of Python", "--only", "--every", "--seed", "--seeds")
     folder = Path(call.folder)
     with simulation_errors():
         failed = _tested(call, folder) if call.tests else _measured(call, folder)
-    _report(call, [folder], "make coverage-python RECORD=1" if call.tests else "make coverage RECORD=1")
+    if failed and call.record:
+        print("a run failed, so nothing is recorded", file=sys.stderr)
+        call.record = False
+    try:
+        _report(call, [folder], "make coverage-python RECORD=1" if call.tests else "make coverage RECORD=1")
+    except ValueError:
+        # What failed has been said, and perhaps nothing else ran that there were counts of.
+        if not failed:
+            raise
     return 1 if failed else 0
 
 
@@ -96,7 +112,7 @@ def _measured(call: argparse.Namespace, folder: Path) -> bool:
 
         failed = measure(runs, folder, Path(call.build_dir), said)
     for outcome in failed:
-        print(f"{outcome.step} failed: {outcome.said}\nagain: {outcome.replay}\n")
+        print(f"{outcome.step} failed: {outcome.said}\nagain: {outcome.replay}\n", file=sys.stderr)
     return bool(failed)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.numbers import positive
-from cdma.console.options import add_command, json_option, shard_option, whole_number
+from cdma.console.options import add_command, json_option, refuse, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
@@ -72,6 +72,8 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Choose mutants, try them and print what came of them."""
+    if call.list:
+        refuse(call, "--list tries nothing", "--record", "--own", "--no-benches")
     mutants = _chosen(call)
     if call.list:
         print_json([{"name": each.name, "operator": each.operator} for each in mutants]) if call.json else print(
@@ -93,6 +95,8 @@ def _chosen(call: argparse.Namespace) -> list[Mutant]:
 
     if sum(map(bool, (call.changed, call.only, call.again))) > 1:
         raise ValueError("--changed, --only and --again each choose the mutants: give one of them")
+    if call.only or call.again:
+        refuse(call, f"{'--only' if call.only else '--again'} takes no sample", "--count", "--seed")
     if call.since and not call.changed:
         raise ValueError("--since says since when lines have changed: give --changed as well")
     all_units = units()
@@ -117,13 +121,18 @@ def _with_verdict(verdict: str) -> list[str]:
     if verdict not in list(Verdict):
         raise ValueError(f"--again must be one of {', '.join(Verdict)}, not {verdict!r}")
     results = Evidence.load().results("mutation")
-    return [each.name for each in (recorded(results) if results else ()) if each.verdict == verdict]
+    if results is None:
+        raise ValueError("docs/verification.json has no mutants yet: run cdma mutate --record first")
+    return [each.name for each in recorded(results) if each.verdict == verdict]
 
 
 def _tried(call: argparse.Namespace, mutants: list[Mutant]) -> list[MutantResult]:
+    from verif.evidence.store import check_store
     from verif.mutation.results import record
     from verif.mutation.run import try_mutants
 
+    if call.record:
+        check_store()
     if call.record and not (call.only or call.again):
         known = _recorded_names()
         mutants = [each for each in mutants if each.name not in known]

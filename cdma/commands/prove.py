@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.options import add_command, json_option, shard_option, whole_number
+from cdma.console.numbers import one_or_more
+from cdma.console.options import add_command, json_option, refuse, shard_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
@@ -39,8 +40,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--config", metavar="PRESET|FILE.toml", help="shallow proofs with the parameters of a "
                         "configuration, where they depend on any (default: the table)")
     shard_option(parser, "every N-th proof from the I-th on")
-    parser.add_argument("--jobs", type=whole_number, default=1, metavar="N", help="solvers at a time (default: 1)")
-    parser.add_argument("--limit", type=whole_number, default=1800, metavar="SECONDS",
+    parser.add_argument("--jobs", type=one_or_more, default=1, metavar="N", help="solvers at a time (default: 1)")
+    parser.add_argument("--limit", type=one_or_more, default=1800, metavar="SECONDS",
                         help="longest time of a proof (default: 1800)")
     parser.add_argument("--again", action="store_true", help="take no results of earlier runs")
     parser.add_argument("--list", action="store_true", help="list the proofs, run none")
@@ -54,6 +55,7 @@ def run(call: argparse.Namespace) -> int:
     """Run the proofs and print a table."""
     from hdl.config.catalog import load_design
     from verif.common.tools import MissingToolError
+    from verif.evidence.store import check_store
     from verif.formal.evidence import record
     from verif.formal.run import choose, prove
     from verif.formal.table import PROOFS, proofs_of
@@ -64,15 +66,16 @@ def run(call: argparse.Namespace) -> int:
     if not proofs:
         raise ValueError(f"there are no proofs of {call.config}: give an engine, or a compressor or decompressor of "
                          "lines")
-    if call.jobs < 1 or call.limit < 1:
-        raise ValueError("--jobs and --limit must be 1 or more")
     if call.list:
+        refuse(call, "--list proves nothing", "--record", "--again")
         chosen = choose(call.names, call.which, call.shard, proofs)
         if call.json:
             print_json([_row(proof) for proof in chosen])
         else:
             print("\n".join(_listed(proof) for proof in chosen))
         return 0
+    if call.record:
+        check_store()
     try:
         with Progress() as progress:
             report = prove(call.names, call.which, call.shard, proofs=proofs, jobs=call.jobs, folder=call.build_dir,

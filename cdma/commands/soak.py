@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.errors import simulation_errors
-from cdma.console.numbers import positive
-from cdma.console.options import add_command, engine, json_option, shard_option, whole_number
+from cdma.console.numbers import one_or_more, positive
+from cdma.console.options import add_command, engine, json_option, refuse, shard_option, whole_number
 from cdma.console.output import count, print_json
 from cdma.console.progress import Progress
 
@@ -34,6 +34,9 @@ _EXAMPLES = """\
   cdma soak --replay build/soak/failure-faults-7.json --waves waves
   cdma soak --minutes 5 --json | jq '.streams_rtl'"""
 
+_OF_SOAKS = ("--minutes", "--shard", "--engine", "--bench")
+"""Options that say what is drawn, and for how long."""
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -45,7 +48,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--engine", metavar="PRESET|FILE.toml", help="the only configuration (default: random ones)")
     parser.add_argument("--bench", action="append", default=[], metavar="NAME", help="bench to run; may be repeated "
                         "(default: all that a configuration calls for)")
-    parser.add_argument("--streams", type=whole_number, metavar="N", help="only judge N malformed streams with the "
+    parser.add_argument("--streams", type=one_or_more, metavar="N", help="only judge N malformed streams with the "
                         "golden model and the plain reference")
     parser.add_argument("--replay", metavar="FILE", help="run the case of a file again, and nothing else")
     parser.add_argument("--waves", metavar="DIR", help="with --replay: folder for the waves")
@@ -61,14 +64,20 @@ def run(call: argparse.Namespace) -> int:
     """Soak, or replay a case."""
     if call.waves and not call.replay:
         raise ValueError("--waves records the waves of a case: give its file with --replay")
+    if call.replay:
+        refuse(call, "--replay runs the case of a file", "--streams", "--record", "--seed", "--report", *_OF_SOAKS)
+    if call.streams:
+        refuse(call, "--streams simulates nothing", *_OF_SOAKS)
     with simulation_errors():
         return _replay(call) if call.replay else _soak(call)
 
 
 def _soak(call: argparse.Namespace) -> int:
-    from verif.evidence.store import Evidence, recording
+    from verif.evidence.store import Evidence, check_store, recording
     from verif.soak.soak import joined, soak, streams_only
 
+    if call.record:
+        check_store()
     seed = secrets.randbelow(1 << 31) if call.seed is None else call.seed
     config = engine(call.engine, []) if call.engine else None
     with Progress() as progress:

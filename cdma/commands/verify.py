@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.about import date_option, made_on
 from cdma.console.errors import simulation_errors
-from cdma.console.numbers import positive
-from cdma.console.options import add_command, json_option, shard_option, whole_number
+from cdma.console.numbers import one_or_more, positive
+from cdma.console.options import add_command, json_option, refuse, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from verif.common.tools import SIMULATORS
 
 if TYPE_CHECKING:
-    from cdma.measure.verification import Verification
+    from cdma.measure.verified import Verification
     from hdl.config.catalog import Design
 
 _DESCRIPTION = """\
@@ -53,12 +54,13 @@ def add(commands: Any) -> None:
                         help="change a parameter, for instance lanes=8; may be repeated")
     parser.add_argument("--list", action="store_true", help="list the steps of the configuration, and run none")
     parser.add_argument("--step", action="append", metavar="NAME", help="step to run; may be repeated (default: all)")
-    parser.add_argument("--test", metavar="REGEX", help="tests of benches to run, by name (default: all)")
+    parser.add_argument("--test", type=_pattern, metavar="REGEX", help="with --step: tests of its bench to run, by "
+                        "name (default: all)")
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="seed of the first runs (default: 1)")
     parser.add_argument("--budget", type=positive, metavar="MINUTES", help="begin steps for so long, with new seeds "
                         "when all have run (default: each once)")
     shard_option(parser, "run part I of N of the steps")
-    parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument("--jobs", type=one_or_more, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--simulator", choices=SIMULATORS, default="verilator", help="what benches run on; icarus "
                         "knows X, is slower and gets a tenth of the stimuli (default: verilator)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
@@ -71,27 +73,40 @@ def add(commands: Any) -> None:
     json_option(parser)
 
 
-def _jobs(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text!r}")
-    return int(text)
+_OF_RUNS = ("--set", "--step", "--test", "--seed", "--budget", "--shard", "--jobs", "--simulator", "--scheduler",
+            "--no-waves", "--list")
+"""Options that say what is run and how."""
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"must be a regular expression, not {text!r}: {error}") from error
+    return text
 
 
 def run(call: argparse.Namespace) -> int:
     """Verify, or list steps, or join reports; then print."""
-    from cdma.measure.verification import chosen_steps, merged, read_verification
+    from cdma.measure.verification import chosen_steps
     from cdma.report.plots.drawing import require_extra
     from cdma.report.tables import table
 
-    if call.merge and (call.configuration or call.settings or call.step or call.scheduler):
-        raise ValueError("--merge joins reports that are there: leave the configuration and options of runs out")
+    if call.merge:
+        if call.configuration:
+            raise ValueError(f"--merge joins reports that are there: leave the configuration {call.configuration} out")
+        refuse(call, "--merge joins reports that are there", *_OF_RUNS)
+    if call.list:
+        refuse(call, "--list runs nothing", "--report")
+    if call.test and not call.step:
+        raise ValueError(f"--test {call.test} picks tests of a step's bench: name the step with --step")
     if call.jobs is not None and call.scheduler is not None:
         raise ValueError("--jobs is for processes of this machine: leave it out with --scheduler")
     if call.report:
         require_extra()
         Path(call.report).mkdir(parents=True, exist_ok=True)
     if call.merge:
-        return _done(merged([read_verification(Path(folder)) for folder in call.merge]), call)
+        return _merged(call)
     config = _configured(call)
     chosen = chosen_steps(config, call.step)
     if call.list:
@@ -103,6 +118,16 @@ def run(call: argparse.Namespace) -> int:
     return _done(_verified(config, call), call)
 
 
+def _merged(call: argparse.Namespace) -> int:
+    from cdma.measure.verified import copy_waves, merged, read_verification
+
+    folders = [Path(folder) for folder in call.merge]
+    whole = merged([read_verification(folder) for folder in folders])
+    if call.report:
+        copy_waves(folders, Path(call.report))
+    return _done(whole, call)
+
+
 def _configured(call: argparse.Namespace) -> Design:
     from hdl.config.catalog import load_design
 
@@ -111,11 +136,12 @@ def _configured(call: argparse.Namespace) -> Design:
 
 def _verified(config: Design, call: argparse.Namespace) -> Verification:
     from cdma.measure.verification import verify
+    from cdma.measure.verified import WAVES
 
     words = ["cdma", "verify", call.configuration or "engine",
              *(word for setting in call.settings for word in ("--set", setting)),
              *(["--simulator", call.simulator] if call.simulator != "verilator" else [])]
-    waves = Path(call.report) / "waves" if call.report and not call.no_waves else None
+    waves = Path(call.report) / WAVES if call.report and not call.no_waves else None
     with simulation_errors(), Progress() as progress:
         return verify(config, names=call.step, simulator=call.simulator, seed=call.seed,
                       budget_s=call.budget and 60 * call.budget, shard=call.shard,

@@ -21,6 +21,8 @@ def one_line(error: BaseException) -> str:
         return f"{error.filename} is a file: give the name of a folder"
     if isinstance(error, IsADirectoryError) and error.filename:
         return f"{error.filename} is a folder: give the name of a file"
+    if isinstance(error, NotADirectoryError) and error.filename:
+        return f"{error.filename}: one of its folders is a file: give another path"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__

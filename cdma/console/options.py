@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_BLOCK_BYTES", "DEFAULT_CORES", "add_command", "block_size", "check_raw_options", "configurations",
            "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array",
-           "one_of", "read_stream", "shard_option", "whole_number", "write_bytes"]
+           "one_of", "read_stream", "refuse", "shard_option", "whole_number", "write_bytes"]
 
 DEFAULT_BLOCK_BYTES = 4096
 """Raw bytes of a block where none are given."""
@@ -31,8 +31,31 @@ def add_command(commands: Any, name: str, about: str, description: str, examples
     """Add a sub-command whose help ends with examples; ``run`` takes the parsed call and returns the exit code."""
     parser = commands.add_parser(name, help=about, description=description, epilog=f"examples:\n{examples}",
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
+
+
+def refuse(call: argparse.Namespace, why: str, *options: str) -> None:
+    """Refuse options that would do nothing beside another one.
+
+    Parameters
+    ----------
+    call
+        The parsed call.
+    why
+        What the other option does, with its name: the first half of the message.
+    options
+        Names of options, with their dashes.
+
+    Raises
+    ------
+    ValueError
+        If one of them has another value than its default; the message names all that have.
+    """
+    places = {name: action.dest for action in call.parser._actions for name in action.option_strings}
+    given = [name for name in options if getattr(call, places[name]) != call.parser.get_default(places[name])]
+    if given:
+        raise ValueError(f"{why}: leave {' and '.join(given)} out")
 
 
 def json_option(parser: Any) -> None:

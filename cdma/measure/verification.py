@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cdma.console.about import project_version
 from cdma.console.progress import Progress
 from cdma.measure.synthesis import measured_engine
-from golden.results import derived, from_json
+from cdma.measure.verified import Verification
 from hdl.config.block_core import BlockCoreConfig
 from hdl.config.catalog import Design, kinds
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from synth.area.cores import area
 from verif.common.tools import MissingToolError, require
-from verif.coverage.functional import FeatureResult, add_up, functional
 from verif.evidence.digest import rtl_digest
 from verif.formal.proof import ProofResult
 from verif.formal.run import prove
@@ -30,7 +28,7 @@ from verif.regression.plan import Step, steps
 from verif.regression.run import Task, run_step, with_waves
 from workload.characterise.spread import on_cluster, on_cores
 
-__all__ = ["AREA", "Verification", "all_steps", "chosen_steps", "merged", "read_verification", "verify"]
+__all__ = ["AREA", "PROOFS", "all_steps", "chosen_steps", "verify"]
 
 AREA, PROOFS = "area", "proofs"
 """Steps that synthesise, and that prove."""
@@ -40,63 +38,6 @@ _PROOF_SECONDS = 300
 
 _WAVES = 3
 """Most failing tests that are run once more for their waves."""
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What was found of a configuration.
-
-    Parameters
-    ----------
-    name
-        Of the top module.
-    kind
-        ``engine``, ``core`` or ``block_core``.
-    parameters
-        The configuration.
-    version
-        Of the project.
-    rtl
-        Digest of the sources of the hardware, of that configuration.
-    date
-        When it was run.
-    simulator
-        That benches ran on.
-    shards
-        Which shards are in it, as ``1/4``.
-    outcomes
-        Of the steps, in the order in which they were run.
-    """
-
-    name: str
-    kind: str
-    parameters: Mapping[str, Any]
-    version: str
-    rtl: str
-    date: str
-    simulator: str
-    shards: tuple[str, ...]
-    outcomes: tuple[Outcome, ...]
-
-    @derived
-    def passed(self) -> bool:
-        """Whether every step passed; one that was not run is no pass."""
-        return bool(self.outcomes) and all(outcome.state is State.PASSED for outcome in self.outcomes)
-
-    def features(self) -> list[FeatureResult]:
-        """The features of the coverage plan that were sampled, with hits and holes."""
-        return [each for each in functional(add_up(outcome.bins for outcome in self.outcomes)) if each.hit]
-
-    def count(self, state: State) -> int:
-        """How many steps ended so."""
-        return sum(outcome.state is state for outcome in self.outcomes)
-
-    @property
-    def missing(self) -> list[str]:
-        """Shards of the same partition that are not in it."""
-        totals = {int(shard.partition("/")[2]) for shard in self.shards}
-        return [f"{number}/{total}" for total in totals for number in range(1, total + 1)
-                if f"{number}/{total}" not in self.shards]
 
 
 def all_steps(config: Design) -> list[Step]:
@@ -225,14 +166,15 @@ def _proved(outcome: Outcome, config: Design, folder: Path) -> Outcome:
         report = prove(proofs=proofs_of(config), folder=folder / config.name, limit=_PROOF_SECONDS)
     except MissingToolError as error:
         return replace(outcome, state=State.FAILED, said=str(error))
-    tests = tuple(TestOutcome(result.name, _state(result), result.seconds, 0, result.message)
-                  for result in report.results)
+    tests = tuple(TestOutcome(result.name, _state(result), result.seconds, 0, result.message,
+                              f"{result.claim} Proved for {result.how}.") for result in report.results)
     proved = sum(result.passed for result in report.results)
     made = [result.name for result in report.results if result.configured]
     states = {test.state for test in tests}
     return replace(
         outcome, state=next(state for state in (State.FAILED, State.NOT_RUN, State.PASSED) if state in states),
         said="\n".join(result.message for result in report.results if not result.passed), tests=tests,
+        waves=next((result.trace for result in report.results if not result.passed and result.trace), ""),
         figures=(Figure("proved", f"{proved} of {len(report.results)}"),
                  Figure("with parameters of the configuration", f"{len(made)}: {', '.join(made)}")))
 
@@ -256,6 +198,13 @@ def _area(config: Design) -> list[Figure]:
             Figure("kGE", f"{found.kge:,.1f}")]
 
 
+def _copy_trace(trace: Path, file: Path) -> None:
+    """Copy what the solver found; it is not here if another machine of the cluster found it."""
+    if trace.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(trace, file)
+
+
 def _with_waves(kept: Sequence[tuple[Task, Outcome]], waves: Path, progress: Progress) -> list[tuple[Task, Outcome]]:
     """The outcomes with files of waves, for the first tests that failed."""
     found = []
@@ -266,45 +215,11 @@ def _with_waves(kept: Sequence[tuple[Task, Outcome]], waves: Path, progress: Pro
             left -= 1
             progress(f"{outcome.step}: waves of {failed}", 0, 0)
             name = f"{outcome.step}-{outcome.seed}-{failed}"
-            with_waves(task, failed, waves / name)
+            if outcome.step == PROOFS:
+                _copy_trace(Path(outcome.waves), waves / f"{name}.vcd")
+            else:
+                with_waves(task, failed, waves / name)
             file = next(waves.glob(f"{name}.*"), None)
             outcome = replace(outcome, waves="" if file is None else f"{waves.name}/{file.name}")
         found.append((task, outcome))
     return found
-
-
-def read_verification(folder: Path) -> Verification:
-    """What a report folder has in its results.json.
-
-    Raises
-    ------
-    ValueError
-        If it has none, or another file of this name.
-    """
-    path = folder / "results.json"
-    try:
-        return from_json(Verification, json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        raise ValueError(f"{folder} has no results.json: give folders that cdma verify --report wrote") from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is no result of cdma verify: give folders that cdma verify --report wrote") from error
-
-
-def merged(parts: Sequence[Verification]) -> Verification:
-    """Results of shards, or of other seeds, of the same configuration as one.
-
-    Raises
-    ------
-    ValueError
-        If they are of different configurations or RTL, or a shard is missing.
-    """
-    first = parts[0]
-    for other in parts[1:]:
-        if other.rtl != first.rtl:
-            raise ValueError(f"results of {first.name} and {other.name} differ in configuration or RTL "
-                             f"({first.rtl}, {other.rtl}): merge shards of the same one")
-    whole = replace(first, shards=tuple(dict.fromkeys(shard for part in parts for shard in part.shards)),
-                    outcomes=tuple(outcome for part in parts for outcome in part.outcomes))
-    if whole.missing:
-        raise ValueError(f"shards {', '.join(whole.missing)} are missing: give their folders as well")
-    return whole

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 if TYPE_CHECKING:
-    from cdma.measure.verification import Verification
+    from cdma.measure.verified import Verification
     from verif.regression.outcomes import Outcome
 
 __all__ = ["junit"]

@@ -10,7 +10,7 @@ from cdma.report.page import Page, Section
 from cdma.report.parts import Fenced, Part, Table, Tiles
 
 if TYPE_CHECKING:
-    from cdma.measure.verification import Verification
+    from cdma.measure.verified import Verification
     from verif.regression.outcomes import Outcome
 
 _HOLES = 6
@@ -25,7 +25,7 @@ def verdict(found: Verification) -> str:
 
     parts = [f"{found.count(state)} {state}" for state in State if found.count(state)]
     cycles = sum(outcome.cycles for outcome in found.outcomes)
-    what = "PASSED" if found.passed else "FAILED"
+    what = "PASSED" if found.passed else "FAILED" if found.count(State.FAILED) else "INCOMPLETE"
     steps = f"{len(found.outcomes)} {'step' if len(found.outcomes) == 1 else 'steps'}"
     return f"{what}: {found.name}, {steps}: {', '.join(parts)}; {count(cycles)} simulated cycles."
 
@@ -39,8 +39,8 @@ def verify_text(found: Verification) -> str:
 def verify_page(found: Verification) -> Page:
     """The page."""
     return Page(f"Verification of {found.name}",
-                [_head(found), *_failures(found), _steps(found), *_measured(found), *_coverage(found), _tests(found),
-                 _parameters(found)])
+                [_head(found), *_failures(found), _steps(found), *_measured(found), *_proofs(found), *_coverage(found),
+                 _tests(found), _parameters(found)])
 
 
 def _head(found: Verification) -> Section:
@@ -70,29 +70,42 @@ def _measured(found: Verification) -> list[Section]:
 def _failures(found: Verification) -> list[Section]:
     from verif.regression.outcomes import State
 
-    wrong = [outcome for outcome in found.outcomes if outcome.state is not State.PASSED]
-    return [Section("What is wrong", [part for outcome in wrong for part in _failure(outcome)])] if wrong else []
+    wrong = [outcome for outcome in found.outcomes if outcome.state is State.FAILED or outcome.said]
+    late = [outcome.step for outcome in found.outcomes if outcome.state is State.NOT_RUN and not outcome.said]
+    sections = []
+    if wrong:
+        sections.append(Section("What is wrong", [part for outcome in wrong for part in _failure(outcome)]))
+    if late:
+        sections.append(Section("Not run", [
+            f"The budget had ended before these steps: {', '.join(late)}. Give more minutes, or more shards."]))
+    return sections
 
 
 def _failure(outcome: Outcome) -> Sequence[Part]:
-    said = outcome.said or "not run: the budget had ended; give more minutes, or more shards"
     waves = [f"Waves, which end where the test fails: `{outcome.waves}`."] if outcome.waves else []
-    return [f"**{outcome.step}**, seed {outcome.seed}: {outcome.state}", Fenced(said),
+    return [f"**{outcome.step}**, seed {outcome.seed}: {outcome.state}", Fenced(outcome.said),
             Fenced(f"replay: {outcome.replay}"), *waves]
+
+
+def _proofs(found: Verification) -> list[Section]:
+    rows = [[f"`{test.name}`", test.about, str(test.state), f"{test.seconds:.1f}"]
+            for outcome in found.outcomes for test in outcome.tests if test.about]
+    return [Section("Proofs", [Table(["proof", "what is proved", "result", "seconds"], rows, left=(0, 1, 2))])
+            ] if rows else []
 
 
 def _coverage(found: Verification) -> list[Section]:
     rows = [[feature.feature, feature.about, f"{feature.hit} of {feature.bins}", ", ".join(feature.holes[:_HOLES])
              + (", ..." if len(feature.holes) > _HOLES else "")] for feature in found.features()]
-    about = ("What the benches saw of the coverage plan, whose bins are for all configurations: no single one can hit "
-             "all of them.")
+    about = ("What the benches saw of the coverage plan. Bins of other cores, of codings that are not built and of "
+             "values of parameters are left out. Some others need options, or lanes, that this configuration has not.")
     table = Table(["feature", "what", "bins", "not seen"], rows, left=(0, 1, 3))
     return [Section("Coverage", [about, table])] if rows else []
 
 
 def _tests(found: Verification) -> Section:
     rows = [[outcome.step, str(outcome.seed), test.name, str(test.state), count(test.cycles), f"{test.seconds:.1f}"]
-            for outcome in found.outcomes for test in outcome.tests]
+            for outcome in found.outcomes for test in outcome.tests if not test.about]
     return Section("Tests", [Table(["step", "seed", "test", "result", "cycles", "seconds"], rows, left=(0, 2, 3))])
 
 

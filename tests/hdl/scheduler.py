@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from amaranth.hdl import Signal, Value
 from amaranth.sim import pysim
-from amaranth.sim._async import TestbenchContext, TickTrigger
+from amaranth.sim._async import DomainReset, TestbenchContext, TickTrigger
 
 from tests.hdl.parts import Compiler, Slot, State, ordered
 
@@ -55,6 +55,27 @@ class _Tick(TickTrigger):
         cast(OrderedEngine, self._engine).edges.append(edge)
         yield edge
         return edge.found
+
+    # Amaranth's own loops take ticks from an asynchronous generator, and close it at their end. Python refuses that
+    # where a testbench is dropped while it waits, as those of a run that failed are, and warns.
+
+    async def until(self, condition: Any) -> tuple[Any, ...]:
+        ticks = self.sample(Value.cast(condition))
+        done = False
+        while not done:
+            _, reset, *values, done = await ticks
+            if reset:
+                raise DomainReset
+        return tuple(values)
+
+    async def repeat(self, count: int) -> tuple[Any, ...]:
+        if count < 1:
+            raise ValueError(f"the number of ticks must be 1 or more, not {count}")
+        for _ in range(count):
+            _, reset, *values = await self
+            if reset:
+                raise DomainReset
+        return tuple(values)
 
 
 class _Context(TestbenchContext):

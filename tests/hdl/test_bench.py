@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from typing import Any
 
 import pytest
@@ -124,6 +126,17 @@ def test_a_hang_fails() -> None:
     clocked(dut, _ends, waits)
     with pytest.raises(TimeoutError, match="did not end within 100 cycles"):
         settled(Still(), _never, cycles=100)
+
+
+@pytest.mark.parametrize("wait", [lambda ctx, dut: ctx.tick().until(dut.value == 1 << 16),
+                                  lambda ctx, dut: ctx.tick().repeat(1 << 16)])
+def test_what_waits_when_a_run_fails_is_dropped_in_silence(wait: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    dut, ignored = Counter(lost=False), []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    with pytest.raises(TimeoutError):
+        clocked(dut, lambda ctx: wait(ctx, dut), cycles=10)
+    gc.collect()
+    assert not ignored
 
 
 class Still(wiring.Component):

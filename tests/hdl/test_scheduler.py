@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth.hdl import Array, Cat, Const, DriverConflict, Elaboratable, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, ClockDomain, Const, DriverConflict, Elaboratable, Module, Mux, Signal, signed
 from amaranth.lib.memory import Memory
-from amaranth.sim import Simulator
+from amaranth.sim import DomainReset, Simulator
 
 from tests.hdl.scheduler import OrderedEngine
 
@@ -107,6 +107,46 @@ def test_the_same_as_amaranth(seed: int) -> None:
     assert found == right
     # The design is alive.
     assert len({str(each) for each in right}) > 60
+
+
+class _Reset(Elaboratable):
+    """Counts cycles, and resets itself at 12."""
+
+    def __init__(self) -> None:
+        self.count, self.reset = Signal(5), Signal(reset_less=True)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.domains.sync = domain = ClockDomain()
+        m.d.sync += [self.count.eq(self.count + 1), self.reset.eq(self.count == 12)]
+        m.d.comb += domain.rst.eq(self.reset)
+        return m
+
+
+def _waits(engine: Any) -> list[Any]:
+    dut, found = _Reset(), []
+
+    async def wait(ctx: Any) -> None:
+        tick = ctx.tick().sample(dut.count)
+        found.extend([await tick.until(dut.count == 3), await tick.repeat(4), await tick.repeat(1)])
+        for late in (tick.until(dut.count == 20), tick.repeat(20)):
+            with pytest.raises(DomainReset):
+                await late
+            found.append(ctx.get(dut.count))
+        with pytest.raises(ValueError):
+            await tick.repeat(0)
+
+    simulator = Simulator(dut, engine=engine)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(wait)
+    simulator.run()
+    return found
+
+
+def test_ticks_are_waited_for_as_by_amaranth() -> None:
+    found = _waits(OrderedEngine)
+    assert found == _waits("pysim")
+    assert found[:3] == [(3,), (7,), (8,)]
 
 
 def _refusal(process: Callable[..., Any], engine: Any) -> str:

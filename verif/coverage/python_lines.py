@@ -105,12 +105,14 @@ def python_results(folders: Sequence[Path], exclusions: Sequence[Exclusion] = ()
 def run_tests(paths: Sequence[Path], folder: Path, part: tuple[int, int] = (1, 1), root: Path = ROOT) -> int:
     """Run tests, and measure the lines of all processes that they start; returns pytest's exit code.
 
+    What pytest prints goes to standard error.
+
     Parameters
     ----------
     part
         Which part of how many: of the files of tests, in turn.
     """
-    files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))
+    files = sorted(file.resolve() for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))
                    if not {"torch", "soc"} & set(file.parts))
     if not files:
         raise ValueError(f"there are no tests in {', '.join(map(str, paths))}: give files or folders with test_*.py")
@@ -119,5 +121,6 @@ def run_tests(paths: Sequence[Path], folder: Path, part: tuple[int, int] = (1, 1
     environment = {**os.environ, "COVERAGE_PROCESS_START": str(settings(folder, root))}
     # More processes than files would only be started.
     jobs = min(os.cpu_count() or 1, len(chosen))
+    # Standard output is for the results of the measurement; 2 is standard error, whatever Python has in its place.
     return subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", str(jobs), "--dist", "worksteal",
-                           *map(str, chosen)], cwd=root, env=environment, check=False).returncode
+                           *map(str, chosen)], cwd=root, env=environment, stdout=2, check=False).returncode

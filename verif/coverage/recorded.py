@@ -7,7 +7,7 @@ from typing import Any
 
 from golden.results import to_json
 from verif.coverage.report import CoverageReport
-from verif.evidence.store import RECORDED, recording
+from verif.evidence.store import RECORDED, recording, stamp_now
 
 __all__ = ["record"]
 
@@ -16,14 +16,21 @@ _HOLES = 20
 
 def record(report: CoverageReport, command: str, path: Path = RECORDED) -> None:
     """Replace what a report has figures of, and leave the rest that is of the same RTL."""
-    part: dict[str, Any] = {}
+    part: dict[str, Any] = {"stamps": {}}
+    stamp = to_json(stamp_now(command))
     if report.simulations:
         part = {"simulations": report.simulations,
                 "features": [to_json(each) for each in report.features],
                 "designs": [{**to_json(each), "holes": list(each.holes[:_HOLES]), "contradicted":
                              list(each.contradicted[:_HOLES])} for each in report.designs],
-                "exclusions": [to_json(each) for each in report.exclusions]}
+                "exclusions": [to_json(each) for each in report.exclusions], "stamps": {"verilog": stamp}}
     if report.packages:
         part["packages"] = [to_json(each) for each in report.packages]
+        part["stamps"]["python"] = stamp
     with recording(path) as evidence:
-        evidence.merge("coverage", command=command, part=part, join=lambda old, new: {**(old or {}), **new})
+        evidence.merge("coverage", command=command, part=part, join=_joined)
+
+
+def _joined(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    old = old or {}
+    return {**old, **new, "stamps": {**old.get("stamps", {}), **new["stamps"]}}

@@ -8,7 +8,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from golden.results import to_json
 from verif.evidence.digest import ROOT, rtl_digest
 
-__all__ = ["RECORDED", "SECTIONS", "Evidence", "Stamp", "recording"]
+__all__ = ["RECORDED", "SECTIONS", "Evidence", "Stamp", "check_store", "recording", "stamp_now"]
 
 SECTIONS = ("formal", "coverage", "mutation", "soak", "regression")
 """Names of the sections, in the order of the file."""
@@ -76,6 +76,7 @@ class Evidence:
             raise ValueError(f"{path} is not JSON: {error}; restore it from the repository or delete it") from error
         good = isinstance(sections, dict) and all(
             name in SECTIONS and isinstance(section, dict) and set(section) == {"stamp", "results"}
+            and isinstance(section["results"], dict) and _is_stamp(section["stamp"])
             for name, section in sections.items())
         if not good:
             raise ValueError(f"{path} is no store of results: its sections are {', '.join(SECTIONS)}, each with stamp "
@@ -98,10 +99,15 @@ class Evidence:
         section = self.section(name)
         return None if section is None else section["results"]
 
-    def stamp(self, name: str) -> Stamp | None:
-        """Where a section comes from, or None when nothing is recorded."""
+    def stamp(self, name: str, part: str = "") -> Stamp | None:
+        """Where a section comes from, or None when nothing is recorded.
+
+        ``part`` is one that its results have a stamp of, in ``stamps``: parts are recorded on different days.
+        """
         section = self.section(name)
-        return None if section is None else Stamp(**section["stamp"])
+        if section is None:
+            return None
+        return Stamp(**section["results"].get("stamps", {}).get(part, section["stamp"]))
 
     def stale(self, name: str, digest: str | None = None) -> bool:
         """Whether a section is missing, or was made with other RTL than the present one (or that of a digest)."""
@@ -110,7 +116,7 @@ class Evidence:
 
     def record(self, name: str, *, command: str, results: Any) -> None:
         """Replace a section with results of the present RTL; dataclasses become JSON."""
-        self.sections[_known(name)] = {"stamp": to_json(_stamp(command)), "results": to_json(results)}
+        self.sections[_known(name)] = {"stamp": to_json(stamp_now(command)), "results": to_json(results)}
 
     def merge(self, name: str, *, command: str, part: Any, join: Join) -> None:
         """Join a part, such as a shard, to a section; results of other RTL are dropped, and it begins anew."""
@@ -118,12 +124,39 @@ class Evidence:
         self.record(name, command=command, results=join(old, to_json(part)))
 
 
-@contextmanager
-def recording(path: Path = RECORDED) -> Iterator[Evidence]:
-    """Read a store, let the caller change it, and write it; other processes that record wait."""
+def check_store(path: Path | None = None) -> None:
+    """Check that results can be recorded, before hours are spent on them.
+
+    Parameters
+    ----------
+    path
+        The store; :data:`RECORDED` when not given.
+
+    Raises
+    ------
+    ValueError
+        If there is no folder for it, or the file is not a store.
+    """
+    _has_folder(path or RECORDED)
+    Evidence.load(path or RECORDED)
+
+
+def _has_folder(path: Path) -> None:
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is not a folder, so no results can be recorded in {path}: record in a clone "
                          "of the repository")
+
+
+@contextmanager
+def recording(path: Path = RECORDED) -> Iterator[Evidence]:
+    """Read a store, let the caller change it, and write it; other processes that record wait.
+
+    Raises
+    ------
+    ValueError
+        If there is no folder for it, or the file is not a store.
+    """
+    _has_folder(path)
     # The folder is locked, not the file, because the file is replaced.
     lock = os.open(path.parent, os.O_RDONLY)
     try:
@@ -135,13 +168,18 @@ def recording(path: Path = RECORDED) -> Iterator[Evidence]:
         os.close(lock)
 
 
+def _is_stamp(value: object) -> bool:
+    return isinstance(value, dict) and set(value) == {each.name for each in fields(Stamp)}
+
+
 def _known(name: str) -> str:
     if name not in SECTIONS:
         raise ValueError(f"there is no section {name}: the sections are {', '.join(SECTIONS)}")
     return name
 
 
-def _stamp(command: str) -> Stamp:
+def stamp_now(command: str) -> Stamp:
+    """The stamp of what a command finds today, of this working tree."""
     return Stamp(command, _commit(), datetime.now(UTC).date().isoformat(), rtl_digest())
 
 

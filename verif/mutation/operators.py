@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from verif.mutation.mutant import Mutant
+from verif.mutation.syntax import assigned_in_clock, is_domain, is_next, is_text, whole_number
 
 __all__ = ["OPERATORS", "candidates"]
 
@@ -52,7 +53,7 @@ def candidates(path: str, text: bytes) -> list[Mutant]:
     finder = _Finder(path, text)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ClassDef | ast.Module):
-            registers = _registers(node)
+            registers = assigned_in_clock(node)
             for inside in node.body:
                 if isinstance(inside, ast.FunctionDef):
                     finder.function(inside, registers)
@@ -94,8 +95,6 @@ class _Finder:
     def _replace(self, operator: str, node: ast.expr | ast.stmt, new: str, change: str) -> None:
         self._add(operator, self._begin(node), self._end(node), new, change)
 
-    # Statements.
-
     def _body(self, body: Iterable[ast.stmt]) -> None:
         for node in body:
             self._statement(node)
@@ -103,7 +102,7 @@ class _Finder:
     def _statement(self, node: ast.stmt) -> None:
         head = [inside for inside in ast.iter_child_nodes(node) if isinstance(inside, ast.stmt)]
         self._lines = node.lineno, (max(node.lineno, head[0].lineno - 1) if head else node.end_lineno or node.lineno)
-        if isinstance(node, ast.Raise | ast.Assert | ast.Pass | ast.Import | ast.ImportFrom) or _is_text(node):
+        if isinstance(node, ast.Raise | ast.Assert | ast.Pass | ast.Import | ast.ImportFrom) or is_text(node):
             return
         if isinstance(node, ast.FunctionDef):
             self._body(node.body)
@@ -121,13 +120,13 @@ class _Finder:
             self._loop(node)
             self._body(node.body)
         elif isinstance(node, ast.AugAssign):
-            if _is_domain(node.target):
+            if is_domain(node.target):
                 self._dropped(node.value)
             elif (sign := _BINARY.get(type(node.op))) is not None:
                 self._sign("arithmetic", node.target, node.value, f"{_SIGNS[type(node.op)]}=", f"{sign}=")
             self._expression(node.value)
         elif isinstance(node, ast.Assign):
-            if _is_next(node.targets[0]):
+            if is_next(node.targets[0]):
                 self._replace("drop", node, "pass", f"drop {self._short(node)}")
             elif isinstance(node.value, ast.Call):
                 self._lost_reset(node.targets[0], node.value)
@@ -158,8 +157,6 @@ class _Finder:
             before = self._text[self._begin(call):at].decode().rstrip()
             comma = "" if before.endswith(("(", ",")) else ", "
             self._add("reset", at, at, f"{comma}reset_less=True", "lose reset")
-
-    # Expressions.
 
     def _expression(self, node: ast.expr | None) -> None:
         if node is None or isinstance(node, ast.JoinedStr | ast.Name):
@@ -282,13 +279,13 @@ class _Finder:
         if isinstance(node.slice, ast.Slice):
             for bound in filter(None, (node.slice.lower, node.slice.upper)):
                 self._bound(bound)
-        elif _number(node.slice) is not None:
+        elif whole_number(node.slice) is not None:
             self._bound(node.slice)
         elif not isinstance(node.slice, ast.Tuple):
             self._expression(node.slice)
 
     def _bound(self, bound: ast.expr) -> None:
-        number, text = _number(bound), self._source(bound)
+        number, text = whole_number(bound), self._source(bound)
         if number is None:
             self._replace("slice", bound, f"{text} + 1", f"[{self._short(bound)}] -> + 1")
             self._expression(bound)
@@ -298,42 +295,3 @@ class _Finder:
 
     def _loop(self, loop: Loop) -> None:
         self._expression(loop.iter)
-
-
-def _number(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_next(target: ast.expr) -> bool:
-    return isinstance(target, ast.Attribute) and target.attr == "next"
-
-
-def _is_domain(target: ast.expr) -> bool:
-    """Whether something is ``m.d.comb``, or ``m.d[domain]``."""
-    place = target.value if isinstance(target, ast.Attribute | ast.Subscript) else None
-    return isinstance(place, ast.Attribute) and place.attr == "d"
-
-
-def _registers(node: ast.ClassDef | ast.Module) -> frozenset[str]:
-    """Names that are assigned to in a domain with a clock."""
-    return frozenset(_assigned(node))
-
-
-def _assigned(node: ast.AST) -> Iterator[str]:
-    for inside in ast.walk(node):
-        if isinstance(inside, ast.AugAssign) and _is_domain(inside.target) and not (
-                isinstance(inside.target, ast.Attribute) and inside.target.attr == "comb"):
-            for call in ast.walk(inside.value):
-                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "eq":
-                    place = call.func.value
-                    while isinstance(place, ast.Subscript):
-                        place = place.value
-                    yield ast.unparse(place)

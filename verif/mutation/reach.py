@@ -165,6 +165,8 @@ def read_times(file: Path) -> dict[str, float]:
     """
     try:
         cases = list(ElementTree.parse(file).getroot().iter("testcase"))
+    except FileNotFoundError as error:
+        raise ValueError(f"{file} does not exist: give a file that pytest --junitxml wrote") from error
     except (OSError, ElementTree.ParseError) as error:
         raise ValueError(f"{file} is no JUnit file of pytest: {error}") from error
     found: dict[str, float] = {}

@@ -83,6 +83,9 @@ def changed_lines(since: str, root: Path = ROOT) -> dict[str, set[int]]:
                               check=False)
     except OSError as error:
         raise ValueError(f"what changed is asked of git, which cannot be started: {error}") from error
+    if "not a git repository" in done.stderr.lower():
+        raise ValueError(f"{root} is in no git repository, so nothing is known of changed lines: run this in a clone "
+                         "of the repository")
     if done.returncode:
         raise ValueError(f"git does not know what changed since {since}: {' '.join(done.stderr.split()[:12])}")
     found: dict[str, set[int]] = {}

@@ -37,6 +37,8 @@ class TestOutcome:
         Of the engine's clock that were simulated.
     said
         What was wrong; empty when it passed.
+    about
+        What it shows; empty for tests of benches, whose names say it.
     """
 
     __test__ = False  # it is no test itself, though pytest goes by the name
@@ -46,6 +48,7 @@ class TestOutcome:
     seconds: float
     cycles: int
     said: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)

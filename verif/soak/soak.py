@@ -31,6 +31,10 @@ _GOLDEN = 2000
 _RTL = 240
 """Malformed streams of a case of the bench ``malicious``."""
 
+_ALL_OPTIONS = EngineConfig(page_lists=True, address_windows=True, write_back=True, buffer_parity=True,
+                            link_read_ids=4, link_clock="separate")
+"""An engine that calls for every bench."""
+
 _RATIOS = (0.2, 0.37, 0.71, 1.0, 1.37, 2.9)
 """Frequencies of a link's own clock, relative to that of the engine."""
 
@@ -106,10 +110,11 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
     Raises
     ------
     ValueError
-        If a given configuration has none of the benches.
+        If there is no such bench, or a given configuration has none of the benches.
     MissingToolError
         If a program that simulates is not installed.
     """
+    _check(config, benches)
     rng = np.random.default_rng([seed, *shard])
     began = time.monotonic()
     state = _State(report, build_dir)
@@ -122,15 +127,14 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
     while left() > 0:
         number += 1
         engine = config or random_config(rng, known, f"cdma_soak{number}")
+        usable = _usable(engine, benches)
+        if not usable:
+            continue  # its pairs must not count, because nothing of it would run
         known |= pairs(engine)
         state.pairs |= {" & ".join(pair) for pair in pairs(engine)}
         state.configurations += 1
         state.stream_check(_GOLDEN, int(rng.integers(1 << 31)), lambda: left() <= 0)
         end = time.monotonic() + min(_CONFIG_S, left())
-        usable = _usable(engine, benches)
-        if not usable and config is not None:
-            raise ValueError(f"{engine.name} has no bench {' or '.join(benches)}: its benches are "
-                             f"{', '.join(step.name for step in _usable(engine, ()))}")
         for case in _cases(engine, usable, rng):
             if progress is not None:
                 progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))
@@ -157,6 +161,16 @@ def _usable(config: EngineConfig, benches: Sequence[str]) -> list[Step]:
     """The benches of a configuration that other seeds make different."""
     return [step for step in steps(config) if step.bench and not step.models and step.repeats
             and (not benches or step.name in benches)]
+
+
+def _check(config: EngineConfig | None, benches: Sequence[str]) -> None:
+    """Refuse benches that no configuration has, or the given one has not."""
+    known = [step.name for step in _usable(_ALL_OPTIONS, ())]
+    if unknown := [name for name in benches if name not in known]:
+        raise ValueError(f"there is no bench {' or '.join(unknown)}: the benches are {', '.join(sorted(known))}")
+    if config is not None and not _usable(config, benches):
+        raise ValueError(f"{config.name} has no bench {' or '.join(benches)}: its benches are "
+                         f"{', '.join(step.name for step in _usable(config, ()))}")
 
 
 def _cases(config: EngineConfig, usable: Sequence[Step], rng: np.random.Generator) -> Iterator[Case]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
+from verif.evidence.store import Evidence
 
 SKID = "hdl/common/skid.py"
 
@@ -18,7 +19,10 @@ SKID = "hdl/common/skid.py"
     (["--since", "HEAD"], "give --changed as well"),
     (["--changed", "--since", "no-such-commit"], "git does not know what changed since no-such-commit"),
     (["--again", "lost"], "--again must be one of own, other, survived"),
-    (["--only", SKID, "--times", "none.xml"], "none.xml is no JUnit file of pytest"),
+    (["--only", SKID, "--times", "none.xml"], "none.xml does not exist: give a file that pytest --junitxml wrote"),
+    (["--only", SKID, "--times", __file__], "is no JUnit file of pytest"),
+    (["--only", SKID, "--count", "4"], "--only takes no sample: leave --count out"),
+    (["--list", "--record"], "--list tries nothing: leave --record out"),
     (["--shard", "3/2"], "must be a part and the number of parts"),
 ])
 def test_wrong_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path, call: list[str], says: str) -> None:
@@ -28,6 +32,13 @@ def test_wrong_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path, call: l
         code = error.code
     assert code == 2
     assert says in capsys.readouterr().err
+
+
+def test_what_is_not_recorded_cannot_be_tried_again(capsys: pytest.CaptureFixture[str],
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Evidence, "load", Evidence)
+    assert main(["mutate", "--again", "survived"]) == 2
+    assert "has no mutants yet: run cdma mutate --record first" in capsys.readouterr().err
 
 
 def test_lists_of_shards_are_the_sample(capsys: pytest.CaptureFixture[str]) -> None:

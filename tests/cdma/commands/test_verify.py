@@ -18,6 +18,7 @@ from cdma.measure import verification
 from hdl.config.core import CoreConfig
 from hdl.generate.verilog import Verilog, emit
 from verif.core import streaming
+from verif.formal.proof import ProofReport, ProofResult
 from verif.regression.outcomes import Outcome, State
 from verif.regression.run import Task
 
@@ -95,12 +96,36 @@ def test_a_fault_fails_with_its_test_replay_and_waves(broken: None, tmp_path: Pa
     assert outcome["waves"] in (report / "index.html").read_text()
 
 
+def test_a_proof_that_fails_has_its_claim_and_waves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "search.vcd"
+    trace.write_text("$enddefinitions $end\n")
+    wrong = ProofResult("some_stream", "hdl/unit.py", "Some claim.", "all runs of 9 cycles", "failed", 2.0, step=4,
+                        violated=("kept (file.py:3)",), trace=str(trace))
+    monkeypatch.setattr(verification, "prove", lambda **_: ProofReport((wrong,)))
+    report = tmp_path / "report"
+    code, out, _ = _call(capsys, *_CORE, "--step", "proofs", "--report", str(report), "--build-dir",
+                         str(tmp_path / "sim"))
+    assert code == 1
+    assert "some_stream: kept (file.py:3) is violated, cycle 4" in out
+    outcome, = json.loads((report / "results.json").read_text())["outcomes"]
+    assert outcome["waves"] == "waves/proofs-1-some_stream.vcd"
+    assert (report / outcome["waves"]).read_text() == trace.read_text()
+    assert "Some claim. Proved for all runs of 9 cycles." in (report / "index.html").read_text()
+
+
 def test_shards_together_are_the_whole(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     steps = ("--step", "lint", "--step", "bus_models")
     folders = [str(tmp_path / f"shard{number}") for number in (1, 2)]
     for number, folder in enumerate(folders, 1):
         code, _, _ = _call(capsys, *_CORE, *build, *steps, "--shard", f"{number}/2", "--report", folder)
         assert code == 0
+    waves = Path(folders[1]) / "waves" / "bus_models-1-packets_pass.fst"
+    waves.parent.mkdir()
+    waves.write_bytes(b"waves")
+    code, out, _ = _call(capsys, "verify", "--merge", *folders, "--report", str(tmp_path / "all"))
+    assert code == 0
+    assert (tmp_path / "all" / "waves" / waves.name).read_bytes() == b"waves"
     code, out, _ = _call(capsys, "verify", "--merge", *folders, "--json")
     assert code == 0
     assert [each["step"] for each in json.loads(out)["outcomes"]] == ["lint", "bus_models"]
@@ -132,7 +157,8 @@ def test_a_budget_adds_seeds_and_what_it_leaves_out_is_no_pass(monkeypatch: pyte
     code, out, _ = _call(capsys, *_CORE, *steps, "--budget", "1e-9")
     assert code == 1
     assert "2 not run" in out
-    assert "give more minutes, or more shards" in out
+    assert out.count("INCOMPLETE: cdma_narrow_compressor") == 1
+    assert "The budget had ended before these steps: lint, bus_models. Give more minutes, or more shards." in out
 
 
 def test_on_a_cluster(tmp_path: Path, build: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +184,12 @@ def test_steps_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     (("tiny_engine", "--step", "windows"), "cdma_tiny_engine has no step 'windows': its steps are lint, registers"),
     (("nothing",), "no preset 'nothing'"),
     (("none.toml",), "none.toml"),
-    (("--merge", "a", "--step", "lint"), "leave the configuration and options of runs out"),
+    (("--merge", "a", "--step", "lint", "--budget", "2"), "reports that are there: leave --step and --budget out"),
+    (("tiny_engine", "--merge", "a"), "leave the configuration tiny_engine out"),
+    (("--list", "--report", "r"), "--list runs nothing: leave --report out"),
+    (("--test", "corners"), "--test corners picks tests of a step's bench: name the step with --step"),
+    (("--merge", __file__), "has no results.json: give folders that cdma verify --report wrote"),
+    (("--report", __file__, "--step", "lint"), "is a file: give the name of a folder"),
     (("--merge", "nowhere"), "nowhere has no results.json: give folders that cdma verify --report wrote"),
     (("tiny_engine", "--jobs", "2", "--scheduler", "tcp://x:1"), "leave it out with --scheduler"),
 ])
@@ -172,7 +203,8 @@ def test_mistakes(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(("words", "says"), [
     (("--shard", "5/4"), "must be a part and the number of parts, as 2/4, not '5/4'"),
     (("--shard", "half"), "not 'half'"), (("--jobs", "0"), "must be a whole number of 1 or more, not '0'"),
-    (("--budget", "0"), "0")])
+    (("--budget", "0"), "0"), (("--test", "("), "must be a regular expression, not '('"),
+    (("--seed", "x"), "must be a whole number of 0 or more, not 'x'")])
 def test_wrong_numbers(words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["verify", *words])

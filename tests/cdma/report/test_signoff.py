@@ -10,6 +10,7 @@ import pytest
 from cdma.report.evidence import checklist as items_of
 from cdma.report.evidence.checklist import STAGES, Item, checklist, reached, stale_sections
 from cdma.report.evidence.signoff_page import signoff_page
+from tools import sign_off
 from verif.evidence.digest import rtl_digest
 from verif.evidence.store import SECTIONS, Evidence
 
@@ -76,6 +77,45 @@ def test_the_regression_is_met_by_all_of_its_shards() -> None:
     assert item.figure == "10 tests passed, 0 failed, 4 skipped (no OpenSTA), 40 minutes"
     assert item.met
     assert not _item(_evidence(regression={"regression": {"1/1": _SUITE | {"failed": 1}}}), claim).met
+
+
+def test_an_item_has_the_commit_of_its_own_run() -> None:
+    stamp = {"command": "make test RECORD=1", "commit": "0123456789", "date": "2026-11-20", "digest": rtl_digest()}
+    evidence = _evidence(regression=_PASSED | {"stamps": {"test": stamp}})
+    for claim in ("The whole test suite", "Formats are written"):
+        item = _item(evidence, claim)
+        assert (item.commit, item.date) == ("0123456789", "2026-11-20")
+    nothing = _item(evidence, "The regression of presets in Icarus")
+    assert (nothing.figure, nothing.commit, nothing.date) == ("not recorded", "", "")
+
+
+@pytest.mark.parametrize(("digest", "code", "says"), [
+    (None, 0, ""), ("0" * 16, 1, "missing, or older than the RTL: soak: run make soak RECORD=1\n")])
+def test_the_command_fails_when_a_result_is_older_than_the_rtl(
+        digest: str | None, code: int, says: str, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    evidence = Evidence.load()
+    for section in evidence.sections.values():
+        section["stamp"]["digest"] = rtl_digest()
+    for name in set(SECTIONS) - set(evidence.sections):
+        evidence.record(name, command="make", results={"mutants": {}} if name == "mutation" else {})
+    if digest is not None:
+        evidence.sections["soak"]["stamp"]["digest"] = digest
+    monkeypatch.setattr(Evidence, "load", lambda: evidence)
+    assert sign_off.main() == code
+    said = capsys.readouterr()
+    assert said.err == says
+    assert ("older than the RTL" in said.out) is (digest is not None)
+
+
+def test_the_command_says_what_is_wrong_with_the_store(monkeypatch: pytest.MonkeyPatch,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:
+    def load() -> Evidence:
+        raise ValueError("verification.json is not JSON")
+
+    monkeypatch.setattr(Evidence, "load", load)
+    assert sign_off.main() == 2
+    assert capsys.readouterr().err == "verification.json is not JSON\n"
 
 
 def test_stale_sections_are_named() -> None:

@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 from cdma.__main__ import main
+from verif.coverage import runs
 from verif.coverage.exclusions import Exclusion, judge, read_exclusions
 from verif.coverage.feature import Feature
 from verif.coverage.functional import add_up, functional
 from verif.coverage.plan import PLAN, feature
 from verif.coverage.points import Point
-from verif.coverage.python_lines import python_results
+from verif.coverage.python_lines import python_results, run_tests
 from verif.coverage.recorded import record
 from verif.coverage.report import read_report
 from verif.coverage.runs import CHOSEN, chosen_runs, measure, shard
 from verif.coverage.verilog import design_results
 from verif.evidence.store import Evidence
+from verif.regression.outcomes import Outcome, State
 
 _PLAN = (Feature("queue", "queues", "Empty and full.", ("empty", "full")),)
 
@@ -107,6 +109,31 @@ def _compiled(folder: Path, counts: list[int]) -> None:
     np.save(folder / "rtl" / "cdma_x_bench-verilator-0.npy", np.array(counts, np.uint64))
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_runs_that_fail_are_said_beside_the_json_and_not_recorded(
+        counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = _written(tmp_path / "one", {"busy": {"both": 1}}) if counts else tmp_path / "one"
+    store = tmp_path / "verification.json"
+    monkeypatch.setattr("verif.evidence.store.RECORDED", store)
+    monkeypatch.setattr(runs, "run_step", lambda task: Outcome(
+        task.step, "", task.seed, State.FAILED, 1.0, said="byte 7 differs", replay=task.replay))
+    assert main(["cover", "--only", "tiny/faults", "--folder", str(folder), "--json", "--record"]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith("faults failed: byte 7 differs\nagain: cdma cover --only tiny/faults --seed 1\n")
+    assert "a run failed, so nothing is recorded" in err
+    assert not store.exists()
+    assert (json.loads(out)["simulations"] == 1) if counts else out == ""
+
+
+def test_tests_are_named_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_tests([Path("test_one.py")], tmp_path / "coverage") == 0
+    out, err = capfd.readouterr()
+    assert "1 passed" in err and out == ""
+
+
 def test_folders_of_shards_are_one_report(tmp_path: Path) -> None:
     folders = [_written(tmp_path / "one", {"busy": {"both": 1}}), _written(tmp_path / "two", {"busy": {"none": 2}})]
     _compiled(folders[0], [1, 0, 5])
@@ -137,12 +164,15 @@ def test_the_command_names_holes_and_fails_below_the_goals(tmp_path: Path, capsy
     (["--merge", "nowhere"], "has no coverage"),
     (["--only", "tiny/nothing"], "--only must be of"),
     (["--merge", "x", "--only", "tiny/faults"], "leave --only"),
-    (["--tests", "x", "--every"], "leave --only and --every out"),
+    (["--tests", "x", "--every"], "--tests measures lines of Python: leave --every out"),
     (["--tests", "nowhere"], "there are no tests in nowhere"),
+    (["--merge", "x", "--seed", "2", "--shard", "1/2"], "--merge prints what is there: leave --seed and --shard out"),
+    (["--plan", "--record"], "--plan runs nothing: leave --record out"),
 ])
 def test_mistakes_are_said_in_a_line(words: list[str], said: str, tmp_path: Path,
                                      capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cover", "--folder", str(tmp_path / "none"), *words]) == 2
+    folder = [] if {"--merge", "--plan"} & set(words) else ["--folder", str(tmp_path / "none")]
+    assert main(["cover", *words, *folder]) == 2
     assert said in capsys.readouterr().err
 
 

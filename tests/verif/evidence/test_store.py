@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from cdma.__main__ import main
+from verif.evidence import store
 from verif.evidence.digest import rtl_digest
-from verif.evidence.store import RECORDED, Evidence, recording
+from verif.evidence.store import RECORDED, Evidence, recording, stamp_now
 
 
 def _sum(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:
@@ -53,12 +55,39 @@ def test_a_failure_while_recording_leaves_the_old_store(tmp_path: Path) -> None:
     assert stamp is not None and stamp.command == "make formal"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"proofs": {}}', '{"formal": {"stamp": {}}}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"proofs": {}}', '{"formal": {"stamp": {}}}',
+                                  '{"formal": {"stamp": {"command": ""}, "results": {}}}'])
 def test_a_file_that_is_no_store_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "verification.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"verification\.json is no"):
         Evidence.load(path)
+
+
+@pytest.mark.parametrize("call", [("prove", "skid"), ("cover", "--only", "tiny/faults"), ("soak", "--streams", "1"),
+                                  ("mutate", "--only", "hdl/common/skid.py")])
+@pytest.mark.parametrize(("text", "says"), [("{", "is not JSON"), (None, "record in a clone of the repository")])
+def test_commands_that_record_look_at_the_store_first(call: tuple[str, ...], text: str | None, says: str,
+                                                      tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "docs" / "verification.json"
+    if text is not None:
+        path.parent.mkdir()
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(store, "RECORDED", path)
+    assert main([*call, "--record"]) == 2
+    said = capsys.readouterr()
+    assert says in said.err
+    assert (said.err.count("\n"), said.out) == (1, "")
+
+
+def test_a_part_has_the_stamp_of_its_own_run() -> None:
+    evidence = Evidence()
+    first = stamp_now("make test RECORD=1")
+    evidence.record("regression", command="make icarus RECORD=1", results={"stamps": {"test": first}})
+    assert evidence.stamp("regression", "test") == first
+    other = evidence.stamp("regression", "icarus")
+    assert other is not None and other.command == "make icarus RECORD=1"
 
 
 def test_unknown_sections_and_folders_are_refused(tmp_path: Path) -> None:

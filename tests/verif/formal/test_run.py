@@ -183,3 +183,5 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--config", "tiny_engine", "--record"]) == 2
     assert main(["prove", "nothing"]) == 2
     assert "cdma prove --list" in capsys.readouterr().err
+    assert main(["prove", "--list", "--record"]) == 2
+    assert "--list proves nothing: leave --record out" in capsys.readouterr().err

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from verif.mutation.operators import OPERATORS, candidates
-from verif.mutation.sample import named, of_changes, sample, units
+from verif.mutation.sample import changed_lines, named, of_changes, sample, units
 
 
 def _changes(body: str) -> dict[str, str]:
@@ -107,3 +108,8 @@ def test_names_and_changes_choose() -> None:
     assert one in there
     assert all(mutant.first <= one.line <= mutant.last for mutant in there)
     assert len(of_changes(all_units, {path: set(range(1000))}, 4, 1)) == 4
+
+
+def test_changes_need_a_repository(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is in no git repository, so nothing is known of changed lines"):
+        changed_lines("HEAD", tmp_path)

@@ -73,6 +73,8 @@ def test_presets_in_icarus_add_up() -> None:
     assert first == {"test": 1, "icarus": {"a": 1, "b": 1}}
     assert joined(first, {"icarus": {"b": 2}}) == {"test": 1, "icarus": {"a": 1, "b": 2}}
     assert joined(first, {"test": 2}) == {"test": 2, "icarus": {"a": 1, "b": 1}}
+    assert joined(joined(None, {"stamps": {"test": 1}}), {"stamps": {"icarus": 2}}) == {
+        "stamps": {"test": 1, "icarus": 2}}
 
 
 def test_shards_of_the_regression_add_up() -> None:

@@ -125,7 +125,11 @@ def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("words", "says"), [
-    (("--waves", "w"), "give its file with --replay"), (("--replay", "none.json"), "does not exist"),
+    (("--waves", "w"), "give its file with --replay"),
+    (("--bench", "nothing"), "there is no bench nothing: the benches are buffer_parity, faults"),
+    (("--streams", "2", "--bench", "faults"), "--streams simulates nothing: leave --bench out"),
+    (("--replay", "x", "--record", "--minutes", "2"), "leave --record and --minutes out"),
+    (("--replay", "none.json"), "does not exist"),
     (("--engine", "compressor"), "compressor is a core, not an engine"),
     (("--engine", "tiny", "--bench", "windows", "--minutes", "0.0001"), ("cdma_tiny_engine has no bench windows: its "
      "benches are transfers, faults"))])
