@@ -16,7 +16,7 @@ from hdl.config.engine import EngineConfig
 from verif.common import runner
 from verif.engine.build import build_engine
 from verif.regression.outcomes import State, TestOutcome, tests_of
-from verif.regression.plan import image_bytes
+from verif.regression.plan import image_bytes, steps
 from verif.soak.configs import OPTIONS
 
 __all__ = ["Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
@@ -26,6 +26,9 @@ _SHRINK_S = 600.0
 """Seconds after which a case is not made smaller any more."""
 
 _PLAIN = EngineConfig()
+_WORD = re.compile(r"[A-Za-z]\w*")
+_WORDS = 4
+"""Words of a message that tell failures apart."""
 
 
 @dataclass(frozen=True)
@@ -112,22 +115,24 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
     return CaseResult(tests, said, report, time.monotonic() - began)
 
 
-def shrink(case: Case, fails: Callable[[Case], CaseResult | None], tries: int = 24,
-           seconds: float = _SHRINK_S) -> tuple[Case, CaseResult | None]:
-    """A smaller case that fails too, and what it says: one test, fewer stimuli, fewer options.
+def shrink(case: Case, failed: CaseResult, runs: Callable[[Case], CaseResult], tries: int = 24,
+           seconds: float = _SHRINK_S) -> tuple[Case, CaseResult]:
+    """A smaller case that fails in the same way, and what it says: one test, fewer stimuli, fewer options.
 
     Parameters
     ----------
     case
         One that fails.
-    fails
-        Runs a case; None when it passes.
+    failed
+        What came of it.
+    runs
+        Runs a case.
     tries
         Cases to run at most.
     seconds
         After which no further case is run.
     """
-    smallest, result = case, None
+    smallest, result = case, failed
     left, end = tries, time.monotonic() + seconds
     reduced = True
     while reduced and left:
@@ -136,28 +141,36 @@ def shrink(case: Case, fails: Callable[[Case], CaseResult | None], tries: int = 
             if not left or time.monotonic() >= end:
                 break
             left -= 1
-            if (failed := fails(smaller)) is not None:
-                smallest, result, reduced = smaller, failed, True
+            found = runs(smaller)
+            if _complaints(found) & _complaints(result):
+                smallest, result, reduced = smaller, found, True
                 break
     return smallest, result
 
 
-def _smaller(case: Case, result: CaseResult | None) -> Iterator[Case]:
+def _complaints(result: CaseResult) -> set[str]:
+    """What failed and how, without numbers: what remains the same when a case becomes smaller."""
+    lines = {"" if test.state is not State.FAILED else " ".join([test.name, *_WORD.findall(test.said)[:_WORDS]])
+             for test in result.tests}
+    return (lines or {" ".join(_WORD.findall(result.said)[:_WORDS])}) - {""}
+
+
+def _smaller(case: Case, result: CaseResult) -> Iterator[Case]:
     """Cases with one thing less, what removes most first."""
     if not case.tests:
-        wrong = [test.name for test in result.tests if test.state is State.FAILED] if result else []
-        yield from (replace(case, tests=name) for name in wrong)
-        if not wrong:
-            yield case
+        yield from (replace(case, tests=test.name) for test in result.tests if test.state is State.FAILED)
     if case.share > _LEAST_SHARE:
         yield replace(case, share=case.share / 2)
     if case.job.get("streams", 0) > 1:
         yield replace(case, job=case.job | {"streams": case.job["streams"] // 2})
     for changes in _plainer(case.config):
         try:
-            yield replace(case, config=case.config.replace(**changes))
+            config = case.config.replace(**changes)
         except ValueError:
             continue  # an option that another one needs
+        # A bench of an option needs it.
+        if any(step.bench.rpartition(".")[2] == case.bench for step in steps(config)):
+            yield replace(case, config=config)
 
 
 def _plainer(config: EngineConfig) -> Iterator[dict[str, Any]]:

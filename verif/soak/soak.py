@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
@@ -211,10 +211,7 @@ class _State:
         self._log({"streams": found.streams, "seed": seed, "failures": list(found.failures)})
 
     def case(self, case: Case) -> None:
-        try:
-            result = run_case(case, self._build_dir)
-        except runner.BuildError as error:
-            result = CaseResult((), str(error), {}, 0.0)
+        result = self._run(case)
         self._cases += 1
         self._cycles += result.cycles
         self._rtl += int(result.report.get("streams", 0)) if case.bench == "malicious" else 0
@@ -225,17 +222,15 @@ class _State:
         if not result.passed:
             self._failed(case, result)
 
-    def _failed(self, case: Case, result: CaseResult) -> None:
-        def fails(smaller: Case) -> CaseResult | None:
-            try:
-                again = run_case(smaller, self._build_dir)
-            except runner.BuildError as error:
-                again = CaseResult((), str(error), {}, 0.0)
-            return None if again.passed else again
+    def _run(self, case: Case) -> CaseResult:
+        try:
+            return run_case(case, self._build_dir)
+        except runner.BuildError as error:
+            return CaseResult((), str(error), {}, 0.0)
 
-        smallest, said = shrink(replace(case), fails)
-        text = (said or result).said
-        where = ""
+    def _failed(self, case: Case, result: CaseResult) -> None:
+        smallest, said = shrink(case, result, self._run)
+        text, where = said.said, ""
         if self._report is not None:
             file = self._report / f"failure-{case.bench}-{case.seed}.json"
             write_case(smallest, text, file)

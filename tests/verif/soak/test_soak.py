@@ -38,33 +38,46 @@ def test_a_case_is_a_file(tmp_path: Path) -> None:
         read_case(tmp_path / "none.json")
 
 
+def _failure(message: str) -> CaseResult:
+    return CaseResult((TestOutcome("good", State.PASSED, 0.1, 10),
+                       TestOutcome("bad", State.FAILED, 0.1, 10, message)), f"bad: {message}", {}, 0.1)
+
+
+_PASSED = CaseResult((TestOutcome("bad", State.PASSED, 0.1, 10),), "", {}, 0.1)
+
+
 def test_shrinking_keeps_what_fails() -> None:
-    def fails(case: Case) -> CaseResult | None:
-        # Fails with parity, and with so many stimuli.
-        if case.config.buffer_parity and case.share >= 0.05 and case.tests in ("", "bad"):
-            return CaseResult((TestOutcome("good", State.PASSED, 0.1, 10), TestOutcome("bad", State.FAILED, 0.1, 10)),
-                              "bad: no", {}, 0.1)
-        return None
+    def runs(case: Case) -> CaseResult:
+        # Fails with parity, and with so many stimuli; without page lists in another way.
+        if not case.config.page_lists:
+            return _failure("the page lists are missing")
+        fails = case.config.buffer_parity and case.share >= 0.05 and case.tests in ("", "bad")
+        return _failure(f"byte {case.share} of lane {case.config.lanes} is wrong") if fails else _PASSED
 
     config = EngineConfig(lanes=3, buffer_parity=True, page_lists=True, write_back=True, crc=False)
-    smallest, said = shrink(Case(config, "transfers", 1, 0.4), fails, tries=60)
-    assert said is not None
+    case = Case(config, "transfers", 1, 0.4)
+    smallest, said = shrink(case, runs(case), runs, tries=60)
+    assert said.said == f"bad: byte {smallest.share} of lane 1 is wrong"
     assert smallest.tests == "bad"
     assert smallest.share == pytest.approx(0.05)
-    assert smallest.config.replace(codings=config.codings) == EngineConfig(buffer_parity=True, lanes=1)
+    assert smallest.config.replace(codings=config.codings) == EngineConfig(buffer_parity=True, page_lists=True, lanes=1)
     assert len(smallest.config.codings) == 1
 
 
+def test_shrinking_keeps_the_option_that_a_bench_is_of() -> None:
+    config = EngineConfig(lanes=3, link_read_ids=4, page_lists=True)
+    case = Case(config, "link_reads", 1, 0.4)
+    smallest, _ = shrink(case, _failure("no"), lambda smaller: _failure("no"), tries=60)
+    assert smallest.config.replace(codings=config.codings) == EngineConfig(lanes=1, link_read_ids=4)
+
+
 def test_shrinking_ends_in_time() -> None:
-    runs: list[Case] = []
+    case, failed = Case(EngineConfig(lanes=3), "transfers", 1, 0.4), _failure("no")
 
-    def fails(case: Case) -> CaseResult | None:
-        runs.append(case)
-        return CaseResult((), "bad: no", {}, 0.1)
+    def runs(case: Case) -> CaseResult:
+        raise AssertionError("there is no time")
 
-    case = Case(EngineConfig(lanes=3), "transfers", 1, 0.4)
-    assert shrink(case, fails, seconds=0) == (case, None)
-    assert not runs
+    assert shrink(case, failed, runs, seconds=0) == (case, failed)
 
 
 def test_reports_add_up() -> None:

@@ -50,14 +50,14 @@ async def any_order(dut: Any) -> None:
 @cocotb.test()
 async def the_rate(dut: Any) -> None:
     """A beat in every cycle while the bursts of all identifiers but one cover the latency; with half of the latency, in
-    nearly every cycle whatever the order."""
+    most cycles whatever the order: how many depends on which burst is the last one."""
     bench = await ready(dut)
     config = bench.config
     assert config.link_beat_bytes <= config.lanes * config.beat_bytes, "the lanes would be the limit"
     covered = (config.link_read_ids - 1) * burst_beats(config.link_beat_bytes, config.burst_beats) - 16
     bench.page_share = 0.0
-    for latency, shuffle, least in ((0, 0.0, 0.99), (covered, 0.0, 0.99), (covered // 2, 0.001, 0.9),
-                                    (covered // 2, 1.0, 0.9)):
+    for latency, shuffle, least in ((0, 0.0, 0.99), (covered, 0.0, 0.99), (covered // 2, 0.001, 0.85),
+                                    (covered // 2, 1.0, 0.85)):
         await bench.behave(Behaviour(), Behaviour(latency=latency, shuffle=shuffle))
         bench.clear()
         coding = codings(config)[-1]
