@@ -15,7 +15,7 @@ from amaranth.hdl._ast import Initial
 from verif.evidence.digest import ROOT
 from verif.formal.platform import FormalPlatform
 
-__all__ = ["Harness"]
+__all__ = ["Harness", "assigned"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -134,20 +134,31 @@ class Harness:
         ValueError
             If there is none of the name; the message lists those that are there.
         """
-        *folders, name = path.split(".")
-        fragment = self._parts[folders[0]]
-        for folder in folders[1:]:
-            inside = {str(other): part for part, other, _ in fragment.subfragments}
-            if folder not in inside:
-                raise ValueError(f"{path}: there is no {folder} here, but {', '.join(sorted(inside))}")
-            fragment = inside[folder]
-        signals = list({id(signal): signal for signal in _assigned(fragment)}.values())
+        folder, _, name = path.rpartition(".")
+        signals = list({id(signal): signal for signal in assigned(self.part(folder))}.values())
         found = {signal.name: signal for signal in signals if not signal.name.startswith("$")}
         found |= {f"${number}": signal for number, signal in
                   enumerate(signal for signal in signals if signal.name == "$signal")}
         if name not in found:
             raise ValueError(f"{path}: there is no signal {name} here, but {', '.join(sorted(found))}")
         return found[name]
+
+    def part(self, path: str) -> Fragment:
+        """A component or a submodule of one: names joined by dots.
+
+        Raises
+        ------
+        ValueError
+            If there is none of the name; the message lists those that are there.
+        """
+        first, *folders = path.split(".")
+        fragment = self._parts[first]
+        for folder in folders:
+            inside = {str(other): part for part, other, _ in fragment.subfragments}
+            if folder not in inside:
+                raise ValueError(f"{path}: there is no {folder} here, but {', '.join(sorted(inside))}")
+            fragment = inside[folder]
+        return fragment
 
     def rtlil(self) -> str:
         """The netlist in RTLIL, its checks named.
@@ -177,7 +188,8 @@ def _bool(condition: ValueLike) -> Value:
     return Value.cast(condition).bool()
 
 
-def _assigned(fragment: Fragment) -> Iterator[Signal]:
+def assigned(fragment: Fragment) -> Iterator[Signal]:
+    """Signals that are assigned in a fragment, in the order of their assignments; one may come several times."""
     for domain in sorted(fragment.statements):
         for statement in fragment.statements[domain]:
             targets: Iterable[Signal] = statement._lhs_signals()

@@ -6,15 +6,29 @@ from hdl.config.catalog import Design
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from verif.formal.proof import Proof
-from verif.formal.proofs import arithmetic, buffers, bursts, bus, codecs, crossing, masters, routing, streams
+from verif.formal.proofs import (
+    arithmetic,
+    buffers,
+    bursts,
+    bus,
+    codecs,
+    crc,
+    crossing,
+    masters,
+    progress,
+    resets,
+    routing,
+    streams,
+)
 
 __all__ = ["PROOFS", "proofs_of"]
 
-_ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing)
+_ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing, crc)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
 PROOFS: tuple[Proof, ...] = (
-    *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS)
+    *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
+    *resets.PROOFS, *progress.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

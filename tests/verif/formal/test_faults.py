@@ -9,9 +9,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module, Mux, Signal
 
-from verif.formal.proofs import bus, masters, streams
+from hdl.engine.link import crc32c
+from verif.formal.proofs import bus, crc, masters, progress, resets, streams
 from verif.formal.run import choose, run
 
 
@@ -24,6 +25,13 @@ class Fault:
     component: str
     change: Callable[[Module, Any], Any]
     found_by: tuple[str, ...]
+
+
+def _leak(m: Module) -> Signal:
+    """A register without a reset that keeps what it powered up with."""
+    leak = Signal(name="leak", reset_less=True)
+    m.d.sync += leak.eq(leak)
+    return leak
 
 
 FAULTS = {
@@ -53,6 +61,25 @@ FAULTS = {
     "the decompressor changes a byte that waits": Fault(
         "decompressor_stream", streams, "AxiStreamCore", lambda m, dut: dut.m_axis_tdata[:8].eq(dut.m_axis_tready),
         ("output.AXIS_PAYLOAD_STABLE",)),
+    "the CRC leaves out a bit of a beat": Fault(
+        "crc_matrices_16", crc, "Crc32c", lambda m, dut: m.submodules.sum.i[77].eq(0),
+        ("column_of_sum", "column_of_finish", "column_of_step")),
+    "the CRC's value has a bit that is not inverted": Fault(
+        "crc_messages_16", crc, "Crc32c", lambda m, dut: dut.value[31].eq(m.submodules.finish.i[31]), ("value",)),
+    "a response has what a register powered up with": Fault(
+        "reset_axi_lite", resets, "AxiLite", lambda m, dut: dut.bus.bresp[1].eq(_leak(m)), ("same_bus_bresp",)),
+    "a reader that was reset is idle or not": Fault(
+        "reset_reader", resets, "AxiReader", lambda m, dut: dut.idle.eq(_leak(m)), ("same_idle",)),
+    "the aggregator's rows begin with what was left before the reset": Fault(
+        "reset_aggregator", resets, "Aggregator", lambda m, dut: m.submodules.shifter.parts[0].place[0].eq(1),
+        ("same_o_payload_data", "loaded_shifter_row")),
+    "the reader waits for a beat before it takes one": Fault(
+        "progress_reader", masters, "AxiReader",
+        lambda m, dut: dut.axi.rready.eq(m.submodules.open.o.valid & dut.o.valid & dut.o.ready),
+        ("something_in_time",)),
+    "the framer is not ready for the last beat": Fault(
+        "progress_framer", progress, "Framer", lambda m, dut: dut.i.ready.eq(dut.o.ready & ~dut.i.payload.last),
+        ("offered_in_time",)),
 }
 
 
@@ -72,3 +99,27 @@ def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     result = run(proof, tmp_path)
     assert result.outcome == "failed"
     assert {said.split(" (")[0] for said in result.violated} <= set(fault.found_by), result.message
+
+
+def test_a_wrong_tap_of_the_crc_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(crc32c, "_POLYNOMIAL", crc32c._POLYNOMIAL ^ 1 << 8)
+    proof, = choose(["crc_matrices_16"])
+    result = run(proof, tmp_path)
+    assert result.outcome == "failed"
+    assert {said.split(" (")[0] for said in result.violated} <= {
+        "column_of_sum", "column_of_step", "column_of_finish"}, result.message
+
+
+def test_a_network_of_other_gates_than_exclusive_ors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    right: Any = crc32c.LinearMap
+
+    class Other(right):
+        def elaborate(self, platform: object) -> Module:
+            m: Module = super().elaborate(platform)
+            m.d.comb += self.o[0].eq(self.i[0] & self.i[1])
+            return m
+
+    monkeypatch.setattr(crc32c, "LinearMap", Other)
+    proof, = choose(["crc_matrices_16"])
+    with pytest.raises(ValueError, match="a linear network must add bits alone"):
+        proof.build()

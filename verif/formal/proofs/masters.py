@@ -12,12 +12,12 @@ from hdl.engine.axi.bursts import burst_beats
 from hdl.engine.axi.reader import AxiReader
 from hdl.engine.axi.writer import AxiWriter
 from hdl.engine.transfer.records import LENGTH_BITS
-from verif.formal.bus_rules import read_rules, write_rules
+from verif.formal.bus_rules import Rules, read_rules, write_rules
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 from verif.formal.proofs.inside import FifoInside, splitter_is_legal
 
-__all__ = ["PROOFS", "of_engine"]
+__all__ = ["PROOFS", "of_engine", "reader", "writer"]
 
 Sizes = tuple[int, int, int]
 """Bits of an address, bytes of a beat, bits of a length."""
@@ -38,8 +38,8 @@ def _free(h: Harness, axi: Any, names: tuple[str, ...]) -> None:
         h.m.d.comb += target.eq(h.free(len(target), name))
 
 
-def _reader(sizes: Sizes, outstanding: int, most_beats: int) -> Harness:
-    h = Harness()
+def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int) -> tuple[AxiReader, Rules]:
+    """Puts a reader into a harness: its memory keeps the rules, and it has to; with what its registers mean."""
     address_bits, beat_bytes, length_bits = sizes
     shift, beat_bits = exact_log2(beat_bytes), exact_log2(burst_beats(beat_bytes, most_beats))
     dut = h.add("dut", AxiReader(address_bits, beat_bytes, length_bits, outstanding, most_beats))
@@ -69,11 +69,11 @@ def _reader(sizes: Sizes, outstanding: int, most_beats: int) -> Harness:
     h.check("nothing_is_taken_unasked", ~axi.rready | open_.valid)
     h.cover("as_many_as_allowed", rules.reads == outstanding)
     h.cover("second_burst_is_read", (count == 1) & (open_.transfer(0)[:12] == 0) & dut.o.valid)
-    return h
+    return dut, rules
 
 
-def _writer(sizes: Sizes, outstanding: int, most_beats: int, whole: int) -> Harness:
-    h = Harness()
+def writer(h: Harness, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0) -> tuple[AxiWriter, Rules]:
+    """Puts a writer into a harness, like :func:`reader`."""
     address_bits, beat_bytes, length_bits = sizes
     shift, most = exact_log2(beat_bytes), burst_beats(beat_bytes, most_beats)
     dut = h.add("dut", AxiWriter(address_bits, beat_bytes, length_bits, outstanding, most_beats, whole))
@@ -118,7 +118,7 @@ def _writer(sizes: Sizes, outstanding: int, most_beats: int, whole: int) -> Harn
     h.cover("as_many_as_allowed", rules.bursts == outstanding)
     h.cover("data_before_address", rules.bursts > rules.addresses)
     h.cover("tail", axi.wvalid & axi.wlast & final & ~axi.wstrb.all() & axi.wstrb.any())
-    return h
+    return dut, rules
 
 
 def _requested(axi: Any, channel: str) -> Value:
@@ -133,9 +133,12 @@ def _proof(name: str, sizes: Sizes, outstanding: int, most_beats: int, whole: in
     bursts = f"{burst_beats(sizes[1], most_beats)} of them in a burst, {outstanding} bursts outstanding"
 
     def build() -> Harness:
+        h = Harness()
         if kind == "reader":
-            return _reader(sizes, outstanding, most_beats)
-        return _writer(sizes, outstanding, most_beats, whole)
+            reader(h, sizes, outstanding, most_beats)
+        else:
+            writer(h, sizes, outstanding, most_beats, whole)
+        return h
 
     return Proof(
         name, f"hdl/engine/axi/{kind}.py", f"The {kind} keeps every rule of AXI4 for managers, while the memory keeps "

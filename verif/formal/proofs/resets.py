@@ -1,0 +1,240 @@
+"""Proofs of resets: after its one cycle of reset a unit behaves as if it had no past.
+
+Registers of payloads have no reset on purpose. So not all of the state is equal after one, and what is to be shown is
+that nothing depends on the rest: two copies with different pasts answer the same inputs with the same outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from amaranth.hdl import Cat, Mux, Signal, Value
+
+from hdl.codec.coding import WORD_BYTES
+from hdl.codec.lines.compressor import Compressor
+from hdl.codec.lines.decompressor import Decompressor
+from hdl.common.fifo import StreamFifo
+from hdl.common.row_fifo import RowFifo
+from hdl.common.skid import Skid, Spare
+from hdl.config.engine import load_engine
+from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from hdl.engine.axi.bursts import BurstSplitter
+from hdl.engine.axi.lite import AxiLite
+from hdl.engine.axi.reader import AxiReader
+from hdl.engine.axi.writer import AxiWriter
+from hdl.engine.control.checker import Checker
+from hdl.engine.control.coalescer import Coalescer
+from hdl.engine.control.descriptor import Operation
+from hdl.engine.control.ring import Ring
+from hdl.engine.lanes.framer import Framer
+from hdl.engine.link.aggregator import Aggregator
+from hdl.engine.link.crc32c import Crc32c
+from hdl.engine.link.distributor import Distributor
+from hdl.engine.link.verdict import Verdict
+from hdl.engine.paths.answers import Answers
+from hdl.engine.paths.supervisor import Supervisor
+from verif.formal.harness import Harness
+from verif.formal.proof import Proof
+from verif.formal.twins import Twins
+
+__all__ = ["PROOFS"]
+
+_TINY = load_engine("tiny")
+_SMALLEST = load_engine("smallest")
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A unit whose reset is proved.
+
+    Parameters
+    ----------
+    name, file : str
+        Of the unit; its file below ``hdl``.
+    make : callable
+        Makes it.
+    gates : mapping of str to str, optional
+        As those of :class:`verif.formal.twins.Twins`.
+    loaded : mapping of str to str, optional
+        When registers without a reset are equal, for the induction.
+    cycles : int, optional
+        Length of the runs; 0 for all runs, by induction.
+    which : str, optional
+        The set.
+    around : callable, optional
+        What else the harness needs: called with the harness and the twins.
+    fits : str, optional
+        What fits into the cycles.
+    while_ : str, optional
+        What is assumed of inputs, in words.
+    """
+
+    name: str
+    file: str
+    make: Callable[[], Any]
+    gates: Mapping[str, str] = field(default_factory=dict)
+    loaded: Mapping[str, str] = field(default_factory=dict)
+    cycles: int = 0
+    which: str = "shallow"
+    around: Callable[[Harness, Twins], None] | None = None
+    fits: str = ""
+    while_: str = ""
+
+    def build(self) -> Harness:
+        """The harness: two copies."""
+        h = Harness()
+        twins = Twins(h, self.make, self.gates)
+        if self.cycles == 0:
+            twins.cleared(but=self.loaded)
+            twins.buffers()
+            twins.loaded(self.loaded)
+        if self.around is not None:
+            self.around(h, twins)
+        if any(one.reset_less for one, _ in twins.registers.values()):
+            h.cover("past_is_inside", twins.differ())
+        h.cover("goes_on", twins.moved())
+        _shown(h, twins)
+        return h
+
+    def proof(self) -> Proof:
+        """The proof of the table."""
+        given = f"while {self.while_}" if self.while_ else "whatever these are"
+        claim = (f"Two copies with different pasts, in reset for one cycle, give the same outputs to the same inputs, "
+                 f"{given}; payloads are compared while they are valid.")
+        mode = "bounded" if self.cycles else "induction"
+        return Proof(f"reset_{self.name}", f"hdl/{self.file}", claim, self.build, mode, self.cycles or 1, self.which,
+                     coverage=f"from the reset on, {self.fits}" if self.cycles else "", cover_depth=self.cycles or 12)
+
+
+def _shown(h: Harness, twins: Twins) -> None:
+    """A cover: an output is valid that was not in the first cycle."""
+    valids = [value for path, value in twins.ports[0].items() if path.endswith("valid") and twins.is_output(path)]
+    if valids:
+        total: Value = valids[0]
+        for each in valids[1:]:
+            total = total | each
+        h.cover("output_is_valid", total)
+
+
+_FAULT = {"fault.resp": "fault.valid", "fault.address": "fault.valid"}
+_SPLITTER = {
+    **dict.fromkeys(("offset", "segment", "beats", "segments", "partial", "tail"), "fsm_state"),
+    **dict.fromkeys(("length_less_one", "last", "carry", "counts", "borrow"), "fsm_state=2"),
+}
+_INSIDE = {f"splitter.{name}": f"splitter.{condition}" for name, condition in _SPLITTER.items()}
+
+
+def _rows(h: Harness, twins: Twins) -> None:
+    """A row that is read was written whole: parts of the open row are written before it is committed."""
+    depth, parts = 4, 2
+    ports = twins.ports[0]
+    enable, commit = ports["enable"], ports["commit"]
+    written = Signal(parts, name="written")
+    h.m.d.sync += written.eq((written | enable) & ~commit.replicate(parts))
+    h.assume("rows_are_whole", ~commit | (written | enable).all())
+    h.assume("room", ~commit | (ports["level"] - (ports["o.valid"] & ports["o.ready"]) + 1 <= depth))
+    opened, oldest, inside = (twins.registers[name][0] for name in ("$1", "oldest", "inside"))
+    total = oldest + inside
+    h.check("places_are_level_apart", opened == (total & (depth - 1)))
+    h.check("rows_fit", ports["level"] <= depth)
+    width = 8 // parts
+    for row in range(depth):
+        one, other = twins.registers[f"memory.row_{row}"]
+        behind = ((row - oldest) & (depth - 1))
+        for part in range(parts):
+            here = (behind < inside) | ((opened == row) & written[part])
+            h.check(f"row_{row}_{part}", ~here | (one.word_select(part, width) == other.word_select(part, width)))
+
+
+def _rest(h: Harness, twins: Twins) -> None:
+    """The words that are left over from the beat before, if there are any."""
+    idle, beat, flush, opening, place, here, part, held, current, final, payload = (
+        twins.registers[name][0] for name in ("idle", "beat", "flush", "opening", "place", "here", "part_0", "held",
+                                              "current", "final", "payload"))
+    one, other = twins.registers["shifter.rest"]
+    left = Mux(beat | flush, part[len(part) - len(place):], Mux(opening, place, here))
+    h.check("rest", idle | ~(beat | flush | current.any()) | (left == 0) | (one == other))
+    # Behind the last beat of a transfer come the words that are left, and nothing else.
+    taken = ~current.any()
+    h.check("nothing_in_idle", ~idle | (taken & ~beat & ~flush & ~held))
+    h.check("nothing_behind_last_row", ~(held & payload[-1]) | (taken & ~beat & ~flush))
+    h.check("nothing_behind_last_beat", ~(beat & final) | taken)
+    h.check("nothing_beside_the_rest", ~flush | (taken & ~beat))
+
+
+def _one_packet(h: Harness, twins: Twins) -> None:
+    """The stream of one transfer: a packet of whole words, one of them at least, behind one start."""
+    dut = twins.copies[0]
+    beat = dut.i.payload
+    words = [beat.keep[first:first + WORD_BYTES] for first in range(0, len(beat.keep), WORD_BYTES)]
+    started, ended = Signal(name="started"), Signal(name="ended")
+    h.m.d.sync += [
+        started.eq(started | (dut.start.valid & dut.start.ready)),
+        ended.eq(ended | (dut.i.valid & dut.i.ready & beat.last)),
+    ]
+    h.assume("one_start", ~dut.start.valid | ~started)
+    h.assume("one_packet", ~dut.i.valid | ~ended)
+    h.assume("whole_words", words[0].all() & Cat(word.all() | ~word.any() for word in words).all())
+    h.assume("kept_come_first", Cat(before.all() | ~word.any() for before, word in pairwise(words)).all())
+
+
+_UNITS = (
+    _Unit("skid", "common/skid.py", lambda: Skid(8), loaded={"output": "held", "spare": "full"}),
+    _Unit("spare", "common/skid.py", lambda: Spare(8), loaded={"kept": "full"}),
+    _Unit("fifo_4", "common/fifo.py", lambda: StreamFifo(8, 4)),
+    _Unit("fifo_5", "common/fifo.py", lambda: StreamFifo(8, 5)),
+    _Unit("row_fifo", "common/row_fifo.py", lambda: RowFifo(8, 2, 4), loaded={"memory.shown_0": "o.valid"},
+          around=_rows, while_="rows are written whole and fit"),
+    _Unit("splitter", "engine/axi/bursts.py", lambda: BurstSplitter(24, 16, 16, 16), loaded=_SPLITTER),
+    _Unit("reader", "engine/axi/reader.py", lambda: AxiReader(24, 16, 16, 4, 16), _FAULT, {
+        **_INSIDE, "beat": "held", "fault_resp": "faulty", "fault_address": "faulty"}),
+    _Unit("writer", "engine/axi/writer.py", lambda: AxiWriter(24, 16, 16, 4, 16), _FAULT, {
+        **_INSIDE, "left": "more", "final": "more", "tail": "more", "beat": "held", "fault_resp": "faulty",
+        "fault_address": "faulty"}),
+    _Unit("axi_lite", "engine/axi/lite.py", lambda: AxiLite(12), {
+        "port.address": "fsm_state", "port.write_data": "port.write", "port.write_strobe": "port.write"}, {
+        "aw_held": "aw_full", "w_held": "w_full", "ar_held": "ar_full", "address": "fsm_state",
+        "write_error": "bus.bvalid", "read_error": "bus.rvalid", "read_data": "bus.rvalid"}),
+    _Unit("read_arbiter", "engine/axi/arbiter.py", lambda: AxiReadArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
+        ("held_araddr", "held_arlen", "held_arsize", "held_arburst"), "o.arvalid")),
+    _Unit("write_arbiter", "engine/axi/arbiter.py", lambda: AxiWriteArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
+        ("held_awaddr", "held_awlen", "held_awsize", "held_awburst"), "o.awvalid")),
+    _Unit("ring", "engine/control/ring.py", lambda: Ring(_TINY)),
+    _Unit("coalescer", "engine/control/coalescer.py", Coalescer),
+    _Unit("crc", "engine/link/crc32c.py", lambda: Crc32c(16), {"value": "done"}, {
+        **dict.fromkeys(("addend", "ends", "count"), "arrived"), "state": "~fresh", "closing": "finishing | done",
+        "left": "finishing"}),
+    _Unit("framer", "engine/lanes/framer.py", lambda: Framer(_TINY), loaded={
+        "held_long": "~first", "carry": "~first"}),
+    _Unit("verdict", "engine/link/verdict.py", lambda: Verdict(_TINY), loaded={
+        "best": "fsm_state=2 | fsm_state=3 | fsm_state=4", "lane": "fsm_state=2 | fsm_state=3",
+        "other": "fsm_state=3"}),
+    _Unit("answers", "engine/paths/answers.py", lambda: Answers(_TINY)),
+    _Unit("checker", "engine/control/checker.py", lambda: Checker(_TINY, Operation.OFFLOAD), dict.fromkeys(
+        ("status", "request", "tag", "operation", "interrupt"), "done"), cycles=24, which="deep",
+        fits="a descriptor is checked, which takes 19"),
+    _Unit("aggregator", "engine/link/aggregator.py", lambda: Aggregator(_TINY), dict.fromkeys(
+        ("bytes", "nonzero", "raw_blocks"), "done"), {
+        **dict.fromkeys(("opening", "head", "place", "some", "one", "near", "reserved", "draws", "reserve", "odd",
+                         "full_beats", "ledger.purse", "ledger.reserve"), "~idle"),
+        "here": "~idle & ~opening", "facts": "beat", "part_0": "beat | flush", "payload": "held",
+        "shifter.row": "held"}, which="deep", around=_rest),
+    _Unit("distributor", "engine/link/distributor.py", lambda: Distributor(_TINY), cycles=8, which="deep",
+          around=_one_packet, while_="a packet of whole words follows one start",
+          fits="first rows of a block at its lane"),
+    _Unit("supervisor", "engine/paths/supervisor.py", lambda: Supervisor(_SMALLEST, "source", 2), loaded={
+        **dict.fromkeys(("$0", "$1", "cause"), "told | fsm_state"),
+        **dict.fromkeys((f"launcher.launch_{name}" for name in (
+            "source", "element", "exponents", "narrow", "fallback", "leave_raw", "destination", "capacity",
+            "last_byte")), "launcher.fsm_state | follow.valid")}),
+    _Unit("compressor", "codec/lines/compressor.py", lambda: Compressor(16, (4,)),
+          {"error": "o.valid & o.payload.last"}, cycles=12, which="deep", fits="packed beats of the first packets"),
+    _Unit("decompressor", "codec/lines/decompressor.py", lambda: Decompressor(16, (4,)),
+          {"error": "o.valid & o.payload.last"}, cycles=7, which="deep", fits="raw beats of the first packet"),
+)
+
+PROOFS = tuple(unit.proof() for unit in _UNITS)
+"""Proofs of resets."""
