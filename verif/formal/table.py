@@ -6,7 +6,19 @@ from hdl.config.catalog import Design
 from hdl.config.core import CoreConfig
 from hdl.config.engine import EngineConfig
 from verif.formal.proof import Proof
-from verif.formal.proofs import arithmetic, buffers, bursts, bus, codecs, crossing, masters, routing, streams
+from verif.formal.proofs import (
+    arithmetic,
+    buffers,
+    bursts,
+    bus,
+    codecs,
+    crossing,
+    groups,
+    masters,
+    packed,
+    routing,
+    streams,
+)
 
 __all__ = ["PROOFS", "proofs_of"]
 
@@ -14,7 +26,8 @@ _ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing)
 """Files about the parts of an engine; those with ``of_engine`` make their proofs from its configuration."""
 
 PROOFS: tuple[Proof, ...] = (
-    *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS)
+    *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
+    *packed.PROOFS, *groups.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Mux
 
-from verif.formal.proofs import bus, masters, streams
+from verif.formal.proofs import bus, groups, masters, packed, streams
 from verif.formal.run import choose, run
 
 
@@ -53,6 +53,18 @@ FAULTS = {
     "the decompressor changes a byte that waits": Fault(
         "decompressor_stream", streams, "AxiStreamCore", lambda m, dut: dut.m_axis_tdata[:8].eq(dut.m_axis_tready),
         ("output.AXIS_PAYLOAD_STABLE",)),
+    "the compressor's last beat is turned by an element": Fault(
+        "compressor_lines16_2", packed, "Compressor", lambda m, dut: dut.o.payload.data.eq(Mux(
+            dut.o.payload.last, m.submodules.packer.o.payload.data.rotate_left(16),
+            m.submodules.packer.o.payload.data)),
+        ("watched_element", "tag_0_0", "tag_0_1", "tag_0_2", "tag_0_3")),
+    "the decompressor shows an element where a zero was": Fault(
+        "decompressor_lines16_2", packed, "Decompressor", lambda m, dut: dut.o.payload.data[16:32].eq(
+            Mux(m.submodules.skid.o.payload.data[16:32] == 0, m.submodules.skid.o.payload.data[:16],
+                m.submodules.skid.o.payload.data[16:32])),
+        ("watched_element",)),
+    "the decoder of groups loses a sign": Fault(
+        "group_bfloat16", groups, "GroupDecoder", lambda m, dut: dut.o[255].eq(0), ("element_15",)),
 }
 
 
