@@ -69,20 +69,20 @@ def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False,
 
 
 @pytest.mark.parametrize(("changed", "same"), [
-    ({}, True),
-    ({"made": lambda a, b: b + a}, True),
-    ({"made": lambda a, b: a - (~b + 1)}, True),
-    ({"wide": True}, True),                                         # the port differs, and with it what it is in
-    ({"made": lambda a, b: a - b}, False),
-    ({"made": lambda a, b: a + b + (a == 255)}, False),
-    ({"reset": 4}, False),
-    ({"wide": True, "made": lambda a, b: a | b}, False),
-    ({"extra": True}, False),
-    ({"fed": lambda i: i ^ 0}, True),                               # into a black box
-    ({"fed": lambda i: i ^ 1}, False),
-    ({"written": lambda i: i ^ 0xFF}, True),                        # into a memory
-    ({"written": lambda i: i ^ 0x7F}, False),
-], ids=str)
+    pytest.param({}, True, id="nothing"),
+    pytest.param({"made": lambda a, b: b + a}, True, id="order"),
+    pytest.param({"made": lambda a, b: a - (~b + 1)}, True, id="negative"),
+    pytest.param({"wide": True}, True, id="port"),      # and with it what the module is in
+    pytest.param({"made": lambda a, b: a - b}, False, id="difference"),
+    pytest.param({"made": lambda a, b: a + b + (a == 255)}, False, id="one-value"),
+    pytest.param({"reset": 4}, False, id="reset"),
+    pytest.param({"wide": True, "made": lambda a, b: a | b}, False, id="port-and-more"),
+    pytest.param({"extra": True}, False, id="module"),
+    pytest.param({"fed": lambda i: i ^ 0}, True, id="into-a-black-box"),
+    pytest.param({"fed": lambda i: i ^ 1}, False, id="otherwise-into-a-black-box"),
+    pytest.param({"written": lambda i: i ^ 0xFF}, True, id="into-a-memory"),
+    pytest.param({"written": lambda i: i ^ 0x7F}, False, id="otherwise-into-a-memory"),
+])
 def test_what_is_proved(changed: dict[str, Any], same: bool, tmp_path: Path) -> None:
     assert prove(_netlist(), _netlist(**changed), tmp_path) is same
 
