@@ -50,10 +50,10 @@ async def any_order(dut: Any) -> None:
 @cocotb.test()
 async def the_rate(dut: Any) -> None:
     """A beat in every cycle while the bursts of all identifiers but one cover the latency; with half of the latency, in
-    most cycles whatever the order: how many depends on which burst is the last one."""
+    most cycles whatever the order: how many depends on which burst is the last one. Fewer where lanes are slower."""
     bench = await ready(dut)
     config = bench.config
-    assert config.link_beat_bytes <= config.lanes * config.beat_bytes, "the lanes would be the limit"
+    limit = min(1.0, config.lanes * config.beat_bytes / config.link_beat_bytes)
     covered = (config.link_read_ids - 1) * burst_beats(config.link_beat_bytes, config.burst_beats) - 16
     bench.page_share = 0.0
     for latency, shuffle, least in ((0, 0.0, 0.99), (covered, 0.0, 0.99), (covered // 2, 0.001, 0.85),
@@ -70,5 +70,5 @@ async def the_rate(dut: Any) -> None:
         busy = seen.read_beats / (seen.last_read - seen.first_read + 1)
         dut._log.info(f"{config.link_read_ids} identifiers, latency {latency}, shuffle {shuffle}: "
                       f"{busy:.4f} beats per cycle")
-        assert busy >= least, (latency, shuffle, busy)
+        assert busy >= least * limit, (latency, shuffle, busy, limit)
     await bench.compare()
