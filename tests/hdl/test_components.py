@@ -16,8 +16,7 @@ _TESTS = Path(__file__).resolve().parent
 _SIMULATES = {"Bench", "clocked", "settled"}
 
 WHOLE = {
-    "hdl.codec.lines.compressor.Compressor", "hdl.codec.lines.decompressor.Decompressor", "hdl.engine.engine.Engine",
-    "hdl.generate.axis.AxiStreamCore", "hdl.generate.axis_blocks.AxiStreamBlockCompressor",
+    "hdl.engine.engine.Engine", "hdl.generate.axis.AxiStreamCore", "hdl.generate.axis_blocks.AxiStreamBlockCompressor",
     "hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "hdl.selftest.engine_trial.EngineTrial",
     "hdl.selftest.selftest.Selftest", "hdl.selftest.suites.CoresSuite", "hdl.selftest.suites.EngineSuite",
 }

@@ -15,7 +15,7 @@
       `define AXI_RULE_FAILS $fatal(1)
     `endif
     `define AXI_RULE(SIDE, NAME, HOLDS) if (SIDE != 2 && !(HOLDS)) begin : NAME \
-        $display("rule %m broken at %0t", $time); `AXI_RULE_FAILS; end
+        $display("rule %m broken at %0t", $time); $fflush; `AXI_RULE_FAILS; end
     `define AXI_STARTED started
     `ifdef VERILATOR
       `define AXI_KNOWN(BITS) 1'b1
