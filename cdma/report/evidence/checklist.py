@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cdma.report.evidence.formal import unrecorded
 from cdma.report.evidence.mutation import mutation_figures
 from verif.coverage.report import GOALS
 from verif.evidence.digest import rtl_digest
@@ -160,8 +161,10 @@ def _proofs(results: dict[str, Any]) -> tuple[str, bool]:
     proofs = list(results["proofs"].values())
     passed = [proof for proof in proofs if proof["outcome"] == "passed"]
     bounded = sum(proof["how"].startswith("all runs of ") for proof in passed)
-    words = f"{len(passed)} of {len(proofs)} passed: {len(passed) - bounded} unbounded, {bounded} bounded"
-    return words, bool(proofs) and len(passed) == len(proofs)
+    missing = unrecorded(results)
+    there = len(proofs) + len(missing)
+    words = f"{len(passed)} of {there} passed: {len(passed) - bounded} unbounded, {bounded} bounded"
+    return f"{words}; {len(missing)} not recorded" if missing else words, not missing and len(passed) == len(proofs)
 
 
 _SOAK_MINUTES, _STREAMS_MODEL, _STREAMS_RTL = 240, 100_000, 10_000

@@ -13,6 +13,7 @@ from cdma.report.evidence.signoff_page import signoff_page
 from tools import sign_off
 from verif.evidence.digest import rtl_digest
 from verif.evidence.store import SECTIONS, Evidence
+from verif.formal.table import PROOFS
 
 ROOT = Path(__file__).resolve().parents[3]
 _SUITE = {"tests": 7, "failed": 0, "skipped": [{"reason": "no OpenSTA", "tests": 2}], "seconds": 1200.0, "rooms": []}
@@ -116,6 +117,19 @@ def test_the_command_says_what_is_wrong_with_the_store(monkeypatch: pytest.Monke
     monkeypatch.setattr(Evidence, "load", load)
     assert sign_off.main() == 2
     assert capsys.readouterr().err == "verification.json is not JSON\n"
+
+
+def test_proofs_are_met_by_all_of_the_table() -> None:
+    every = {proof.name: {"outcome": "passed", "how": proof.how} for proof in PROOFS}
+    item = _item(_evidence(formal={"proofs": every}), "Proofs pass")
+    assert item.met
+    assert item.figure.startswith(f"{len(PROOFS)} of {len(PROOFS)} passed: ")
+    some = dict(list(every.items())[2:])
+    item = _item(_evidence(formal={"proofs": some}), "Proofs pass")
+    assert not item.met
+    assert item.figure.startswith(f"{len(some)} of {len(PROOFS)} passed") and item.figure.endswith("; 2 not recorded")
+    failed = every | {PROOFS[0].name: {"outcome": "timeout", "how": ""}}
+    assert not _item(_evidence(formal={"proofs": failed}), "Proofs pass").met
 
 
 def test_stale_sections_are_named() -> None:
