@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The wrapper of memories that are written in parts, in Icarus: each bit of the write enable writes its part."""
 
 from __future__ import annotations
@@ -7,11 +8,13 @@ import re
 import subprocess
 from pathlib import Path
 
-from amaranth.hdl import Fragment
+import pytest
+from amaranth.hdl import Fragment, Instance
+from amaranth.lib.memory import Memory
 
 from hdl.common.modules import port_values
 from hdl.common.row_fifo import RowFifo
-from hdl.common.sram import SramWrapping, wrapper
+from hdl.common.sram import LEAST_BITS, SramWrapping, wrapper
 from hdl.generate.backend import verilog_text
 from verif.common import tools
 
@@ -27,6 +30,15 @@ def _wrapped(parts: int) -> str:
 def test_only_memories_in_parts_say_how_many() -> None:
     assert re.findall(r"\.PARTS\(32'd(\d+)\)", _wrapped(_PARTS)) == [str(_PARTS)]
     assert "own_sram" in _wrapped(1) and "PARTS" not in _wrapped(1)
+
+
+@pytest.mark.parametrize(("depth", "wrapped"), [(LEAST_BITS // 64 - 1, False), (LEAST_BITS // 64, True)])
+def test_the_smallest_memory_that_is_wrapped(depth: int, wrapped: bool) -> None:
+    platform = SramWrapping("own")
+    memory = Memory(shape=64, depth=depth, init=[])
+    memory.write_port()
+    memory.read_port()
+    assert isinstance(platform.get_memory(memory), Instance) is wrapped
 
 
 def test_each_part_is_written_alone(tmp_path: Path) -> None:

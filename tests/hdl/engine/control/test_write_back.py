@@ -129,6 +129,17 @@ class _Bench:
         return [self.link, self.around]
 
 
+def test_without_records_nothing_is_asked_of_the_port() -> None:
+    bench = _Bench(_CONFIG, 9, 0.0)
+
+    async def driver(ctx: Any) -> None:
+        for _ in range(30):
+            _, _, *asks = await ctx.tick().sample(bench.dut.axi.awvalid, bench.dut.axi.wvalid, bench.dut.axi.bready)
+            assert asks == [0, 0, 0]
+
+    clocked(bench.dut, driver, *bench.processes)
+
+
 @pytest.mark.parametrize(("link_beat_bytes", "address_bits", "pauses"), [(16, 34, 0.3), (32, 40, 0.0), (64, 64, 0.3)])
 def test_records_of_both_rings_in_turn(link_beat_bytes: int, address_bits: int, pauses: float) -> None:
     config = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=link_beat_bytes, address_bits=address_bits,
