@@ -18,7 +18,7 @@ SETS = ("shallow", "deep")
 """The sets of proofs: the first one runs in continuous integration."""
 
 SOLVERS = ("smt", "sat")
-"""What is asked: Yices, or, for bounded proofs only, a SAT solver about a network that has every cycle."""
+"""What is asked: Yices, or, but for induction, a SAT solver about a network that has every cycle."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Proof:
             raise ValueError(f"mode of {self.name} must be one of {', '.join(MODES)}, not {self.mode!r}")
         if self.set not in SETS:
             raise ValueError(f"set of {self.name} must be one of {', '.join(SETS)}, not {self.set!r}")
-        if self.solver not in SOLVERS or (self.solver == "sat" and self.mode != "bounded"):
-            raise ValueError(f"solver of {self.name} must be one of {', '.join(SOLVERS)}, sat for bounded proofs only, "
+        if self.solver not in SOLVERS or (self.solver == "sat" and self.mode == "induction"):
+            raise ValueError(f"solver of {self.name} must be one of {', '.join(SOLVERS)}, sat not for induction, "
                              f"not {self.solver!r}")
         if (self.mode == "bounded") != bool(self.coverage):
             raise ValueError(f"{self.name}: bounded proofs, and no others, say in `coverage` what fits into the depth")

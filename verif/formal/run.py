@@ -130,11 +130,12 @@ def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool
     place.mkdir(parents=True, exist_ok=True)
     kept.unlink(missing_ok=True)
     start = time.monotonic()
+    combinational = proof.mode == "equivalence"
     if proof.solver == "sat":
-        solver.circuit(place, proof.build().rtlil(outputs=True))
+        solver.circuit(place, proof.build().rtlil(outputs=True), combinational)
         result = _explored(proof, place, harness, netlist, start, limit)
     else:
-        solver.model(place, netlist, verilog, combinational=proof.mode == "equivalence")
+        solver.model(place, netlist, verilog, combinational)
         result = _solved(proof, place, harness, start, limit)
     if result.outcome != "timeout":
         kept.write_text(json.dumps({"key": key, "result": to_json(result)}), encoding="utf-8")

@@ -1,4 +1,7 @@
-"""Bounded proofs with a SAT solver: whether assertions hold, and covers are reached, in all cycles from the reset on.
+"""Proofs with a SAT solver: whether assertions hold, and covers are reached, in all cycles from the reset on.
+
+Each assertion that holds is given to the solver before the next one is asked, in the order of the harness and cycle by
+cycle. So a harness helps the solver with assertions about inner signals, from which the last ones follow.
 
 A network of gates that has every cycle (:mod:`verif.formal.unroll`) knows what follows from the reset, such as the
 places that a packet without gaps is written to, and is much smaller than as many copies of the circuit. The SMT solver

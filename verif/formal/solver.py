@@ -54,7 +54,7 @@ memory -nomap
 memory_map -formal
 async2sync
 opt_clean
-formalff -setundef -clk2ff -ff2anyinit -hierarchy
+{only}formalff -setundef -clk2ff -ff2anyinit -hierarchy
 chformal -remove
 opt_clean
 opt -fast
@@ -146,13 +146,15 @@ def model(folder: Path, netlist: str, verilog: Sequence[str], combinational: boo
     for number, text in enumerate(verilog):
         folder.joinpath(f"part_{number}.v").write_text(text, encoding="utf-8")
         names.append(f"read_verilog -formal -sv part_{number}.v\n")
-    only = _WITHOUT_REGISTERS if combinational else ""
-    folder.joinpath("model.ys").write_text(_SCRIPT.format(verilog="".join(names), only=only), encoding="utf-8")
+    script = _SCRIPT.format(verilog="".join(names), only=_only(combinational))
+    folder.joinpath("model.ys").write_text(script, encoding="utf-8")
     _made(folder, "model.ys")
 
 
-def circuit(folder: Path, netlist: str) -> None:
+def circuit(folder: Path, netlist: str, combinational: bool) -> None:
     """Write the circuit for the SAT solver into a folder: of a netlist whose conditions are outputs, without Verilog.
+
+    ``combinational`` is that of :func:`model`.
 
     Raises
     ------
@@ -160,8 +162,13 @@ def circuit(folder: Path, netlist: str) -> None:
         As :func:`model`.
     """
     folder.joinpath("outputs.il").write_text(netlist, encoding="utf-8")
-    folder.joinpath("circuit.ys").write_text(_CIRCUIT.format(circuit=CIRCUIT), encoding="utf-8")
+    script = _CIRCUIT.format(circuit=CIRCUIT, only=_only(combinational))
+    folder.joinpath("circuit.ys").write_text(script, encoding="utf-8")
     _made(folder, "circuit.ys")
+
+
+def _only(combinational: bool) -> str:
+    return _WITHOUT_REGISTERS if combinational else ""
 
 
 def _made(folder: Path, script: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from amaranth.hdl import Module, Mux, Signal
 
 from hdl.engine.link import crc32c
-from verif.formal.proofs import bus, crc, groups, masters, packed, progress, resets, streams
+from verif.formal.proofs import bus, crc, crossing, groups, masters, packed, progress, resets, routing, streams
 from verif.formal.run import choose, run
 
 
@@ -90,6 +90,20 @@ FAULTS = {
             Mux(m.submodules.skid.o.payload.data[16:32] == 0, m.submodules.skid.o.payload.data[:16],
                 m.submodules.skid.o.payload.data[16:32])),
         ("watched_element",)),
+    "the FIFO between clocks takes a transfer when it is full": Fault(
+        "dual_clock_fifo_4", crossing, "DualClockFifo", lambda m, dut: dut.i.ready.eq(1),
+        ("counts_in_order", "level_fits", "level_is_of_counts", "watched_payload")),
+    "the FIFO between clocks passes on a count that is not Gray code": Fault(
+        "dual_clock_fifo_4", crossing, "DualClockFifo",
+        lambda m, dut: m.submodules.to_read.i.eq(m.submodules.written.count), ("counts_in_order", "none_from_nothing")),
+    "a switch of a network is stuck": Fault(
+        "gather_16_2", routing, "Gather", lambda m, dut: dut.o[48:64].eq(dut.i[48:64]),
+        tuple(f"unit_{unit}" for unit in range(8))),
+    "a count of the mask bits is one too small": Fault(
+        "scatter_16_2", routing, "Ranks", lambda m, dut: dut.before["d8"][0][2].eq(0), ("before_4",)),
+    "a network turns as if the start were another": Fault(
+        "gather_16_4", routing, "Steer", lambda m, dut: dut.swap["d4"][0].eq(dut.start[0]),
+        ("unit_1_behind_1", "unit_1_behind_2", "unit_1")),
     "the decoder of groups loses a sign": Fault(
         "group_bfloat16", groups, "GroupDecoder", lambda m, dut: dut.o[255].eq(0), ("element_15",)),
 }

@@ -59,8 +59,14 @@ def test_registers_power_up_with_any_value(tmp_path: Path) -> None:
 
 
 def test_a_proof_for_all_runs_cannot_ask_the_sat_solver() -> None:
-    with pytest.raises(ValueError, match="sat for bounded proofs only"):
+    with pytest.raises(ValueError, match="sat not for induction"):
         Proof("trial", "hdl/common/skid.py", "Something holds.", _memory, "induction", solver="sat")
+
+
+def test_a_proof_for_all_inputs_must_have_no_registers(tmp_path: Path) -> None:
+    proof = Proof("trial", "hdl/common/skid.py", "Something holds.", _memory, "equivalence", solver="sat")
+    with pytest.raises(ValueError, match="Yosys refused the netlist"):
+        run(proof, tmp_path)
 
 
 def _random_circuit(choice: random.Random) -> Circuit:

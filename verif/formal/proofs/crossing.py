@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import ClockDomain, EnableInserter, Signal
+from itertools import pairwise
+
+from amaranth.hdl import Array, ClockDomain, Const, EnableInserter, Mux, Signal, Value
+from amaranth.utils import exact_log2
 
 from hdl.common.dual_clock_fifo import DualClockFifo
 from verif.formal.harness import Harness
@@ -48,18 +51,70 @@ def _fifo(depth: int) -> Harness:
     waited, was = Signal(name="waited"), Signal(4, name="was", reset_less=True)
     m.d.sync += [waited.eq(dut.o.valid & ~leaves & used), was.eq(dut.o.payload)]
     h.check("stays_until_taken", ~waited | (dut.o.valid & (dut.o.payload == was)))
+    taken, shown = h.inner("dut.taken.count"), dut.o.valid
+    wraps = Signal(name="wraps")
+    m.d.sync += wraps.eq(h.past(taken, "taken").all() & (taken == 0))
     h.cover("full", ~dut.i.ready & used & (level == depth + 1))
-    Watch(h, enters, dut.i.payload, leaves, dut.o.payload, level, len(level))
+    h.cover("counts_wrap_around", wraps)
+    watch = Watch(h, enters, dut.i.payload, leaves, dut.o.payload, level, len(level))
+    _cleared(h, clearing, level, watch.held | watch.done | waited)
+    _counts(h, depth, used, level)
+    row = Array(h.platform.memories[0])[(taken + watch.ahead - shown)[:exact_log2(depth)]]
+    inside = Mux(shown & (watch.ahead == 0), dut.o.payload, row)
+    h.check("watched_is_in_its_row", ~watch.held | (inside == watch.payload))
     return h
 
 
-PROOFS = (
-    Proof("dual_clock_fifo", "hdl/common/dual_clock_fifo.py", "Between two clocks of any frequencies and phases every "
-          "transfer comes out once, in order and unchanged, and stays until it is taken.", lambda: _fifo(4), "bounded",
-          18, coverage="5 of clearing, and 13 moments of which each is a tick of either clock, of both or of none: "
-          "transfers through a FIFO of 4 rows", cover_depth=26),
-    Proof("dual_clock_fifo_long", "hdl/common/dual_clock_fifo.py", "The same, for longer runs.", lambda: _fifo(4),
-          "bounded", 32, set="deep", coverage="5 of clearing, and 27 moments: the FIFO becomes full, and counts wrap",
-          cover_depth=32),
-)
+_SIDES = (("written", "to_read"), ("taken", "to_write"))
+"""The counts, and the synchronisers that take them to the other side."""
+
+
+def _cleared(h: Harness, clearing: Signal, level: Signal, busy: Value) -> None:
+    """Invariants of the ticks of clearing, by which one register after the other is empty."""
+    counts = [h.inner(f"dut.{count}.{name}") for count, _ in _SIDES for name in ("count", "gray")]
+    befores = [h.inner(f"dut.{other}.before") for _, other in _SIDES]
+    stages = [[h.inner(f"dut.{other}.stages.stage{number}") for _, other in _SIDES] for number in range(2)]
+    for ticks, registers in ((1, [h.inner("dut.shown"), *counts]), (2, befores), (3, stages[0]), (4, stages[1])):
+        for number, register in enumerate(registers):
+            h.check(f"register_{number}_is_empty_after_{ticks}",
+                    (clearing > _CLEARING - ticks) | (clearing == 0) | (register == 0))
+    h.check("clearing_ends", clearing <= _CLEARING)
+    h.check("nothing_while_clearing", (clearing == 0) | ((level == 0) & ~busy))
+
+
+def _counts(h: Harness, depth: int, used: Value, level: Signal) -> None:
+    """Invariants of the counts: each code on its way is between the one before and the one after it, from the count of
+    the reader that the writer knows to the writer's own, and these are no more apart than there are rows."""
+    m, bits = h.m, exact_log2(depth) + 1
+    chain = []
+    for count, other in reversed(_SIDES):
+        number, gray = h.inner(f"dut.{count}.count"), h.inner(f"dut.{count}.gray")
+        h.check(f"{count}_in_gray", ~used | (gray == number ^ (number >> 1)))
+        before = h.inner(f"dut.{other}.before")
+        codes = [h.inner(f"dut.{other}.stages.stage1"), h.inner(f"dut.{other}.stages.stage0"), before]
+        chain += [*(_binary(h, code, f"{other}_{place}") for place, code in enumerate(codes)), number]
+        h.check(f"{count}_moves_by_one", ~used | ((number - chain[-2])[:bits] <= 1))
+    total: Value = Const(0, 1)
+    for one, following in pairwise(chain):
+        step = Signal(bits, name=f"from_{one.name}_to_{following.name}")
+        m.d.comb += step.eq(following - one)
+        total = total + step
+    h.check("counts_in_order", ~used | (total <= depth))
+    written, taken = h.inner("dut.written.count"), h.inner("dut.taken.count")
+    h.check("level_is_of_counts", ~used | (level == (written - taken)[:bits] + h.inner("dut.shown")))
+
+
+def _binary(h: Harness, gray: Signal, name: str) -> Signal:
+    """The number of a Gray code."""
+    number = Signal(len(gray), name=f"number_{name}")
+    h.m.d.comb += [number[bit].eq(gray[bit:].xor()) for bit in range(len(gray))]
+    return number
+
+
+PROOFS = tuple(
+    Proof(f"dual_clock_fifo_{depth}", "hdl/common/dual_clock_fifo.py", "Between two clocks of any frequencies and "
+          "phases every transfer comes out once, in order and unchanged, and stays until it is taken, through a FIFO "
+          f"of {depth} rows; in each moment either clock ticks, or both, or none.", lambda depth=depth: _fifo(depth),
+          "induction", 1, cover_depth=covers)
+    for depth, covers in ((4, 34), (8, 60)))
 """Proofs of clock crossings."""
