@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -88,6 +89,8 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
          config: EngineConfig | None = None, benches: Sequence[str] = ()) -> SoakReport:
     """Soak for so many minutes: each configuration has one case at least, and a case that is under way is finished.
 
+    An interrupt ends it: the case that is under way is dropped, those before count.
+
     Parameters
     ----------
     seed
@@ -123,24 +126,23 @@ def soak(minutes: float, seed: int, *, shard: tuple[int, int] = (1, 1), build_di
     def left() -> float:
         return began + 60 * minutes - time.monotonic()
 
-    number = 0
-    while left() > 0:
-        number += 1
-        engine = config or random_config(rng, known, f"cdma_soak{number}")
-        usable = _usable(engine, benches)
-        if not usable:
-            continue  # its pairs must not count, because nothing of it would run
-        known |= pairs(engine)
-        state.pairs |= {" & ".join(pair) for pair in pairs(engine)}
-        state.configurations += 1
-        state.stream_check(_GOLDEN, int(rng.integers(1 << 31)), lambda: left() <= 0)
-        end = time.monotonic() + min(_CONFIG_S, left())
-        for case in _cases(engine, usable, rng):
-            if progress is not None:
-                progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))
-            state.case(case)
-            if time.monotonic() >= end:
-                break
+    with suppress(KeyboardInterrupt):
+        number = 0
+        while left() > 0:
+            number += 1
+            engine = config or random_config(rng, known, f"cdma_soak{number}")
+            usable = _usable(engine, benches)
+            if not usable:
+                continue  # its pairs must not count, because nothing of it would run
+            known |= pairs(engine)
+            state.stream_check(_GOLDEN, int(rng.integers(1 << 31)), lambda: left() <= 0)
+            end = time.monotonic() + min(_CONFIG_S, left())
+            for case in _cases(engine, usable, rng):
+                if progress is not None:
+                    progress(f"{engine.name}: {case.bench}", round(60 * minutes - left()), round(60 * minutes))
+                state.case(case)
+                if time.monotonic() >= end:
+                    break
     return state.totals((time.monotonic() - began) / 60, f"{seed} {shard[0]}/{shard[1]}")
 
 
@@ -194,8 +196,9 @@ class _State:
     """What has been counted so far."""
 
     def __init__(self, report: Path | None, build_dir: Path) -> None:
-        self.pairs: set[str] = set()
-        self.configurations = self._cases = self._cycles = self._golden = self._rtl = 0
+        self._pairs: set[str] = set()
+        self._configurations: set[str] = set()
+        self._cases = self._cycles = self._golden = self._rtl = 0
         self._benches: dict[str, int] = {}
         self._failures: list[str] = []
         self._before = _processor_s()
@@ -212,6 +215,8 @@ class _State:
 
     def case(self, case: Case) -> None:
         result = self._run(case)
+        self._pairs |= {" & ".join(pair) for pair in pairs(case.config)}
+        self._configurations.add(case.config.name)
         self._cases += 1
         self._cycles += result.cycles
         self._rtl += int(result.report.get("streams", 0)) if case.bench == "malicious" else 0
@@ -245,8 +250,8 @@ class _State:
     def totals(self, minutes: float, seed: str) -> SoakReport:
         used = round((_processor_s() - self._before) / 60, 2)
         benches = dict(sorted(self._benches.items()))
-        return SoakReport(round(minutes, 2), used, self.configurations, self._cases, benches, self._cycles,
-                          self._golden, self._rtl, tuple(sorted(self.pairs)), (seed,),
+        return SoakReport(round(minutes, 2), used, len(self._configurations), self._cases, benches, self._cycles,
+                          self._golden, self._rtl, tuple(sorted(self._pairs)), (seed,),
                           tuple(self._failures))
 
 

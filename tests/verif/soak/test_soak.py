@@ -12,6 +12,7 @@ from cdma.__main__ import main
 from hdl.config.engine import EngineConfig, load_engine
 from verif.engine import build
 from verif.regression.outcomes import State, TestOutcome
+from verif.soak import soak as soaking
 from verif.soak.cases import Case, CaseResult, read_case, run_case, shrink, write_case
 from verif.soak.soak import joined
 
@@ -128,6 +129,22 @@ def test_a_seeded_fault_is_found_made_smaller_and_replayed(broken: None, tmp_pat
     assert "byte 0x" in said or "status is" in said
     lines = [json.loads(line) for line in (tmp_path / "soak/log.jsonl").read_text().splitlines()]
     assert any(line.get("passed") is False and line["seed"] for line in lines)
+
+
+def test_an_interrupt_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Case] = []
+
+    def runs(case: Case, build_dir: Path) -> CaseResult:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(case)
+        return CaseResult((), "", {}, 0.1)
+
+    monkeypatch.setattr(soaking, "run_case", runs)
+    found = soaking.soak(5, 3, build_dir=tmp_path, config=load_engine("tiny"))
+    assert (found.configurations, found.cases, found.failures) == (1, 2, ())
+    assert sum(found.benches.values()) == 2
+    assert found.minutes < 5
 
 
 def test_streams_alone(capsys: pytest.CaptureFixture[str]) -> None:
