@@ -99,6 +99,13 @@ class Harness:
         claim(f"{name}_valid_stays", ~waited | interface.valid)
         claim(f"{name}_payload_stays", ~waited | ~interface.valid | (payload == was))
 
+    def named(self, name: str, value: ValueLike) -> Signal:
+        """A signal that has a value: what uses it repeatedly does not repeat how it is computed."""
+        value = Value.cast(value)
+        signal = Signal(len(value), name=name)
+        self.m.d.comb += signal.eq(value)
+        return signal
+
     def past(self, value: ValueLike, name: str) -> Signal:
         """The value in the cycle before, 0 in the first cycle after the reset."""
         value = Value.cast(value)

@@ -14,10 +14,12 @@ from verif.formal.proofs import (
     codecs,
     crc,
     crossing,
+    exponents,
     groups,
     masters,
     packed,
     progress,
+    raw_blocks,
     resets,
     routing,
     streams,
@@ -30,7 +32,7 @@ _ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing, crc)
 
 PROOFS: tuple[Proof, ...] = (
     *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
-    *packed.PROOFS, *groups.PROOFS, *resets.PROOFS, *progress.PROOFS)
+    *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *resets.PROOFS, *progress.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Mux, Signal
+from amaranth.hdl import Array, Cat, Mux, Signal, Value
 
 from hdl.codec.coding import LINE_BYTES
 from hdl.codec.lines.compressor import Compressor
@@ -14,7 +14,7 @@ from hdl.common.bits import thermometer
 from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 
-__all__ = ["BEAT", "PROOFS", "Packet", "Sent"]
+__all__ = ["BEAT", "PROOFS", "Packet", "Sent", "in_time"]
 
 BEAT = 16
 """Bytes of a beat."""
@@ -29,11 +29,11 @@ class Sent:
         Where the logic goes.
     data : list of Value
         The beats.
-    final, keep : Signal
+    final, keep : Value
         The number of the last beat that is sent, and its bytes.
     """
 
-    def __init__(self, h: Harness, data: list[Any], final: Signal, keep: Signal) -> None:
+    def __init__(self, h: Harness, data: list[Any], final: Value, keep: Value) -> None:
         self.data, self.final, self.keep = data, final, keep
         self.given = Signal(range(len(data) + 1), name="given")
 
@@ -48,24 +48,9 @@ class Sent:
         with h.m.If(stream.valid & stream.ready):
             h.m.d.sync += self.given.eq(self.given + 1)
 
-
-class Packet(Sent):
-    """A packet that the solver chooses: up to ``beats`` beats, whole elements, the last beat perhaps not full."""
-
-    def __init__(self, h: Harness, beat_bytes: int, element: int, beats: int) -> None:
-        data = [h.fixed(8 * beat_bytes, f"beat_{number}") for number in range(beats)]
-        self.beats = beats
-        most = beat_bytes // element
-        final, elements = h.fixed(range(beats), "final"), h.fixed(range(most + 1), "elements")
-        h.assume("a_packet", (final < beats) & (elements >= 1) & (elements <= most))
-        keep = Signal(beat_bytes, name="final_keep")
-        whole = thermometer(elements, most)
-        h.m.d.comb += keep.eq(Cat(bit.replicate(element) for bit in whole))
-        super().__init__(h, data, final, keep)
-
     def compare(self, h: Harness, stream: Any) -> Signal:
         """Asserts that a stream gives the packet, and nothing behind it; returns the number of its beats so far."""
-        shown = Signal(range(self.beats + 1), name="shown")
+        shown = Signal(range(len(self.data) + 1), name="shown")
         last = shown == self.final
         with h.m.If(stream.valid & stream.ready):
             h.m.d.sync += shown.eq(shown + 1)
@@ -80,10 +65,25 @@ class Packet(Sent):
         return shown
 
 
-def _cycles(h: Harness, most: int) -> Signal:
-    cycle = Signal(range(most + 2), name="cycle")
-    h.m.d.sync += cycle.eq(Mux(cycle == most + 1, cycle, cycle + 1))
-    return cycle
+class Packet(Sent):
+    """A packet that the solver chooses: up to ``beats`` beats, whole elements, the last beat perhaps not full."""
+
+    def __init__(self, h: Harness, beat_bytes: int, element: int, beats: int) -> None:
+        data = [h.fixed(8 * beat_bytes, f"beat_{number}") for number in range(beats)]
+        most = beat_bytes // element
+        final, elements = h.fixed(range(beats), "final"), h.fixed(range(most + 1), "elements")
+        h.assume("a_packet", (final < beats) & (elements >= 1) & (elements <= most))
+        keep = Signal(beat_bytes, name="final_keep")
+        whole = thermometer(elements, most)
+        h.m.d.comb += keep.eq(Cat(bit.replicate(element) for bit in whole))
+        super().__init__(h, data, final, keep)
+
+
+def in_time(h: Harness, done: Value, within: int) -> None:
+    """Asserts that something is done from a cycle on, counted from the reset."""
+    cycle = Signal(range(within + 2), name="cycle")
+    h.m.d.sync += cycle.eq(Mux(cycle == within + 1, cycle, cycle + 1))
+    h.check("ends_in_time", (cycle < within) | done)
 
 
 def _lines(beat_bytes: int, element: int, beats: int, within: int) -> Harness:
@@ -104,8 +104,7 @@ def _lines(beat_bytes: int, element: int, beats: int, within: int) -> Harness:
     shown = packet.compare(h, decompressor.o)
     last = decompressor.o.valid & decompressor.o.payload.last
     h.check("no_error", ~last | (decompressor.error.code == ErrorCode.OK))
-    cycle = _cycles(h, within)
-    h.check("ends_in_time", (cycle < within) | (shown > packet.final))
+    in_time(h, shown > packet.final, within)
     h.cover("longest_packet_returns", shown == beats)
     h.cover("partial_line_returns", (shown > packet.final) & ~packet.keep.all())
     return h
