@@ -15,13 +15,19 @@ from verif.formal.proofs import (
     crc,
     crossing,
     exponents,
+    framing,
     groups,
     masters,
+    merging,
     packed,
     progress,
+    progress_of_cores,
     raw_blocks,
     resets,
+    resets_of_cores,
     routing,
+    shifting,
+    slicing,
     streams,
 )
 
@@ -32,7 +38,9 @@ _ENGINE = (buffers, bursts, masters, bus, crossing, arithmetic, routing, crc)
 
 PROOFS: tuple[Proof, ...] = (
     *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
-    *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *resets.PROOFS, *progress.PROOFS)
+    *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *shifting.PROOFS, *framing.PROOFS,
+    *merging.PROOFS, *slicing.PROOFS, *resets.PROOFS, *resets_of_cores.PROOFS, *progress.PROOFS,
+    *progress_of_cores.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

@@ -18,13 +18,19 @@ from verif.formal.proofs import (
     bus,
     crc,
     crossing,
+    framing,
     groups,
     masters,
+    merging,
     packed,
     progress,
+    progress_of_cores,
     raw_blocks,
     resets,
+    resets_of_cores,
     routing,
+    shifting,
+    slicing,
     streams,
 )
 from verif.formal.run import choose, run
@@ -94,6 +100,26 @@ FAULTS = {
     "the framer is not ready for the last beat": Fault(
         "progress_framer", progress, "Framer", lambda m, dut: dut.i.ready.eq(dut.o.ready & ~dut.i.payload.last),
         ("offered_in_time",)),
+    "a row of the aggregator lacks a bit of a word": Fault(
+        "barrel_shifter_4_1", shifting, "BarrelShifter", lambda m, dut: dut.row[35].eq(0), ("row_1",)),
+    "the framer leaves out the length field's first byte": Fault(
+        "framer_16_16", framing, "Framer", lambda m, dut: dut.o.payload.data[32:40].eq(0), ("byte",)),
+    "the framer's last row is never the last": Fault(
+        "framer_16_16", framing, "Framer", lambda m, dut: dut.o.payload.last.eq(0), ("last_row",)),
+    "the merger takes a row of data with every beat": Fault(
+        "merger_16", merging, "Merger", lambda m, dut: dut.rows.ready.eq(dut.o.valid & dut.o.ready),
+        ("rows_go_with_their_beat",)),
+    "the slicer does not tell of ones behind the last beat": Fault(
+        "tag_slicer_16_lane", slicing, "TagSlicer", lambda m, dut: dut.slice.beyond.eq(0), ("beyond",)),
+    "the realigner says that a word is carried which is not": Fault(
+        "realigner_4", routing, "Realigner", lambda m, dut: dut.carried.eq(-1),
+        tuple(f"carried_{word}_of_{place}" for place in range(4) for word in range(4))),
+    "the fetcher reads from where a register powered up": Fault(
+        "reset_fetcher", resets_of_cores, "Fetcher", lambda m, dut: dut.axi.araddr[6].eq(_leak(m)),
+        ("same_axi_araddr",)),
+    "the distributor waits for a second lane": Fault(
+        "progress_distributor", progress_of_cores, "Distributor", lambda m, dut: m.submodules.parser.go.eq(0),
+        ("something_in_time",)),
     "the compressor's last beat is turned by an element": Fault(
         "compressor_lines16_2", packed, "Compressor", lambda m, dut: dut.o.payload.data.eq(Mux(
             dut.o.payload.last, m.submodules.packer.o.payload.data.rotate_left(16),

@@ -27,66 +27,20 @@ from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 from verif.formal.proofs.inside import FifoInside
 from verif.formal.proofs.masters import reader, writer
+from verif.formal.proofs.waiting import PATIENCE, PROMPT, choose, ends, moves, prompt, sink, stays
 
-__all__ = ["PROOFS"]
-
-_PATIENCE = 3
-"""Cycles within which the environment answers a handshake that waits."""
-
-
-def _waits(h: Harness, name: str, pending: Value, ends: Value, most: int) -> Signal:
-    """Cycles, up to this one, in which something was pending and did not end; they stop at ``most + 1``."""
-    before = Signal(range(most + 2), name=f"{name}_before")
-    now = Signal(range(most + 2), name=f"{name}_waits")
-    h.m.d.comb += now.eq(Mux(pending & ~ends, Mux(before > most, before, before + 1), 0))
-    h.m.d.sync += before.eq(now)
-    return now
-
-
-def _prompt(h: Harness, name: str, pending: Value, answer: Value) -> None:
-    """Assume that the environment answers what is pending within :data:`_PATIENCE` cycles."""
-    h.assume(f"{name}_is_answered", _waits(h, name, pending, answer, _PATIENCE) < _PATIENCE)
-
-
-def _ends(h: Harness, name: str, pending: Value, event: Value, within: int) -> None:
-    """Assert that what is pending ends within so many cycles, and cover that it takes as long as is possible."""
-    waits = _waits(h, name, pending, event, within)
-    h.check(f"{name}_in_time", waits < within)
-    h.cover(f"{name}_takes_long", waits == within - 1)
-
-
-def _stays(h: Harness, name: str, valid: Value, ready: Value) -> None:
-    """Assume that a valid of the environment stays until it is taken."""
-    h.assume(f"{name}_stays", ~h.past(valid & ~ready, f"{name}_waited") | valid)
-
-
-def _moves(stream: Any) -> Value:
-    return stream.valid & stream.ready
-
-
-def _sink(h: Harness, stream: Any, name: str = "o") -> None:
-    """A sink that is ready within the patience."""
-    h.m.d.comb += stream.ready.eq(h.free(1, f"{name}_ready"))
-    _prompt(h, f"{name}_valid", stream.valid, stream.ready)
-
-
-def _free(h: Harness, interface: Any, names: tuple[str, ...]) -> None:
-    """Inputs of an interface that the solver chooses."""
-    for name in names:
-        target = Value.cast(getattr(interface, name))
-        h.m.d.comb += target.eq(h.free(len(target), name))
-
+__all__ = ["PROOFS", "moving_core"]
 
 def _buffer(make: Callable[[], Any], capacity: int, taken: int, left: int) -> Harness:
     """A buffer: what is offered is taken, and something of what is inside leaves."""
     h = Harness()
     dut = h.add("dut", make())
     h.drive(dut.i, "i")
-    _sink(h, dut.o)
+    sink(h, dut.o)
     level = Signal(range(capacity + 2), name="level")
-    h.m.d.sync += level.eq(level + _moves(dut.i) - _moves(dut.o))
-    _ends(h, "offered", dut.i.valid, dut.i.ready, taken)
-    _ends(h, "inside", level != 0, _moves(dut.o), left)
+    h.m.d.sync += level.eq(level + moves(dut.i) - moves(dut.o))
+    ends(h, "offered", dut.i.valid, dut.i.ready, taken)
+    ends(h, "inside", level != 0, moves(dut.o), left)
     h.check("level_fits", level <= capacity)
     if isinstance(dut, StreamFifo):
         inside, shown = h.inner("dut.fifo.inner_level"), h.inner("dut.fifo.r_rdy")
@@ -102,10 +56,10 @@ def _buffer(make: Callable[[], Any], capacity: int, taken: int, left: int) -> Ha
 def _row_fifo() -> Harness:
     h = Harness()
     dut = h.add("dut", RowFifo(8, 2, 4))
-    _free(h, dut, ("enable", "data", "commit"))
-    _sink(h, dut.o)
-    h.assume("room", ~dut.commit | (dut.level - _moves(dut.o) + 1 <= 4))
-    _ends(h, "inside", dut.level != 0, _moves(dut.o), _PATIENCE + 1)
+    choose(h, dut, ("enable", "data", "commit"))
+    sink(h, dut.o)
+    h.assume("room", ~dut.commit | (dut.level - moves(dut.o) + 1 <= 4))
+    ends(h, "inside", dut.level != 0, moves(dut.o), PATIENCE + 1)
     return h
 
 
@@ -113,14 +67,14 @@ def _splitter() -> Harness:
     h = Harness()
     dut = h.add("dut", BurstSplitter(24, 16, 16, 16))
     h.drive(dut.i, "i")
-    _free(h, dut, ("begin", "drop"))
+    choose(h, dut, ("begin", "drop"))
     state = h.inner("dut.fsm_state")
-    _sink(h, dut.o)
-    _prompt(h, "begin", (state == 1) & ~dut.drop, dut.begin)
+    sink(h, dut.o)
+    prompt(h, "begin", (state == 1) & ~dut.drop, dut.begin)
     h.check("states", state < 3)
     # Each burst has one beat at least, so a request has an end.
-    _ends(h, "request", dut.i.valid | ~dut.i.ready, _moves(dut.i) | _moves(dut.o) | (dut.drop & ~dut.o.valid),
-          2 * _PATIENCE)
+    ends(h, "request", dut.i.valid | ~dut.i.ready, moves(dut.i) | moves(dut.o) | (dut.drop & ~dut.o.valid),
+          2 * PATIENCE)
     return h
 
 
@@ -133,13 +87,13 @@ def _reader() -> Harness:
     h = Harness()
     dut, rules = reader(h, _SIZES, *_BURSTS)
     axi = dut.axi
-    _prompt(h, "o_valid", dut.o.valid, dut.o.ready | dut.stop)
-    _prompt(h, "request", axi.arvalid, axi.arready)
-    _prompt(h, "data", rules.reads != 0, axi.rvalid)
+    prompt(h, "o_valid", dut.o.valid, dut.o.ready | dut.stop)
+    prompt(h, "request", axi.arvalid, axi.arready)
+    prompt(h, "data", rules.reads != 0, axi.rvalid)
     busy = ~dut.idle | ~dut.i.ready | dut.o.valid
     dropped = h.past(dut.stop | dut.fault.valid, "halted")
-    moved = (axi.arvalid & axi.arready) | (axi.rvalid & axi.rready) | _moves(dut.i) | _moves(dut.o) | dropped
-    _ends(h, "something", busy, moved, _PATIENCE + 1)
+    moved = (axi.arvalid & axi.arready) | (axi.rvalid & axi.rready) | moves(dut.i) | moves(dut.o) | dropped
+    ends(h, "something", busy, moved, PATIENCE + 1)
     return h
 
 
@@ -148,14 +102,14 @@ def _writer() -> Harness:
     h = Harness()
     dut, rules = writer(h, _SIZES, *_BURSTS)
     axi = dut.axi
-    _prompt(h, "request", axi.awvalid, axi.awready)
-    _prompt(h, "beat", axi.wvalid, axi.wready)
-    _prompt(h, "response", (rules.bursts != 0) & (rules.addresses != 0), axi.bvalid)
-    _prompt(h, "source", ~dut.data.valid, dut.data.valid)
+    prompt(h, "request", axi.awvalid, axi.awready)
+    prompt(h, "beat", axi.wvalid, axi.wready)
+    prompt(h, "response", (rules.bursts != 0) & (rules.addresses != 0), axi.bvalid)
+    prompt(h, "source", ~dut.data.valid, dut.data.valid)
     busy = ~dut.idle | ~dut.i.ready
-    moved = ((axi.awvalid & axi.awready) | (axi.wvalid & axi.wready) | (axi.bvalid & axi.bready) | _moves(dut.i)
-             | _moves(dut.data))
-    _ends(h, "something", busy, moved, 2 * _PATIENCE - 1)
+    moved = ((axi.awvalid & axi.awready) | (axi.wvalid & axi.wready) | (axi.bvalid & axi.bready) | moves(dut.i)
+             | moves(dut.data))
+    ends(h, "something", busy, moved, 2 * PATIENCE - 1)
     return h
 
 
@@ -164,23 +118,23 @@ def _lite() -> Harness:
     h = Harness()
     dut = h.add("dut", AxiLite(12))
     bus, port = dut.bus, dut.port
-    _free(h, bus, ("awvalid", "awaddr", "wvalid", "wdata", "wstrb", "arvalid", "araddr", "bready", "rready"))
-    _free(h, port, ("ack", "error", "read_data"))
+    choose(h, bus, ("awvalid", "awaddr", "wvalid", "wdata", "wstrb", "arvalid", "araddr", "bready", "rready"))
+    choose(h, port, ("ack", "error", "read_data"))
     open_ = Signal(name="access_open")
     h.m.d.sync += open_.eq(port.write | port.read | (open_ & ~port.ack))
     h.assume("answers_accesses_only", ~port.ack | open_)
-    _prompt(h, "access", open_, port.ack)
-    _prompt(h, "write_response", bus.bvalid, bus.bready)
-    _prompt(h, "read_data", bus.rvalid, bus.rready)
+    prompt(h, "access", open_, port.ack)
+    prompt(h, "write_response", bus.bvalid, bus.bready)
+    prompt(h, "read_data", bus.rvalid, bus.rready)
     state, writes = h.inner("dut.fsm_state"), h.inner("dut.writes")
     full = {channel: h.inner(f"dut.{channel}_full") for channel in ("aw", "w", "ar")}
     h.check("states", (state < 3) & ((state == 2) == open_))
     h.check("access_has_request", (state == 0) | Mux(
         writes, full["aw"] & full["w"] & ~bus.bvalid, full["ar"] & ~bus.rvalid))
     # An access takes two cycles and what the registers take; one of the other kind may come first.
-    access = 2 + _PATIENCE
-    _ends(h, "read", full["ar"] | bus.rvalid, bus.rvalid & bus.rready, 2 * access + _PATIENCE)
-    _ends(h, "write", (full["aw"] & full["w"]) | bus.bvalid, bus.bvalid & bus.bready, 2 * access + _PATIENCE - 1)
+    access = 2 + PATIENCE
+    ends(h, "read", full["ar"] | bus.rvalid, bus.rvalid & bus.rready, 2 * access + PATIENCE)
+    ends(h, "write", (full["aw"] & full["w"]) | bus.bvalid, bus.bvalid & bus.bready, 2 * access + PATIENCE - 1)
     return h
 
 
@@ -196,14 +150,14 @@ def _arbiter(write: bool, inputs: int) -> Harness:
             target = Value.cast(getattr(master, name))
             h.m.d.comb += target.eq(h.free(len(target), f"{name}_{number}"))
         if write:
-            _prompt(h, f"response_of_{number}", master.bvalid, master.bready)
+            prompt(h, f"response_of_{number}", master.bvalid, master.bready)
         else:
-            _prompt(h, f"data_of_{number}", master.rvalid, master.rready)
-    _free(h, port, ("awready", "wready", "bvalid", "bresp") if write else ("arready", "rvalid", "rdata", "rresp"))
+            prompt(h, f"data_of_{number}", master.rvalid, master.rready)
+    choose(h, port, ("awready", "wready", "bvalid", "bresp") if write else ("arready", "rvalid", "rdata", "rresp"))
     asks = getattr(port, f"{channel}valid")
     open_ = FifoInside(h, "dut.open", outstanding - 1)
     level = open_.level
-    _prompt(h, "request", asks, getattr(port, f"{channel}ready"))
+    prompt(h, "request", asks, getattr(port, f"{channel}ready"))
     moved = asks & getattr(port, f"{channel}ready")
     h.check("one_that_asks_is_open", ~asks | (level != 0))
     h.check("latest_is_there", h.inner("dut.latest") < inputs)
@@ -216,19 +170,19 @@ def _arbiter(write: bool, inputs: int) -> Harness:
         h.check("bursts_that_send_are_open", sending <= level)
         h.check("owners_are_there", (h.inner("dut.$0") < inputs) & (h.inner("dut.$1") < inputs))
         h.assume("answers_what_was_sent", ~port.bvalid | answerable)
-        _prompt(h, "beat", sending != 0, port.wvalid)
-        _stays(h, "beat", port.wvalid, port.wready)
-        _stays(h, "response", port.bvalid, port.bready)
-        _prompt(h, "beat_at_the_port", port.wvalid, port.wready)
-        _prompt(h, "response", answerable, port.bvalid)
+        prompt(h, "beat", sending != 0, port.wvalid)
+        stays(h, "beat", port.wvalid, port.wready)
+        stays(h, "response", port.bvalid, port.bready)
+        prompt(h, "beat_at_the_port", port.wvalid, port.wready)
+        prompt(h, "response", answerable, port.bvalid)
         moved = moved | (port.wvalid & port.wready) | (port.bvalid & port.bready)
     else:
         h.assume("answers_what_was_asked", ~port.rvalid | (level != asks))
-        _prompt(h, "data", level != asks, port.rvalid)
-        _stays(h, "data", port.rvalid, port.rready)
+        prompt(h, "data", level != asks, port.rvalid)
+        stays(h, "data", port.rvalid, port.rready)
         moved = moved | (port.rvalid & port.rready)
     some = Cat(getattr(master, f"{channel}valid") for master in dut.i).any()
-    _ends(h, "something", some | (level != 0), moved, 2 * _PATIENCE - 1)
+    ends(h, "something", some | (level != 0), moved, 2 * PATIENCE - 1)
     return h
 
 
@@ -238,8 +192,8 @@ def _framer() -> Harness:
     dut = h.add("dut", Framer(config))
     h.drive(dut.i, "i")
     h.m.d.comb += Value.cast(dut.block).eq(h.free(len(Value.cast(dut.block)), "block"))
-    _sink(h, dut.o)
-    _ends(h, "offered", dut.i.valid, dut.i.ready, 2 * _PATIENCE)
+    sink(h, dut.o)
+    ends(h, "offered", dut.i.valid, dut.i.ready, 2 * PATIENCE)
     return h
 
 
@@ -247,7 +201,7 @@ def _checker(operation: Operation) -> Harness:
     """It is done 19 cycles after each start, and at no other time."""
     h = Harness()
     dut = h.add("dut", Checker(load_engine("tiny"), operation))
-    _free(h, dut, ("start", "data"))
+    choose(h, dut, ("start", "data"))
     latency = 19
     since = Signal(range(latency + 1), name="since")
     h.m.d.sync += since.eq(Mux(dut.start, 1, Mux((since == 0) | (since == latency), 0, since + 1)))
@@ -263,16 +217,16 @@ def _checker(operation: Operation) -> Harness:
     return h
 
 
-def _core(make: Callable[[], Any], within: int) -> Harness:
+def moving_core(make: Callable[[], Any], within: int, reached: int | None = None) -> Harness:
     """A core moves at one of its ports while a beat is offered or the end of a packet is inside."""
     h = Harness()
     dut = h.add("dut", make())
     h.drive(dut.i, "i")
-    _sink(h, dut.o)
+    sink(h, dut.o)
     level = Signal(6, name="packets")
-    h.m.d.sync += level.eq(level + (_moves(dut.i) & dut.i.payload.last) - (_moves(dut.o) & dut.o.payload.last))
-    _ends(h, "something", dut.i.valid | (level != 0), _moves(dut.i) | _moves(dut.o), within)
-    h.cover("second_packet_ends", h.past(_moves(dut.o) & dut.o.payload.last, "ended") & _moves(dut.o)
+    h.m.d.sync += level.eq(level + (moves(dut.i) & dut.i.payload.last) - (moves(dut.o) & dut.o.payload.last))
+    ends(h, "something", dut.i.valid | (level != 0), moves(dut.i) | moves(dut.o), within, reached)
+    h.cover("second_packet_ends", h.past(moves(dut.o) & dut.o.payload.last, "ended") & moves(dut.o)
             & dut.o.payload.last)
     return h
 
@@ -285,41 +239,39 @@ def _all_runs(name: str, unit: str, claim: str, build: Callable[[], Harness], de
 def _core_proof(core: str, make: Callable[[], Any], within: int, cycles: int) -> Proof:
     return Proof(
         f"progress_{core}", f"hdl/codec/lines/{core}.py", "While a beat is offered or the end of a packet is inside, a "
-        f"beat moves at one of the {core}'s ports within {within} cycles, {_PROMPT}.", lambda: _core(make, within),
+        f"beat moves at one of the {core}'s ports within {within} cycles, {PROMPT}.", lambda: moving_core(make, within),
         "bounded", cycles, coverage="two packets, any stalls and gaps; beats of 16 bytes, elements of 32 bits",
         cover_depth=cycles)
 
 
-_PROMPT = f"while the environment answers within {_PATIENCE} cycles"
-
 PROOFS = (
-    _all_runs("skid", "hdl/common/skid.py", f"The skid buffer takes what is offered within {_PATIENCE} cycles, and "
-              f"gives something of what is inside within {_PATIENCE}, {_PROMPT}.",
-              lambda: _buffer(lambda: Skid(8), 2, _PATIENCE, _PATIENCE), 5),
-    _all_runs("spare", "hdl/common/skid.py", f"The spare place takes what is offered within {_PATIENCE} cycles, "
-              f"and gives what is inside within {_PATIENCE - 1}, {_PROMPT}.",
-              lambda: _buffer(lambda: Spare(8), 1, _PATIENCE, _PATIENCE - 1), 5),
+    _all_runs("skid", "hdl/common/skid.py", f"The skid buffer takes what is offered within {PATIENCE} cycles, and "
+              f"gives something of what is inside within {PATIENCE}, {PROMPT}.",
+              lambda: _buffer(lambda: Skid(8), 2, PATIENCE, PATIENCE), 5),
+    _all_runs("spare", "hdl/common/skid.py", f"The spare place takes what is offered within {PATIENCE} cycles, "
+              f"and gives what is inside within {PATIENCE - 1}, {PROMPT}.",
+              lambda: _buffer(lambda: Spare(8), 1, PATIENCE, PATIENCE - 1), 5),
     *(_all_runs(f"fifo_{depth}", "hdl/common/fifo.py", f"A FIFO of {depth} rows takes what is offered within "
-                f"{_PATIENCE} cycles, and gives something of what is inside within {_PATIENCE + 1}, {_PROMPT}.",
-                lambda depth=depth: _buffer(lambda: StreamFifo(8, depth), depth + 1, _PATIENCE, _PATIENCE + 1), 6)
+                f"{PATIENCE} cycles, and gives something of what is inside within {PATIENCE + 1}, {PROMPT}.",
+                lambda depth=depth: _buffer(lambda: StreamFifo(8, depth), depth + 1, PATIENCE, PATIENCE + 1), 6)
       for depth in (4, 1)),
-    _all_runs("row_fifo", "hdl/common/row_fifo.py", f"Of committed rows one leaves within {_PATIENCE + 1} cycles, "
-              f"{_PROMPT}.", _row_fifo, 6),
+    _all_runs("row_fifo", "hdl/common/row_fifo.py", f"Of committed rows one leaves within {PATIENCE + 1} cycles, "
+              f"{PROMPT}.", _row_fifo, 6),
     _all_runs("splitter", "hdl/engine/axi/bursts.py", "A request is taken at once or the next burst of the one before "
-              f"is given within {2 * _PATIENCE} cycles, {_PROMPT}.", _splitter, 8),
+              f"is given within {2 * PATIENCE} cycles, {PROMPT}.", _splitter, 8),
     _all_runs("reader", "hdl/engine/axi/reader.py", f"While the reader is not idle, stopped or faulty, one of its "
-              f"ports moves within {_PATIENCE + 1} cycles, {_PROMPT}; a request has a limited number of moves.",
+              f"ports moves within {PATIENCE + 1} cycles, {PROMPT}; a request has a limited number of moves.",
               _reader, 8, cover_depth=34),
     _all_runs("writer", "hdl/engine/axi/writer.py", f"While the writer is not idle, one of its ports moves within "
-              f"{2 * _PATIENCE - 1} cycles, {_PROMPT}; a request has a limited number of moves.",
+              f"{2 * PATIENCE - 1} cycles, {PROMPT}; a request has a limited number of moves.",
               _writer, 9, cover_depth=34),
     _all_runs("axi_lite", "hdl/engine/axi/lite.py", "A read, and a write with address and data, is answered within "
-              f"{2 * (2 + _PATIENCE) + _PATIENCE} cycles, {_PROMPT}.", _lite, 15),
+              f"{2 * (2 + PATIENCE) + PATIENCE} cycles, {PROMPT}.", _lite, 15),
     *(_all_runs(f"{kind}_arbiter", "hdl/engine/axi/arbiter.py", f"While one of 3 masters asks or a burst is open, "
-                f"something moves at the port within {2 * _PATIENCE - 1} cycles, {_PROMPT}.",
+                f"something moves at the port within {2 * PATIENCE - 1} cycles, {PROMPT}.",
                 lambda kind=kind: _arbiter(kind == "write", 3), 8) for kind in ("read", "write")),
-    _all_runs("framer", "hdl/engine/lanes/framer.py", f"A beat that is offered is taken within {2 * _PATIENCE} "
-              f"cycles, {_PROMPT}.", _framer, 8),
+    _all_runs("framer", "hdl/engine/lanes/framer.py", f"A beat that is offered is taken within {2 * PATIENCE} "
+              f"cycles, {PROMPT}.", _framer, 8),
     *(_all_runs(f"checker_{operation.name.lower()}", "hdl/engine/control/checker.py", "A descriptor is checked 19 "
                 "cycles after its start, and at no other time.", lambda operation=operation: _checker(operation), 1,
                 cover_depth=22) for operation in (Operation.OFFLOAD, Operation.PREFETCH)),

@@ -40,14 +40,14 @@ from verif.formal.harness import Harness
 from verif.formal.proof import Proof
 from verif.formal.twins import Twins
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "READER", "Unit", "one_packet"]
 
 _TINY = load_engine("tiny")
 _SMALLEST = load_engine("smallest")
 
 
 @dataclass(frozen=True)
-class _Unit:
+class Unit:
     """A unit whose reset is proved.
 
     Parameters
@@ -70,6 +70,8 @@ class _Unit:
         What fits into the cycles.
     while_ : str, optional
         What is assumed of inputs, in words.
+    solver : str, optional
+        As that of :class:`verif.formal.proof.Proof`.
     """
 
     name: str
@@ -82,6 +84,7 @@ class _Unit:
     around: Callable[[Harness, Twins], None] | None = None
     fits: str = ""
     while_: str = ""
+    solver: str = "smt"
 
     def build(self) -> Harness:
         """The harness: two copies."""
@@ -106,7 +109,8 @@ class _Unit:
                  f"{given}; payloads are compared while they are valid.")
         mode = "bounded" if self.cycles else "induction"
         return Proof(f"reset_{self.name}", f"hdl/{self.file}", claim, self.build, mode, self.cycles or 1, self.which,
-                     coverage=f"from the reset on, {self.fits}" if self.cycles else "", cover_depth=self.cycles or 12)
+                     coverage=f"from the reset on, {self.fits}" if self.cycles else "", cover_depth=self.cycles or 12,
+                     solver=self.solver)
 
 
 def _shown(h: Harness, twins: Twins) -> None:
@@ -125,6 +129,8 @@ _SPLITTER = {
     **dict.fromkeys(("length_less_one", "last", "carry", "counts", "borrow"), "fsm_state=2"),
 }
 _INSIDE = {f"splitter.{name}": f"splitter.{condition}" for name, condition in _SPLITTER.items()}
+READER = {**_INSIDE, "beat": "held", "fault_resp": "faulty", "fault_address": "faulty"}
+"""When registers of a reader are equal that have no reset."""
 
 
 def _rows(h: Harness, twins: Twins) -> None:
@@ -165,9 +171,8 @@ def _rest(h: Harness, twins: Twins) -> None:
     h.check("nothing_beside_the_rest", ~flush | (taken & ~beat))
 
 
-def _one_packet(h: Harness, twins: Twins) -> None:
-    """The stream of one transfer: a packet of whole words, one of them at least, behind one start."""
-    dut = twins.copies[0]
+def one_packet(h: Harness, dut: Distributor) -> None:
+    """Assume the stream of one transfer: a packet of whole words, one of them at least, behind one start."""
     beat = dut.i.payload
     words = [beat.keep[first:first + WORD_BYTES] for first in range(0, len(beat.keep), WORD_BYTES)]
     started, ended = Signal(name="started"), Signal(name="ended")
@@ -182,57 +187,56 @@ def _one_packet(h: Harness, twins: Twins) -> None:
 
 
 _UNITS = (
-    _Unit("skid", "common/skid.py", lambda: Skid(8), loaded={"output": "held", "spare": "full"}),
-    _Unit("spare", "common/skid.py", lambda: Spare(8), loaded={"kept": "full"}),
-    _Unit("fifo_4", "common/fifo.py", lambda: StreamFifo(8, 4)),
-    _Unit("fifo_5", "common/fifo.py", lambda: StreamFifo(8, 5)),
-    _Unit("row_fifo", "common/row_fifo.py", lambda: RowFifo(8, 2, 4), loaded={"memory.shown_0": "o.valid"},
+    Unit("skid", "common/skid.py", lambda: Skid(8), loaded={"output": "held", "spare": "full"}),
+    Unit("spare", "common/skid.py", lambda: Spare(8), loaded={"kept": "full"}),
+    Unit("fifo_4", "common/fifo.py", lambda: StreamFifo(8, 4)),
+    Unit("fifo_5", "common/fifo.py", lambda: StreamFifo(8, 5)),
+    Unit("row_fifo", "common/row_fifo.py", lambda: RowFifo(8, 2, 4), loaded={"memory.shown_0": "o.valid"},
           around=_rows, while_="rows are written whole and fit"),
-    _Unit("splitter", "engine/axi/bursts.py", lambda: BurstSplitter(24, 16, 16, 16), loaded=_SPLITTER),
-    _Unit("reader", "engine/axi/reader.py", lambda: AxiReader(24, 16, 16, 4, 16), _FAULT, {
-        **_INSIDE, "beat": "held", "fault_resp": "faulty", "fault_address": "faulty"}),
-    _Unit("writer", "engine/axi/writer.py", lambda: AxiWriter(24, 16, 16, 4, 16), _FAULT, {
+    Unit("splitter", "engine/axi/bursts.py", lambda: BurstSplitter(24, 16, 16, 16), loaded=_SPLITTER),
+    Unit("reader", "engine/axi/reader.py", lambda: AxiReader(24, 16, 16, 4, 16), _FAULT, READER),
+    Unit("writer", "engine/axi/writer.py", lambda: AxiWriter(24, 16, 16, 4, 16), _FAULT, {
         **_INSIDE, "left": "more", "final": "more", "tail": "more", "beat": "held", "fault_resp": "faulty",
         "fault_address": "faulty"}),
-    _Unit("axi_lite", "engine/axi/lite.py", lambda: AxiLite(12), {
+    Unit("axi_lite", "engine/axi/lite.py", lambda: AxiLite(12), {
         "port.address": "fsm_state", "port.write_data": "port.write", "port.write_strobe": "port.write"}, {
         "aw_held": "aw_full", "w_held": "w_full", "ar_held": "ar_full", "address": "fsm_state",
         "write_error": "bus.bvalid", "read_error": "bus.rvalid", "read_data": "bus.rvalid"}),
-    _Unit("read_arbiter", "engine/axi/arbiter.py", lambda: AxiReadArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
+    Unit("read_arbiter", "engine/axi/arbiter.py", lambda: AxiReadArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
         ("held_araddr", "held_arlen", "held_arsize", "held_arburst"), "o.arvalid")),
-    _Unit("write_arbiter", "engine/axi/arbiter.py", lambda: AxiWriteArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
+    Unit("write_arbiter", "engine/axi/arbiter.py", lambda: AxiWriteArbiter(16, 4, 3, 4), loaded=dict.fromkeys(
         ("held_awaddr", "held_awlen", "held_awsize", "held_awburst"), "o.awvalid")),
-    _Unit("ring", "engine/control/ring.py", lambda: Ring(_TINY)),
-    _Unit("coalescer", "engine/control/coalescer.py", Coalescer),
-    _Unit("crc", "engine/link/crc32c.py", lambda: Crc32c(16), {"value": "done"}, {
+    Unit("ring", "engine/control/ring.py", lambda: Ring(_TINY)),
+    Unit("coalescer", "engine/control/coalescer.py", Coalescer),
+    Unit("crc", "engine/link/crc32c.py", lambda: Crc32c(16), {"value": "done"}, {
         **dict.fromkeys(("addend", "ends", "count"), "arrived"), "state": "~fresh", "closing": "finishing | done",
         "left": "finishing"}),
-    _Unit("framer", "engine/lanes/framer.py", lambda: Framer(_TINY), loaded={
+    Unit("framer", "engine/lanes/framer.py", lambda: Framer(_TINY), loaded={
         "held_long": "~first", "carry": "~first"}),
-    _Unit("verdict", "engine/link/verdict.py", lambda: Verdict(_TINY), loaded={
+    Unit("verdict", "engine/link/verdict.py", lambda: Verdict(_TINY), loaded={
         "best": "fsm_state=2 | fsm_state=3 | fsm_state=4", "lane": "fsm_state=2 | fsm_state=3",
         "other": "fsm_state=3"}),
-    _Unit("answers", "engine/paths/answers.py", lambda: Answers(_TINY)),
-    _Unit("checker", "engine/control/checker.py", lambda: Checker(_TINY, Operation.OFFLOAD), dict.fromkeys(
+    Unit("answers", "engine/paths/answers.py", lambda: Answers(_TINY)),
+    Unit("checker", "engine/control/checker.py", lambda: Checker(_TINY, Operation.OFFLOAD), dict.fromkeys(
         ("status", "request", "tag", "operation", "interrupt"), "done"), cycles=24, which="deep",
         fits="a descriptor is checked, which takes 19"),
-    _Unit("aggregator", "engine/link/aggregator.py", lambda: Aggregator(_TINY), dict.fromkeys(
+    Unit("aggregator", "engine/link/aggregator.py", lambda: Aggregator(_TINY), dict.fromkeys(
         ("bytes", "nonzero", "raw_blocks"), "done"), {
         **dict.fromkeys(("opening", "head", "place", "some", "one", "near", "reserved", "draws", "reserve", "odd",
                          "full_beats", "ledger.purse", "ledger.reserve"), "~idle"),
         "here": "~idle & ~opening", "facts": "beat", "part_0": "beat | flush", "payload": "held",
         "shifter.row": "held"}, which="deep", around=_rest),
-    _Unit("distributor", "engine/link/distributor.py", lambda: Distributor(_TINY), cycles=8, which="deep",
-          around=_one_packet, while_="a packet of whole words follows one start",
+    Unit("distributor", "engine/link/distributor.py", lambda: Distributor(_TINY), cycles=8, which="deep",
+          around=lambda h, twins: one_packet(h, twins.copies[0]), while_="a packet of whole words follows one start",
           fits="first rows of a block at its lane"),
-    _Unit("supervisor", "engine/paths/supervisor.py", lambda: Supervisor(_SMALLEST, "source", 2), loaded={
+    Unit("supervisor", "engine/paths/supervisor.py", lambda: Supervisor(_SMALLEST, "source", 2), loaded={
         **dict.fromkeys(("$0", "$1", "cause"), "told | fsm_state"),
         **dict.fromkeys((f"launcher.launch_{name}" for name in (
             "source", "element", "exponents", "narrow", "fallback", "leave_raw", "destination", "capacity",
             "last_byte")), "launcher.fsm_state | follow.valid")}),
-    _Unit("compressor", "codec/lines/compressor.py", lambda: Compressor(16, (4,)),
+    Unit("compressor", "codec/lines/compressor.py", lambda: Compressor(16, (4,)),
           {"error": "o.valid & o.payload.last"}, cycles=12, which="deep", fits="packed beats of the first packets"),
-    _Unit("decompressor", "codec/lines/decompressor.py", lambda: Decompressor(16, (4,)),
+    Unit("decompressor", "codec/lines/decompressor.py", lambda: Decompressor(16, (4,)),
           {"error": "o.valid & o.payload.last"}, cycles=7, which="deep", fits="raw beats of the first packet"),
 )
 

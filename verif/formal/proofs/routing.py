@@ -86,7 +86,7 @@ def _networks(lanes: int, grain: int, which: str) -> tuple[Proof, ...]:
         for name, scatter in (("gather", False), ("scatter", True)))
 
 
-def _realigner(words: int) -> Harness:
+def _realigner(words: int, places: range) -> Harness:
     """Rows against the words of two beats side by side; a realigner for each place, which is constant in a block."""
     h = Harness()
     m = h.m
@@ -101,7 +101,7 @@ def _realigner(words: int) -> Harness:
     with m.If(make):
         m.d.sync += [old.eq(before), new.eq(beat), flushed.eq(flush), made.eq(1), whole.eq(kept)]
     both = Cat(old, new)
-    for place in range(words):
+    for place in places:
         dut = h.add(f"dut_{place}", Realigner(words))
         m.d.comb += [dut.beat.eq(beat), dut.place.eq(place), dut.keep.eq(keep), dut.make.eq(make), dut.flush.eq(flush)]
         for word in range(words):
@@ -117,14 +117,24 @@ def _realigner(words: int) -> Harness:
     return h
 
 
-_PLACES = (4, 8)
-"""Words of the realigners that are proved: 16 take the solver too long."""
+_WORDS = (4, 8)
+"""Words of the realigners that are proved at once."""
+
+_QUARTERS = 16
+"""Words of the realigner whose places are proved in four parts: the solver's time grows faster than their number."""
 
 
 def _realigner_proof(words: int, configured: bool = False) -> Proof:
     return Proof(f"realigner_{words}", "hdl/engine/link/realigner.py", f"Rows of {words} words are those that follow a "
-                 "header, whatever its place in its beat.", lambda: _realigner(words), "induction", 1,
+                 "header, whatever its place in its beat.", lambda: _realigner(words, range(words)), "induction", 1,
                  configured=configured)
+
+
+def _quarter_proof(words: int, quarter: int) -> Proof:
+    places = range(quarter * words // 4, (quarter + 1) * words // 4)
+    return Proof(f"realigner_{words}_{places[0]}_{places[-1]}", "hdl/engine/link/realigner.py", f"Rows of {words} "
+                 f"words are those that follow a header, which is at a place from {places[0]} to {places[-1]} of its "
+                 "beat.", lambda: _realigner(words, places), "induction", 1, "deep")
 
 
 def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
@@ -133,8 +143,8 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
     networks = tuple(proof for proof in PROOFS if proof.name.startswith(("gather", "scatter")))
     same = [replace(proof, configured=True) for proof in networks
             if proof.set == "shallow" and proof.name.endswith(f"_{config.beat_bytes}_{grain}")]
-    realigners = [_realigner_proof(words, configured=words == config.link_words) for words in _PLACES
-                  if words == config.link_words or config.link_words not in _PLACES]
+    realigners = [_realigner_proof(words, configured=words == config.link_words) for words in _WORDS
+                  if words == config.link_words or config.link_words not in _WORDS]
     return (*(same or [proof for proof in networks if proof.set == "shallow"]), *realigners)
 
 
@@ -142,6 +152,6 @@ PROOFS = (
     *_networks(16, 1, "shallow"), *_networks(16, 2, "shallow"), *_networks(16, 4, "shallow"),
     *_networks(32, 1, "shallow"), *_networks(32, 2, "shallow"), *_networks(32, 4, "shallow"),
     *_networks(64, 1, "deep"), *_networks(64, 2, "deep"), *_networks(64, 4, "deep"),
-    *(_realigner_proof(words) for words in _PLACES),
+    *(_realigner_proof(words) for words in _WORDS), *(_quarter_proof(_QUARTERS, quarter) for quarter in range(4)),
 )
 """Proofs of what moves bytes."""
