@@ -65,6 +65,15 @@ def kept_synthesis(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     monkeypatch.setattr(Yosys, "run", kept)
 
 
+def pytest_sessionfinish() -> None:
+    """Write which lines of Python were run, where that is measured: xdist kills a worker that takes more than ten
+    seconds to end, as one with gigabytes of designs does, and its measurement would be lost."""
+    if "COVERAGE_PROCESS_START" in os.environ:
+        from coverage import Coverage
+        if (measured := Coverage.current()) is not None:
+            measured.save()
+
+
 def _shard(text: str) -> tuple[int, int]:
     """Which part of the tests, of how many; each has every n-th test, so that long ones are spread."""
     part, _, parts = text.partition("/")

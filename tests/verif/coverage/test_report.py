@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -197,17 +200,15 @@ def test_coverage_of_other_hardware_is_refused(tmp_path: Path) -> None:
 
 
 def test_python_lines_are_those_that_ran(tmp_path: Path) -> None:
-    coverage = pytest.importorskip("coverage")
-    package = tmp_path / "golden"
+    pytest.importorskip("coverage")
+    package, data = tmp_path / "golden", tmp_path / "out" / "python" / "data.1"
     package.mkdir()
     (package / "part.py").write_text("def used():\n    return 1\n\n\ndef unused():\n    return 2\n\n\nused()\n")
-    (tmp_path / "out" / "python").mkdir(parents=True)
-    measured = coverage.Coverage(data_file=str(tmp_path / "out" / "python" / "data.1"), config_file=False,
-                                 source=[str(package)])
-    measured.start()
-    exec(compile((package / "part.py").read_text(), str(package / "part.py"), "exec"), {})
-    measured.stop()
-    measured.save()
+    data.parent.mkdir(parents=True)
+    # In a process of its own: in this one it would end a measurement of the tests themselves.
+    subprocess.run([sys.executable, "-m", "coverage", "run", f"--data-file={data}", f"--source={package}",
+                    str(package / "part.py")], cwd=tmp_path, check=True,
+                   env={name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"})
     (result,) = python_results([tmp_path / "out"], root=tmp_path)
     assert (result.package, result.lines, result.hit, result.holes) == ("golden", 5, 4, (("golden/part.py", 1),))
     assert python_results([tmp_path / "out"], [_excluded("python", "golden/p*")], root=tmp_path) == ()
