@@ -12,6 +12,7 @@ from verif.evidence.store import RECORDED, recording, stamp_now
 __all__ = ["record"]
 
 _HOLES = 20
+_PYTHON = "make coverage-python RECORD=1"
 
 
 def record(report: CoverageReport, command: str, path: Path = RECORDED) -> None:
@@ -26,7 +27,7 @@ def record(report: CoverageReport, command: str, path: Path = RECORDED) -> None:
                 "exclusions": [to_json(each) for each in report.exclusions], "stamps": {"verilog": stamp}}
     if report.packages:
         part["packages"] = [to_json(each) for each in report.packages]
-        part["stamps"]["python"] = stamp
+        part["stamps"]["python"] = to_json(stamp_now(_PYTHON))
     with recording(path) as evidence:
         evidence.merge("coverage", command=command, part=part, join=_joined)
 
