@@ -236,5 +236,8 @@ def _proof(side: str, name: str, size: int, kind: str, depth: int) -> Proof:
                  f"stalls; never left raw; memories of a block of {BLOCK} bytes")
 
 
-PROOFS = (_proof("compressor", "bfloat16", 2, "sparse", 60), _proof("decompressor", "bfloat16", 2, "sparse", 50))
+PROOFS = (
+    _proof("compressor", "bfloat16", 2, "sparse", 60), _proof("decompressor", "bfloat16", 2, "sparse", 50),
+    _proof("compressor", "float32", 4, "sparse", 60), _proof("decompressor", "float32", 4, "sparse", 50),
+)
 """Proofs of exponent coding in the block cores."""
