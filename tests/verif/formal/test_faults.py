@@ -139,8 +139,8 @@ FAULTS = {
     "a switch of a network is stuck": Fault(
         "gather_16_2", routing, "Gather", lambda m, dut: dut.o[48:64].eq(dut.i[48:64]),
         tuple(f"unit_{unit}" for unit in range(8))),
-    "a count of the mask bits is one too small": Fault(
-        "scatter_16_2", routing, "Ranks", lambda m, dut: dut.before["d8"][0][2].eq(0), ("before_4",)),
+    "the count of the mask bits is even": Fault(
+        "scatter_16_2", routing, "Ranks", lambda m, dut: dut.count[0].eq(0), ("count",)),
     "a network turns as if the start were another": Fault(
         "gather_16_4", routing, "Steer", lambda m, dut: dut.swap["d4"][0].eq(dut.start[0]),
         ("unit_1_behind_1", "unit_1_behind_2", "unit_1")),
