@@ -150,7 +150,7 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 
 PROOFS = (
     *_networks(16, 1, "shallow"), *_networks(16, 2, "shallow"), *_networks(16, 4, "shallow"),
-    *_networks(32, 1, "shallow"), *_networks(32, 2, "shallow"), *_networks(32, 4, "shallow"),
+    *_networks(32, 1, "deep"), *_networks(32, 2, "shallow"), *_networks(32, 4, "shallow"),
     *_networks(64, 1, "deep"), *_networks(64, 2, "deep"), *_networks(64, 4, "deep"),
     *(_realigner_proof(words) for words in _WORDS), *(_quarter_proof(_QUARTERS, quarter) for quarter in range(4)),
 )
