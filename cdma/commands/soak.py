@@ -23,8 +23,8 @@ aborts, resets in mid-transfer, malformed streams, ports that do not answer. The
 malformed streams go through the golden model and the plain reference, which must agree.
 
 A failing case is made smaller, one test, fewer stimuli and fewer options, and written as a file, which --replay runs
-again. Seeds are in log.jsonl of the report folder. Ctrl-C ends it early: what was done until then is told, and recorded
-with --record. Exit code 0 says that nothing failed."""
+again. Seeds are in log.jsonl of the report folder. Ctrl-C ends it early: what was done until then is printed, and
+recorded with --record. Exit code 0 says that nothing failed."""
 
 _EXAMPLES = """\
   cdma soak --minutes 60                                    an hour, with new seeds
