@@ -161,7 +161,7 @@ PROOFS = (
     _proof("compressor", 2, 2, True, 30), _proof("decompressor", 2, 2, True, 28),
     _proof("compressor", 4, 2, True, 30), _proof("decompressor", 4, 2, True, 28),
     _proof("compressor", 1, 8, True, 42, exact=True), _proof("compressor", 2, 8, True, 40, exact=True),
-    _proof("decompressor", 2, 8, True, 28, exact=True),
+    _proof("decompressor", 1, 8, True, 30, exact=True), _proof("decompressor", 2, 8, True, 28, exact=True),
     _proof("compressor", 4, 8, True, 40, exact=True), _proof("decompressor", 4, 8, True, 28, exact=True),
 )
 """Proofs of both directions."""

@@ -184,12 +184,13 @@ def test_entries_are_there_in_time(beat_bytes: int, latency: int) -> None:
     clocked(dut, use, ask, memory.read)
 
 
+@pytest.mark.parametrize("windowed", [False, True])
 @pytest.mark.parametrize(("beat_bytes", "faulty", "good"), [(16, 5, 4), (32, 20, 20), (64, 16, 16), (64, 39, 32)])
-def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: int) -> None:
+def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: int, windowed: bool) -> None:
     """Entries of the beats before the one with the error are good, and the others unread; nothing more is requested.
     After a stop and a reset a list is read again."""
     rng = random.Random(faulty)
-    dut = PageList(_BITS, beat_bytes, 2)
+    dut = PageList(_BITS, beat_bytes, 2, windowed=windowed)
     clear = Signal()
     memory = Memory(dut.axi, beat_bytes, rng, 20, 0.2)
     used = _List(0, [number << 12 for number in range(40)], 0, 40)
@@ -197,6 +198,8 @@ def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: in
     memory.faulty[faulty * ENTRY_BYTES // beat_bytes * beat_bytes] = 2
 
     async def use(ctx: Any) -> None:
+        if windowed:
+            ctx.set(dut.window.unlimited, 1)
         for failing in (True, False):
             ctx.set(dut.lists.payload, used.request())
             ctx.set(dut.lists.valid, 1)
@@ -224,3 +227,35 @@ def test_entries_behind_an_error_response(beat_bytes: int, faulty: int, good: in
                 memory.faulty.clear()
 
     clocked(ResetInserter(clear)(dut), use, memory.read)
+
+
+@pytest.mark.parametrize("windowed", [False, True])
+@pytest.mark.parametrize("beat_bytes", [16, 32, 64])
+def test_an_entry_right_before_an_error_response(beat_bytes: int, windowed: bool) -> None:
+    """A list of one entry, and in the next cycle the error of the list behind it: the entry is good."""
+    dut = PageList(_BITS, beat_bytes, 2, windowed=windowed)
+    memory = Memory(dut.axi, beat_bytes, random.Random(beat_bytes), latency=60)
+    used = [_List(4096 * number, [number + 1 << 12], 0, 1) for number in range(2)]
+    for each in used:
+        each.store(memory)
+    memory.faulty[used[1].address] = 2
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.lists, [each.request() for each in used], Pace(random.Random(1), 0))
+
+    async def use(ctx: Any) -> None:
+        if windowed:
+            ctx.set(dut.window.unlimited, 1)
+        while not memory.bursts:
+            await ctx.tick()
+        memory.latency = 0      # the second answer is right behind the first one
+        ctx.set(dut.entries.ready, 1)
+        entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
+        assert (entry.page, Entry(entry.state)) == (1, Entry.GOOD)
+        ctx.set(dut.done, 1)
+        await ctx.tick()
+        ctx.set(dut.done, 0)
+        entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
+        assert Entry(entry.state) is Entry.UNREAD
+
+    clocked(dut, use, ask, memory.read)

@@ -50,6 +50,25 @@ def test_periods_of_the_ticks(part_bits: int, monkeypatch: pytest.MonkeyPatch) -
     clocked(dut, process)
 
 
+@pytest.mark.parametrize("part_bits", [2, 8])
+def test_the_longest_period(part_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits are of few bits here, so that the last bit of the counter counts."""
+    monkeypatch.setattr(watch, "_PART_BITS", part_bits)
+    monkeypatch.setattr(watch, "LIMIT_BITS", 3)
+    dut = Metronome(2)
+
+    async def process(ctx: Any) -> None:
+        ctx.set(dut.limit[0], 7)
+        ctx.set(dut.limit[1], 6)
+        seen = [(await ctx.tick().sample(dut.tick))[-1] for _ in range(500)]
+        for which, period in ((0, 128), (1, 64)):
+            found = [cycle for cycle, tick in enumerate(seen) if tick >> which & 1]
+            assert len(found) >= 3
+            assert {later - sooner for sooner, later in pairwise(found)} == {period}
+
+    clocked(dut, process)
+
+
 def test_a_limit_that_is_changed_makes_no_tick() -> None:
     """Otherwise a port would seem silent after a fraction of the new limit."""
     dut = Metronome(1)

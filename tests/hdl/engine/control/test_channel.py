@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from golden.engine import Completion, Status
 from hdl.engine.control.descriptor import Operation
 from tests.hdl.bench import pulse
 from tests.hdl.engine.control.bench import good
-from tests.hdl.engine.control.channel_bench import DEPTH, ChannelBench, account, any_descriptor, completed, runs
+from tests.hdl.engine.control.channel_bench import CONFIG, DEPTH, ChannelBench, account, any_descriptor, completed, runs
 
 
 @pytest.mark.parametrize(("operation", "in_flight"), [
@@ -156,3 +157,53 @@ def test_an_abort_is_that_of_the_oldest() -> None:
     found = [(each.tag, each.status) for each in bench.seen.completions]
     assert found == [(0, Status.ABORTED), (1, Status.OK), (2, Status.OK), (3, Status.ABORTED), (4, Status.ABORTED),
                      (5, Status.BAD_RAW_BYTES)]
+
+
+def test_an_abort_while_the_completion_before_is_written() -> None:
+    """It is that of the transfer behind it, which has no result yet."""
+    bench = ChannelBench(Operation.OFFLOAD, 9, in_flight=2)
+    done = Completion(tag=0, status=Status.OK, operation=1, bytes_written=40)
+    bench.outcomes = [replace(done, tag=tag) for tag in range(2)]
+
+    async def process(ctx: Any) -> None:
+        dut = bench.dut
+        bench.slow = 1000
+        for tag in range(2):
+            await bench.push(ctx, good(1, tag=tag, raw_bytes=512))
+        while len(bench.seen.requests) < 2:
+            await ctx.tick()
+        await ctx.tick().until(dut.result.valid)
+        bench.ahead = True
+        await ctx.tick().repeat(3)
+        assert not ctx.get(dut.completions)
+        await pulse(ctx, dut.abort)
+        assert ctx.get(dut.aborting)
+        await completed(ctx, bench, 2)
+
+    bench.run(process)
+    assert bench.seen.aborted == 1
+    assert [each.status for each in bench.seen.completions] == [Status.OK, Status.ABORTED]
+
+
+@pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
+def test_pages_that_a_stream_takes(operation: Operation) -> None:
+    """Streams that end with a page, 4 bytes before it, 4 bytes behind it; none are told of one that fails."""
+    bench = ChannelBench(operation, 10, config=CONFIG.replace(page_lists=True))
+    asked, right = [], []
+    for tag, (page_size, pages, surplus) in enumerate(product((12, 13, 17, 21), (1, 2, 77), (-4, 0, 4))):
+        size = (pages << page_size) + surplus
+        what = good(operation.value, tag=tag, page_list=True, pages=100, page_size=page_size, capacity=1 << 32,
+                    packed_bytes=0 if operation is Operation.OFFLOAD else size)
+        fine = Completion(tag=tag, status=Status.OK, operation=operation.value,
+                          bytes_written=size if operation is Operation.OFFLOAD else what.raw_bytes)
+        bench.outcomes.append(fine if tag % 5 else replace(fine, status=Status.LINK_READ_TIMEOUT, bytes_written=0))
+        asked.append(what)
+        right.append(replace(bench.outcomes[-1], pages=pages + (surplus > 0) if tag % 5 else 0))
+
+    async def process(ctx: Any) -> None:
+        for each in asked:
+            await bench.push(ctx, each)
+        await completed(ctx, bench, len(asked))
+
+    bench.run(process)
+    assert [replace(each, cycles=0) for each in bench.seen.completions] == right

@@ -199,7 +199,8 @@ def test_an_entry_that_cannot_be_read(pauses: float) -> None:
     clocked(bench.dut, process, *bench.processes)
 
 
-def test_a_link_that_does_not_answer() -> None:
+@pytest.mark.parametrize("response", [0, 2])
+def test_a_link_that_does_not_answer(response: int) -> None:
     config = EngineConfig(lanes=2, address_bits=40)
     bench = _Bench(config, 6, 0.2)
     bench.answers = False
@@ -229,7 +230,11 @@ def test_a_link_that_does_not_answer() -> None:
         for _ in range(60):
             await ctx.tick()
             assert ctx.get(dut.isolated) and not ctx.get(dut.push) and not ctx.get(dut.idle)
+        bench.memory.faulty[ring.base] = response
         bench.answers = True
+        while ctx.get(dut.isolated):
+            await ctx.tick()
+        bench.memory.faulty.clear()
         await bench.until(ctx, 3)
         assert bench.records[2] == _Record(0, False, bench.entry(ring.base))
         assert not ctx.get(dut.isolated)

@@ -11,7 +11,10 @@ import pytest
 from golden.codec import blocks
 from golden.codec.errors import StreamError
 from golden.codec.narrowing import widen
+from hdl.codec.coding import RAW_CODING
 from hdl.config.engine import EngineConfig
+from hdl.engine.lanes.prefetch import PrefetchLane
+from tests.hdl.bench import clocked
 from tests.hdl.engine.lanes.chain import Play
 from tests.hdl.engine.link.streams import activations, damage, packed, status_of
 
@@ -203,3 +206,33 @@ def test_stopped_at_any_time_it_comes_to_rest(cycle: int) -> None:
     assert play.untouched()
     written = [(byte, hope) for byte, hope in zip(play.raw(), raw, strict=True) if byte != 0xA5]
     assert all(byte == hope for byte, hope in written)
+
+
+@pytest.mark.parametrize("rows_before", [0, 20, 32])
+def test_stopped_it_takes_all_rows_and_writes_nothing_more(rows_before: int) -> None:
+    config = EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=512, buffer_bytes=1024,
+                          codings=("zvc32",))
+    dut = PrefetchLane(config)
+
+    async def process(ctx: Any) -> None:
+        async def offer(number: int) -> bool:
+            """Whether a row of raw blocks is taken in a cycle. The memory takes nothing: a lane that runs waits."""
+            ctx.set(dut.i.payload, {"first": number % 32 == 0, "last": number % 32 == 31, "data": number, "block": {
+                "coding": RAW_CODING, "raw_bytes": 512, "payload_bytes": 512, "address": 512 * (number // 32)}})
+            ctx.set(dut.i.valid, 1)
+            _, _, ready = await ctx.tick().sample(dut.i.ready)
+            ctx.set(dut.i.valid, 0)
+            return bool(ready)
+
+        for number in range(rows_before):
+            while not await offer(number):
+                pass
+        ctx.set(dut.stop, 1)
+        await ctx.tick()
+        asks = ctx.get(dut.axi.awvalid)         # a request stays until it is taken
+        for number in range(rows_before, 400):
+            assert await offer(number)
+            assert ctx.get(dut.axi.awvalid) <= asks
+        assert not ctx.get(dut.fault.valid)
+
+    clocked(dut, process)
