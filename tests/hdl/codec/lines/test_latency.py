@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -63,3 +64,65 @@ def test_decompressor(beat_bytes: int, sizes: tuple[int, ...], pipeline: str, cy
         assert await _until_first(ctx, dut, packed, beat_bytes, sizes[-1], needed) == cycles
 
     clocked(dut, process)
+
+
+@pytest.mark.parametrize(("beat_bytes", "sizes", "pipeline", "cycles"), [
+    (16, (4,), "small", 3), (32, (4,), "fast", 3), (32, (1, 2, 4), "small", 3), (32, (1, 2, 4), "fast", 5),
+    (64, (4,), "small", 3), (64, (4,), "fast", 5)])
+def test_decompressor_without_the_row_behind(beat_bytes: int, sizes: tuple[int, ...], pipeline: str,
+                                             cycles: int) -> None:
+    """From a packed beat, behind which none comes, to the raw beat whose elements are all in it: one cycle more than if
+    the row behind is there, two with the stage more."""
+    dut = Decompressor(beat_bytes, sizes, pipeline)
+    line = bytearray(_LINE)
+    line[beat_bytes - 4:beat_bytes] = bytes(4)      # so the elements of the first raw beat are beside the tag
+    packed = compress_lines(bytes(line), 4)[:beat_bytes]
+
+    async def process(ctx: Any) -> None:
+        await ctx.tick().repeat(4)
+        ctx.set(dut.i.payload, {"data": int.from_bytes(packed, "little"), "keep": -1, "element": 4})
+        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.o.ready, 1)
+        await ctx.tick()
+        ctx.set(dut.i.valid, 0)
+        for taken in range(20):
+            _, _, valid, payload = await ctx.tick().sample(dut.o.valid, dut.o.payload)
+            if valid:
+                assert payload.data.to_bytes(beat_bytes, "little") == bytes(line[:beat_bytes])
+                assert taken == cycles
+                return
+        raise AssertionError("nothing came")
+
+    clocked(dut, process)
+
+
+@pytest.mark.parametrize(("beat_bytes", "sizes", "pipeline"), [row[:3] for row in _BUILDS if row[0] < 64])
+def test_the_compressor_fills_the_packed_side(beat_bytes: int, sizes: tuple[int, ...], pipeline: str) -> None:
+    """Of lines with few zeros, which become longer, a packed beat leaves in every cycle; not of lines of two beats,
+    where a few zeros are a beat less."""
+    dut, rng, element = Compressor(beat_bytes, sizes, pipeline), random.Random(beat_bytes), sizes[-1]
+    lines = 60 * LINE_BYTES
+    raw = b"".join(rng.randint(1, 255).to_bytes(element, "little") if rng.random() < 0.98 else bytes(element)
+                   for _ in range(lines // element))
+    packed = compress_lines(raw, element)
+    assert len(packed) > len(raw)
+
+    async def source(ctx: Any) -> None:
+        ctx.set(dut.i.valid, 1)
+        for at in range(0, lines, beat_bytes):
+            ctx.set(dut.i.payload, {"data": int.from_bytes(raw[at:at + beat_bytes], "little"), "keep": -1,
+                                    "last": at + beat_bytes == lines, "element": element})
+            await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.i.valid, 0)
+
+    async def process(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        beat, = await ctx.tick().sample(dut.o.payload).until(dut.o.valid)
+        found = bytearray(beat.data.to_bytes(beat_bytes, "little"))
+        while not beat.last:
+            _, _, valid, beat = await ctx.tick().sample(dut.o.valid, dut.o.payload)
+            assert valid, f"a gap behind {len(found) // beat_bytes} beats"
+            found += beat.data.to_bytes(beat_bytes, "little")
+        assert found[:len(packed)] == packed
+
+    clocked(dut, process, source)
