@@ -19,6 +19,7 @@ from verif.engine.testbench import EngineTestbench, ready, share
 
 SLVERR = 2
 _LANE_ATTRIBUTES, _LINK_ATTRIBUTES = 0x38, 0x3C
+_MODIFIABLE, _ALLOCATE = 0b0010, 0b1100     # bits of AxCACHE; without the first one the others must be 0 (AXI4, A4.4)
 
 
 @cocotb.test()
@@ -244,6 +245,8 @@ async def attributes(dut: Any) -> None:
         await bench.behave(random_behaviour(bench.rng), random_behaviour(bench.rng))
         for offset, memory in ((_LANE_ATTRIBUTES, bench.device), (_LINK_ATTRIBUTES, bench.link)):
             value = int(bench.rng.integers(1 << 32))
+            if not value & _MODIFIABLE:
+                value &= ~_ALLOCATE
             try:
                 await bench.control.bus.write(offset, value)
             except RegisterError as error:
