@@ -15,6 +15,9 @@ __all__ = ["PORTS", "Control"]
 PORTS = {Operation.OFFLOAD: ("LANE_READ", "LINK_WRITE"), Operation.PREFETCH: ("LINK_READ", "LANE_WRITE")}
 """Kinds of ports that the transfers of a direction use."""
 
+_MODIFIABLE, _ALLOCATE = 0b0010, 0b1100
+"""Bits of AxCACHE: the others have a meaning with the first one only (AXI4, A4.4)."""
+
 
 class Control(NamedRegisters):
     """Registers by name, and the calls that need no queue; for the parameters see
@@ -202,6 +205,8 @@ class Control(NamedRegisters):
             if not 0 <= value <= highest(ENGINE[register], name.upper()):
                 raise DriverError(Code.ARGUMENT, f"{name} must be 0 to {highest(ENGINE[register], name.upper())}, not "
                                                  f"{value}")
+        if chosen["cache"] & _ALLOCATE and not chosen["cache"] & _MODIFIABLE:
+            raise DriverError(Code.ARGUMENT, f"cache must be 0, 1, 2, 3, 6, 7, 10, 11, 14 or 15, not {chosen['cache']}")
         if not self.built.attribute_registers:
             raise DriverError(Code.NOT_BUILT)
         if self.locked():

@@ -400,6 +400,8 @@ CDMA_INLINE int cdma_set_attributes(struct cdma *engine, uint32_t offset, const 
 
     if (!engine || !chosen || chosen->cache > 15 || chosen->prot > 7 || chosen->qos > 15 || chosen->user > 0xffff)
         return CDMA_E_ARGUMENT;
+    if ((chosen->cache & 12) && !(chosen->cache & 2))
+        return CDMA_E_ARGUMENT; /* AXI4 defines no 4, 5, 8, 9, 12, 13: only what is modifiable is allocated */
     if (!CDMA_FIELD(engine->read(engine->bus, CDMA_REG_FEATURES), CDMA_REG_FEATURES_ATTRIBUTE_REGISTERS))
         return CDMA_E_NOT_BUILT;
     if (cdma_locked(engine))

@@ -295,7 +295,8 @@ def test_windows_and_attributes() -> None:
     for bounds in ((8192, 4096), (1 << 32, 0), (0, (1 << 32) + 4096)):
         _refused(Code.WINDOW, driver.set_windows, Window(*bounds), Window())
         _refused(Code.WINDOW, driver.set_windows, Window(), Window(*bounds))
-    for chosen in ((16, 0, 0), (0, 8, 0), (0, 0, 16), (0, 0, 0, 1 << 16), (0, 0, 0, 16)):
+    reserved = ((cache, 0, 0) for cache in (4, 5, 8, 9, 12, 13))
+    for chosen in (*reserved, (16, 0, 0), (0, 8, 0), (0, 0, 16), (0, 0, 0, 1 << 16), (0, 0, 0, 16)):
         _refused(Code.ARGUMENT, driver.set_lane_attributes, *chosen)
     driver.set_link_attributes(15, 2, 5, 9)
     assert system.registers._values[ENGINE["LINK_ATTRIBUTES"].offset] == 15 | 2 << 4 | 5 << 8 | 9 << 16

@@ -236,7 +236,7 @@ async def attributes_of_ports(dut: Any) -> None:
         return
     user = (1 << bench.config.user_bits) - 1
     for link, memory in ((0, bench.device), (1, bench.link)):
-        for refused in ((16, 0, 0, 0), (0, 8, 0, 0), (0, 0, 16, 0), (0, 0, 0, 1 << 16)):
+        for refused in ((4, 0, 0, 0), (16, 0, 0, 0), (0, 8, 0, 0), (0, 0, 16, 0), (0, 0, 0, 1 << 16)):
             assert await driver.call("set_attributes", link, *refused) == Code.ARGUMENT
         assert await driver.call("set_attributes", link, 15, 2, 5, user) == 0
         await memory.expect(15 | 2 << 4 | 5 << 7 | user << 11)
