@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
     parser = add_command(commands, "mutate", "put faults into the hardware, see whether tests find them", _DESCRIPTION,
                          _EXAMPLES, run)
     parser.add_argument("--count", type=whole_number, metavar="N", help="mutants of the sample; 0 for all (default: "
-                        "340; 40 with --changed)")
+                        "370; 40 with --changed)")
     parser.add_argument("--seed", type=whole_number, default=1, metavar="N", help="of the sample (default: 1)")
     shard_option(parser, "every N-th mutant of the sample from the I-th on")
     parser.add_argument("--changed", action="store_true", help="only mutants of lines that changed")
@@ -109,7 +109,7 @@ def _chosen(call: argparse.Namespace) -> list[Mutant]:
         count = 40 if call.count is None else call.count or every
         chosen = of_changes(all_units, changed_lines(call.since or "HEAD~1"), count, call.seed)
     else:
-        chosen = sample(all_units, 340 if call.count is None else call.count or every, call.seed)
+        chosen = sample(all_units, 370 if call.count is None else call.count or every, call.seed)
     part, parts = call.shard
     return chosen[part - 1::parts]
 

@@ -88,7 +88,7 @@ def test_all_of_the_hardware() -> None:
 
 def test_samples_are_of_all_units_and_grow() -> None:
     all_units = units()
-    some, more = sample(all_units, 150, 1), sample(all_units, 340, 1)
+    some, more = sample(all_units, 150, 1), sample(all_units, 370, 1)
     assert more[:150] == some
     assert {mutant.path for mutant in some} == set(all_units)
     assert sample(all_units, 150, 2) != some
