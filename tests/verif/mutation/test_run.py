@@ -118,6 +118,14 @@ def test_a_mutant_that_ends_late_or_badly(children: Children) -> None:
     assert children.do("tests", 20, files=["tests/hdl/common/test_beat_width.py"])["outcome"] == "passed"
 
 
+def test_a_child_runs_all_tests_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also within a shard of the regression, from which it inherits the environment."""
+    dies = _mutant("        m = Module()", "        import os; os._exit(3)")
+    monkeypatch.setenv("CDMA_SHARD", "1000/1000")
+    with Children() as fresh:
+        assert fresh.do("tests", 20, dies, files=["tests/hdl/common/test_skid.py"])["outcome"] == "died"
+
+
 def test_a_proof_finds_a_mutant(children: Children) -> None:
     broken = _mutant("self.i.valid | full", "self.i.valid & full")
     found = children.do("proof", 60, broken, proof="skid", limit=60)
