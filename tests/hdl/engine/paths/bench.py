@@ -27,7 +27,8 @@ CONFIG = EngineConfig(lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=51
                       codings=("zvc32", "float32"), outstanding_reads=2)
 
 UNEVEN = EngineConfig(lanes=3, beat_bytes=16, link_beat_bytes=16, block_bytes=1024, buffer_bytes=2048, address_bits=40,
-                      codings=("zvc16",), narrowing=True, crc=False, transfers_in_flight=3, pipeline="fast")
+                      codings=("zvc16",), narrowing=True, crc=False, transfers_in_flight=3, pipeline="fast",
+                      burst_beats=16)
 
 LEAN = CONFIG.replace(codings=("zvc32",))
 
