@@ -4,21 +4,23 @@ with and without bases, widths and tags, and blocks without facts."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pytest
+from amaranth.back import rtlil
 
-from hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker
+from hdl.codec.payload.metadata_packer import QUARTERS, SECTIONS, MetadataPacker
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE
 from tests.hdl.ports import Sink, Source
 
 _BUILDS = [(32, (1, 2, 4), 1024, (2, 4)), (32, (1, 2, 4), 4096, (2, 4)), (64, (1, 2, 4), 4096, (2, 4)),
-           (32, (4,), 4096, (4,), "fast")]
-"""Bytes of a beat, element sizes, bytes of a block, those sizes with exponents, pipeline."""
+           (32, (4,), 4096, (4,), "fast"), (64, (2, 4), 2048, (2, 4), "small", True)]
+"""Bytes of a beat, element sizes, bytes of a block, those sizes with exponents, pipeline, parity."""
 
 _READ, _BEFORE_READ = 5, 2
 """The first line of a block ends so many cycles after the block so many before it is joined, at the earliest."""
@@ -64,9 +66,11 @@ class _Play:
     block_bytes: int
     exponents: tuple[int, ...]
     pipeline: str = "small"
+    protected: bool = False
 
     def __post_init__(self) -> None:
-        self.dut = MetadataPacker(self.size, self.sizes, self.block_bytes, self.exponents, self.pipeline)
+        self.dut = MetadataPacker(self.size, self.sizes, self.block_bytes, self.exponents, self.pipeline,
+                                  self.protected)
         self._bench = Bench(self.dut)
         self.most = self.block_bytes // LINE
 
@@ -114,6 +118,7 @@ class _Play:
                 self.joined.append(cycle)
             if ctx.get(dut.o.valid):
                 self.came.append(cycle)
+            assert not (self.protected and ctx.get(dut.bad)), "an error of parity that is none"
             await ctx.tick()
             cycle += 1
 
@@ -211,6 +216,18 @@ def test_whole_blocks_do_not_wait(build: Any) -> None:
     tags = rng.randbytes(LINE // 8 // element * play.most)
     play([_Block(_lines(rng, play.most, [1.0] * SECTIONS), tags, element) for _ in range(6)], rng)
     assert play.waited == 0
+
+
+@pytest.mark.parametrize("build", _BUILDS, ids=str)
+def test_the_memories_of_facts_are_as_large_as_two_blocks(build: Any) -> None:
+    """For each section a byte of each line, of a power of two of rows: sections are four places, one of them unused."""
+    size, _, block_bytes, *_ = build
+    text = rtlil.convert(MetadataPacker(*build))
+    memories = [(int(width), int(rows)) for width, rows in re.findall(r"memory width (\d+) size (\d+) ", text)]
+    count = -(-SECTIONS // (LINE // size))
+    rows = max(2, block_bytes // LINE // (size // QUARTERS))
+    # The other one has whole rows.
+    assert [found for width, found in memories if width < 8 * size] == count * [2 * 4 * rows]
 
 
 def test_when_rows_come() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import struct
 from typing import Any
 
 import pytest
 
+from golden.engine import Completion
+from hdl.engine.transfer.records import Status
+from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 
 _SLVERR = 2
@@ -62,3 +67,29 @@ def test_completions_are_in_the_window_until_a_ring_takes_them() -> None:
         assert await bench.read(ctx, "PREFETCH_WRITE_BACK_STATUS") & 0xFF == 0
 
     bench.run(driver)
+
+
+def test_records_in_memory_are_the_completions() -> None:
+    """But for the last word, which has the phase, 1 in the first pass, and the record's place in the ring."""
+    bench = Bench(CONFIG.replace(write_back=True))
+    memory = Memory(bench.dut.records, bench.config.link_beat_bytes, random.Random(1), latency=3)
+    places = {"offload": 0x1000, "prefetch": 0x2000}
+
+    async def driver(ctx: Any) -> None:
+        for direction, (name, base) in enumerate(places.items(), 1):
+            bench.paths[name].reports = [{"status": Status.OK, "bytes": 0x123456789, "crc": 0xCAFE0000 + number,
+                                          "raw_blocks": 5, "nonzero": 0x987654321} for number in range(2)]
+            await bench.write(ctx, f"{name.upper()}_WRITE_BACK_BASE_LO", base)
+            await bench.write(ctx, f"{name.upper()}_WRITE_BACK_SIZE", 4)
+            await bench.write(ctx, f"{name.upper()}_WRITE_BACK_CONTROL", 1)
+            for number in range(2):
+                await bench.push(ctx, name, good(direction, tag=0x12340000 * direction + number))
+                await bench.until(ctx, f"{name.upper()}_WRITE_BACK_TAIL", 0xFFFF, number + 1)
+                record = bytes(memory.content[base + 64 * number:base + 64 * number + 64])
+                assert struct.unpack("<I", record[60:]) == (number << 16 | 1,)
+                found = Completion.unpack(record[:60] + bytes(4))
+                assert (found.tag, found.status, found.operation) == (0x12340000 * direction + number, 0, direction)
+                assert (found.bytes_written, found.crc) == (0x123456789, 0xCAFE0000 + number)
+                assert (found.raw_blocks, found.nonzero) == (5, 0x987654321)
+
+    bench.run(driver, memory.write)
