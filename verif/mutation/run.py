@@ -130,7 +130,7 @@ class Trial:
             proved, used = self._proved(differ, Path(place))
         if differ and proved:
             yield Verdict.PROVED, _alike("proved", f"proof about the netlists of {', '.join(differ)}", used)
-        elif self._benches and whole not in differ:
+        elif self._benches and whole not in differ:     # otherwise the benches of the unit's own design have run
             yield from ((Verdict.OTHER, each) for each in self._simulations(mutant, differ))
 
     def _proved(self, designs: Sequence[str], place: Path) -> tuple[bool, float]:

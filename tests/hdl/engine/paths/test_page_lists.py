@@ -18,7 +18,6 @@ from hdl.engine.paths.data_path import DataPath
 from hdl.engine.paths.offload import OffloadPath
 from hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import Bench
-from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.link.streams import activations
 from tests.hdl.engine.paths.bench import LEAN, PathBench
 
@@ -44,10 +43,12 @@ def _prefetch(bench: PathBench, number: int, raw_bytes: int, pages: list[int]) -
     """A prefetch of a stream in some pages, or at one place without any."""
     raw = activations(bench.rng, raw_bytes, 4)
     stream = blocks.compress(raw, 0x14, bench.config.block_bytes).tobytes()
-    need = -(-len(stream) // _PAGE)
-    for place, start in zip(pages or [_FLAT], range(0, len(stream), _PAGE if pages else SIZE), strict=False):
-        bench.put(place, stream[start:start + _PAGE] if pages else stream)
-    assert need <= len(pages) or not pages
+    if pages:
+        assert len(stream) <= len(pages) * _PAGE
+        for place, start in zip(pages, range(0, len(stream), _PAGE), strict=False):
+            bench.put(place, stream[start:start + _PAGE])
+    else:
+        bench.put(_FLAT, stream)
     return Descriptor(operation=Operation.PREFETCH, coding=0x14, source=_list(bench, number, pages) if pages else _FLAT,
                       destination=8192 * number, raw_bytes=raw_bytes, capacity=raw_bytes, packed_bytes=len(stream),
                       check_crc=True, crc=crc32c(stream), page_list=bool(pages), pages=len(pages),
@@ -65,7 +66,7 @@ def _offload(bench: PathBench, number: int, raw_bytes: int, pages: list[int]) ->
 @pytest.mark.parametrize("in_flight", [1, 2])
 @pytest.mark.parametrize("operation", Operation, ids=lambda operation: operation.name.lower())
 def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
-    """Pages in any order, more than are needed, and one that is missing; between them a stream that is not in pages."""
+    """Pages in any order; between them a stream that is not in pages; at last a list with too few entries."""
     config = LEAN.replace(page_lists=True, transfers_in_flight=in_flight)
     bench = PathBench(*_prepared(config, operation), config, operation, seed=in_flight, pauses=0.1)
     make = _offload if operation is Operation.OFFLOAD else _prefetch
@@ -81,8 +82,7 @@ def test_streams_in_pages(operation: Operation, in_flight: int) -> None:
             assert each.status is Status.OK
         assert bench.most == in_flight + 1
         # The list ends before the stream does.
-        short = make(bench, 0, 16384, [next(taken) for _ in range(5)])
-        short = replace(short, pages=1)
+        short = replace(make(bench, 0, 16384, [next(taken) for _ in range(5)]), pages=1)
         assert (await bench.transfer(ctx, short)).status is Status.PAGE_LIST_TOO_SHORT
         assert (await bench.transfer(ctx, asked[1])).status is Status.OK
 
