@@ -2,36 +2,50 @@
 
 ::
 
-    modules that differ  -->  those that no other one of them contains  -->  each flattened, with the modules in it that
-                                                                             do not differ as black boxes
-                                                                                     |
-                              all outputs, registers and inputs of black boxes   <---+
-                              equal, by SAT and by induction: Yosys, equiv_*
+    modules that differ, those inside others first
+         |
+         v
+    each flattened, with what is the same in it as black boxes:     ---- proved ---->  the same: a black box for those
+    modules that do not differ, modules proved before,                                 that contain it
+    modules of the library                                          -- not proved -->  flattened in those that
+         |                                                                             contain it
+         v
+    proved: nothing is left but what is inside something proved
 
+A proof is that all outputs, registers and inputs of black boxes are equal, by SAT and by induction: Yosys, equiv_*.
 Signals and registers are compared by their names, memories and black boxes by theirs. What has no counterpart stays
 unproven, so a proof may fail where two netlists do the same, and never the other way round. Registers begin with equal
-values: those with a reset have them from the reset on, and any values of the others are allowed to both.
+values: those with a reset have them from the reset on, and any values of the others are allowed to both. A black box
+is the same in both netlists, so its outputs are equal while its inputs have been. Modules of the library are those that
+netlists only instantiate, such as wrapped memories; each set of parameters is a black box of its own.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from verif.formal.solver import yosys
 
-__all__ = ["prove"]
+__all__ = ["prove", "read_modules"]
 
 _MODULE = re.compile(r"^module (\S+)\n(.*?)^end$", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"^  cell (\\\S+) \S+$", re.MULTILINE)
 _PORT = re.compile(r"^  wire (?:.* )?(?:input|output) \d+ .*$", re.MULTILINE)
 _NUMBER = re.compile(r"(input|output) \d+ ")
 
+_LIBRARY_MODULE = re.compile(r"^module (\w+)", re.MULTILINE)
+_NUMBERED = re.compile(r"\\port\$\d+\$\d+")
+_CONNECTED = re.compile(r"(    connect \S+)(.*\n)")
+_DIGITS = re.compile(r"\d+")
+
 _READ = """\
+read_verilog library.v
 read_rtlil {file}.il
 read_rtlil boxes.il
 hierarchy -top {top}
-proc
+{black_boxes}proc
 flatten
 memory_collect
 opt_clean
@@ -39,15 +53,16 @@ check -assert
 rename {top} {file}
 design -stash {file}
 """
+_BLACK_BOX = "blackbox *{name}*\n"
 _COMPARE = """\
-read_rtlil boxes.il
+design -copy-from plain =A:blackbox
 design -copy-from plain -as plain plain
 design -copy-from mutant -as mutant mutant
 equiv_make plain mutant both
 hierarchy -top both
 opt_clean
-equiv_simple
-equiv_induct -seq 2
+equiv_simple -ignore-unknown-cells
+equiv_induct -ignore-unknown-cells -seq 2
 equiv_status -assert
 """
 
@@ -55,7 +70,7 @@ Modules = dict[str, str]
 """Bodies of modules in RTLIL, by name."""
 
 
-def prove(plain: str, mutant: str, folder: Path) -> bool:
+def prove(plain: str, mutant: str, folder: Path, library: str = "") -> bool:
     """Whether two netlists with the same top do the same, as far as it is proved.
 
     Parameters
@@ -64,20 +79,62 @@ def prove(plain: str, mutant: str, folder: Path) -> bool:
         RTLIL of all modules, without lines of sources.
     folder
         For the files of the proof.
+    library
+        Verilog of modules that the netlists instantiate and do not contain.
 
     Raises
     ------
     MissingToolError
         If Yosys is not installed.
     """
-    one, other = dict(_MODULE.findall(plain)), dict(_MODULE.findall(mutant))
+    folder.joinpath("library.v").write_text(library, encoding="utf-8")
+    one, other = read_modules(plain), read_modules(mutant)
     if set(one) != set(other):
         return False
-    differ = _widened({name for name, body in one.items() if body != other[name]}, one, other)
-    if differ is None:
-        return False
-    inside = {child for name in differ for child in _children(name, one) | _children(name, other)}
-    return all(_proved(top, differ, one, other, folder) for top in sorted(differ - inside))
+    left = _widened({name for name, body in one.items() if body != other[name]}, one, other)
+    proved = set[str]()
+    for name in _inner_first(left, one, other):
+        if _ports(name, one) == _ports(name, other) and _proved(name, left, one, other, folder, library):
+            left.discard(name)
+            proved.add(name)
+    # What is left has been proved with each of the modules that contain it, or it is not proved.
+    parents = _parents(one, other)
+    return all(_is_inside(name, parents, proved) for name in left)
+
+
+def read_modules(text: str) -> Modules:
+    """The modules of a netlist.
+
+    Ports that have no name are numbered through the whole design: they get numbers of their module, so that what one
+    module has more or less changes nothing in the others.
+    """
+    found: Modules = dict(_MODULE.findall(text))
+    places = {name: _places(body) for name, body in found.items()}
+
+    def renamed(text: str, module: str) -> str:
+        return _NUMBERED.sub(lambda match: places.get(module, {}).get(match[0], match[0]), text)
+
+    def parts(name: str, body: str) -> Iterator[str]:
+        # In a cell, a port's name at the left is one of the cell's module.
+        kind = name
+        for line in body.splitlines(keepends=True):
+            if match := _CELL.match(line):
+                kind = match[1]
+            elif line == "  end\n":
+                kind = name
+            if kind != name and (match := _CONNECTED.match(line)):
+                yield renamed(match[1], kind) + renamed(match[2], name)
+            else:
+                yield renamed(line, name)
+
+    return {name: "".join(parts(name, body)) for name, body in found.items()}
+
+
+def _places(body: str) -> dict[str, str]:
+    """Names of a module's numbered ports, as they are and as they are to be."""
+    ports = set(_NUMBERED.findall("\n".join(_PORT.findall(body))))
+    ordered = sorted(ports, key=lambda port: [int(number) for number in _DIGITS.findall(port)])
+    return {port: f"\\port#{place}" for place, port in enumerate(ordered)}
 
 
 def _children(name: str, modules: Modules) -> set[str]:
@@ -88,33 +145,57 @@ def _ports(name: str, modules: Modules) -> set[str]:
     return {_NUMBER.sub(r"\1 ", port) for port in _PORT.findall(modules[name])}
 
 
-def _widened(differ: set[str], one: Modules, other: Modules) -> set[str] | None:
-    """The modules that differ, with what contains those whose ports differ; None if the ports of the top do."""
+def _parents(one: Modules, other: Modules) -> dict[str, set[str]]:
+    """The modules that contain each, in one netlist or the other."""
     parents: dict[str, set[str]] = {name: set() for name in one}
     for modules in (one, other):
         for name in modules:
             for child in _children(name, modules):
                 parents[child].add(name)
+    return parents
+
+
+def _widened(differ: set[str], one: Modules, other: Modules) -> set[str]:
+    """The modules that differ, with what contains those whose ports differ."""
+    parents = _parents(one, other)
     found, left = set(differ), list(differ)
     while left:
         name = left.pop()
-        if _ports(name, one) == _ports(name, other):
-            continue
-        if not parents[name]:
-            return None
-        left += parents[name] - found
-        found |= parents[name]
+        if _ports(name, one) != _ports(name, other):
+            left += parents[name] - found
+            found |= parents[name]
     return found
 
 
-def _proved(top: str, differ: set[str], one: Modules, other: Modules, folder: Path) -> bool:
+def _inner_first(names: set[str], one: Modules, other: Modules) -> list[str]:
+    """Modules in an order that has those inside a module before it."""
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        for child in sorted(_children(name, one) | _children(name, other)):
+            visit(child)
+        if name in names and name not in order:
+            order.append(name)
+
+    for name in sorted(names):
+        visit(name)
+    return order
+
+
+def _is_inside(name: str, parents: dict[str, set[str]], proved: set[str]) -> bool:
+    """Whether all that contains a module is proved, or is inside what is proved."""
+    return bool(parents[name]) and all(each in proved or _is_inside(each, parents, proved) for each in parents[name])
+
+
+def _proved(top: str, differ: set[str], one: Modules, other: Modules, folder: Path, library: str) -> bool:
     script, boxes = "", set[str]()
+    black_boxes = "".join(_BLACK_BOX.format(name=name) for name in _LIBRARY_MODULE.findall(library))
     for file, modules in (("plain", one), ("mutant", other)):
         inside = _inside(top, differ, modules)
         boxes |= inside - differ
         text = "\n".join(f"module {name}\n{modules[name]}end\n" for name in sorted(inside & differ))
         folder.joinpath(f"{file}.il").write_text(text, encoding="utf-8")
-        script += _READ.format(file=file, top=top)
+        script += _READ.format(file=file, top=top, black_boxes=black_boxes)
     text = "\n".join(_black_box(name, one) for name in sorted(boxes))
     folder.joinpath("boxes.il").write_text(text, encoding="utf-8")
     folder.joinpath("equivalence.ys").write_text(script + _COMPARE, encoding="utf-8")

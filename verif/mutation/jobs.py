@@ -138,15 +138,13 @@ def _netlist(design: str, kept: str = "") -> dict[str, Any]:
 
     from hdl.common.modules import Modules, port_values
     from hdl.common.sram import SramWrapping
-    from hdl.config.engine import EngineConfig
     from hdl.generate.verilog import _top
     from verif.coverage.runs import CHOSEN
 
     config = CHOSEN[design][0]
     try:
         top = _top(config)
-        wrapped = isinstance(config, EngineConfig) and config.memories == "wrapped"
-        platform = (SramWrapping if wrapped else Modules)(config.name)
+        platform = (SramWrapping if _has_wrapper(config) else Modules)(config.name)
         text = rtlil.convert(Fragment.get(top, platform), name=config.name, ports=port_values(top), emit_src=False)
         text += "".join(rtlil.convert(each.design, name=each.name, ports=each.ports, emit_src=False)
                         for each in platform.shared.values())
@@ -158,11 +156,22 @@ def _netlist(design: str, kept: str = "") -> dict[str, Any]:
     return {"outcome": "passed", "by": "", "said": "", "digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
+def _has_wrapper(config: Any) -> bool:
+    """Whether a design has its large memories in a module of their own."""
+    from hdl.config.engine import EngineConfig
+
+    return isinstance(config, EngineConfig) and config.memories == "wrapped"
+
+
 def equivalence(folder: Path, design: str, plain: str, other: str) -> dict[str, Any]:
     """Prove that two kept netlists of a design do the same: ``proved``, or ``passed`` when there is no proof."""
+    from hdl.common.sram import wrapper
+    from verif.coverage.runs import CHOSEN
     from verif.mutation.equivalence import prove
 
-    proved = prove(Path(plain).read_text(encoding="utf-8"), Path(other).read_text(encoding="utf-8"), folder)
+    config = CHOSEN[design][0]
+    proved = prove(Path(plain).read_text(encoding="utf-8"), Path(other).read_text(encoding="utf-8"), folder,
+                   wrapper(config.name) if _has_wrapper(config) else "")
     return {"outcome": "proved" if proved else "passed", "by": f"netlists of {design}", "said": ""}
 
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from amaranth.back import rtlil  # type: ignore[attr-defined]
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from verif.mutation.equivalence import prove
+from verif.mutation.equivalence import prove, read_modules
 
 Sum = Callable[[Value, Value], Value]
+
+_LIBRARY = """\
+module library_memory #(parameter DEPTH = 8) (input wire clk, input wire [3:0] at, output reg [7:0] read);
+    reg [7:0] contents [0:DEPTH-1];
+    always @(posedge clk)
+        read <= contents[at];
+endmodule
+"""
 
 
 class _Inner(wiring.Component):
@@ -24,15 +33,30 @@ class _Inner(wiring.Component):
     i: Any
     o: Any
 
-    def __init__(self, made: Sum, reset: int, wide: bool) -> None:
-        self._made, self._reset = made, reset
+    def __init__(self, made: Sum, reset: int, wide: bool, inverted: bool) -> None:
+        self._made, self._reset, self._inverted = made, reset, inverted
         super().__init__({"i": In(8), "o": Out(9 if wide else 8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         kept = Signal(8, init=self._reset)
         m.d.sync += kept.eq(self._made(self.i, kept))
-        m.d.comb += self.o.eq(kept)
+        m.d.comb += self.o.eq(~kept if self._inverted else kept)
+        return m
+
+
+class _Bits(wiring.Component):
+    """Bits that come from cells of their own: its ports in RTLIL have numbers, not names."""
+
+    i: Any
+    o: Any
+
+    def __init__(self) -> None:
+        super().__init__({"i": In(8), "o": Out(2)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.o.eq(Cat(self.i[0] ^ self.i[1], self.i[2] & self.i[3]))
         return m
 
 
@@ -42,13 +66,13 @@ class _Table(wiring.Component):
     i: Any
     o: Any
 
-    def __init__(self, written: Callable[[Value], Value] = lambda i: ~i) -> None:
-        self._written = written
+    def __init__(self, written: Callable[[Value], Value] = lambda i: ~i, first: int = 0) -> None:
+        self._written, self._first = written, first
         super().__init__({"i": In(8), "o": Out(8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=8, depth=256, init=[])
+        m.submodules.memory = memory = Memory(shape=8, depth=256, init=[self._first])
         write, read = memory.write_port(), memory.read_port()
         m.d.comb += [write.en.eq(1), write.addr.eq(self.i), write.data.eq(self._written(self.i)), read.addr.eq(self.i),
                      self.o.eq(read.data)]
@@ -56,16 +80,22 @@ class _Table(wiring.Component):
 
 
 def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False, extra: bool = False,
-             fed: Callable[[Value], Value] = lambda i: i, **table_of: Any) -> str:
+             fed: Callable[[Value], Value] = lambda i: i, inverted: bool = False, undone: bool = False, depth: int = 16,
+             **table_of: Any) -> str:
     m = Module()
-    i, o = Signal(8, name="i"), Signal(8, name="o")
+    i, o, pair = Signal(8, name="i"), Signal(8, name="o"), Signal(2, name="pair")
+    wrapped = Signal(8, name="wrapped")
     m.submodules.table = table = _Table(**table_of)
-    m.submodules.inner = inner = _Inner(made, reset, wide)
-    m.d.comb += [table.i.eq(fed(i)), inner.i.eq(table.o), o.eq(inner.o)]
+    m.submodules.inner = inner = _Inner(made, reset, wide, inverted)
+    m.submodules.bits = cells = _Bits()
+    m.submodules.wrapped = Instance("library_memory", p_DEPTH=depth, i_clk=ClockSignal(), i_at=fed(i)[:4],
+                                    o_read=wrapped)
+    m.d.comb += [table.i.eq(fed(i)), inner.i.eq(table.o), o.eq(~inner.o if undone else inner.o), cells.i.eq(i),
+                 pair.eq(cells.o)]
     if extra:
         m.submodules.another = another = _Table()
         m.d.comb += another.i.eq(i)
-    return rtlil.convert(m, name="top", ports=[i, o], emit_src=False)
+    return rtlil.convert(m, name="top", ports=[i, o, pair, wrapped], emit_src=False)
 
 
 @pytest.mark.parametrize(("changed", "same"), [
@@ -78,17 +108,35 @@ def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False,
     pytest.param({"reset": 4}, False, id="reset"),
     pytest.param({"wide": True, "made": lambda a, b: a | b}, False, id="port-and-more"),
     pytest.param({"extra": True}, False, id="module"),
+    pytest.param({"inverted": True}, False, id="inside-what-is-the-same"),
+    pytest.param({"undone": True}, False, id="around-what-is-the-same"),
+    pytest.param({"inverted": True, "undone": True}, False, id="undone"),     # named signals have to be equal, too
+    pytest.param({"depth": 17}, False, id="parameter-of-a-library"),
+    pytest.param({"first": 1}, False, id="contents-of-a-memory"),
     pytest.param({"fed": lambda i: i ^ 0}, True, id="into-a-black-box"),
     pytest.param({"fed": lambda i: i ^ 1}, False, id="otherwise-into-a-black-box"),
     pytest.param({"written": lambda i: i ^ 0xFF}, True, id="into-a-memory"),
     pytest.param({"written": lambda i: i ^ 0x7F}, False, id="otherwise-into-a-memory"),
 ])
 def test_what_is_proved(changed: dict[str, Any], same: bool, tmp_path: Path) -> None:
-    assert prove(_netlist(), _netlist(**changed), tmp_path) is same
+    assert prove(_netlist(), _netlist(**changed), tmp_path, _LIBRARY) is same
+
+
+def test_numbered_ports_of_a_module_depend_on_nothing_else() -> None:
+    plain, other = _netlist(), _netlist(made=lambda a, b: a - (~b + 1))
+    numbers = [set(re.findall(r"\\port\$\d+", text)) for text in (plain, other)]
+    assert numbers[0] and numbers[0] != numbers[1]
+    assert read_modules(plain)["\\top.bits"] == read_modules(other)["\\top.bits"]
+
+
+def test_a_library_is_needed_for_what_netlists_do_not_contain(tmp_path: Path) -> None:
+    changed = _netlist(fed=lambda i: i ^ 0)
+    assert prove(_netlist(), changed, tmp_path, _LIBRARY)
+    assert not prove(_netlist(), changed, tmp_path)
 
 
 def test_other_ports_of_the_top_are_no_proof(tmp_path: Path) -> None:
     plain = _netlist()
     other = plain.replace("wire width 8 input 0  \\i", "wire width 9 input 0  \\i", 1)
     assert other != plain
-    assert not prove(plain, other, tmp_path)
+    assert not prove(plain, other, tmp_path, _LIBRARY)
