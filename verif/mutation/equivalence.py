@@ -14,10 +14,11 @@
 
 A proof is that all outputs, registers and inputs of black boxes are equal, by SAT and by induction: Yosys, equiv_*.
 Signals and registers are compared by their names, memories and black boxes by theirs. What has no counterpart stays
-unproven, so a proof may fail where two netlists do the same, and never the other way round. Registers begin with equal
-values: those with a reset have them from the reset on, and any values of the others are allowed to both. A black box
-is the same in both netlists, so its outputs are equal while its inputs have been. Modules of the library are those that
-netlists only instantiate, such as wrapped memories; each set of parameters is a black box of its own.
+unproven, so a proof may fail where two netlists do the same, and never the other way round. Both must have the same
+registers, of the same widths and initial values: they begin with equal values, those with a reset from the reset on,
+and any values of the others are allowed to both. Induction alone would not see what differs from the start. A black
+box is the same in both netlists, so its outputs are equal while its inputs have been. Modules of the library are those
+that netlists only instantiate, such as wrapped memories; each set of parameters is a black box of its own.
 """
 
 from __future__ import annotations
@@ -50,9 +51,14 @@ flatten
 memory_collect
 opt_clean
 check -assert
+write_rtlil {file}_flat.il
 rename {top} {file}
 design -stash {file}
 """
+_WIRE = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?(\\\S+)$")
+_INIT = "  attribute \\init "
+_REGISTER = re.compile(r"^  cell \$\w*(?:dff|latch)\w* .*$(?:\n    .*)*?\n    connect \\Q (.*)$", re.MULTILINE)
+
 _BLACK_BOX = "blackbox *{name}*\n"
 _COMPARE = """\
 design -copy-from plain =A:blackbox
@@ -199,7 +205,27 @@ def _proved(top: str, differ: set[str], one: Modules, other: Modules, folder: Pa
     text = "\n".join(_black_box(name, one) for name in sorted(boxes))
     folder.joinpath("boxes.il").write_text(text, encoding="utf-8")
     folder.joinpath("equivalence.ys").write_text(script + _COMPARE, encoding="utf-8")
-    return not yosys(folder, "equivalence.ys")
+    if yosys(folder, "equivalence.ys"):
+        return False
+    registers = _registers(folder / "plain_flat.il")
+    return registers is not None and registers == _registers(folder / "mutant_flat.il")
+
+
+def _registers(file: Path) -> set[tuple[str, str, str]] | None:
+    """Name, width and initial value of each register of a flat module; None if one has no name."""
+    text = file.read_text(encoding="utf-8")
+    wires: dict[str, tuple[str, str]] = {}
+    init = ""
+    for line in text.splitlines():
+        if line.startswith(_INIT):
+            init = line.removeprefix(_INIT)
+        elif match := _WIRE.match(line):
+            wires[match[2]] = match[1] or "1", init
+            init = ""
+    names = _REGISTER.findall(text)
+    if any(name not in wires for name in names):
+        return None
+    return {(name, *wires[name]) for name in names}
 
 
 def _inside(top: str, differ: set[str], modules: Modules) -> set[str]:

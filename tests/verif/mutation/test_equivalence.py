@@ -33,15 +33,21 @@ class _Inner(wiring.Component):
     i: Any
     o: Any
 
-    def __init__(self, made: Sum, reset: int, wide: bool, inverted: bool) -> None:
-        self._made, self._reset, self._inverted = made, reset, inverted
+    def __init__(self, made: Sum, reset: int, wide: bool, inverted: bool, held: int | None, begun: int) -> None:
+        self._made, self._reset, self._inverted, self._held, self._begun = made, reset, inverted, held, begun
         super().__init__({"i": In(8), "o": Out(9 if wide else 8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         kept = Signal(8, init=self._reset)
         m.d.sync += kept.eq(self._made(self.i, kept))
-        m.d.comb += self.o.eq(~kept if self._inverted else kept)
+        ever = Signal(8, init=self._begun, reset_less=True)
+        m.d.sync += ever.eq(ever)
+        m.d.comb += self.o.eq((~kept if self._inverted else kept) ^ ever)
+        if self._held is not None:
+            only = Signal(init=self._held)      # a register more, which keeps its first value
+            m.d.sync += only.eq(only)
+            m.d.comb += self.o.eq((kept ^ ever) + only)
         return m
 
 
@@ -81,12 +87,12 @@ class _Table(wiring.Component):
 
 def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False, extra: bool = False,
              fed: Callable[[Value], Value] = lambda i: i, inverted: bool = False, undone: bool = False, depth: int = 16,
-             **table_of: Any) -> str:
+             held: int | None = None, begun: int = 0, **table_of: Any) -> str:
     m = Module()
     i, o, pair = Signal(8, name="i"), Signal(8, name="o"), Signal(2, name="pair")
     wrapped = Signal(8, name="wrapped")
     m.submodules.table = table = _Table(**table_of)
-    m.submodules.inner = inner = _Inner(made, reset, wide, inverted)
+    m.submodules.inner = inner = _Inner(made, reset, wide, inverted, held, begun)
     m.submodules.bits = cells = _Bits()
     m.submodules.wrapped = Instance("library_memory", p_DEPTH=depth, i_clk=ClockSignal(), i_at=fed(i)[:4],
                                     o_read=wrapped)
@@ -111,6 +117,8 @@ def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False,
     pytest.param({"inverted": True}, False, id="inside-what-is-the-same"),
     pytest.param({"undone": True}, False, id="around-what-is-the-same"),
     pytest.param({"inverted": True, "undone": True}, False, id="undone"),     # named signals have to be equal, too
+    pytest.param({"held": 1}, False, id="a-register-more"),     # by induction what is equal for two cycles stays equal
+    pytest.param({"begun": 1}, False, id="initial-value"),
     pytest.param({"depth": 17}, False, id="parameter-of-a-library"),
     pytest.param({"first": 1}, False, id="contents-of-a-memory"),
     pytest.param({"fed": lambda i: i ^ 0}, True, id="into-a-black-box"),
