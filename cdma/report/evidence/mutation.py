@@ -7,6 +7,7 @@ from typing import Any
 from cdma.report.parts import Part, Table
 from verif.mutation.operators import OPERATORS
 from verif.mutation.results import GOALS, MutationReport, Score, Verdict, recorded, scores
+from verif.mutation.survivors import read_survivors
 
 __all__ = ["mutation_figures", "mutation_parts"]
 
@@ -32,8 +33,10 @@ def mutation_parts(results: dict[str, Any]) -> list[Part]:
             for each, about in OPERATORS.items()], left=(0, 1)),
         Table(("unit", *_HEADS), [(f"`{each.unit}`", *_cells(each)) for each in scores(found)])]
     if survivors := MutationReport(found).survivors:
-        parts += ["Survivors, each with the command that tries it again:",
-                  tuple(f"`{each.replay}`" for each in survivors)]
+        known = read_survivors()
+        parts += [("Survivors, each with the command that tries it again, and what is known of it. That is no proof: "
+                   "they count."),
+                  tuple(f"`{each.replay}`: {known.get(each.name, 'nothing is known of it.')}" for each in survivors)]
     else:
         parts.append("No mutant survived.")
     if others := [each for each in found if each.verdict is Verdict.OTHER]:

@@ -193,4 +193,4 @@ def test_the_page_has_the_score_and_the_survivors() -> None:
     text = "\n".join(part_markdown(part) for part in mutation_parts({"mutants": lines}))
     assert "Of the other 9, 8 were killed, 88.9%" in text
     assert "7 of these by the unit's own tests, 87.5%" in text
-    assert f"cdma mutate --only '{SKID}:8:4 | -> &'" in text
+    assert f"- `cdma mutate --only '{SKID}:8:4 | -> &'`: nothing is known of it." in text
