@@ -14,7 +14,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from verif.mutation.equivalence import prove, read_modules
+from verif.mutation.equivalence import prove
+from verif.mutation.netlists import read_modules
 
 Sum = Callable[[Value, Value], Value]
 
@@ -116,7 +117,7 @@ def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False,
     pytest.param({"extra": True}, False, id="module"),
     pytest.param({"inverted": True}, False, id="inside-what-is-the-same"),
     pytest.param({"undone": True}, False, id="around-what-is-the-same"),
-    pytest.param({"inverted": True, "undone": True}, False, id="undone"),     # named signals have to be equal, too
+    pytest.param({"inverted": True, "undone": True}, True, id="undone-in-what-contains-it"),
     pytest.param({"held": 1}, False, id="a-register-more"),     # by induction what is equal for two cycles stays equal
     pytest.param({"begun": 1}, False, id="initial-value"),
     pytest.param({"depth": 17}, False, id="parameter-of-a-library"),
