@@ -12,7 +12,10 @@ from cocotb.triggers import ClockCycles, Timer
 from verif.common.base import CLOCK_NS
 from verif.common.cover import cover
 
-__all__ = ["LinkClock"]
+__all__ = ["TURN", "LinkClock"]
+
+TURN = 24
+"""Cycles of the slower clock in which a burst crosses, and its response comes back."""
 
 _JITTER = 0.1
 _OPENING_CYCLES = 120
