@@ -39,6 +39,7 @@ _OPTIONS = {
 _BLOCKS = "--hierarchical"
 """Verilator's option to compile chosen modules by themselves. The objects of its runtime do not depend on it."""
 
+_EARLY = "simulation ended prematurely"
 _TAIL = 25
 _ERROR = re.compile(r"^%Error|\berror(:|$)|not found|undefined reference|\*\*\* ")
 """How Verilator, Icarus, compilers, linkers, the shell and make name errors."""
@@ -262,6 +263,8 @@ def _judge(results: Path, log: Path, module: str, tests: str | None) -> None:
             for fault in (*case.iter("failure"), *case.iter("error")):
                 cause = fault.get("message") or fault.get("error_msg") or (fault.text or "").strip() or "failed"
                 causes.append(f"{case.get('name')}: {cause}")
+        if any(_EARLY in cause for cause in causes):    # what ended it is in the log alone
+            causes.append(_end(log.read_text(errors="replace")))
         raise BenchError(f"{failed} of {count} tests failed ({log}):\n" + "\n".join(causes))
 
 

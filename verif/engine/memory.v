@@ -97,7 +97,8 @@ module cdma_memory #(
 
     always @(posedge aclk) begin
         cycle <= cycle + 1;
-        if (knob_write) begin
+        // A clock that begins high has an edge at time 0, before the inputs are driven.
+        if (knob_write && $time != 0) begin
             case (knob)
                 KNOB_BASE: base <= knob_value;
                 KNOB_SIZE: size <= knob_value;
@@ -356,7 +357,7 @@ module cdma_memory_port #(
         address_after_data = 0;
     end
     always @(posedge aclk) begin
-        if (knob_write) begin
+        if (knob_write && $time != 0) begin
             case (knob)
                 KNOB_READ_LATENCY: read_latency <= knob_value;
                 KNOB_WRITE_LATENCY: write_latency <= knob_value;
@@ -387,7 +388,7 @@ module cdma_memory_port #(
         mixed = noise ^ (noise << 13);
         mixed = mixed ^ (mixed >> 7);
         noise <= mixed ^ (mixed << 17);
-        if (knob_write && knob == KNOB_SEED) noise <= 64'h9E3779B97F4A7C15 * (PORT + 1) ^ knob_value;
+        if (knob_write && $time != 0 && knob == KNOB_SEED) noise <= 64'h9E3779B97F4A7C15 * (PORT + 1) ^ knob_value;
     end
     wire pause_ar, pause_r, pause_aw, pause_w, pause_b;
     cdma_memory_pause ar_pause (aclk, aresetn, noise[15:0], stall_ar, stall_mask[7:0], pause_ar);
@@ -660,7 +661,7 @@ module cdma_memory_port #(
         if (awvalid) aw_before <= aw_now;
         if (wvalid) w_before <= w_now;
         if (now & ~broken) $display("%s port %0d, cycle %0d: rules broken: %b", NAME, PORT, cycle, now);
-        broken <= knob_write && knob == KNOB_FORGIVE ? now : broken | now;
+        broken <= knob_write && $time != 0 && knob == KNOB_FORGIVE ? now : broken | now;
     end
 
     // Counters.
@@ -695,7 +696,7 @@ module cdma_memory_port #(
             last_write <= cycle;
             was_written <= writes;
         end
-        if (!aresetn || (knob_write && knob == KNOB_CLEAR)) begin
+        if (!aresetn || (knob_write && $time != 0 && knob == KNOB_CLEAR)) begin
             read_beats <= 0;
             write_beats <= 0;
             read_bursts <= 0;
