@@ -85,3 +85,12 @@ async def fails_when_asked(dut: Any) -> None:
     """A failing test, for the test of what the runner makes of one."""
     await CoreTestbench(dut, CoreConfig(beat_bytes=BEAT_BYTES), Unchanged()).reset()
     raise AssertionError("this fault is on purpose")
+
+
+@cocotb.test()
+async def ends_when_asked(dut: Any) -> None:
+    """The design ends the simulation, and says why in the log alone."""
+    bench = CoreTestbench(dut, CoreConfig(beat_bytes=BEAT_BYTES), Unchanged())
+    await bench.reset()
+    dut.ends.value = 0xA5
+    await bench.play([Packet(np.ones(160, np.uint8), 0)])

@@ -104,6 +104,11 @@ def test_a_failing_bench_is_an_error(faults: runner.Build, tmp_path: Path) -> No
         runner.run(faults, "bench_faults", job={}, folder=tmp_path, tests="fails_when_asked")
 
 
+def test_what_ends_a_simulation_early_is_said(faults: runner.Build, tmp_path: Path) -> None:
+    with pytest.raises(runner.BenchError, match=r"1 of 1 tests failed (?s:.*)faults: the end was asked for"):
+        runner.run(faults, "bench_faults", job={}, folder=tmp_path, tests="ends_when_asked")
+
+
 def test_a_failure_tells_how_to_replay_it(
         faults: runner.Build, run_bench: Bench, seed: int, request: pytest.FixtureRequest) -> None:
     with pytest.raises(pytest.fail.Exception, match="this fault is on purpose") as caught:
