@@ -13,12 +13,15 @@
     proved: nothing is left but what is inside something proved
 
 A proof is that all outputs, registers and inputs of black boxes are equal, by SAT and by induction: Yosys, equiv_*.
-Registers and black boxes are compared by their names, at first signals, too. What has no counterpart stays unproven,
-so a proof may fail where two netlists do the same, and never the other way round. Both must have the same registers,
-of the same widths and initial values: they begin with equal values, those with a reset from the reset on, and any
-values of the others are allowed to both. Induction alone would not see what differs from the start. A black box is the
-same in both netlists, so its outputs are equal while its inputs have been. Modules of the library are those that
-netlists only instantiate, such as wrapped memories; each set of parameters is a black box of its own.
+Registers and black boxes are matched by name. A first attempt matches all other signals by name too; a second one does
+not. What has no counterpart stays unproven, so a proof may fail where two netlists do the same, and never the other
+way round.
+
+Both must have the same registers, with the same widths and initial values, because induction alone does not see how
+they begin. Registers with a reset begin with equal values from the reset on; those without one may have any value, the
+same in both. A black box is the same in both netlists, so its outputs are equal while its inputs have been. The
+library has modules that netlists only instantiate, such as wrapped memories; each set of parameters is a black box of
+its own.
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ def _all_proved(one: Modules, other: Modules, folder: Path, library: str) -> boo
             left |= parents[name]
         else:
             return False
-    # What is left has been proved with each of the modules that contain it, or it is not proved.
+    # What is left is proved only if each of the modules that contain it was proved with it.
     return all(_is_inside(name, parents, proved) for name in left)
 
 
@@ -139,7 +142,7 @@ def _proved(top: str, differ: set[str], one: Modules, other: Modules, folder: Pa
     if flat[0].registers is None or flat[0].registers != flat[1].registers:
         return False
     folder.joinpath("inner.txt").write_text("\n".join(sorted(flat[0].inner | flat[1].inner)), encoding="utf-8")
-    # Signals in between make a proof short where they are equal, and impossible where they are not.
+    # Matching the signals in between makes a proof short where they are equal, and impossible where they are not.
     for inner in ("", "-blacklist inner.txt "):
         folder.joinpath("equivalence.ys").write_text(_COMPARE.format(inner=inner), encoding="utf-8")
         if not yosys(folder, "equivalence.ys"):

@@ -34,8 +34,8 @@ def mutation_parts(results: dict[str, Any]) -> list[Part]:
         Table(("unit", *_HEADS), [(f"`{each.unit}`", *_cells(each)) for each in scores(found)])]
     if survivors := MutationReport(found).survivors:
         known = read_survivors()
-        parts += [("Survivors, each with the command that tries it again, and what is known of it. That is no proof: "
-                   "they count."),
+        parts += [("Survivors, each with the command that tries it again, and what is known of it. This is not a "
+                   "proof, so they count."),
                   tuple(f"`{each.replay}`: {known.get(each.name, 'nothing is known of it.')}" for each in survivors)]
     else:
         parts.append("No mutant survived.")

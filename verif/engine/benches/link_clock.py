@@ -27,7 +27,7 @@ _ANSWER = 8
 """Cycles from the end of a lane's read to the first beat of the next one, when none other is outstanding."""
 
 _MORE = 10
-"""Times as many tries as were asked for, at most, until one of them meets what the test is about."""
+"""A test makes at most so many times the asked number of tries, until one of them meets what it is about."""
 
 
 def _clock(bench: EngineTestbench) -> LinkClock:
@@ -172,8 +172,8 @@ async def a_clock_that_stands(dut: Any) -> None:
 async def the_rate_of_the_slower_side(dut: Any) -> None:
     """With memories that answer at once, a raw tensor takes a beat in nearly every cycle that the slowest side has.
 
-    With one burst outstanding, it waits for the response to each through the crossing; with safe writes it is collected
-    after that. A lane with one read outstanding waits for its memory.
+    With one burst outstanding, the engine waits for the response to each through the crossing, and with safe writes it
+    collects the next burst only then. A lane with one read outstanding waits for its memory.
     """
     bench = await ready(dut)
     config = bench.config

@@ -167,7 +167,7 @@ async def aborts_and_resets_of_silent_ports(dut: Any) -> None:
     cases = [(operation, *case) for operation in Operation for case in _cases(bench, operation)]
     for number, (operation, memory, channels, lane) in enumerate(cases * share(4)):
         way = _WAYS[number % len(_WAYS)]
-        # Where a transfer has to get to a port, memories are quick.
+        # A transfer that has to get to its port has quick memories.
         await bench.behave(Behaviour() if way.startswith("late") else random_behaviour(bench.rng))
         bench.clear()
         descriptor = _transfer(bench, operation, _for_lists(operation, memory, channels))
@@ -189,7 +189,7 @@ async def _end_by_hand(bench: EngineTestbench, descriptor: Descriptor, memory: s
     if not late:
         await control.wait(int(bench.rng.integers(1, 1500)))
         await _silence(bench, memory, channels, lane)
-    # Without a limit it must have got to the port by now, or it would end at once: a block for each lane comes before.
+    # The transfer must have got to the port, or it ends at once; a block for each lane may come before.
     config = bench.config
     blocks = round(config.lanes * config.block_bytes / config.link_beat_bytes * bench.link_cycle)
     await control.wait(longest_silence(bench) + blocks if late else 100)
