@@ -20,6 +20,9 @@ from verif.engine.stimulus import RawTensor, codings, random_behaviour
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _RATE_BYTES = 1 << 17
+_ANY_ORDER = 0.7
+"""Beats per cycle in any order. While the memory leaves the oldest burst to the end, no others can be asked for, and
+then all of them have the latency before them: a short stream loses a sixth of its cycles at times."""
 _BURSTS = 2     # of each identifier, in a stream that has several outstanding
 
 
@@ -66,9 +69,8 @@ async def the_rate(dut: Any) -> None:
     crossing = 0 if bench.link_clock is None else ceil(TURN * max(1.0, ratio))
     covered = (config.link_read_ids - 1) * _burst_bytes(bench) // config.link_beat_bytes - 16 - crossing
     bench.page_share = 0.0
-    mixed = 0.85 if bench.link_clock is None else 0.75
-    for latency, shuffle, least in ((0, 0.0, 0.99), (covered, 0.0, 0.99), (covered // 2, 0.001, mixed),
-                                    (covered // 2, 1.0, mixed)):
+    for latency, shuffle, least in ((0, 0.0, 0.99), (covered, 0.0, 0.99), (covered // 2, 0.001, _ANY_ORDER),
+                                    (covered // 2, 1.0, _ANY_ORDER)):
         await bench.behave(Behaviour(), Behaviour(latency=max(0, latency), shuffle=shuffle))
         bench.clear()
         prefetch = _dense(bench, _RATE_BYTES)
