@@ -172,8 +172,8 @@ async def a_clock_that_stands(dut: Any) -> None:
 async def the_rate_of_the_slower_side(dut: Any) -> None:
     """With memories that answer at once, a raw tensor takes a beat in nearly every cycle that the slowest side has.
 
-    With one burst outstanding, the engine waits for the response to each through the crossing, and with safe writes it
-    collects the next burst only then. A lane with one read outstanding waits for its memory.
+    With few bursts outstanding, the engine waits for their responses through the crossing; with safe writes each is
+    collected before it is sent, too. A lane with one read outstanding waits for its memory.
     """
     bench = await ready(dut)
     config = bench.config
@@ -196,11 +196,11 @@ async def the_rate_of_the_slower_side(dut: Any) -> None:
                 lane += _ANSWER * size / min(config.block_bytes, config.beat_bytes * burst_beats(
                     config.beat_bytes, config.burst_beats))
             least = max(stream.size / config.link_beat_bytes / min(ratio, 1.0), lane / config.lanes)
-            alone = (config.outstanding_reads if descriptor is prefetch else config.outstanding_link_writes) == 1
-            bursts = stream.size / (config.link_beat_bytes * beats) if alone else 0
-            least += TURN * bursts / min(ratio, 1.0)
-            if config.safe_writes and descriptor is offload:
-                least += bursts * beats
+            # From the first beat that is collected to the response: so long is a burst outstanding.
+            sent = beats / min(ratio, 1.0)
+            whole = sent + TURN / min(ratio, 1.0) + (beats if config.safe_writes and descriptor is offload else 0)
+            outstanding = config.link_reads if descriptor is prefetch else config.outstanding_link_writes
+            least += stream.size / (config.link_beat_bytes * beats) * max(0, whole / outstanding - sent)
             dut._log.info(f"{Operation(descriptor.operation).name} at {ratio}: {seen.cycles} cycles, {least:.0f} least")
             # A block is collected before it is sent.
             begins = 700 + config.block_bytes / config.beat_bytes
