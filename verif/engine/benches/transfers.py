@@ -10,6 +10,7 @@ import numpy as np
 
 from golden.codec.coding import Coding
 from golden.engine import Operation
+from hdl.engine.axi.bursts import burst_beats
 from verif.common.tensors import corners, random_values
 from verif.engine.driver import Channel
 from verif.engine.lite import RegisterError
@@ -60,9 +61,10 @@ async def a_link_that_answers_late(dut: Any) -> None:
     """A stream that is longer than all bursts that may be open at the link, whose responses come late."""
     bench = await ready(dut)
     await bench.behave(Behaviour(), Behaviour(latency=2000))
-    coding = codings(bench.config)[0]
-    dense = bench.rng.integers(1, 256, min(12, 2 * bench.config.outstanding_link_writes) << 12, dtype=np.uint8)
-    await bench.there_and_back([RawTensor(dense, coding)])
+    config = bench.config
+    burst = config.link_beat_bytes * burst_beats(config.link_beat_bytes, config.burst_beats)
+    dense = bench.rng.integers(1, 256, min(12 << 12, 2 * config.outstanding_link_writes * burst), dtype=np.uint8)
+    await bench.there_and_back([RawTensor(dense, codings(config)[0])])
 
 
 _SMALL_BLOCK, _FEW_LANES = 4096, 2
