@@ -58,8 +58,8 @@ class PageList(wiring.Component):
     time to answer, and bursts that were requested before.
 
     Entries are checked when they arrive. One that is not good only counts when it is used. Behind the last entry of a
-    list, ``entries`` shows one that is ``MISSING``; in place of those that came with an error response, or would have
-    come after it, one that is ``UNREAD``.
+    list, ``entries`` shows one that is ``MISSING``; one that came with an error response is ``UNREAD``, and nothing
+    more of its list is requested. Other lists do not notice: an error in entries that no stream uses has no effect.
 
     Latency: an entry is valid 5 cycles after its beat was taken (6 if ``windowed``), and 3 cycles after the one before
     it was taken.
@@ -92,7 +92,7 @@ class PageList(wiring.Component):
     idle : Out(1)
         No burst is outstanding.
     fault : Out(fault_layout(address_bits))
-        The first error response; after it nothing is requested until reset.
+        The first error response to a read of the oldest list.
     """
 
     lists: stream.Interface
@@ -118,39 +118,44 @@ class PageList(wiring.Component):
         count, given = self._lists, self.lists.payload
         length_bits = exact_log2(_CHUNK * ENTRY_BYTES) + 1
         m.submodules.reader = reader = AxiReader(
-            self._address_bits, self._beat_bytes, length_bits, count, self._most_beats)
+            self._address_bits, self._beat_bytes, length_bits, count, self._most_beats, passes_errors=True)
         # Chunks that were requested: whose list they belong to, and whether it is still the same list.
         chunk_layout = data.StructLayout({"list": ceil_log2(count), "turn": 1})
         m.submodules.chunks = chunks = StreamFifo(chunk_layout, count + 1)
         wiring.connect(m, reader.axi, wiring.flipped(self.axi))
-        m.d.comb += [reader.stop.eq(self.stop), self.idle.eq(reader.idle), self.fault.eq(reader.fault)]
+        m.d.comb += [reader.stop.eq(self.stop), self.idle.eq(reader.idle)]
 
         # By list: whether it is there, which one it is, what is left to read of it, entries that were requested, that
-        # came, and that were used.
+        # came, and that were used; whether an error came, and the first one.
         record = data.StructLayout({"address": self._address_bits, "left": PAGES_BITS, "asked": range(2 * _KEPT)})
         there, turn = Signal(count), Signal(count)
         size = [Signal(given.size.shape(), name=f"size_{k}", reset_less=True) for k in range(count)]
         records = [Signal(record, name=f"record_{k}", reset_less=True) for k in range(count)]
         came, used = ([Signal(range(2 * _KEPT), name=f"{name}_{k}", reset_less=True) for k in range(count)]
                       for name in ("came", "used"))
+        failed = Signal(count)
+        causes = [Signal(self.fault.shape(), name=f"cause_{k}", reset_less=True) for k in range(count)]
         oldest, newest = (Signal(range(max(count, 2)), name=name) for name in ("oldest", "newest"))
         begins = Signal()
         m.d.comb += [
             self.lists.ready.eq(~there.bit_select(newest, 1)),
             begins.eq(self.lists.valid & self.lists.ready),
+            self.fault.eq(Array(Value.cast(each) for each in causes)[oldest]),
+            self.fault.valid.eq((there & failed).bit_select(oldest, 1)),
         ]
-        self._ask(m, reader, chunks, there, turn, records, used, oldest)
-        found, comes = self._take(m, reader, chunks, there, turn, size, came)
-        # Entries that came before the error are still on their way for some cycles.
-        failed = Signal()
-        m.d.sync += failed.eq(reader.fault.valid & ~reader.o.valid & ~comes)
-        self._give(m, found, failed, there, records, came, used, oldest)
+        self._ask(m, reader, chunks, there & ~failed, turn, records, used, oldest)
+        with m.If(reader.o.valid & reader.fault.valid):
+            for number, cause in enumerate(causes):
+                with m.If((chunks.o.payload.list == number) & there[number] & ~failed[number]
+                          & (turn[number] == chunks.o.payload.turn)):
+                    m.d.sync += [failed[number].eq(1), cause.eq(reader.fault)]
+        self._give(m, self._take(m, reader, chunks, there, turn, size, came), there, records, came, used, oldest)
         for number in range(count):
             with m.If(begins & (newest == number)):
                 m.d.sync += [
                     there[number].eq(1), turn[number].eq(~turn[number]), size[number].eq(given.size),
                     records[number].address.eq(given.address), records[number].left.eq(given.pages),
-                    records[number].asked.eq(0), came[number].eq(0), used[number].eq(0),
+                    records[number].asked.eq(0), came[number].eq(0), used[number].eq(0), failed[number].eq(0),
                 ]
             with m.Elif(self.done & (oldest == number)):
                 m.d.sync += there[number].eq(0)
@@ -164,14 +169,14 @@ class PageList(wiring.Component):
         """The list behind this one."""
         return (number + 1)[:len(number)] if self._lists > 1 else Const(0, 1)
 
-    def _ask(self, m: Module, reader: AxiReader, chunks: StreamFifo, there: Signal, turn: Signal,
+    def _ask(self, m: Module, reader: AxiReader, chunks: StreamFifo, wanted: Value, turn: Signal,
              records: list[data.View], used: list[Signal], oldest: Signal) -> None:
-        """Requests the next chunk of the oldest list that has one left and a place for it."""
+        """Requests the next chunk of the oldest list that is wanted, has one left and a place for it."""
         count = self._lists
         # A list of which nothing was used has its first entries only; so many places are free that it can have more.
         needs = Signal(count)
         m.d.sync += needs.eq(Cat(
-            there[k] & records[k].left.any() & ((records[k].asked - used[k])[:len(used[k])] <= _KEPT - _CHUNK)
+            wanted[k] & records[k].left.any() & ((records[k].asked - used[k])[:len(used[k])] <= _KEPT - _CHUNK)
             for k in range(count)))
         chosen = Signal(range(max(count, 2)), reset_less=True)
         same = Signal(reset_less=True)
@@ -225,8 +230,8 @@ class PageList(wiring.Component):
                 m.next = "look"
 
     def _take(self, m: Module, reader: AxiReader, chunks: StreamFifo, there: Signal, turn: Signal,
-              size: list[Signal], came: list[Signal]) -> tuple[Memory, Value]:
-        """Takes beats apart into entries, checks and stores these; returns their memory, and whether one comes."""
+              size: list[Signal], came: list[Signal]) -> Memory:
+        """Takes beats apart into entries, checks and stores these; returns their memory."""
         words = self._beat_bytes // ENTRY_BYTES
         entry = entry_layout(self._address_bits)
         m.submodules.memory = memory = Memory(shape=entry, depth=self._lists * _KEPT, init=[])
@@ -234,7 +239,7 @@ class PageList(wiring.Component):
         beat, chunk = reader.o.payload, chunks.o.payload
         word = Signal(range(words))
         ends = Signal()
-        raw = Signal(8 * ENTRY_BYTES, reset_less=True)
+        raw, unread = Signal(8 * ENTRY_BYTES, reset_less=True), Signal(reset_less=True)
         valid, owner = Signal(), Signal(chunk.shape(), reset_less=True)
         kept = Cat(beat.keep[ENTRY_BYTES * k] for k in range(1, words)) if words > 1 else Const(0, 1)
         m.d.comb += [
@@ -242,7 +247,8 @@ class PageList(wiring.Component):
             reader.o.ready.eq(ends),
             chunks.o.ready.eq(reader.o.valid & ends & beat.last),
         ]
-        m.d.sync += [valid.eq(reader.o.valid), raw.eq(beat.data.word_select(word, 8 * ENTRY_BYTES)), owner.eq(chunk)]
+        m.d.sync += [valid.eq(reader.o.valid), raw.eq(beat.data.word_select(word, 8 * ENTRY_BYTES)), owner.eq(chunk),
+                     unread.eq(reader.fault.valid)]
         with m.If(reader.o.valid):
             m.d.sync += word.eq(Mux(ends, 0, word + 1))
 
@@ -252,13 +258,11 @@ class PageList(wiring.Component):
         checked = Signal(entry)
         m.d.comb += [
             checked.page.eq(raw[SMALLEST_PAGE:self._address_bits]),
-            checked.state.eq(Mux(raw[self._address_bits:].any(), Entry.OUTSIDE,
-                                 Mux(misaligned, Entry.MISALIGNED, Entry.GOOD))),
+            checked.state.eq(Mux(unread, Entry.UNREAD, Mux(raw[self._address_bits:].any(), Entry.OUTSIDE, Mux(
+                misaligned, Entry.MISALIGNED, Entry.GOOD)))),
         ]
-        comes: Value = valid
         if self._windowed:
             checked, valid, owner = self._confined(m, checked, inside, valid, owner)
-            comes = comes | valid
         m.d.comb += [
             write.addr.eq(Cat(Value.cast(Array(came)[owner.list])[:exact_log2(_KEPT)], owner.list)),
             write.data.eq(checked),
@@ -267,7 +271,7 @@ class PageList(wiring.Component):
         for k, each in enumerate(came):
             with m.If(write.en & (owner.list == k)):
                 m.d.sync += each.eq(each + 1)
-        return memory, comes
+        return memory
 
     def _confined(self, m: Module, entry: data.View, inside: Value, valid: Signal, owner: Signal
                   ) -> tuple[Signal, Signal, Signal]:
@@ -286,32 +290,28 @@ class PageList(wiring.Component):
             m.d.comb += confined.state.eq(Entry.OUTSIDE)
         return confined, later_valid, later_owner
 
-    def _give(self, m: Module, memory: Memory, failed: Value, there: Signal, records: list[data.View],
-              came: list[Signal], used: list[Signal], oldest: Signal) -> None:
+    def _give(self, m: Module, memory: Memory, there: Signal, records: list[data.View], came: list[Signal],
+              used: list[Signal], oldest: Signal) -> None:
         """Shows the entries of the oldest list, one by one."""
         read = memory.read_port(transparent_for=())
         place, arrived = Value.cast(Array(used)[oldest]), Value.cast(Array(came)[oldest])
         record = Array(records)[oldest]
-        # What is shown instead of an entry, if there is none.
-        instead = Signal(Entry)
+        missing = Signal()      # there is no entry to show
         m.d.comb += [
             read.addr.eq(Cat(place[:exact_log2(_KEPT)], oldest[:ceil_log2(self._lists)])),
             self.entries.payload.page.eq(read.data.page),
-            self.entries.payload.state.eq(Mux(instead == Entry.GOOD, read.data.state, instead)),
+            self.entries.payload.state.eq(Mux(missing, Entry.MISSING, read.data.state)),
             read.en.eq(0),
         ]
         with m.FSM():
             with m.State("look"):
-                m.d.sync += instead.eq(Entry.GOOD)
+                m.d.sync += missing.eq(0)
                 with m.If(there.bit_select(oldest, 1) & ~self.done):
                     with m.If(place != arrived):
                         m.d.comb += read.en.eq(1)
                         m.next = "show"
                     with m.Elif((record.asked == place) & ~record.left.any()):
-                        m.d.sync += instead.eq(Entry.MISSING)
-                        m.next = "show"
-                    with m.Elif(failed):
-                        m.d.sync += instead.eq(Entry.UNREAD)
+                        m.d.sync += missing.eq(1)
                         m.next = "show"
             with m.State("show"):
                 m.d.comb += self.entries.valid.eq(1)

@@ -46,6 +46,8 @@ class AxiReader(wiring.Component):
         Greatest number of beats of a burst, a power of two.
     paged : bool
         Whether requests may be those of streams in pages.
+    passes_errors : bool
+        Whether beats with an error response are output as well, and the unit goes on behind them.
 
     Members
     -------
@@ -63,7 +65,7 @@ class AxiReader(wiring.Component):
         If ``paged``: the pages of streams. Requests then take one cycle more.
     fault : Out(fault_layout(address_bits))
         The first error response. Its beat and all later ones are discarded, and the unit begins nothing new until
-        reset.
+        reset. If ``passes_errors``: that of the beat at ``o``.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, responses).
     """
@@ -72,8 +74,9 @@ class AxiReader(wiring.Component):
     o: stream.Interface
 
     def __init__(self, address_bits: int, beat_bytes: int, length_bits: int, outstanding: int,
-                 most_beats: int = MOST_BEATS, paged: bool = False):
+                 most_beats: int = MOST_BEATS, paged: bool = False, passes_errors: bool = False):
         self._sizes = address_bits, beat_bytes, length_bits
+        self._passes_errors = passes_errors
         self._most_beats = most_beats
         self._paged = paged
         self._outstanding = outstanding
@@ -100,7 +103,7 @@ class AxiReader(wiring.Component):
         fault_address = Signal(address_bits, reset_less=True)
         halted = Signal()
         m.d.comb += [
-            halted.eq(self.stop | faulty),
+            halted.eq(self.stop if self._passes_errors else self.stop | faulty),
             self.fault.valid.eq(faulty),
             self.fault.resp.eq(fault_resp),
             self.fault.address.eq(fault_address),
@@ -140,13 +143,18 @@ class AxiReader(wiring.Component):
         ]
         with m.If(taken):
             m.d.sync += count.eq(Mux(ends, 0, count + 1))
-        # A valid beat stays until it is taken, so its error may be registered before that.
-        with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
-            m.d.sync += [faulty.eq(1), fault_resp.eq(axi.rresp), fault_address.eq(burst.address)]
+        moves = ~held | self.o.ready | self.stop
+        if self._passes_errors:
+            with m.If(moves):
+                m.d.sync += [faulty.eq(axi.rresp[1]), fault_resp.eq(axi.rresp), fault_address.eq(burst.address)]
+        else:
+            # A valid beat stays until it is taken, so its error may be registered before that.
+            with m.If(axi.rvalid & open_.o.valid & axi.rresp[1] & ~faulty):
+                m.d.sync += [faulty.eq(1), fault_resp.eq(axi.rresp), fault_address.eq(burst.address)]
         closes = ends & burst.last
-        with m.If(~held | self.o.ready | self.stop):
+        with m.If(moves):
             m.d.sync += [
-                held.eq(taken & ~axi.rresp[1] & ~halted),
+                held.eq(taken & ~halted if self._passes_errors else taken & ~axi.rresp[1] & ~halted),
                 beat.data.eq(axi.rdata),
                 beat.last.eq(closes),
                 beat.keep.eq(Mux(closes & (burst.tail != 0), thermometer(burst.tail, beat_bytes),

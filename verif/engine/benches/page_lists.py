@@ -88,7 +88,7 @@ async def bad_lists(dut: Any) -> None:
 
 @cocotb.test()
 async def an_unreadable_list_behind_a_long_stream(dut: Any) -> None:
-    """A list that cannot be read is read ahead, and stops the reading of the one before it: only its own transfer
+    """A list that cannot be read is read ahead, while the one before it is still being read: only its own transfer
     fails."""
     bench = await ready(dut)
     bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
@@ -105,6 +105,33 @@ async def an_unreadable_list_behind_a_long_stream(dut: Any) -> None:
         await bench.link.heal()
         bench.scoreboard.heal()
         await bench.counters()
+        await goes_on(bench)
+
+
+@cocotb.test()
+async def an_entry_that_no_stream_needs(dut: Any) -> None:
+    """The last entry of a list cannot be read. The stream may end before it; the transfers behind it, one by one or all
+    at once, never fail."""
+    bench = await ready(dut)
+    bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
+    for number in range(2 * share(10)):
+        await bench.behave(*(Behaviour() if number < 2 else random_behaviour(bench.rng) for _ in range(2)))
+        for operation in Operation:
+            bench.clear()
+            tensors = [random_tensor(bench.rng, bench.config, most_blocks=1) for _ in range(4)]
+            own = ([bench.offload(each) for each in tensors] if operation == Operation.OFFLOAD else
+                   [bench.prefetch(bench.stream(each), each) for each in tensors])
+            last = _address(own[0]) + (own[0].pages - 1) * ENTRY_BYTES
+            bench.scoreboard.fail("link", last, last, _RESPONSES[0], writes=False)
+            await bench.link.fail(last, last, _RESPONSES[0], writes=False)
+            await bench.load()
+            found = []
+            for each in ([[one] for one in own] if number % 2 else [own]):
+                found += [done.status for done in await bench.run(each)]
+            assert set(found[1:]) == {Status.OK}, found
+            await bench.link.heal()
+            bench.scoreboard.heal()
+            await bench.counters()
         await goes_on(bench)
 
 

@@ -38,11 +38,13 @@ def _free(h: Harness, axi: Any, names: tuple[str, ...]) -> None:
         h.m.d.comb += target.eq(h.free(len(target), name))
 
 
-def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int) -> tuple[AxiReader, Rules]:
+def reader(h: Harness, sizes: Sizes, outstanding: int, most_beats: int,
+           passes_errors: bool = False) -> tuple[AxiReader, Rules]:
     """Puts a reader into a harness: its memory keeps the rules, and it has to; with what its registers mean."""
     address_bits, beat_bytes, length_bits = sizes
     shift, beat_bits = exact_log2(beat_bytes), exact_log2(burst_beats(beat_bytes, most_beats))
-    dut = h.add("dut", AxiReader(address_bits, beat_bytes, length_bits, outstanding, most_beats))
+    dut = h.add("dut", AxiReader(address_bits, beat_bytes, length_bits, outstanding, most_beats,
+                                 passes_errors=passes_errors))
     axi = dut.axi
     _request(h, dut, shift)
     h.keeps(dut.o, "o", unless=dut.stop)
@@ -128,14 +130,14 @@ def _requested(axi: Any, channel: str) -> Value:
 
 
 def _proof(name: str, sizes: Sizes, outstanding: int, most_beats: int, whole: int = 0,
-           configured: bool = False) -> Proof:
+           configured: bool = False, passes_errors: bool = False) -> Proof:
     kind = name.rpartition("_")[2]
     bursts = f"{burst_beats(sizes[1], most_beats)} of them in a burst, {outstanding} bursts outstanding"
 
     def build() -> Harness:
         h = Harness()
         if kind == "reader":
-            reader(h, sizes, outstanding, most_beats)
+            reader(h, sizes, outstanding, most_beats, passes_errors)
         else:
             writer(h, sizes, outstanding, most_beats, whole)
         return h
@@ -143,7 +145,7 @@ def _proof(name: str, sizes: Sizes, outstanding: int, most_beats: int, whole: in
     return Proof(
         name, f"hdl/engine/axi/{kind}.py", f"The {kind} keeps every rule of AXI4 for managers, while the memory keeps "
         f"those for subordinates ({sizes[0]}-bit addresses, beats of {sizes[1]} bytes, {bursts}"
-        f"{'; whole bursts' if whole else ''}).",
+        f"{'; whole bursts' if whole else ''}{'; it goes on behind errors' if passes_errors else ''}).",
         build, "induction", 1, cover_depth=22 + 6 * outstanding, configured=configured)
 
 
@@ -169,6 +171,6 @@ def of_engine(config: EngineConfig) -> tuple[Proof, ...]:
 
 PROOFS = (
     _proof("reader", (24, 16, 16), 4, 16), _proof("writer", (24, 16, 16), 4, 16),
-    _proof("whole_writer", (24, 16, 16), 4, 16, 16),
+    _proof("whole_writer", (24, 16, 16), 4, 16, 16), _proof("list_reader", (24, 16, 8), 4, 16, passes_errors=True),
 )
 """Proofs of the masters."""

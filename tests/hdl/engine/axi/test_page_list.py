@@ -21,12 +21,14 @@ _ANYWHERE = 0, 1 << _BITS
 
 @dataclass
 class _List:
-    """A list in memory: where it is, its entries, the page size, and how many entries the stream uses."""
+    """A list in memory: where it is, its entries, the page size, how many entries the stream uses, and the first one
+    that is answered with an error."""
 
     address: int
     entries: list[int]
     size: int
     uses: int
+    unread: int | None = None
 
     def request(self) -> dict[str, int]:
         return {"address": self.address, "pages": len(self.entries), "size": self.size}
@@ -40,6 +42,8 @@ class _List:
         """Page and state of an entry as they are used; the page of one that is not good does not matter."""
         if number >= len(self.entries):
             return None, Entry.MISSING
+        if self.unread is not None and number >= self.unread:
+            return None, Entry.UNREAD
         entry = self.entries[number]
         if entry >> _BITS:
             return None, Entry.OUTSIDE
@@ -78,6 +82,7 @@ async def _use(ctx: Any, dut: PageList, each: _List, pace: Pace, window: tuple[i
         page, state = each.expected(number, window)
         assert Entry(entry.state) is state
         assert page in (None, entry.page)
+        assert ctx.get(dut.fault.valid) or state is not Entry.UNREAD
     while not pace.go():
         await ctx.tick()
     ctx.set(dut.done, 1)
@@ -113,6 +118,38 @@ def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pa
         for address, beats in memory.bursts:
             assert any(each.address <= address and address + beats * beat_bytes < each.address + beat_bytes
                        + ENTRY_BYTES * len(each.entries) for each in used)
+
+    clocked(dut, use, ask, memory.read)
+
+
+@pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses"), [
+    (16, 1, 0, 0.0), (16, 4, 30, 0.3), (32, 1, 100, 0.0), (32, 2, 350, 0.1), (64, 4, 60, 0.5), (64, 2, 5, 0.0)])
+def test_an_error_is_that_of_its_list_alone(beat_bytes: int, lists: int, latency: int, pauses: float) -> None:
+    """Errors in entries that are used, in others that are read for nothing, and in lists that are forgotten before the
+    answer comes: all other entries are as without errors."""
+    rng = random.Random(f"errors {beat_bytes} {lists} {latency}")
+    dut = PageList(_BITS, beat_bytes, lists)
+    memory = Memory(dut.axi, beat_bytes, rng, latency, pauses, 10)
+    used = _lists(rng, beat_bytes, [rng.choice([1, 3, 16, 17, 40, 70]) for _ in range(40)])
+    words = beat_bytes // ENTRY_BYTES
+    met, unmet = 0, 0
+    for each in used:
+        each.store(memory)
+        if rng.random() < 0.6:
+            each.unread = rng.randrange(len(each.entries)) // words * words
+            # The stream ends at the entry that it cannot have, or does not come so far.
+            each.uses = rng.choice([each.unread + 1, rng.randint(1, max(each.unread, 1))])
+            memory.faulty[each.address + each.unread * ENTRY_BYTES] = rng.choice([2, 3])
+            met, unmet = met + (each.uses > each.unread), unmet + (each.uses <= each.unread)
+    assert met > 3 and unmet > 3
+
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, pauses, 20))
+
+    async def use(ctx: Any) -> None:
+        pace = Pace(rng, pauses, 5)
+        for each in used:
+            await _use(ctx, dut, each, pace)
 
     clocked(dut, use, ask, memory.read)
 
