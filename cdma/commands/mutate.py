@@ -60,6 +60,9 @@ def add(commands: Any) -> None:
                         "of other units may take for a mutant (default: 240)")
     parser.add_argument("--times", type=Path, metavar="FILE", help="JUnit file of pytest that says how long tests "
                         "take; others are run once without a mutant")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="an earlier docs/verification.json, to be quicker "
+                        "after a change of the hardware: the test that found a mutant comes first, and netlists of one "
+                        "that did the same come before tests of other units; every mutant is judged anew")
     parser.add_argument("--own", action="store_true", help="try the units' own tests and proofs alone; what these do "
                         "not find survives, until --again survived tries the rest")
     parser.add_argument("--no-benches", action="store_true", help="simulate no Verilog of what all tests pass")
@@ -73,7 +76,7 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Choose mutants, try them and print what came of them."""
     if call.list:
-        refuse(call, "--list tries nothing", "--record", "--own", "--no-benches")
+        refuse(call, "--list tries nothing", "--record", "--own", "--no-benches", "--before")
     mutants = _chosen(call)
     if call.list:
         print_json([{"name": each.name, "operator": each.operator} for each in mutants]) if call.json else print(
@@ -131,6 +134,7 @@ def _tried(call: argparse.Namespace, mutants: list[Mutant]) -> list[MutantResult
     from verif.mutation.results import record
     from verif.mutation.run import try_mutants
 
+    before = _before(call.before) if call.before else {}
     if call.record:
         check_store()
     if call.record and not (call.only or call.again):
@@ -148,13 +152,26 @@ def _tried(call: argparse.Namespace, mutants: list[Mutant]) -> list[MutantResult
     with Progress() as progress:
         try:
             for result in try_mutants(mutants, folder=call.folder, budget=call.budget, benches=not call.no_benches,
-                                      own_only=call.own, times=call.times, progress=progress):
+                                      own_only=call.own, times=call.times, before=before, progress=progress):
                 found.append(result)
                 if len(found) - kept >= _KEEP:
                     keep()
         finally:
             keep()
     return found
+
+
+def _before(path: Path) -> dict[str, MutantResult]:
+    """The results of an earlier store, by the mutants' names."""
+    from verif.evidence.store import Evidence
+    from verif.mutation.results import recorded
+
+    if not path.is_file():
+        raise ValueError(f"--before: there is no file {path}; git show COMMIT:docs/verification.json writes one")
+    results = Evidence.load(path).results("mutation")
+    if results is None:
+        raise ValueError(f"--before: {path} has no mutants")
+    return {each.name: each for each in recorded(results)}
 
 
 def _recorded_names() -> set[str]:

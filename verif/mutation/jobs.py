@@ -79,15 +79,16 @@ def tests(folder: Path, files: list[str]) -> dict[str, Any]:
     -------
     dict
         ``outcome``: ``passed``, ``failed``, or ``invalid`` when the hardware cannot be made. ``by``: the test that
-        failed. ``said``: the exception.
+        failed. ``said``: the exception. ``ran``: how many tests were run.
     """
     first = _First()
     code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:terminalreporter",
                         "-p", "no:faulthandler", "--hypothesis-seed=1", f"--basetemp={folder / 'tests'}", *files],
                        plugins=[first])
     if first.outcome == "passed" and (code != 0 or not first.ran):
-        return {"outcome": "failed", "by": files[0], "said": f"pytest ended with {code}, after {first.ran} tests"}
-    return {"outcome": first.outcome, "by": first.by, "said": first.said}
+        return {"outcome": "failed", "by": files[0], "said": f"pytest ended with {code}, after {first.ran} tests",
+                "ran": first.ran}
+    return {"outcome": first.outcome, "by": first.by, "said": first.said, "ran": first.ran}
 
 
 def _lines(measured: Any) -> dict[str, list[int]]:

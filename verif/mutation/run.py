@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from golden.results import to_json
 from verif.coverage.runs import CHOSEN
+from verif.evidence.digest import ROOT
 from verif.formal.table import PROOFS
 from verif.mutation.children import Children
 from verif.mutation.mutant import Mutant
@@ -36,7 +38,7 @@ _EQUIVALENCE = 300.0
 
 
 def try_mutants(mutants: Sequence[Mutant], *, folder: Path = BUILD, budget: float = BUDGET, benches: bool = True,
-                own_only: bool = False, times: Path | None = None,
+                own_only: bool = False, times: Path | None = None, before: Mapping[str, MutantResult] | None = None,
                 progress: Callable[[str, int, int], None] | None = None) -> Iterator[MutantResult]:
     """Try mutants one after the other, and give the result of each as it comes.
 
@@ -52,6 +54,9 @@ def try_mutants(mutants: Sequence[Mutant], *, folder: Path = BUILD, budget: floa
         Whether to try the units' own tests and proofs alone: what these do not find survives.
     times
         A JUnit file of pytest with the seconds that tests take; what is not in it is run once.
+    before
+        Results of earlier RTL by the mutants' names. The test that found a mutant then comes first; of one that did the
+        same, netlists are compared before tests of other units. No verdict is taken over.
     progress
         Called as ``progress(stage, done, total)``.
 
@@ -62,7 +67,7 @@ def try_mutants(mutants: Sequence[Mutant], *, folder: Path = BUILD, budget: floa
     """
     folder.mkdir(parents=True, exist_ok=True)
     with Children() as children:
-        trial = Trial(children, Baselines(folder, children, times), budget, benches, own_only)
+        trial = Trial(children, Baselines(folder, children, times), budget, benches, own_only, before or {})
         for number, mutant in enumerate(mutants):
             if progress is not None:
                 progress(f"mutants, now {mutant.path}", number, len(mutants))
@@ -76,12 +81,13 @@ class Trial:
     """Tries mutants in children that are there; parameters as of :func:`try_mutants`."""
 
     def __init__(self, children: Children, baselines: Baselines, budget: float, benches: bool,
-                 own_only: bool = False) -> None:
+                 own_only: bool = False, before: Mapping[str, MutantResult] = MappingProxyType({})) -> None:
         self._children = children
         self._baselines = baselines
         self._budget = budget
         self._benches = benches
         self._own_only = own_only
+        self._before = before
 
     def judge(self, mutant: Mutant) -> MutantResult:
         """Try own tests and proofs, tests of other units, netlists and benches, in this order."""
@@ -99,6 +105,9 @@ class Trial:
     def _stages(self, mutant: Mutant) -> Iterator[tuple[Verdict, dict[str, Any]]]:
         """Each thing that is tried, with the verdict if it fails."""
         own = own_tests(mutant.path)
+        before = self._before.get(mutant.name)
+        if before is not None and before.verdict in (Verdict.OWN, Verdict.OTHER):
+            yield from self._as_before(mutant, before.by, own)
         named = [name for name in own if f"/test_{Path(mutant.path).stem}" in name]
         for files in (named, [name for name in own if name not in named]):
             yield from ((Verdict.OWN, each) for each in self._tests(mutant, files, inf))
@@ -107,13 +116,9 @@ class Trial:
             yield from ((Verdict.OWN, each) for each in self._simulations(mutant, [whole]))
         if self._own_only:
             return
-        budget = self._budget
-        for distance in sorted(set((near := distances(mutant.path)).values())):
-            others = [name for name, number in near.items() if number == distance and name not in own]
-            yield from ((Verdict.OTHER, each) for each in self._tests(mutant, others, budget))
-            budget -= sum(map(self._baselines.tests, others))
-            if budget < 0:
-                break
+        alike = before is not None and before.verdict is Verdict.SAME
+        if not alike:
+            yield from self._others(mutant, own)
         designs = [name for name in CHOSEN if reaches(self._baselines.netlist(name), mutant)]
         differ = []
         with TemporaryDirectory(prefix="cdma-netlists-") as place:
@@ -127,11 +132,31 @@ class Trial:
             if designs and not differ:
                 yield Verdict.SAME, _alike("same", f"netlists of {', '.join(designs)}", 0.0)
                 return
+            if alike:
+                yield from self._others(mutant, own)
             proved, used = self._proved(differ, Path(place))
         if differ and proved:
             yield Verdict.PROVED, _alike("proved", f"proof about the netlists of {', '.join(differ)}", used)
         elif self._benches and whole not in differ:     # otherwise the benches of the unit's own design have run
             yield from ((Verdict.OTHER, each) for each in self._simulations(mutant, differ))
+
+    def _as_before(self, mutant: Mutant, test: str, own: Sequence[str]) -> Iterator[tuple[Verdict, dict[str, Any]]]:
+        """The test that found a mutant with earlier RTL, if it is still there and still finds it."""
+        file, _, name = test.partition("::")
+        if name and (ROOT / file).is_file():
+            found = self._children.do("tests", self._limit(self._baselines.tests(file)), mutant, files=[test])
+            if found["by"] == test and found.get("ran"):
+                yield Verdict.OWN if file in own else Verdict.OTHER, found
+
+    def _others(self, mutant: Mutant, own: Sequence[str]) -> Iterator[tuple[Verdict, dict[str, Any]]]:
+        """Tests of other units, the nearest first, while the budget lasts."""
+        budget = self._budget
+        for distance in sorted(set((near := distances(mutant.path)).values())):
+            others = [name for name, number in near.items() if number == distance and name not in own]
+            yield from ((Verdict.OTHER, each) for each in self._tests(mutant, others, budget))
+            budget -= sum(map(self._baselines.tests, others))
+            if budget < 0:
+                break
 
     def _proved(self, designs: Sequence[str], place: Path) -> tuple[bool, float]:
         """Whether a proof says that all of some designs do the same with a mutant, whose netlists are in a folder, and

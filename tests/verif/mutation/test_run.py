@@ -94,6 +94,40 @@ def test_a_mutant_that_is_written_otherwise(trial: Trial) -> None:
     assert (result.verdict, result.by) == (Verdict.PROVED, "proof about the netlists of decompressor")
 
 
+def test_what_found_a_mutant_before_comes_first(children: Children, times: Path, tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that finds it is believed; one that does not, or is gone, changes nothing."""
+    monkeypatch.setattr("verif.mutation.run.PROOFS", ())
+    broken = _mutant("self.i.valid | full", "self.i.valid & full")
+    one = Trial(children, Baselines(tmp_path, children, times), 10.0, False).judge(broken)
+    asked: list[list[str]] = []
+
+    def judged(by: str, verdict: Verdict = Verdict.OWN) -> MutantResult:
+        asked.clear()
+        old = MutantResult(broken.name, broken.operator, verdict, by, "", 1.0)
+        trial = Trial(children, Baselines(tmp_path, children, times), 10.0, False, before={broken.name: old})
+        return trial.judge(broken)
+
+    do = children.do
+    monkeypatch.setattr(children, "do", lambda work, *rest, **given: (
+        asked.append(given.get("files", [])), do(work, *rest, **given))[1])
+    assert (judged(one.by).by, asked) == (one.by, [[one.by]])
+    for other in ("tests/hdl/common/test_beat_width.py::test_none", "tests/hdl/common/test_none.py::test_none",
+                  "proof skid"):
+        assert (judged(other).by, asked[-1]) == (one.by, ["tests/hdl/common/test_skid.py"])
+    assert judged("netlists of decompressor", Verdict.SAME).verdict is Verdict.OWN
+
+
+def test_netlists_before_tests_of_other_units(trial: Trial, children: Children, times: Path, tmp_path: Path,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a mutant that did the same before: no test of another unit is run when it does the same now."""
+    alike = _mutant("self.i.valid | full", "(self.i.valid) | full")
+    old = MutantResult(alike.name, alike.operator, Verdict.SAME, "netlists of decompressor", "", 1.0)
+    quick = Trial(children, Baselines(tmp_path, children, times), 10.0, False, before={alike.name: old})
+    monkeypatch.setattr(Trial, "_others", lambda *_: pytest.fail("tests of other units were asked"))
+    assert quick.judge(alike).verdict is Verdict.SAME
+
+
 def test_own_tests_alone(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be found to be the same survives."""
     monkeypatch.setattr("verif.mutation.run.PROOFS", ())
