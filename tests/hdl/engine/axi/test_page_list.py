@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,14 @@ def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float =
     return found
 
 
+def _asking(dut: PageList, lists: list[_List], pace: Pace) -> Callable[[Any], Coroutine[Any, Any, None]]:
+    """What gives the lists, one after the other."""
+    async def ask(ctx: Any) -> None:
+        await give(ctx, dut.lists, [each.request() for each in lists], pace)
+
+    return ask
+
+
 async def _use(ctx: Any, dut: PageList, each: _List, pace: Pace, window: tuple[int, int] = _ANYWHERE) -> None:
     """Takes the entries that a stream uses, then ends it."""
     for number in range(each.uses):
@@ -103,9 +112,6 @@ def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pa
     for each in used:
         each.store(memory)
 
-    async def ask(ctx: Any) -> None:
-        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, pauses, 20))
-
     async def use(ctx: Any) -> None:
         pace = Pace(rng, pauses, 5)
         for each in used:
@@ -119,7 +125,7 @@ def test_entries_of_lists_in_order(beat_bytes: int, lists: int, latency: int, pa
             assert any(each.address <= address and address + beats * beat_bytes < each.address + beat_bytes
                        + ENTRY_BYTES * len(each.entries) for each in used)
 
-    clocked(dut, use, ask, memory.read)
+    clocked(dut, use, _asking(dut, used, Pace(rng, pauses, 20)), memory.read)
 
 
 @pytest.mark.parametrize(("beat_bytes", "lists", "latency", "pauses"), [
@@ -143,15 +149,12 @@ def test_an_error_is_that_of_its_list_alone(beat_bytes: int, lists: int, latency
             met, unmet = met + (each.uses > each.unread), unmet + (each.uses <= each.unread)
     assert met > 3 and unmet > 3
 
-    async def ask(ctx: Any) -> None:
-        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, pauses, 20))
-
     async def use(ctx: Any) -> None:
         pace = Pace(rng, pauses, 5)
         for each in used:
             await _use(ctx, dut, each, pace)
 
-    clocked(dut, use, ask, memory.read)
+    clocked(dut, use, _asking(dut, used, Pace(rng, pauses, 20)), memory.read)
 
 
 @pytest.mark.parametrize(("base", "limit"), [(0, 0), (4096, 0), (3 << 21, 7 << 21), (5 << 12, 9 << 12), (0, 1 << 39),
@@ -178,15 +181,12 @@ def test_pages_at_the_edges_of_a_window(base: int, limit: int) -> None:
     assert {Entry.GOOD, Entry.MISALIGNED, Entry.OUTSIDE} - states <= (
         {Entry.OUTSIDE} if window == _ANYWHERE else {Entry.GOOD} if base == limit else set())
 
-    async def ask(ctx: Any) -> None:
-        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, 0))
-
     async def use(ctx: Any) -> None:
         ctx.set(dut.window, {"base": base >> 12, "limit": limit >> 12, "unlimited": limit == 0})
         for each in used:
             await _use(ctx, dut, each, Pace(rng, 0.2), window)
 
-    clocked(dut, use, ask, memory.read)
+    clocked(dut, use, _asking(dut, used, Pace(rng, 0)), memory.read)
 
 
 @pytest.mark.parametrize(("beat_bytes", "latency"), [(16, 350), (32, 1200), (64, 700)])
@@ -199,9 +199,6 @@ def test_entries_are_there_in_time(beat_bytes: int, latency: int) -> None:
     used = [_List(4096 * k, [rng.randrange(1 << 28) << 12 for _ in range(64)], 0, 64) for k in range(4)]
     for each in used:
         each.store(memory)
-
-    async def ask(ctx: Any) -> None:
-        await give(ctx, dut.lists, [each.request() for each in used], Pace(rng, 0))
 
     async def use(ctx: Any) -> None:
         await ctx.tick().until(dut.entries.valid)
@@ -218,7 +215,7 @@ def test_entries_are_there_in_time(beat_bytes: int, latency: int) -> None:
                 ctx.set(dut.done, 0)
                 await ctx.tick().repeat(3)
 
-    clocked(dut, use, ask, memory.read)
+    clocked(dut, use, _asking(dut, used, Pace(rng, 0)), memory.read)
 
 
 @pytest.mark.parametrize("windowed", [False, True])
@@ -277,9 +274,6 @@ def test_an_entry_right_before_an_error_response(beat_bytes: int, windowed: bool
         each.store(memory)
     memory.faulty[used[1].address] = 2
 
-    async def ask(ctx: Any) -> None:
-        await give(ctx, dut.lists, [each.request() for each in used], Pace(random.Random(1), 0))
-
     async def use(ctx: Any) -> None:
         if windowed:
             ctx.set(dut.window.unlimited, 1)
@@ -295,4 +289,4 @@ def test_an_entry_right_before_an_error_response(beat_bytes: int, windowed: bool
         entry, = await ctx.tick().sample(dut.entries.payload).until(dut.entries.valid)
         assert Entry(entry.state) is Entry.UNREAD
 
-    clocked(dut, use, ask, memory.read)
+    clocked(dut, use, _asking(dut, used, Pace(random.Random(1), 0)), memory.read)
