@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from amaranth.hdl import ResetInserter, Signal
 
 from hdl.engine.axi.page_list import ENTRY_BYTES, PageList
 from hdl.engine.axi.pages import Entry
-from tests.hdl.bench import clocked
+from tests.hdl.bench import Process, clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give
 
@@ -70,7 +69,7 @@ def _lists(rng: random.Random, beat_bytes: int, lengths: list[int], bad: float =
     return found
 
 
-def _asking(dut: PageList, lists: list[_List], pace: Pace) -> Callable[[Any], Coroutine[Any, Any, None]]:
+def _asking(dut: PageList, lists: list[_List], pace: Pace) -> Process:
     """What gives the lists, one after the other."""
     async def ask(ctx: Any) -> None:
         await give(ctx, dut.lists, [each.request() for each in lists], pace)
