@@ -166,11 +166,15 @@ def _before(path: Path) -> dict[str, MutantResult]:
     from verif.evidence.store import Evidence
     from verif.mutation.results import recorded
 
+    advice = "git show COMMIT:docs/verification.json writes one that can be used"
     if not path.is_file():
-        raise ValueError(f"--before: there is no file {path}; git show COMMIT:docs/verification.json writes one")
-    results = Evidence.load(path).results("mutation")
+        raise ValueError(f"--before: there is no file {path}; {advice}")
+    try:
+        results = Evidence.load(path).results("mutation")
+    except ValueError as error:
+        raise ValueError(f"--before: {path} is no store of results; {advice}") from error
     if results is None:
-        raise ValueError(f"--before: {path} has no mutants")
+        raise ValueError(f"--before: {path} has no mutants; {advice}")
     return {each.name: each for each in recorded(results)}
 
 

@@ -17,13 +17,17 @@ from cocotb.triggers import Lock, ReadOnly, RisingEdge
 from verif.common.cover import cover, note
 from verif.common.stream import Bytes
 
-__all__ = ["CHANNELS", "COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory",
+__all__ = ["ANSWER", "CHANNELS", "COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory",
            "Traffic"]
 
 SOURCE = Path(__file__).with_name("memory.v").read_text(encoding="utf-8")
 """Verilog of the memory."""
 
 ALL_PORTS = 255
+
+ANSWER = 16
+"""Cycles from the end of a lane's burst to the first beat of the next one, at most, with one burst outstanding and a
+memory that answers at once."""
 
 CHANNELS = ("ar", "r", "aw", "w", "b")
 """The channels of a port."""

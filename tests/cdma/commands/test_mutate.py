@@ -15,6 +15,7 @@ SKID = "hdl/common/skid.py"
 
 @pytest.mark.parametrize(("call", "says"), [
     (["--before", "none.json"], "--before: there is no file none.json; git show COMMIT:docs/verification.json writes"),
+    (["--before", __file__], "is no store of results; git show COMMIT:docs/verification.json writes"),
     (["--only", "hdl/none.py"], "there is no mutant 'hdl/none.py': see 'cdma mutate --list'"),
     (["--only", SKID, "--changed"], "give one of them"),
     (["--since", "HEAD"], "give --changed as well"),

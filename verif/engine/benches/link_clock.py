@@ -12,7 +12,7 @@ from cocotb.triggers import ClockCycles
 from golden.engine import Descriptor, Operation, Silence, Status
 from hdl.engine.axi.bursts import burst_beats
 from verif.engine.link_clock import TURN, LinkClock
-from verif.engine.memory import Behaviour
+from verif.engine.memory import ANSWER, Behaviour
 from verif.engine.recovery import goes_on
 from verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
 from verif.engine.testbench import EngineTestbench, ready, share
@@ -23,8 +23,6 @@ _LONGEST_SILENCE = 2 << _LIMIT
 _LOST = {Status.LINK_READ_ERROR, Status.LINK_WRITE_ERROR, Status.PAGE_LIST_READ_ERROR}
 _SILENT = {Status.LINK_READ_TIMEOUT, Status.LINK_WRITE_TIMEOUT, Status.PAGE_LIST_READ_TIMEOUT}
 _SLVERR = 2
-_ANSWER = 16
-"""Cycles from the end of a lane's burst to the first beat of the next one, at most, when none other is outstanding."""
 
 _MORE = 10
 """A test makes at most so many times the asked number of tries, until one of them meets what it is about."""
@@ -193,10 +191,10 @@ async def the_rate_of_the_slower_side(dut: Any) -> None:
             (seen,) = await bench.run([descriptor])
             lane = size / config.beat_bytes
             if config.outstanding_reads == 1:
-                lane += _ANSWER * size / min(config.block_bytes, config.beat_bytes * burst_beats(
+                lane += ANSWER * size / min(config.block_bytes, config.beat_bytes * burst_beats(
                     config.beat_bytes, config.burst_beats))
             least = max(stream.size / config.link_beat_bytes / min(ratio, 1.0), lane / config.lanes)
-            # From the first beat that is collected to the response: so long is a burst outstanding.
+            # A burst is outstanding from its first beat that is collected to its response.
             sent = beats / min(ratio, 1.0)
             whole = sent + TURN / min(ratio, 1.0) + (beats if config.safe_writes and descriptor is offload else 0)
             outstanding = config.link_reads if descriptor is prefetch else config.outstanding_link_writes

@@ -14,17 +14,15 @@ import numpy as np
 from golden.engine import Descriptor, Status
 from hdl.engine.axi.bursts import burst_beats
 from verif.engine.link_clock import TURN
-from verif.engine.memory import Behaviour
+from verif.engine.memory import ANSWER, Behaviour
 from verif.engine.recovery import goes_on, reset_softly, right_pair
 from verif.engine.stimulus import RawTensor, codings, random_behaviour
 from verif.engine.testbench import EngineTestbench, ready, share
 
 _RATE_BYTES = 1 << 17
 _ANY_ORDER = 0.7
-"""Beats per cycle in any order. While the memory leaves the oldest burst to the end, no others can be asked for, and
-then all of them have the latency before them: a short stream loses a sixth of its cycles at times."""
-_ANSWER = 16
-"""Cycles from a burst's last beat to the next burst's first, at most, where a lane waits for the response."""
+"""Beats per cycle in any order, at least. If the memory answers the oldest burst last, no others can be requested
+meanwhile, and all that follow wait for the whole latency: a short stream may lose a sixth of its cycles."""
 _BURSTS = 2     # of each identifier, in a stream that has several outstanding
 
 
@@ -35,7 +33,7 @@ async def any_order(dut: Any) -> None:
     bench = await ready(dut)
     shuffled = 0
     for shuffle, longest in ((0.001, 100), (0.1, 100), (1.0, 1)):
-        # With a longer latency and two short bursts, one may always end before the other has come.
+        # With a latency that is longer than two short bursts, one may always end before the other can begin.
         await bench.behave(random_behaviour(bench.rng), Behaviour(
             latency=int(bench.rng.integers(longest)), stalls=float(bench.rng.choice([0, 0.4])), longest=4,
             shuffle=shuffle))
@@ -102,7 +100,7 @@ def _lanes_rate(bench: EngineTestbench) -> float:
     burst = config.beat_bytes * burst_beats(config.beat_bytes, config.burst_beats)
     if config.lanes > 1:    # the next block is another lane's
         burst = min(burst, config.block_bytes)
-    answer = _ANSWER if config.outstanding_reads == 1 else 0
+    answer = ANSWER if config.outstanding_reads == 1 else 0
     return config.lanes * burst / (burst / config.beat_bytes + answer)
 
 
