@@ -59,7 +59,7 @@ class PageList(wiring.Component):
 
     Entries are checked when they arrive. One that is not good only counts when it is used. Behind the last entry of a
     list, ``entries`` shows one that is ``MISSING``; one that came with an error response is ``UNREAD``, and nothing
-    more of its list is requested. Other lists do not notice: an error in entries that no stream uses has no effect.
+    more of its list is requested. Other lists go on, and an error in entries that no stream uses has no effect.
 
     Latency: an entry is valid 5 cycles after its beat was taken (6 if ``windowed``), and 3 cycles after the one before
     it was taken.
