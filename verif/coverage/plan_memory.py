@@ -39,9 +39,10 @@ MEMORY = (
     Feature("read_order", "memory", "Reads of the link with identifiers of their own are answered in order, and before "
             "older ones.", ("in_order", "before_an_older_one")),
     Feature("pages", "page lists", "Streams have one page, two and more, some of them unused; they end with a page and "
-            "inside one; a block's header begins a page, and a payload crosses into the next page.",
-            crossed(DIRECTIONS, ("one", "two", "more", "unused", "ends with a page", "ends inside a page",
-                                 "header at a page's first byte", "payload across pages"))),
+            "inside one; a block's header begins a page, and a payload crosses into the next page; an entry that the "
+            "stream does not need answers with an error.",
+            crossed(DIRECTIONS, ("one", "two", "more", "unused", "unused and unreadable", "ends with a page",
+                                 "ends inside a page", "header at a page's first byte", "payload across pages"))),
     Feature("page_size", "page lists", "Pages have the smallest size, and larger ones.",
             crossed(DIRECTIONS, ("smallest", "larger"))),
     Feature("link_ratio", "clocks", "The link has the engine's clock, or one of its own that is slower or faster.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from golden.codec.coding import Coding, coding_name
 from golden.engine import (
+    ENTRY_BYTES,
     Completion,
     Descriptor,
     Engine,
@@ -185,8 +186,10 @@ class Scoreboard:
         link, device = self._arenas[Operation.OFFLOAD], self._arenas[Operation.PREFETCH]
         ends = (descriptor.source, descriptor.destination)
         raw_at, stream_at = ends if offload else ends[::-1]
+        unreadable = descriptor.page_list and self._memories["link"].error(
+            stream_at, descriptor.pages * ENTRY_BYTES, self._beats, write=False) is not None
         sample_transfer(self._config, channel, descriptor, device.view(raw_at, descriptor.raw_bytes),
-                        listed_bytes(link, stream_at, descriptor, packed))
+                        listed_bytes(link, stream_at, descriptor, packed), unreadable=unreadable)
 
     def _remember(self, arena: Arena, channel: Operation, descriptor: Descriptor,
                   spans: list[tuple[int, int]]) -> None:

@@ -21,9 +21,12 @@ _ZEROS, _WHOLE = 0xFF, 7
 _FEW = 256
 
 
-def sample_transfer(config: EngineConfig, channel: Operation, descriptor: Descriptor, raw: Bytes,
-                    stream: Bytes) -> None:
-    """Sample a transfer that succeeded, by its raw bytes and its stream."""
+def sample_transfer(config: EngineConfig, channel: Operation, descriptor: Descriptor, raw: Bytes, stream: Bytes, *,
+                    unreadable: bool = False) -> None:
+    """Sample a transfer that succeeded, by its raw bytes and its stream.
+
+    ``unreadable`` tells that the memory of its page list answers some reads with errors.
+    """
     direction, coding = channel.name.lower(), Coding(descriptor.coding)
     size = config.block_bytes
     if descriptor.narrow:
@@ -40,7 +43,7 @@ def sample_transfer(config: EngineConfig, channel: Operation, descriptor: Descri
     cover("raw_blocks", direction, "none" if not left else "all" if left == len(found) else "some")
     _sample_fields(channel, descriptor, stream.size)
     if descriptor.page_list:
-        _sample_pages(direction, descriptor, found, stream.size)
+        _sample_pages(direction, descriptor, found, stream.size, unreadable=unreadable)
 
 
 def _sample_block(direction: str, coding: Coding, block: Block, count: int, raw_bytes: int, size: int) -> None:
@@ -99,11 +102,13 @@ def _sample_fields(channel: Operation, descriptor: Descriptor, packed: int) -> N
     cover("capacity", direction, "exact" if descriptor.capacity == needed else "more")
 
 
-def _sample_pages(direction: str, descriptor: Descriptor, found: list[Block], packed: int) -> None:
+def _sample_pages(direction: str, descriptor: Descriptor, found: list[Block], packed: int, *,
+                  unreadable: bool) -> None:
     page = 1 << descriptor.page_size
     used = -(-packed // page)
     cover("page_size", direction, "smallest" if descriptor.page_size == PAGE_SIZES[0] else "larger")
     facts = [(True, {1: "one", 2: "two"}.get(used, "more")), (descriptor.pages > used, "unused"),
+             (descriptor.pages > used and unreadable, "unused and unreadable"),
              (packed % page == 0, "ends with a page"), (packed % page, "ends inside a page"),
              (any(block.offset and block.offset % page == 0 for block in found), "header at a page's first byte"),
              (any(block.payload_offset // page < (block.end - 1) // page for block in found), "payload across pages")]
