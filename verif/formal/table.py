@@ -20,6 +20,7 @@ from verif.formal.proofs import (
     masters,
     merging,
     packed,
+    page_lists,
     progress,
     progress_of_cores,
     raw_blocks,
@@ -40,7 +41,7 @@ PROOFS: tuple[Proof, ...] = (
     *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
     *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *shifting.PROOFS, *framing.PROOFS,
     *merging.PROOFS, *slicing.PROOFS, *resets.PROOFS, *resets_of_cores.PROOFS, *progress.PROOFS,
-    *progress_of_cores.PROOFS)
+    *progress_of_cores.PROOFS, *page_lists.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

@@ -23,6 +23,7 @@ from verif.formal.proofs import (
     masters,
     merging,
     packed,
+    page_lists,
     progress,
     progress_of_cores,
     raw_blocks,
@@ -52,6 +53,13 @@ def _leak(m: Module) -> Signal:
     leak = Signal(name="leak", reset_less=True)
     m.d.sync += leak.eq(leak)
     return leak
+
+
+def _any_error(m: Module, dut: Any) -> Any:
+    """An error of any list is that of the oldest one."""
+    reader, failed = m.submodules.reader, Signal(name="any_list_failed")
+    m.d.sync += failed.eq(failed | (reader.o.valid & reader.fault.valid))
+    return dut.fault.valid.eq(failed)
 
 
 FAULTS = {
@@ -136,6 +144,10 @@ FAULTS = {
     "the FIFO between clocks passes on a count that is not Gray code": Fault(
         "dual_clock_fifo_4", crossing, "DualClockFifo",
         lambda m, dut: m.submodules.to_read.i.eq(m.submodules.written.count), ("counts_in_order", "none_from_nothing")),
+    "an error of a page list is that of the next one": Fault(
+        "page_list", page_lists, "PageList", _any_error, ("error_is_its_own",)),
+    "an entry of a page list that cannot be read is good": Fault(
+        "page_list", page_lists, "PageList", lambda m, dut: dut.entries.payload.state.eq(0), ("state_of_the_entry",)),
     "a switch of a network is stuck": Fault(
         "gather_16_2", routing, "Gather", lambda m, dut: dut.o[48:64].eq(dut.i[48:64]),
         tuple(f"unit_{unit}" for unit in range(8))),

@@ -1,0 +1,149 @@
+"""Proofs of the reader of page lists: its entries are those in memory, and an error is that of its list alone.
+
+They are bounded, from the reset on. The solver picks one list among all that are given, one of its entries, and what
+memory answers to the read of it. Other lists are anywhere else, and what memory answers to them is free.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Array, Cat, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.utils import exact_log2
+
+from hdl.engine.axi.page_list import ENTRY_BYTES, PageList
+from hdl.engine.axi.pages import LARGEST_PAGE, SMALLEST_PAGE, Entry
+from verif.formal.harness import Harness
+from verif.formal.proof import Proof
+from verif.formal.proofs.waiting import choose, moves
+
+__all__ = ["PROOFS"]
+
+_ADDRESS_BITS, _BEAT_BYTES = 24, 16
+_SHIFT = exact_log2(_BEAT_BYTES)
+_COUNT_BITS = 3     # of lists that are given
+_INDEX_BITS = 5     # of an entry in its list
+_FEW = 4            # entries of a list: one read of two beats
+
+
+class _Reads:
+    """Reads that are open at a port, in order: where the next beat is, and where its burst begins."""
+
+    def __init__(self, h: Harness, dut: PageList, most: int) -> None:
+        axi = dut.axi
+        choose(h, axi, ("arready", "rid", "rdata", "rresp", "rlast", "rvalid"))
+        level = Signal(range(most + 1), name="reads")
+        starts, lengths = ([Signal(bits, name=f"{name}_{number}") for number in range(most)]
+                           for name, bits in (("start", _ADDRESS_BITS), ("length", 8)))
+        count = Signal(8, name="beats_that_came")
+        asked, self.taken = axi.arvalid & axi.arready, axi.rvalid & axi.rready
+        ended = self.taken & (count == lengths[0])
+        h.m.d.sync += level.eq(level + asked - ended)
+        with h.m.If(self.taken):
+            h.m.d.sync += count.eq(Mux(ended, 0, count + 1))
+        for number in range(most):
+            with h.m.If(asked & (level - ended == number)):
+                h.m.d.sync += [starts[number].eq(axi.araddr), lengths[number].eq(axi.arlen)]
+            with h.m.Elif(ended & (number + 1 < most)):
+                behind = min(number + 1, most - 1)
+                h.m.d.sync += [starts[number].eq(starts[behind]), lengths[number].eq(lengths[behind])]
+        h.assume("beats_that_were_asked_for", ~axi.rvalid | (level != 0))
+        waits = h.past(axi.rvalid & ~axi.rready, "beat_waits")
+        beat = Cat(axi.rdata, axi.rresp)
+        h.assume("beat_stays", ~waits | (axi.rvalid & (beat == h.past(beat, "beat"))))
+        self.level, self.start = level, starts[0]
+        self.address = h.named("beat_address", (starts[0] + (count << _SHIFT))[:_ADDRESS_BITS])
+        self.error = axi.rresp[1]
+
+
+def _page_list(lists: int, windowed: bool) -> Harness:
+    """The reader with its memory, and the list that is looked at."""
+    h = Harness()
+    dut = h.add("dut", PageList(_ADDRESS_BITS, _BEAT_BYTES, lists, windowed=windowed))
+    given = dut.lists.payload
+    h.drive(dut.lists, "lists")
+    choose(h, dut, ("done",))
+    h.keeps(dut.entries, "entries", unless=dut.done)
+    reads = _Reads(h, dut, lists)
+
+    # The list that is looked at, where it is in the order of lists, and what is behind one of its entries.
+    number, index = h.fixed(_COUNT_BITS, "number"), h.fixed(_INDEX_BITS, "index")
+    listed = h.fixed(given.shape(), "listed")
+    word, unread = h.fixed(8 * ENTRY_BYTES, "word"), h.fixed(1, "unread")
+    begun, over, used = (Signal(bits, name=name) for name, bits in (
+        ("begun", _COUNT_BITS), ("over", _COUNT_BITS), ("used", _INDEX_BITS)))
+    begins, uses = moves(dut.lists), moves(dut.entries)
+    h.m.d.sync += [begun.eq(begun + begins), over.eq(over + dut.done)]
+    with h.m.If(dut.done | uses):
+        h.m.d.sync += used.eq(Mux(dut.done, 0, used + 1))
+    there = h.named("there", begun != over)
+    mine = h.named("mine", there & (over == number))
+    first, end = listed.address, h.named("listed_end", _end(listed))
+    h.assume("lists_are_few", ~begun.all() & ~used.all())
+    h.assume("a_list_has_some_entries", ~dut.lists.valid | ((given.pages != 0) & (given.pages <= _FEW)))
+    h.assume("a_list_is_aligned", ~dut.lists.valid | ~given.address[:_SHIFT].any())
+    h.assume("a_page_has_a_size", ~dut.lists.valid | (given.size <= LARGEST_PAGE - SMALLEST_PAGE))
+    h.assume("a_list_ends", ~dut.lists.valid | (_end(given) <= 1 << _ADDRESS_BITS))
+    h.assume("it_is_the_one", ~dut.lists.valid | (begun != number) | (Value.cast(given) == Value.cast(listed)))
+    h.assume("others_are_elsewhere", ~dut.lists.valid | (begun == number) | (_end(given) <= first)
+             | (given.address >= end))
+    h.assume("done_behind_an_entry", ~dut.done | (there & (used != 0) & ~dut.entries.ready))
+    h.assume("good_ones_are_taken", ~dut.entries.ready | (dut.entries.payload.state == Entry.GOOD))
+    place = h.named("place", first + (index << exact_log2(ENTRY_BYTES)))
+    comes = h.named("comes", reads.taken & (reads.address[_SHIFT:] == place[_SHIFT:]) & (index < listed.pages))
+    words = Array(dut.axi.rdata.word_select(each, 8 * ENTRY_BYTES) for each in range(_BEAT_BYTES // ENTRY_BYTES))
+    h.assume("memory_has_the_entry", ~comes | (words[place[3:_SHIFT]] == word))
+    h.assume("memory_fails_or_not", ~comes | (reads.error == unread))
+
+    inside = h.named("inside", (reads.address >= first) & (reads.address < end))
+    failed = Signal(name="failed")
+    cause = Signal(2 + _ADDRESS_BITS, name="cause")
+    with h.m.If(reads.taken & reads.error & inside & ~failed):
+        h.m.d.sync += [failed.eq(1), cause.eq(Cat(dut.axi.rresp, reads.start))]
+
+    entry = dut.entries.payload
+    shown = h.named("shown", dut.entries.valid & mine & (used == index))
+    size = listed.size
+    misaligned = Array(word[:SMALLEST_PAGE + each].any() for each in range(LARGEST_PAGE - SMALLEST_PAGE + 1))[size]
+    page = word[SMALLEST_PAGE:_ADDRESS_BITS]
+    confined: Value | None = None
+    if windowed:
+        window = h.fixed(dut.window.shape(), "window")
+        h.m.d.comb += dut.window.eq(window)
+        confined = (page >= window.base) & (window.unlimited | (page + (1 << size) <= window.limit))
+    outside = word[_ADDRESS_BITS:].any()
+    state = Mux(index >= listed.pages, Entry.MISSING, Mux(unread, Entry.UNREAD, Mux(outside, Entry.OUTSIDE, Mux(
+        misaligned, Entry.MISALIGNED, Entry.GOOD if confined is None else Mux(confined, Entry.GOOD, Entry.OUTSIDE)))))
+    h.check("entry_is_of_a_list", ~dut.entries.valid | there)
+    h.check("state_of_the_entry", ~shown | (Value.cast(entry.state) == state))
+    h.check("page_of_the_entry", ~shown | (entry.state != Entry.GOOD) | (entry.page == page))
+    h.check("unread_has_its_error", ~dut.entries.valid | (entry.state != Entry.UNREAD) | dut.fault.valid)
+    h.check("error_is_its_own", ~(dut.fault.valid & mine) | (
+        failed & (Cat(dut.fault.resp, dut.fault.address) == cause)))
+    h.check("no_more_reads_than_lists", reads.level <= lists)
+    others = Signal(name="another_list_failed")
+    h.m.d.sync += others.eq(others | (reads.taken & reads.error & ~inside))
+    good = shown & (entry.state == Entry.GOOD)
+    h.cover("behind_an_error_of_another_list", good & others & (over != 0))
+    h.cover("entry_of_a_second_beat", good & (index == 2))
+    h.cover("unread", shown & (entry.state == Entry.UNREAD) & (index != 0))
+    h.cover("missing", shown & (entry.state == Entry.MISSING))
+    return h
+
+
+def _end(listed: data.View) -> Value:
+    """Behind the last beat of a list."""
+    bytes_ = (listed.pages << exact_log2(ENTRY_BYTES)) + _BEAT_BYTES - 1
+    return listed.address + (bytes_[_SHIFT:] << _SHIFT)
+
+
+def _proof(name: str, lists: int, cycles: int, windowed: bool = False) -> Proof:
+    window = ", its page inside a window" if windowed else ""
+    claim = ("Every entry that is shown is one of the oldest list, as memory has it, with what is wrong with it"
+             f"{window}; an error response is that of its list alone, and the first one ({lists} lists are kept, each "
+             f"of at most {_FEW} entries, {_ADDRESS_BITS}-bit addresses, beats of {_BEAT_BYTES} bytes).")
+    return Proof(name, "hdl/engine/axi/page_list.py", claim, lambda: _page_list(lists, windowed), "bounded", cycles,
+                 "deep", coverage="a list and a part of the next one", solver="sat", cover_depth=cycles)
+
+
+PROOFS = (_proof("page_list", 2, 20), _proof("page_list_windowed", 2, 21, windowed=True))
+"""Proofs of the reader of page lists."""
