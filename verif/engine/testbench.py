@@ -19,24 +19,23 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
-from golden.codec.crc32c import crc32c
 from golden.engine import OPEN, Completion, Descriptor, Operation, Windows
 from golden.results import from_json
 from hdl.config.engine import EngineConfig
 from verif.common import cover, job
 from verif.common.base import CLOCK_NS
-from verif.common.stream import Bytes
 from verif.engine.driver import Channel, Control, Ring, WriteBackRing
-from verif.engine.layout import Arena, OutOfSpaceError
+from verif.engine.layout import OutOfSpaceError
 from verif.engine.link_clock import LinkClock
 from verif.engine.lite import Lite
 from verif.engine.memory import Behaviour, Knobs, Memory
 from verif.engine.models import ModelLite, ModelMemory
-from verif.engine.pages import Listed, listed_bytes, pages_of, take_pages
+from verif.engine.pages import listed_bytes
 from verif.engine.sampling import sample_config
 from verif.engine.scoreboard import Scoreboard
 from verif.engine.stimulus import RawTensor
 from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, link_clock, rules
+from verif.engine.transfers import Transfers
 
 __all__ = ["EngineTestbench", "generator", "of_job", "ready", "share"]
 
@@ -68,12 +67,7 @@ def of_job(dut: Any) -> EngineTestbench:
                            link_ratio=asked.get("link_ratio", 1.0))
 
 
-def _fields(listed: Listed | None) -> dict[str, Any]:
-    """A page list in a descriptor."""
-    return {"page_list": True, "pages": listed.pages, "page_size": listed.page_size} if listed else {}
-
-
-class EngineTestbench:
+class EngineTestbench(Transfers):
     """An engine between two memories.
 
     Parameters
@@ -95,25 +89,18 @@ class EngineTestbench:
     -------
     device, link
         The memories.
-    device_arena, link_arena
-        What lies where in them: the images they were loaded with, and what they must be after what ran.
     control
         The registers.
     scoreboard
         What was wrong.
-    page_share
-        How many of the streams are in pages, where the engine can use these.
     link_clock
         The link's clock, if it has its own.
-    page_size
-        The logarithm of the bytes of these pages; None for any size.
     """
 
     def __init__(self, dut: Any, rng: np.random.Generator, *, config: EngineConfig, image_bytes: int = IMAGE_BYTES,
                  models: bool = False, link_ratio: float = 1.0) -> None:
+        super().__init__(rng, config, image_bytes)
         self.dut = dut
-        self.rng = rng
-        self.config = config
         if cover.ENABLED:
             sample_config(config, link_ratio)
         lanes, link_port = [f"m_axi_lane{lane}" for lane in range(self.config.lanes)], "m_axi_link"
@@ -137,16 +124,7 @@ class EngineTestbench:
             self.link = Memory(self._knobs, "link", LINK, ports=1, beat_bytes=self.config.link_beat_bytes, **place)
             self.lite = Lite(dut)
             self.control = Control(self.lite, dut.aclk, self.config)
-        # The image stands anywhere: low, or where the highest address bits are ones.
-        places = 1 << self.config.address_bits
-        bases = [int(rng.choice([0, places - image_bytes, int(rng.integers(places // image_bytes)) * image_bytes]))
-                 for _ in range(2)]
-        self.device_arena = Arena(bases[0], image_bytes, self.config.block_bytes, rng)
-        self.link_arena = Arena(bases[1], image_bytes, self.config.link_beat_bytes, rng)
         self.scoreboard = Scoreboard(self.config, self.device_arena, self.link_arena)
-        self._tag = int(rng.integers(1 << 32))
-        self.page_share = 0.5
-        self.page_size: int | None = None
 
     async def reset(self, cycles: int = 4) -> None:
         """Reset the engine and its memories' ports; the images stay."""
@@ -204,93 +182,10 @@ class EngineTestbench:
         await self.device.behave(device, seed=int(self.rng.integers(1 << 30)))
         await self.link.behave(link or device, seed=int(self.rng.integers(1 << 30)))
 
-    # What is to be done.
-
-    def clear(self) -> None:
-        """Free all places in both memories."""
-        self.device_arena.clear()
-        self.link_arena.clear()
-
-    def offload(self, tensor: RawTensor, *, fallback: bool = True, leave_raw: bool = False,
-                capacity: int | None = None) -> Descriptor:
-        """Put a tensor into device memory, and find a place for its stream.
-
-        Parameters
-        ----------
-        fallback, leave_raw
-            Whether blocks may go raw, and whether all do.
-        capacity
-            Of the destination; what the stream needs, or more, when not given.
-        """
-        stream = self.stream(tensor, fallback, leave_raw)
-        if capacity is None:
-            capacity = stream.size + int(self.rng.choice([0, 4, 1000]))
-        source = self.device_arena.put(tensor.raw, gap=self.config.lanes)
-        listed = self._listed(capacity)
-        return self._descriptor(
-            Operation.OFFLOAD, tensor, source, listed.address if listed else self.link_arena.take(capacity),
-            capacity=capacity, fallback=fallback, leave_raw=leave_raw, **_fields(listed))
-
-    def _listed(self, size: int) -> Listed | None:
-        """Pages for a stream of so many bytes, now and then where the engine can use them."""
-        if not self.config.page_lists or self.rng.random() >= self.page_share:
-            return None
-        return take_pages(self.rng, self.link_arena, size, self.config.link_beat_bytes, self.page_size)
-
-    def stream(self, tensor: RawTensor, fallback: bool = True, leave_raw: bool = False) -> Bytes:
-        """The block stream of a tensor."""
-        return tensor.stream(self.config.block_bytes, fallback, leave_raw)
-
-    def prefetch(self, stream: Bytes, tensor: RawTensor, *, check_crc: bool | None = None, source: int | None = None,
-                 destination: int | None = None, written: Descriptor | None = None) -> Descriptor:
-        """Put a stream into link memory, and find a place for its tensor.
-
-        Parameters
-        ----------
-        check_crc
-            Whether the CRC of these bytes is expected; now and then when not given.
-        source
-            Where the stream is already.
-        destination
-            Where the tensor belongs; a free place when not given.
-        written
-            The offload that wrote the stream, if it is where that left it.
-        """
-        if check_crc is None:
-            check_crc = self.config.crc and bool(self.rng.random() < 0.5)
-        if destination is None:
-            destination = self.device_arena.take(tensor.raw.size, gap=self.config.lanes)
-        listed = None
-        if written is not None:
-            source = written.destination
-            listed = Listed(source, written.pages, written.page_size) if written.page_list else None
-        elif source is None:
-            listed = self._listed(stream.size)
-            source = listed.address if listed else self.link_arena.put(stream)
-        descriptor = self._descriptor(
-            Operation.PREFETCH, tensor, source, destination, packed_bytes=stream.size, check_crc=check_crc,
-            capacity=tensor.raw.size + int(self.rng.choice([0, 1, 4096])), crc=crc32c(stream) if check_crc else 0,
-            **_fields(listed))
-        if listed and written is None:
-            at = 0
-            for address, size in pages_of(self.link_arena, source, descriptor, stream.size):
-                self.link_arena.view(address, size)[:] = stream[at:at + size]
-                at += size
-        return descriptor
-
-    def _descriptor(self, operation: Operation, tensor: RawTensor, source: int, destination: int,
-                    **fields: Any) -> Descriptor:
-        self._tag = (self._tag + 1) % (1 << 32)
-        return Descriptor(operation=operation, coding=int(tensor.coding), narrow=tensor.narrow,
-                          raw_bytes=tensor.raw.size, source=source, destination=destination, tag=self._tag,
-                          interrupt=bool(self.rng.random() < 0.5), **fields)
-
     async def load(self) -> None:
         """Load both memories with what the arenas hold."""
         await self.device.load(self.device_arena.image)
         await self.link.load(self.link_arena.image)
-
-    # Doing it.
 
     def rings(self, entries: int) -> dict[Operation, Ring]:
         """A ring for each direction, with places in link memory."""
