@@ -95,13 +95,15 @@ def _burst_bytes(bench: EngineTestbench) -> int:
 
 
 def _lanes_rate(bench: EngineTestbench) -> float:
-    """Bytes in a cycle that all lanes write."""
+    """Bytes in a cycle that all lanes write, at least. A single lane waits for a cycle, now and then, where a beat of
+    the link has the end of a block and the header of the next one."""
     config = bench.config
     burst = config.beat_bytes * burst_beats(config.beat_bytes, config.burst_beats)
     if config.lanes > 1:    # the next block is another lane's
         burst = min(burst, config.block_bytes)
     answer = ANSWER if config.outstanding_reads == 1 else 0
-    return config.lanes * burst / (burst / config.beat_bytes + answer)
+    shared = burst / config.block_bytes if config.lanes == 1 else 0
+    return config.lanes * burst / (burst / config.beat_bytes + answer + shared)
 
 
 def _dense(bench: EngineTestbench, raw_bytes: int) -> Descriptor:
