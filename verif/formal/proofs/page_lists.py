@@ -1,7 +1,8 @@
 """Proofs of the reader of page lists: its entries are those in memory, and an error is that of its list alone.
 
 They are bounded, from the reset on. The solver picks one list among all that are given, one of its entries, and what
-memory answers to the read of it. Other lists are anywhere else, and what memory answers to them is free.
+memory answers to the read of it. Other lists are anywhere else, and what memory answers to them is free. As in the
+engine, only good entries are taken. The reader is not stopped.
 """
 
 from __future__ import annotations
