@@ -7,9 +7,9 @@
          v
     each flattened, with what is the same in it as black boxes:     ---- proved ---->  the same: a black box for those
     modules that do not differ, modules proved before,                                 that contain it
-    modules of the library                                          -- not proved -->  flattened in those that contain
-         |                                                                             it, which are tried then
-         v
+    modules of the library                                          -- not proved -->  a black box with inputs that are
+         |                                                                             not proved is flattened too; then
+         v                                                                             those that contain it are tried
     proved: nothing is left but what is inside something proved
 
 A proof is that all outputs, registers and inputs of black boxes are equal, by SAT and by induction: Yosys, equiv_*.
@@ -17,11 +17,12 @@ Registers and black boxes are matched by name. A first attempt matches all other
 not. What has no counterpart stays unproven, so a proof may fail where two netlists do the same, and never the other
 way round.
 
-Both must have the same registers, with the same widths and initial values, because induction alone does not see how
-they begin. Registers with a reset begin with equal values from the reset on; those without one may have any value, the
-same in both. A black box is the same in both netlists, so its outputs are equal while its inputs have been. The
-library has modules that netlists only instantiate, such as wrapped memories; each set of parameters is a black box of
-its own.
+Registers of both must have the same initial values, because induction alone does not see how they begin. Registers with
+a reset begin with equal values from the reset on; those without one may have any value, the same in both. Bits of
+registers that only one netlist has may have any value at any time: there the proof is of one cycle, from any state in
+which all other bits are equal. Bits of a memory that are always the same are taken out of it before. A black box is the
+same in both netlists, so its outputs are equal while its inputs have been. The library has modules that netlists only
+instantiate, such as wrapped memories; each set of parameters is a black box of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,17 @@ import re
 from pathlib import Path
 
 from verif.formal.solver import yosys
-from verif.mutation.netlists import Flat, Modules, black_box, children, inner_first, parents_of, ports, read_modules
+from verif.mutation.netlists import (
+    Flat,
+    Modules,
+    black_box,
+    cells,
+    children,
+    inner_first,
+    parents_of,
+    ports,
+    read_modules,
+)
 
 __all__ = ["prove"]
 
@@ -45,6 +56,7 @@ hierarchy -top {top}
 flatten
 memory_collect
 opt_clean
+opt_mem
 check -assert
 opt_expr -fine
 wreduce
@@ -57,13 +69,16 @@ _BLACK_BOX = "blackbox *{name}*\n"
 _COMPARE = """\
 read_rtlil plain_flat.il
 read_rtlil -nooverwrite mutant_flat.il
-equiv_make {inner}plain mutant both
+{split}equiv_make {inner}plain mutant both
 hierarchy -top both
 opt_clean
 equiv_simple -ignore-unknown-cells
-equiv_induct -ignore-unknown-cells -seq 2
+{induction}equiv_remove
+tee -o unproved.il dump t:$equiv %co2
 equiv_status -assert
 """
+_SPLIT = "splitnets plain/w:{name} mutant/w:{name}\n"
+_INDUCTION = "equiv_induct -ignore-unknown-cells -seq 2\n"
 
 
 def prove(plain: str, mutant: str, folder: Path, library: str = "") -> bool:
@@ -125,29 +140,53 @@ def _is_inside(name: str, parents: dict[str, set[str]], proved: set[str]) -> boo
 
 
 def _proved(top: str, differ: set[str], one: Modules, other: Modules, folder: Path, library: str) -> bool:
+    """Whether a module is proved, with those that differ flattened and, one after the other, those for which it is
+    needed."""
+    flattened, more = set(differ), set(differ)
+    while more:
+        proved, inputs = _compared(top, flattened, one, other, folder, library)
+        if proved:
+            return True
+        more = inputs & one.keys() - flattened
+        flattened |= more
+    return False
+
+
+def _compared(top: str, flattened: set[str], one: Modules, other: Modules, folder: Path, library: str
+              ) -> tuple[bool, set[str]]:
+    """Whether a module is proved, and the black boxes with inputs that are not."""
     script, boxes = "", set[str]()
     black_boxes = "".join(_BLACK_BOX.format(name=name) for name in _LIBRARY_MODULE.findall(library))
     for file, modules in (("plain", one), ("mutant", other)):
-        inside = _inside(top, differ, modules)
-        boxes |= inside - differ
-        text = "\n".join(f"module {name}\n{modules[name]}end\n" for name in sorted(inside & differ))
+        inside = _inside(top, flattened, modules)
+        boxes |= inside - flattened
+        text = "\n".join(f"module {name}\n{modules[name]}end\n" for name in sorted(inside & flattened))
         folder.joinpath(f"{file}.il").write_text(text, encoding="utf-8")
         script += _READ.format(file=file, top=top, black_boxes=black_boxes)
     text = "\n".join(black_box(name, one) for name in sorted(boxes))
     folder.joinpath("boxes.il").write_text(text, encoding="utf-8")
     folder.joinpath("flat.ys").write_text(script, encoding="utf-8")
     if yosys(folder, "flat.ys"):
-        return False
+        return False, set()
     flat = [Flat.read(folder / f"{file}_flat.il", file) for file in ("plain", "mutant")]
-    if flat[0].registers is None or flat[0].registers != flat[1].registers:
-        return False
+    plain, mutant = (each.registers for each in flat)
+    if plain is None or mutant is None or any(plain[bit] != mutant[bit] for bit in plain.keys() & mutant.keys()):
+        return False, set()
+    # Bits of both that have one name are matched, whatever the widths of the registers.
+    alone = plain.keys() ^ mutant.keys()
+    split = "".join(_SPLIT.format(name=name) for name in sorted({name for name, _ in alone}))
     folder.joinpath("inner.txt").write_text("\n".join(sorted(flat[0].inner | flat[1].inner)), encoding="utf-8")
+    inputs, unproved = set[str](), folder / "unproved.il"
     # Matching the signals in between makes a proof short where they are equal, and impossible where they are not.
     for inner in ("", "-blacklist inner.txt "):
-        folder.joinpath("equivalence.ys").write_text(_COMPARE.format(inner=inner), encoding="utf-8")
+        unproved.unlink(missing_ok=True)
+        folder.joinpath("equivalence.ys").write_text(
+            _COMPARE.format(inner=inner, split=split, induction="" if alone else _INDUCTION), encoding="utf-8")
         if not yosys(folder, "equivalence.ys"):
-            return True
-    return False
+            return True, set()
+        # Yosys stops before it when the netlists do not fit: with other contents of a memory, say.
+        inputs = cells(unproved.read_text(encoding="utf-8")) if unproved.exists() else set()
+    return False, inputs
 
 
 def _inside(top: str, differ: set[str], modules: Modules) -> set[str]:

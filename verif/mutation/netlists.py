@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-__all__ = ["Flat", "Modules", "black_box", "children", "inner_first", "parents_of", "ports", "read_modules"]
+__all__ = ["Flat", "Modules", "black_box", "cells", "children", "inner_first", "parents_of", "ports", "read_modules"]
 
 _MODULE = re.compile(r"^module (\S+)\n(.*?)^end$", re.MULTILINE | re.DOTALL)
 _CELL = re.compile(r"^  cell (\\\S+) \S+$", re.MULTILINE)
@@ -63,9 +63,14 @@ def _places(body: str) -> dict[str, str]:
     return {port: f"\\port#{place}" for place, port in enumerate(ordered)}
 
 
+def cells(text: str) -> set[str]:
+    """The modules that a text of RTLIL has instances of."""
+    return set(_CELL.findall(text))
+
+
 def children(name: str, modules: Modules) -> set[str]:
     """The modules that a module has instances of."""
-    return {cell for cell in _CELL.findall(modules[name]) if cell in modules}
+    return cells(modules[name]) & modules.keys()
 
 
 def ports(name: str, modules: Modules) -> set[str]:
@@ -111,12 +116,12 @@ class Flat:
     Parameters
     ----------
     registers
-        Name, bits and initial value of each; None if one has no name.
+        The initial value of each bit, by name and place; None if a register has no name.
     inner
         Names of signals that are neither ports nor registers.
     """
 
-    registers: set[tuple[str, int, int, str]] | None
+    registers: dict[tuple[str, int], str] | None
     inner: set[str]
 
     @classmethod
@@ -133,14 +138,14 @@ class Flat:
                 init = ""
                 if not _PORT.match(line):
                     inner.add(match[2])
-        registers = set[tuple[str, int, int, str]]()
+        registers: dict[tuple[str, int], str] = {}
         for register, high, low in _REGISTER.findall(body):
             if register not in wires:
                 return cls(None, inner)
             width, init = wires[register]
             first, last = (int(low or high), int(high)) if high else (0, width - 1)
-            registers.add((register, first, last, init[width - 1 - last:width - first]))
-        return cls(registers, inner - {register for register, *_ in registers})
+            registers |= {(register, bit): init[width - 1 - bit:width - bit] for bit in range(first, last + 1)}
+        return cls(registers, inner - {register for register, _ in registers})
 
 
 def _digits(constant: str) -> str:

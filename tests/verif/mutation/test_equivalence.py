@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from amaranth.back import rtlil  # type: ignore[attr-defined]
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -29,19 +29,24 @@ endmodule
 
 
 class _Inner(wiring.Component):
-    """A register with a sum; ``wide``: its port has a bit more, which nobody looks at."""
+    """A register with a sum; ``wide``: its port has a bit more, which nobody looks at; ``bits``: of the register, and
+    ``more``: whether a bit above the eighth is put out.
+    """
 
     i: Any
     o: Any
 
-    def __init__(self, made: Sum, reset: int, wide: bool, inverted: bool, held: int | None, begun: int) -> None:
+    def __init__(self, made: Sum, reset: int, wide: bool, inverted: bool, held: int | None, begun: int,
+                 bits: int = 8, more: bool = False) -> None:
         self._made, self._reset, self._inverted, self._held, self._begun = made, reset, inverted, held, begun
+        self._bits, self._more = bits, more
         super().__init__({"i": In(8), "o": Out(9 if wide else 8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        kept = Signal(8, init=self._reset)
-        m.d.sync += kept.eq(self._made(self.i, kept))
+        sum_ = Signal(self._bits, name="kept", init=self._reset)
+        m.d.sync += sum_.eq(self._made(self.i, sum_))
+        kept = sum_[:8] ^ sum_[8:] if self._more else sum_[:8]
         ever = Signal(8, init=self._begun, reset_less=True)
         m.d.sync += ever.eq(ever)
         m.d.comb += self.o.eq((~kept if self._inverted else kept) ^ ever)
@@ -68,36 +73,42 @@ class _Bits(wiring.Component):
 
 
 class _Table(wiring.Component):
-    """A memory: a black box for the proof about what is beside it."""
+    """A memory: a black box for the proof about what is beside it; ``spare``: a bit more in each row, below the others,
+    which is put out with the first.
+    """
 
     i: Any
     o: Any
 
-    def __init__(self, written: Callable[[Value], Value] = lambda i: ~i, first: int = 0) -> None:
-        self._written, self._first = written, first
+    def __init__(self, written: Callable[[Value], Value] = lambda i: ~i, first: int = 0,
+                 spare: Callable[[Value], ValueLike] | None = None) -> None:
+        self._written, self._first, self._spare = written, first, spare
         super().__init__({"i": In(8), "o": Out(8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=8, depth=256, init=[self._first])
+        more = 0 if self._spare is None else 1
+        m.submodules.memory = memory = Memory(shape=8 + more, depth=256, init=[self._first << more])
         write, read = memory.write_port(), memory.read_port()
-        m.d.comb += [write.en.eq(1), write.addr.eq(self.i), write.data.eq(self._written(self.i)), read.addr.eq(self.i),
-                     self.o.eq(read.data)]
+        m.d.comb += [write.en.eq(1), write.addr.eq(self.i), read.addr.eq(self.i),
+                     write.data.eq(Cat(*([] if self._spare is None else [self._spare(self.i)]), self._written(self.i))),
+                     self.o.eq(read.data[more:] ^ read.data[:more])]
         return m
 
 
 def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False, extra: bool = False,
              fed: Callable[[Value], Value] = lambda i: i, inverted: bool = False, undone: bool = False, depth: int = 16,
-             held: int | None = None, begun: int = 0, **table_of: Any) -> str:
+             held: int | None = None, begun: int = 0, bits: int = 8, more: bool = False,
+             mixed: Callable[[Value], Value] = lambda i: i, **table_of: Any) -> str:
     m = Module()
     i, o, pair = Signal(8, name="i"), Signal(8, name="o"), Signal(2, name="pair")
     wrapped = Signal(8, name="wrapped")
     m.submodules.table = table = _Table(**table_of)
-    m.submodules.inner = inner = _Inner(made, reset, wide, inverted, held, begun)
+    m.submodules.inner = inner = _Inner(made, reset, wide, inverted, held, begun, bits, more)
     m.submodules.bits = cells = _Bits()
     m.submodules.wrapped = Instance("library_memory", p_DEPTH=depth, i_clk=ClockSignal(), i_at=fed(i)[:4],
                                     o_read=wrapped)
-    m.d.comb += [table.i.eq(fed(i)), inner.i.eq(table.o), o.eq(~inner.o if undone else inner.o), cells.i.eq(i),
+    m.d.comb += [table.i.eq(fed(i)), inner.i.eq(table.o), o.eq(~inner.o if undone else inner.o), cells.i.eq(mixed(i)),
                  pair.eq(cells.o)]
     if extra:
         m.submodules.another = another = _Table()
@@ -119,11 +130,20 @@ def _netlist(made: Sum = lambda a, b: a + b, reset: int = 3, wide: bool = False,
     pytest.param({"undone": True}, False, id="around-what-is-the-same"),
     pytest.param({"inverted": True, "undone": True}, True, id="undone-in-what-contains-it"),
     pytest.param({"held": 1}, False, id="a-register-more"),     # by induction what is equal for two cycles stays equal
+    pytest.param({"bits": 9}, True, id="a-bit-more-in-a-register"),
+    pytest.param({"bits": 9, "more": True}, False, id="a-bit-more-that-is-put-out"),
+    pytest.param({"bits": 9, "reset": 5}, False, id="a-bit-more-and-another-initial-value"),
+    pytest.param({"bits": 9, "made": lambda a, b: a - b}, False, id="a-bit-more-and-a-difference"),
+    pytest.param({"bits": 7}, False, id="a-bit-less"),
     pytest.param({"begun": 1}, False, id="initial-value"),
     pytest.param({"depth": 17}, False, id="parameter-of-a-library"),
     pytest.param({"first": 1}, False, id="contents-of-a-memory"),
     pytest.param({"fed": lambda i: i ^ 0}, True, id="into-a-black-box"),
     pytest.param({"fed": lambda i: i ^ 1}, False, id="otherwise-into-a-black-box"),
+    pytest.param({"mixed": lambda i: i ^ 0x80}, True, id="what-a-black-box-does-not-read"),
+    pytest.param({"mixed": lambda i: i ^ 0x88}, False, id="what-a-black-box-reads"),
+    pytest.param({"spare": lambda i: Const(0)}, True, id="a-bit-more-in-a-memory"),
+    pytest.param({"spare": lambda i: i[0]}, False, id="a-bit-more-in-a-memory-that-is-put-out"),
     pytest.param({"written": lambda i: i ^ 0xFF}, True, id="into-a-memory"),
     pytest.param({"written": lambda i: i ^ 0x7F}, False, id="otherwise-into-a-memory"),
 ])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from amaranth.hdl import ResetInserter, Signal
 
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.write_back import WriteBack
@@ -138,6 +139,36 @@ def test_without_records_nothing_is_asked_of_the_port() -> None:
             assert asks == [0, 0, 0]
 
     clocked(bench.dut, driver, *bench.processes)
+
+
+@pytest.mark.parametrize("beats", [1, 2])
+def test_a_reset_in_mid_burst_gives_the_outputs_of_power_up(beats: int) -> None:
+    """All outputs but addresses, data and what is said of a record."""
+    bench = _Bench(_CONFIG, 11, 0.0)
+    bench.answers = False
+    dut, axi, clear = bench.dut, bench.dut.axi, Signal()
+    outputs = [dut.begin, dut.advance, dut.fail, dut.open, dut.back, *dut.count, dut.word, dut.step, dut.isolated,
+               dut.idle, axi.awvalid, axi.awlen, axi.awsize, axi.awburst, axi.wvalid, axi.wlast, axi.wstrb, axi.bready]
+
+    async def process(ctx: Any) -> None:
+        first = [ctx.get(each) for each in outputs]
+        ring = bench.rings[0]
+        ring.waiting = bench.completions(1)
+        await ctx.tick().until(axi.wvalid)
+        ctx.set(axi.wready, 1)
+        await ctx.tick().repeat(beats)
+        ctx.set(axi.wready, 0)
+        ring.waiting, ring.enabled = [], False
+        assert [ctx.get(each) for each in outputs] != first
+        ctx.set(clear, 1)
+        await ctx.tick()
+        ctx.set(clear, 0)
+        ring.begun = 0
+        for _ in range(5):
+            assert [ctx.get(each) for each in outputs] == first
+            await ctx.tick()
+
+    clocked(ResetInserter(clear)(dut), process, *bench.processes)
 
 
 @pytest.mark.parametrize(("link_beat_bytes", "address_bits", "pauses"), [(16, 34, 0.3), (32, 40, 0.0), (64, 64, 0.3)])
