@@ -140,8 +140,9 @@ def _is_inside(name: str, parents: dict[str, set[str]], proved: set[str]) -> boo
 
 
 def _proved(top: str, differ: set[str], one: Modules, other: Modules, folder: Path, library: str) -> bool:
-    """Whether a module is proved, with those that differ flattened and, one after the other, those for which it is
-    needed."""
+    """Whether a module is proved. What differs is flattened; black boxes with inputs that were not proved are flattened
+    next, and the proof is tried again.
+    """
     flattened, more = set(differ), set(differ)
     while more:
         proved, inputs = _compared(top, flattened, one, other, folder, library)
@@ -184,7 +185,7 @@ def _compared(top: str, flattened: set[str], one: Modules, other: Modules, folde
             _COMPARE.format(inner=inner, split=split, induction="" if alone else _INDUCTION), encoding="utf-8")
         if not yosys(folder, "equivalence.ys"):
             return True, set()
-        # Yosys stops before it when the netlists do not fit: with other contents of a memory, say.
+        # Nothing is dumped when Yosys refuses the netlists, for example memories with different contents.
         inputs = cells(unproved.read_text(encoding="utf-8")) if unproved.exists() else set()
     return False, inputs
 

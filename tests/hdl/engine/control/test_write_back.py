@@ -143,7 +143,7 @@ def test_without_records_nothing_is_asked_of_the_port() -> None:
 
 @pytest.mark.parametrize("beats", [1, 2])
 def test_a_reset_in_mid_burst_gives_the_outputs_of_power_up(beats: int) -> None:
-    """All outputs but addresses, data and what is said of a record."""
+    """All outputs are compared but AWADDR, WDATA and ``bad``, which are read only with a valid signal or a pulse."""
     bench = _Bench(_CONFIG, 11, 0.0)
     bench.answers = False
     dut, axi, clear = bench.dut, bench.dut.axi, Signal()
