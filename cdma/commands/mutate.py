@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
                         "take; others are run once without a mutant")
     parser.add_argument("--before", type=Path, metavar="FILE", help="an earlier docs/verification.json, to be quicker "
                         "after a change of the hardware: the test that found a mutant comes first, and netlists of one "
-                        "that did the same come before tests of other units; every mutant is judged anew")
+                        "that no test found come before tests of other units; every mutant is judged anew")
     parser.add_argument("--own", action="store_true", help="try the units' own tests and proofs alone; what these do "
                         "not find survives, until --again survived tries the rest")
     parser.add_argument("--no-benches", action="store_true", help="simulate no Verilog of what all tests pass")

@@ -55,8 +55,8 @@ def try_mutants(mutants: Sequence[Mutant], *, folder: Path = BUILD, budget: floa
     times
         A JUnit file of pytest with the seconds that tests take; what is not in it is run once.
     before
-        Results of earlier RTL by the mutants' names. The test that found a mutant then comes first; of one that did the
-        same, netlists are compared before tests of other units. No verdict is taken over.
+        Results of earlier RTL by the mutants' names. The test that found a mutant then comes first; of one that no test
+        found, netlists and the proof about them come before tests of other units. No verdict is taken over.
     progress
         Called as ``progress(stage, done, total)``.
 
@@ -116,8 +116,8 @@ class Trial:
             yield from ((Verdict.OWN, each) for each in self._simulations(mutant, [whole]))
         if self._own_only:
             return
-        alike = before is not None and before.verdict is Verdict.SAME
-        if not alike:
+        netlists_first = before is not None and before.verdict in (Verdict.SAME, Verdict.PROVED, Verdict.SURVIVED)
+        if not netlists_first:
             yield from self._others(mutant, own)
         designs = [name for name in CHOSEN if reaches(self._baselines.netlist(name), mutant)]
         differ = []
@@ -132,12 +132,13 @@ class Trial:
             if designs and not differ:
                 yield Verdict.SAME, _alike("same", f"netlists of {', '.join(designs)}", 0.0)
                 return
-            if alike:
-                yield from self._others(mutant, own)
             proved, used = self._proved(differ, Path(place))
         if differ and proved:
             yield Verdict.PROVED, _alike("proved", f"proof about the netlists of {', '.join(differ)}", used)
-        elif self._benches and whole not in differ:     # otherwise the benches of the unit's own design have run
+            return
+        if netlists_first:
+            yield from self._others(mutant, own)
+        if self._benches and whole not in differ:     # otherwise the benches of the unit's own design have run
             yield from ((Verdict.OTHER, each) for each in self._simulations(mutant, differ))
 
     def _as_before(self, mutant: Mutant, test: str, own: Sequence[str]) -> Iterator[tuple[Verdict, dict[str, Any]]]:

@@ -118,14 +118,31 @@ def test_what_found_a_mutant_before_comes_first(children: Children, times: Path,
     assert judged("netlists of decompressor", Verdict.SAME).verdict is Verdict.OWN
 
 
+@pytest.mark.parametrize(("new", "before", "now"), [
+    ("(self.i.valid) | full", Verdict.SAME, Verdict.SAME), ("full | self.i.valid", Verdict.PROVED, Verdict.PROVED),
+    ("full | self.i.valid", Verdict.SURVIVED, Verdict.PROVED)])
 def test_netlists_before_tests_of_other_units(trial: Trial, children: Children, times: Path, tmp_path: Path,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a mutant that did the same before: no test of another unit is run when it does the same now."""
-    alike = _mutant("self.i.valid | full", "(self.i.valid) | full")
-    old = MutantResult(alike.name, alike.operator, Verdict.SAME, "netlists of decompressor", "", 1.0)
+                                              monkeypatch: pytest.MonkeyPatch, new: str, before: Verdict,
+                                              now: Verdict) -> None:
+    """For a mutant that no test found before: no test of another unit is run when it does the same now."""
+    alike = _mutant("self.i.valid | full", new)
+    old = MutantResult(alike.name, alike.operator, before, "", "", 1.0)
     quick = Trial(children, Baselines(tmp_path, children, times), 10.0, False, before={alike.name: old})
     monkeypatch.setattr(Trial, "_others", lambda *_: pytest.fail("tests of other units were asked"))
-    assert quick.judge(alike).verdict is Verdict.SAME
+    assert quick.judge(alike).verdict is now
+
+
+def test_tests_of_other_units_after_netlists_that_differ(trial: Trial, children: Children, times: Path, tmp_path: Path,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that no test found before, and that no proof says is the same, is tried with them all the same."""
+    broken = _mutant("self.i.valid | full", "self.i.valid & full")
+    old = MutantResult(broken.name, broken.operator, Verdict.SURVIVED, "", "", 1.0)
+    late = Trial(children, Baselines(tmp_path, children, times), 10.0, False, before={broken.name: old})
+    found = {"outcome": "failed", "by": "another unit", "said": "", "processor_s": 1.0}
+    monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
+    monkeypatch.setattr(Trial, "_others", lambda *_: iter([(Verdict.OTHER, found)]))
+    result = late.judge(broken)
+    assert (result.verdict, result.by) == (Verdict.OTHER, "another unit")
 
 
 def test_own_tests_alone(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
