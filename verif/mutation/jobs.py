@@ -176,14 +176,15 @@ def equivalence(folder: Path, design: str, plain: str, other: str) -> dict[str, 
     return {"outcome": "proved" if proved else "passed", "by": f"netlists of {design}", "said": ""}
 
 
-def bench(folder: Path, design: str, step: str) -> dict[str, Any]:
-    """Run a step of the regression on a design of the coverage's choice, compiled for it alone."""
+def bench(folder: Path, design: str, step: str, builds: str) -> dict[str, Any]:
+    """Run a step of the regression on a design of the coverage's choice. It is compiled into ``builds``, where other
+    steps of the same mutant find it."""
     from verif.coverage.runs import CHOSEN
     from verif.regression.outcomes import State
     from verif.regression.run import Task, run_step
 
     try:
-        done = run_step(Task(CHOSEN[design][0], step, 1, folder / "build", ""))
+        done = run_step(Task(CHOSEN[design][0], step, 1, Path(builds), ""))
     except Exception as error:
         if not _is_generation(error):
             raise

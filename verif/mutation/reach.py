@@ -135,8 +135,8 @@ class Baselines:
         """Seconds that a bench takes."""
         code = _digest(file for room in ("common", "core", "engine", "regression")
                        for file in (ROOT / "verif" / room).rglob("*.py"))
-        return self._kept(f"bench {design} {step}", f"{self._sources} {code}", "bench", design=design,
-                          step=step)["processor_s"]
+        return self._kept(f"bench {design} {step}", f"{self._sources} {code}", "bench", design=design, step=step,
+                          builds=str(self._folder.resolve() / "builds"))["processor_s"]
 
     def _kept(self, name: str, key: str, work: str, **given: Any) -> dict[str, Any]:
         place = self._folder / f"{name.replace('/', '-').replace(' ', '-')}.json"

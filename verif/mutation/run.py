@@ -33,6 +33,9 @@ _TIMES, _MORE = 3.0, 15.0
 
 _NO_BENCH = ("wide", "mixed")
 
+_COMPILER = 400.0
+"""Seconds of a processor for the compiler, in the first bench of a mutant, where its baseline may have had none."""
+
 _EQUIVALENCE = 300.0
 """Seconds of a processor for the proof that two netlists do the same."""
 
@@ -195,10 +198,11 @@ class Trial:
         if not usable:
             return
         design = min(usable, key=lambda name: self._baselines.netlist(name)["processor_s"])
-        for step in steps(CHOSEN[design][0]):
-            if step.name not in (LINT, THROUGHPUT, "bus_models"):
-                limit = self._limit(self._baselines.bench(design, step.name))
-                yield self._children.do("bench", limit, mutant, design=design, step=step.name)
+        with TemporaryDirectory(prefix="cdma-builds-") as builds:
+            for step in steps(CHOSEN[design][0]):
+                if step.name not in (LINT, THROUGHPUT, "bus_models"):
+                    limit = _COMPILER + self._limit(self._baselines.bench(design, step.name))
+                    yield self._children.do("bench", limit, mutant, design=design, step=step.name, builds=builds)
 
     @staticmethod
     def _limit(seconds: float) -> float:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +144,29 @@ def test_tests_of_other_units_after_netlists_that_differ(trial: Trial, children:
     monkeypatch.setattr(Trial, "_others", lambda *_: iter([(Verdict.OTHER, found)]))
     result = late.judge(broken)
     assert (result.verdict, result.by) == (Verdict.OTHER, "another unit")
+
+
+def test_benches_of_a_mutant_share_what_is_compiled(trial: Trial, children: Children, monkeypatch: pytest.MonkeyPatch
+                                                    ) -> None:
+    """One folder for each mutant, which is gone afterwards; never that of the sources without a mutant."""
+    chosen = importlib.import_module("verif.coverage.runs").CHOSEN
+    monkeypatch.setattr("verif.mutation.run.CHOSEN", {"tiny": chosen["tiny"]})
+    places: list[tuple[bool, Path]] = []
+
+    def do(work: str, limit: float, mutant: Mutant | None = None, **given: Any) -> dict[str, Any]:
+        if work == "bench":
+            assert Path(given["builds"]).is_absolute()
+            places.append((mutant is None, Path(given["builds"])))
+            assert mutant is None or places[-1][1].is_dir()
+        return {"outcome": "passed", "by": "", "said": "", "processor_s": 1.0}
+
+    monkeypatch.setattr(children, "do", do)
+    one = _mutant("self.i.valid | full", "self.i.valid & full")
+    passed = [len([*trial._simulations(one, ["tiny"])]) for _ in range(2)]
+    plain, mutants = ({place for without, place in places if without is which} for which in (True, False))
+    assert passed[0] == passed[1] > 3
+    assert (len(plain), len(mutants), plain & mutants) == (1, 2, set())
+    assert not any(place.exists() for place in mutants)
 
 
 def test_own_tests_alone(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
