@@ -41,6 +41,7 @@ def test_the_smallest_memory_that_is_wrapped(depth: int, wrapped: bool) -> None:
     assert isinstance(platform.get_memory(memory), Instance) is wrapped
 
 
+@pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
 def test_each_part_is_written_alone(tmp_path: Path) -> None:
     rng = random.Random(1)
     rows, lines, expected = [[0] * _PARTS for _ in range(3)], [], []
