@@ -13,6 +13,7 @@ from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, Mo
 from amaranth.hdl._ast import Initial
 
 from verif.evidence.digest import ROOT
+from verif.formal.names import names_of
 from verif.formal.platform import FormalPlatform
 
 __all__ = ["Harness", "assigned"]
@@ -139,7 +140,7 @@ class Harness:
     def inner(self, path: str) -> Any:
         """A signal inside a component, for invariants: names of submodules and of the signal, joined by dots.
 
-        Signals without a name of their own are called ``$0``, ``$1`` and so on, in the order of their assignments.
+        Names are those of :func:`~verif.formal.names.names_of`.
 
         Raises
         ------
@@ -147,10 +148,7 @@ class Harness:
             If there is none of the name; the message lists those that are there.
         """
         folder, _, name = path.rpartition(".")
-        signals = list({id(signal): signal for signal in assigned(self.part(folder))}.values())
-        found = {signal.name: signal for signal in signals if not signal.name.startswith("$")}
-        found |= {f"${number}": signal for number, signal in
-                  enumerate(signal for signal in signals if signal.name == "$signal")}
+        found = dict(names_of(assigned(self.part(folder))))
         if name not in found:
             raise ValueError(f"{path}: there is no signal {name} here, but {', '.join(sorted(found))}")
         return found[name]

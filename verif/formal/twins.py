@@ -11,6 +11,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Flow
 
 from verif.formal.harness import Harness, assigned
+from verif.formal.names import names_of
 from verif.formal.proofs.inside import place_after
 
 __all__ = ["Twins"]
@@ -180,16 +181,10 @@ def _name(path: str) -> str:
 
 
 def _registers(fragment: Fragment, before: str) -> Iterator[tuple[str, Signal]]:
-    """Registers of a component and its parts. Those without a name are numbered as :meth:`Harness.inner` does."""
-    signals = list({id(signal): signal for signal in assigned(fragment)}.values())
+    """Registers of a component and its parts, with names as :meth:`Harness.inner` takes them."""
     clocked = {id(signal) for domain, statements in fragment.statements.items() if domain != "comb"
                for statement in statements for signal in statement._lhs_signals()}
-    number = 0
-    for signal in signals:
-        name = signal.name
-        if name == "$signal":
-            name = f"${number}"
-            number += 1
+    for name, signal in names_of(assigned(fragment)):
         if id(signal) in clocked:
             yield before + name, signal
     for part, name, _ in fragment.subfragments:

@@ -147,7 +147,7 @@ def _row_fifo() -> Harness:
     level = Signal(range(depth + 2), name="level")
     m.d.sync += level.eq(level + commit - leaves)
     inside, shown = h.inner("dut.inside"), dut.o.valid
-    opened, oldest = h.inner("dut.$1"), h.inner("dut.oldest")
+    opened, oldest = h.inner("dut.opened"), h.inner("dut.oldest")
     h.check("level_is_told", level == dut.level)
     h.check("level_is_rows_and_output", level == inside + shown)
     h.check("places_are_level_apart", _between(opened, oldest, inside, depth))

@@ -78,7 +78,7 @@ def _merger(n: int, sizes: tuple[int, ...], block_bytes: int) -> Harness:
     h.check("metadata_are_taken_whole", ~open_ | ~dut.i.ready | (whole & (done | ends)))
 
     # What the registers mean, for the induction.
-    active, on_metadata, mixed = (h.inner(f"dut.${number}") for number in (2, 3, 4))
+    active, on_metadata, mixed = (h.inner(f"dut.{name}") for name in ("active", "on_metadata", "mixed"))
     sent, untaken, left, final, behind, has_data, has_bytes = (h.inner(f"dut.{name}") for name in (
         "sent", "untaken", "left", "final", "behind", "has_data", "has_bytes"))
     going = open_ & ~done

@@ -168,7 +168,7 @@ def _arbiter(write: bool, inputs: int) -> Harness:
         sending = h.inner("dut.sending")
         answerable = (level != sending) & (level != asks)
         h.check("bursts_that_send_are_open", sending <= level)
-        h.check("owners_are_there", (h.inner("dut.$0") < inputs) & (h.inner("dut.$1") < inputs))
+        h.check("owners_are_there", (h.inner("dut.owner") < inputs) & (h.inner("dut.after") < inputs))
         h.assume("answers_what_was_sent", ~port.bvalid | answerable)
         prompt(h, "beat", sending != 0, port.wvalid)
         stays(h, "beat", port.wvalid, port.wready)

@@ -142,7 +142,7 @@ def _rows(h: Harness, twins: Twins) -> None:
     h.m.d.sync += written.eq((written | enable) & ~commit.replicate(parts))
     h.assume("rows_are_whole", ~commit | (written | enable).all())
     h.assume("room", ~commit | (ports["level"] - (ports["o.valid"] & ports["o.ready"]) + 1 <= depth))
-    opened, oldest, inside = (twins.registers[name][0] for name in ("$1", "oldest", "inside"))
+    opened, oldest, inside = (twins.registers[name][0] for name in ("opened", "oldest", "inside"))
     total = oldest + inside
     h.check("places_are_level_apart", opened == (total & (depth - 1)))
     h.check("rows_fit", ports["level"] <= depth)
@@ -230,7 +230,7 @@ _UNITS = (
           around=lambda h, twins: one_packet(h, twins.copies[0]), while_="a packet of whole words follows one start",
           fits="first rows of a block at its lane"),
     Unit("supervisor", "engine/paths/supervisor.py", lambda: Supervisor(_SMALLEST, "source", 2), loaded={
-        **dict.fromkeys(("$0", "$1", "cause"), "told | fsm_state"),
+        **dict.fromkeys(("totalled", "good", "cause"), "told | fsm_state"),
         **dict.fromkeys((f"launcher.launch_{name}" for name in (
             "source", "element", "exponents", "narrow", "fallback", "leave_raw", "destination", "capacity",
             "last_byte")), "launcher.fsm_state | follow.valid")}),

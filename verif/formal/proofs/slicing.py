@@ -93,7 +93,8 @@ def _slicer(n: int, for_lane: bool) -> Harness:
     h.check("beyond", ~dut.valid | ~last | faulty | raw | (shown.beyond == (later | _chosen(element, behind))))
 
     # What the registers mean, for the induction.
-    has_word, has_order, is_faulty, seen = (h.inner(f"dut.${4 + for_lane + count}") for count in range(4))
+    has_word, has_order, is_faulty, seen = (h.inner(f"dut.{name}") for name in (
+        "has_word", "has_order", "faulty", "seen"))
     held = data.View(layout, h.inner("dut.order_held"))
     here = taken > place(number)
     h.check("block_is_held", (has_order == have) & (~have | (
