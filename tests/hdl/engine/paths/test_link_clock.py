@@ -23,7 +23,7 @@ from tests.hdl.engine.paths.bench import LEAN, PathBench
 _BLOCKS = 4
 _SLVERR = 2
 _OPENING = 300e-6
-_MOMENTS = {Operation.OFFLOAD: range(140, 440, 60), Operation.PREFETCH: range(10, 70, 12)}
+_MOMENTS = {Operation.OFFLOAD: range(140, 440, 100), Operation.PREFETCH: range(10, 70, 20)}
 """Cycles of ``sync`` in which the link is busy, from the request on."""
 
 
