@@ -19,13 +19,22 @@ PARTS: Mapping[str, Callable[[dict[str, Any]], list[Part]]] = MappingProxyType({
     "formal": formal_parts, "coverage": coverage_parts, "mutation": mutation_parts, "soak": soak_parts})
 """By section, what turns its results into tables and paragraphs; a section that is not here has no generated part."""
 
+_OF_PART: Mapping[str, str] = MappingProxyType({"verilog": "Plan and Verilog", "python": "Python"})
+"""Parts of a section that are recorded by themselves, and what they are called."""
+
 
 def section_parts(evidence: Evidence, name: str) -> list[Part]:
-    """The tables of a section, and one sentence that says where its figures are from."""
+    """The tables of a section, and a sentence that says where its figures are from; one of each part with a stamp."""
     stamp, results = evidence.stamp(name), evidence.results(name)
     if stamp is None or results is None:
         return ["Nothing is recorded yet."]
-    return [*PARTS[name](results), stamp_text(stamp)]
+    told = [f"{called}: {_small(stamp_text(evidence.stamp(name, part) or stamp))}"
+            for part, called in _OF_PART.items() if part in results.get("stamps", {})]
+    return [*PARTS[name](results), " ".join(told or [stamp_text(stamp)])]
+
+
+def _small(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def stamp_text(stamp: Stamp) -> str:

@@ -15,3 +15,18 @@ def test_the_stamp_names_command_date_commit_and_digest() -> None:
 
 def test_a_section_without_results_says_so() -> None:
     assert section_parts(Evidence(), "formal") == ["Nothing is recorded yet."]
+
+
+def test_each_part_of_a_section_says_where_it_is_from() -> None:
+    part = {"command": "make coverage-python RECORD=1", "commit": "0123456789", "date": "2026-11-25", "digest": "89"}
+    other = {"command": "make coverage RECORD=1", "commit": "abcdef0123", "date": "2026-11-24", "digest": "89"}
+    packages = [{"package": "golden", "lines": 10, "hit": 9, "holes": [["golden/codec/lines.py", 1]]}]
+    results = {"packages": packages, "stamps": {"python": part, "verilog": other}}
+    told = section_parts(Evidence({"coverage": {"stamp": other, "results": results}}), "coverage")[-1]
+    assert told == (
+        "Plan and Verilog: recorded with `make coverage RECORD=1` on 2026-11-24, commit abcdef0123, digest of the RTL "
+        "`89`. Python: recorded with `make coverage-python RECORD=1` on 2026-11-25, commit 0123456789, digest of the "
+        "RTL `89`.")
+    del results["stamps"]
+    alone = section_parts(Evidence({"coverage": {"stamp": other, "results": results}}), "coverage")[-1]
+    assert alone == stamp_text(Stamp(**other))
