@@ -17,7 +17,7 @@ _RULE = "WIDTHTRUNC"
 _HARMLESS = re.compile(r"\s*assign \S+\s+= (! .*|.* >> (\\\S+ )?\S*);")
 """What the rule names in generated Verilog: comparisons with zero, and words taken by a shift.
 
-A shift may be by an escaped name: newer versions of Python leave Amaranth fewer names of variables.
+The distance of a shift may be an escaped name, which Amaranth gives where Python's bytecode tells it none.
 """
 
 

@@ -27,9 +27,9 @@ def names_of(signals: Iterable[Signal]) -> list[tuple[str, Signal]]:
     once = list({id(signal): signal for signal in signals}.values())
     found: dict[int, str] = {}
     made = sorted(once, key=lambda signal: (*_line(signal), signal.duid))
-    for place, of_line in groupby(made, key=_line):
-        there, targets = list(of_line), _targets(*place)
-        # More are there where the statement ran several times, fewer where nothing assigns some of them.
+    for (path, line), of_line in groupby(made, key=_line):
+        there, targets = list(of_line), _targets(path).get(line, ())
+        # There are more signals where the statement ran several times, fewer where some are never assigned.
         if targets and len(there) % len(targets) == 0:
             found |= {id(signal): targets[number % len(targets)] for number, signal in enumerate(there)}
     named: list[tuple[str, Signal]] = []
@@ -49,13 +49,9 @@ def _line(signal: Signal) -> tuple[str, int]:
     return path, line
 
 
-def _targets(path: str, line: int) -> tuple[str, ...]:
-    """The variables that a line of a source assigns new signals to; none where it does something else as well."""
-    return _all_targets(path).get(line, ())
-
-
 @cache
-def _all_targets(path: str) -> dict[int, tuple[str, ...]]:
+def _targets(path: str) -> dict[int, tuple[str, ...]]:
+    """By line of a source, the variables that it assigns new signals to; lines that do something else are left out."""
     try:
         tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     except (OSError, SyntaxError):

@@ -23,7 +23,7 @@ def test_lint(name: str, build_dir: Path, tmp_path: Path) -> None:
     lint(config.name, engine_text(config, build_dir), tmp_path)
 
 
-# Faults of an engine of sixteen lanes take as long as those of all others.
+# A usual run has no faults in the widest engine: its bench takes as long as those of all other presets.
 @pytest.mark.parametrize(("preset", "module"), [
     (preset, module) for preset in engine_preset_names() for module in ("transfers", "faults")
     if FULL or (preset, module) != ("wide", "faults")])
