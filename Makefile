@@ -29,7 +29,7 @@ SHELL  := /bin/bash
 # The Yosys of the Python package, so that the Verilog is the same on every machine.
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: all setup generate simulate area test test-torch soc test-soc regression icarus signoff formal coverage coverage-python mutation soak lint format bench compare report docs clean distclean help
+.PHONY: all setup generate simulate area test test-extended test-torch soc test-soc regression icarus signoff formal coverage coverage-python mutation soak lint format bench compare report docs clean distclean help
 
 all: generate simulate area ## set up, generate Verilog, simulate shipped dumps, print ratio, throughput and area
 
@@ -57,12 +57,16 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 	@echo
 	@$(BIN)/cdma area
 
-test: $(READY) ## set up, check style, run all tests on two cores and check types beside them (RECORD=1: for docs/signoff.md)
+test: $(READY) ## set up, check style, run the tests on two cores and check types beside them (RECORD=1: those of test-extended too, for docs/signoff.md)
 	@$(BIN)/ruff check .
 	@mkdir -p $(BUILD)
-	@$(PYRIGHT) & types=$$!; $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/test.xml; \
+	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/test.xml; \
 		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
 	@$(if $(RECORD),$(BIN)/python tools/record_regression.py test $(BUILD)/test.xml)
+
+test-extended: $(READY) ## run the tests that make test leaves out for the time they take (SHARD=i/n)
+	@mkdir -p $(BUILD)
+	@CDMA_REGRESSION=extended CDMA_SHARD=$(SHARD) $(BIN)/python -m pytest -n 2 --dist worksteal -m extended --junitxml=$(BUILD)/extended.xml
 
 test-torch: $(READY) ## install the extra [torch] (about 1 GB) and run the tests that need it
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'

@@ -1,5 +1,5 @@
-"""What all tests share: hypothesis without deadlines, since simulations share the cores; the order of tests; the folder
-where what takes long to build is kept; the seed; and shards."""
+"""What all tests share: hypothesis without deadlines, since simulations share the cores; which tests a usual run has,
+and their order; the folder where what takes long to build is kept; the seed; and shards."""
 
 import gc
 import hashlib
@@ -82,11 +82,24 @@ def _shard(text: str) -> tuple[int, int]:
     return int(part), int(parts)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a shard, and give two workers an order.
+def _more_than_usual(text: str) -> bool:
+    """Whether the tests that are marked as extended are wanted."""
+    if text not in ("", "extended", "full"):
+        raise pytest.UsageError(f"CDMA_REGRESSION must be extended or full, not {text!r}: extended for the tests that "
+                                "a usual run leaves out, full for all configurations and stimuli too")
+    return bool(text)
 
-    Two workers begin with one half of the tests each: long tests come first in both, and short ones last. What is
-    left when one has ended is then short, and both end together."""
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a usual run and of a shard, and give two workers an order.
+
+    A usual run leaves out what is marked as extended, but for what the command line names. Two workers begin with one
+    half of the tests each: long tests come first in both, and short ones last. What is left when one has ended is then
+    short, and both end together."""
+    named = any("::" in argument for argument in config.args)
+    if not named and not _more_than_usual(os.environ.get("CDMA_REGRESSION", "")):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("extended")])
+        items[:] = [item for item in items if not item.get_closest_marker("extended")]
     part, parts = _shard(os.environ.get("CDMA_SHARD", "1/1"))
     config.hook.pytest_deselected(items=[item for number, item in enumerate(items) if number % parts != part - 1])
     items[:] = items[part - 1::parts]

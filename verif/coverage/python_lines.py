@@ -122,7 +122,7 @@ def run_tests(paths: Sequence[Path], folder: Path, part: tuple[int, int] = (1, 1
         raise ValueError(f"there are no tests in {', '.join(map(str, paths))}: give files or folders with test_*.py")
     number, parts = part
     chosen = files[number - 1::parts]
-    environment = {**os.environ, "COVERAGE_PROCESS_START": str(settings(folder, root))}
+    environment = {**os.environ, "CDMA_REGRESSION": "extended", "COVERAGE_PROCESS_START": str(settings(folder, root))}
     # More processes than files would only be started.
     jobs = min(os.cpu_count() or 1, len(chosen))
     # Standard output is for the results of the measurement; 2 is standard error, whatever Python has in its place.

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 __all__ = ["ROOT", "rtl_digest"]
@@ -40,13 +41,18 @@ def rtl_digest(root: Path = ROOT) -> str:
         if path.suffix not in (".py", ".toml") or name.startswith(_NO_RTL):
             continue
         found = True
-        text = path.read_text(encoding="utf-8")
         digest.update(f"{name}\n".encode())
-        for part in _syntax(ast.parse(text)) if path.suffix == ".py" else _values(text):
-            digest.update(f"{part}\n".encode())
+        digest.update(_parts(path.read_text(encoding="utf-8"), path.suffix == ".py"))
     if not found:
         raise ValueError(f"{root} has no folder hdl with sources of the hardware")
     return digest.hexdigest()[:16]
+
+
+@cache
+def _parts(text: str, python: bool) -> bytes:
+    """What is hashed of a file. It takes seconds for all of them, and a page asks for the digest many times."""
+    parts = _syntax(ast.parse(text)) if python else _values(text)
+    return "".join(f"{part}\n" for part in parts).encode()
 
 
 def _values(text: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from cdma.measure.figures import EngineOnFpga
 from cdma.report.area_text import engine_fpga_text
 from golden.results import from_json
 from synth.area.fpga import BLOCK
+from tests.extended import usually
 from tests.synth.area.test_fpga import MEMORIES
 from tests.synth.conftest import needs_opensta
 
@@ -73,7 +74,7 @@ def test_a_library_without_opensta_gives_area_and_says_what_is_missing(cdma, mon
 
 
 @needs_opensta
-@pytest.mark.parametrize("recipe", ["fast", "small"])
+@pytest.mark.parametrize("recipe", usually("fast", of=["fast", "small"]))
 def test_a_library_gives_area_and_clock_of_the_same_netlist(cdma, recipe: str) -> None:
     call = [*_SMALL, "--liberty", _LIBRARY, "--recipe", recipe]
     (report,) = cdma("area", *call, "--json").json

@@ -16,6 +16,7 @@ from golden.results import from_json
 from golden.speeds.samples import Sample
 from hdl.config.engine import EngineConfig, load_engine
 from tests.docs.pages import ROOT
+from tests.extended import usually
 from verif.engine.throughput_options import PagedStreams, WrittenBack
 
 
@@ -82,7 +83,7 @@ def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_cores(cdma, 
     assert shipped == committed, _STALE
 
 
-@pytest.mark.parametrize("preset", ["default", "tiny"])
+@pytest.mark.parametrize("preset", usually("tiny", of=["default", "tiny"]))
 def test_the_committed_figures_of_the_shipped_dump_are_those_of_the_engine(cdma, build_dir: Path, preset: str) -> None:
     seen = cdma("simulate", "--engine", preset, "--build-dir", build_dir, "--json").json
     committed = json.loads((ROOT / "docs/performance.json").read_text(encoding="utf-8"))["engine_shipped"]

@@ -16,6 +16,7 @@ from golden.codec import blocks
 from golden.codec.coding import Coding
 from golden.codec.narrowing import narrow
 from hdl.config.engine import load_engine
+from tests.extended import extended
 from workload.data import shipped
 from workload.plan import codings
 
@@ -152,6 +153,7 @@ def test_a_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: dict[str
     assert "memories answer after 0 cycles" in text and "1 passed, 0 failed" in text
 
 
+@extended
 def test_a_lossy_plan_on_the_simulated_engine(cdma: Callable[..., Any], dump: dict[str, np.ndarray],
                                               build_dir: Path) -> None:
     call = ["--array", "sparse", "--array", "dense"]

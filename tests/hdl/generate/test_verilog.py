@@ -18,6 +18,7 @@ from hdl.config.catalog import load_design
 from hdl.config.core import CoreConfig, load, preset_names
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.generate.verilog import Verilog, emit
+from tests.extended import not_wide, usually
 from tests.hdl.generate.unassigned import unassigned
 from tests.lint import lint
 from verif.engine.build import engine_text
@@ -25,7 +26,7 @@ from verif.engine.build import engine_text
 _ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("name", ["compressor", "decompressor"])
+@pytest.mark.parametrize("name", usually("compressor", of=["compressor", "decompressor"]))
 def test_same_bytes_from_another_process(name: str, tmp_path: Path) -> None:
     script = (f"import hashlib; from hdl.config.core import load; from hdl.generate.verilog import emit; "
               f"print(hashlib.sha256(emit(load({name!r})).text.encode()).hexdigest())")
@@ -38,7 +39,7 @@ def test_same_bytes_from_another_process(name: str, tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
-@pytest.fixture(scope="module", params=preset_names() + block_preset_names())
+@pytest.fixture(scope="module", params=not_wide(preset_names() + block_preset_names()))
 def core(request: pytest.FixtureRequest) -> Verilog:
     """Each preset of the cores and block cores, generated once for all tests."""
     return emit(load_design(request.param))
@@ -53,7 +54,8 @@ _ENGINES = [load_engine(name) for name in engine_preset_names()] + [
 """The presets, which other tests generate as well, and small engines where other parts are built or left out."""
 
 
-@pytest.fixture(scope="module", params=_ENGINES, ids=lambda config: config.name)
+@pytest.fixture(scope="module", params=usually(*(each for each in _ENGINES if each.lanes < 16), of=_ENGINES),
+                ids=lambda config: config.name)
 def engine(request: pytest.FixtureRequest, build_dir: Path) -> str:
     """The Verilog of engines, kept from run to run."""
     return engine_text(request.param, build_dir)

@@ -10,6 +10,7 @@ from golden.results import to_json
 from hdl.config.engine import EngineConfig
 from synth.area.engines import SCALE_28, EngineArea, UnitArea, engine_area
 from synth.cells.generic import BIT_UM2, NAND2_UM2
+from tests.extended import usually
 from tests.synth.conftest import TINY
 from verif.engine.build import engine_text
 
@@ -18,7 +19,7 @@ _CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_byte
                        buffer_bytes=2048, codings=("zvc16",), crc=False, narrowing=True)
 
 
-@pytest.fixture(scope="module", params=[None, TINY], ids=["generic", "library"])
+@pytest.fixture(scope="module", params=usually(of=[None, TINY]), ids=["generic", "library"])
 def measured(request: pytest.FixtureRequest) -> EngineArea:
     return engine_area(_CONFIG, engine_text(_CONFIG, _ROOT / "build/sim"), liberty=request.param)
 

@@ -10,6 +10,7 @@ import pytest
 
 from hdl.config.core import load, preset_names
 from synth.area.cores import area
+from tests.extended import extended, usually
 
 pytestmark = pytest.mark.usefixtures("kept_synthesis")
 
@@ -19,7 +20,8 @@ _KGE = {
     "wide_compressor": 52.0, "wide_decompressor": 52.0}
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", usually("compressor", "decompressor", "paper_compressor", "paper_decompressor",
+                                         of=preset_names()))
 def test_presets_stay_as_small_as_they_are(name: str) -> None:
     config = load(name)
     report = area(config, modules=False)
@@ -50,6 +52,7 @@ def test_the_small_recipe_is_smaller() -> None:
     assert 0 < small < 0.99 * fast
 
 
+@extended
 def test_the_decompressor_on_xilinx7_with_and_without_its_modules() -> None:
     # Some wires of its row buffer have the names of bits of others: abc9 stops at them unless nets are split first.
     *modules, total = area(load("decompressor"), target="xilinx7").rows
@@ -58,6 +61,7 @@ def test_the_decompressor_on_xilinx7_with_and_without_its_modules() -> None:
     assert "core.row_buffer" in {row.module for row in modules}
 
 
+@extended
 def test_a_core_on_ecp5() -> None:
     *modules, total = area(load("paper_compressor"), target="ecp5").rows
     assert total.luts is not None and total.luts <= sum(row.luts or 0 for row in modules)

@@ -14,6 +14,7 @@ from synth.pnr.engines import place_part, place_units
 from synth.pnr.harness import stand_in
 from synth.pnr.place import PnrPath, PnrReport, Resources, Run
 from synth.units.hierarchy import Design
+from tests.extended import extended
 from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
@@ -108,6 +109,7 @@ def verilog() -> str:
     return engine_text(_CONFIG, _ROOT / "build/sim")
 
 
+@extended
 def test_a_unit_of_an_engine_is_really_placed(verilog: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = synth.pnr.engines.division
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import pytest
 
 from hdl.config.block_core import load_block
+from tests.extended import not_wide
 from tests.verif.conftest import FULL, Bench
 from verif.common import tools
 
 _OTHER = "icarus" if tools.available("icarus") else "verilator"
 """Of the presets beside the first four a few packets pass in Icarus, which compiles in a second and knows X."""
 
-_RUNS = [(f"{kind}block_{core}", "verilator", 0.5) for kind in ("", "exponent_")
-         for core in ("compressor", "decompressor")] + [
-    (f"{kind}_block_{core}", "verilator" if FULL else _OTHER, 1.0 if FULL else 0.015)
+_RUNS = {f"{kind}block_{core}": ("verilator", 0.5) for kind in ("", "exponent_")
+         for core in ("compressor", "decompressor")} | {
+    f"{kind}_block_{core}": ("verilator" if FULL else _OTHER, 1.0 if FULL else 0.015)
     for kind, cores in (("narrow", 2), ("paper", 2), ("wide", 2), ("fast", 1))
-    for core in ("compressor", "decompressor")[:cores]]
+    for core in ("compressor", "decompressor")[:cores]}
 
 
-@pytest.mark.parametrize(("preset", "simulator", "share"), _RUNS, ids=[f"{run[0]}-{run[1]}" for run in _RUNS])
-def test_preset(preset: str, simulator: str, share: float, bench: Bench) -> None:
+@pytest.mark.parametrize("preset", not_wide(_RUNS))
+def test_preset(preset: str, bench: Bench) -> None:
     config = load_block(preset)
+    simulator, share = _RUNS[preset]
     bench(config, f"verif.core.benches.{config.core}", simulator=simulator, share=share)
 
 

@@ -9,22 +9,28 @@ import pytest
 
 from hdl.config.core import load, preset_names
 from hdl.generate.verilog import emit
+from tests.extended import extended, not_wide
 from tests.verif.conftest import Bench
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
 from verif.core.streaming import checked_core
 
-# Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
-_RUNS = [(preset, "verilator", 1.0) for preset in preset_names()]
-_RUNS += [(preset, "icarus", 0.1) for preset in ("paper_compressor", "paper_decompressor") if tools.available("icarus")]
 
-
-@pytest.mark.parametrize(("preset", "simulator", "share"), _RUNS, ids=[f"{run[0]}-{run[1]}" for run in _RUNS])
-def test_preset(preset: str, simulator: str, share: float, bench) -> None:
+@pytest.mark.parametrize("preset", not_wide(preset_names()))
+def test_preset(preset: str, bench) -> None:
     config = load(preset)
-    bench(config, f"verif.core.benches.{config.core}", simulator=simulator, share=share)
+    bench(config, f"verif.core.benches.{config.core}", share=1.0)
 
 
+@pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
+@pytest.mark.parametrize("preset", ["paper_compressor", "paper_decompressor"])
+def test_preset_in_icarus(preset: str, bench) -> None:
+    # Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
+    config = load(preset)
+    bench(config, f"verif.core.benches.{config.core}", simulator="icarus", share=0.1)
+
+
+@extended
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
 @pytest.mark.parametrize("preset", ["paper_compressor", "paper_decompressor"])
 def test_random_registers_under_the_rules_of_verilog(preset: str, run_bench: Bench, build_dir: Path, seed: int) -> None:
@@ -35,13 +41,14 @@ def test_random_registers_under_the_rules_of_verilog(preset: str, run_bench: Ben
     run_bench(built, f"verif.core.benches.{config.core}", config=config.as_dict(), share=0.02)
 
 
+@extended
 @pytest.mark.parametrize("core", ["compressor", "decompressor"])
 def test_two_element_sizes(core: str, bench) -> None:
     config = load(core).replace(element_bits=(8, 32), beat_bytes=16)
     bench(config, f"verif.core.benches.{core}")
 
 
-@pytest.mark.parametrize("preset", preset_names())
+@pytest.mark.parametrize("preset", not_wide(preset_names()))
 def test_bus_models_of_others(preset: str, bench) -> None:
     bench(load(preset), "verif.core.benches.interoperate")
 

@@ -10,6 +10,7 @@ import pytest
 
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.generate.verilog import ports
+from tests.extended import extended
 from tests.verif.engine.sweep import TWO_CLOCKS
 from verif.common import runner
 from verif.engine.bound_rules import with_port_rules
@@ -31,6 +32,7 @@ def test_every_signal_of_every_bus_is_checked(config: EngineConfig) -> None:
     assert (config.link_clock == "separate") == ("link_aclk" in checked)
 
 
+@extended
 def test_what_is_valid_in_reset_is_found(build_dir: Path, tmp_path: Path) -> None:
     text = engine_text(_SMALL, build_dir)
     for signal in ("m_axi_lane0_arvalid", "m_axi_link_awvalid", "s_axil_rvalid"):

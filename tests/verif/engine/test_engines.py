@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from hdl.config.engine import engine_preset_names, load_engine
+from tests.extended import not_wide, usually
 from tests.lint import lint
 from tests.verif.conftest import FULL
 from tests.verif.engine.sweep import SWEEP
@@ -16,26 +17,33 @@ _SHARES = {"tiny": 0.2, "smallest": 0.2, "default": 0.1, "paper": 0.1, "wide": 0
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
 
 
-@pytest.mark.parametrize("name", [*engine_preset_names(), *(SWEEP if FULL else ["sweep0"])])
+@pytest.mark.parametrize("name", usually("tiny", "sweep0", of=[*engine_preset_names(), *SWEEP]))
 def test_lint(name: str, build_dir: Path, tmp_path: Path) -> None:
     # The first one of the sweep has most options.
     config = SWEEP[name] if name in SWEEP else load_engine(name)
     lint(config.name, engine_text(config, build_dir), tmp_path)
 
 
-# A usual run has no faults in the widest engine: its bench takes as long as those of all other presets.
-@pytest.mark.parametrize(("preset", "module"), [
-    (preset, module) for preset in engine_preset_names() for module in ("transfers", "faults")
-    if FULL or (preset, module) != ("wide", "faults")])
-def test_preset(preset: str, module: str, engine_bench) -> None:
+@pytest.mark.parametrize("preset", not_wide(engine_preset_names()))
+def test_transfers(preset: str, engine_bench) -> None:
+    _run_preset(preset, "transfers", engine_bench)
+
+
+@pytest.mark.parametrize("preset", usually("tiny", of=engine_preset_names()))
+def test_faults(preset: str, engine_bench) -> None:
+    _run_preset(preset, "faults", engine_bench)
+
+
+def _run_preset(preset: str, module: str, engine_bench) -> None:
     engine_bench(load_engine(preset), f"verif.engine.benches.{module}", share=_SHARES[preset],
                  full=min(1.0, 10 * _SHARES[preset]))
 
 
 @pytest.mark.parametrize("module", ["transfers", "faults"])
-@pytest.mark.parametrize("config", SWEEP.values(), ids=SWEEP)
-def test_sweep(config: EngineConfig, module: str, engine_bench) -> None:
+@pytest.mark.parametrize("name", usually("sweep0", of=SWEEP))
+def test_sweep(name: str, module: str, engine_bench) -> None:
     # A link's own clock is slower than the engine's in one bench, faster in the other.
+    config = SWEEP[name]
     engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.4 / config.lanes,
                  link_ratio={"transfers": 0.37, "faults": 2.9}[module])
 
@@ -45,15 +53,14 @@ def test_windows(name: str, engine_bench) -> None:
     engine_bench(SWEEP[name], "verif.engine.benches.windows", share=0.1, full=1.0 / SWEEP[name].lanes)
 
 
-_LISTED = {name: config for name, config in SWEEP.items() if config.page_lists}
-
-
-@pytest.mark.parametrize("config", _LISTED.values(), ids=_LISTED)
-def test_page_lists(config: EngineConfig, engine_bench) -> None:
+@pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.page_lists])
+def test_page_lists(name: str, engine_bench) -> None:
+    config = SWEEP[name]
     engine_bench(config, "verif.engine.benches.page_lists", share=0.4 / config.lanes, full=1.0 / config.lanes)
 
 
-@pytest.mark.parametrize("name", [name for name, config in _LISTED.items() if config.address_windows])
+@pytest.mark.parametrize("name", [name for name, config in SWEEP.items()
+                                  if config.page_lists and config.address_windows])
 def test_page_windows(name: str, engine_bench) -> None:
     engine_bench(SWEEP[name], "verif.engine.benches.page_windows", share=0.2, full=1.0)
 
@@ -63,15 +70,18 @@ def test_write_back(name: str, engine_bench) -> None:
     engine_bench(SWEEP[name], "verif.engine.benches.write_back", share=0.1, full=1.0 / SWEEP[name].lanes)
 
 
-@pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.buffer_parity])
+@pytest.mark.parametrize("name", usually("sweep0", of=[
+    name for name, config in SWEEP.items() if config.buffer_parity]))
 def test_buffer_parity(name: str, engine_bench) -> None:
     engine_bench(SWEEP[name], "verif.engine.benches.buffer_parity", share=0.2, full=1.0)
 
 
-@pytest.mark.parametrize("name", [*([*engine_preset_names(), "sweep2"] if FULL else []), "sweep0"])
+@pytest.mark.parametrize("name", usually("smallest", of=[
+    *(engine_preset_names() if FULL else ["smallest", "tiny"]),
+    *(name for name in ("sweep0", "sweep2") if name in SWEEP)]))
 def test_bus_models_of_others(name: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer. They need an engine that is
-    # compiled for them: a usual run has a small one of two lanes.
+    # compiled for them: a usual run has the smallest one.
     config, share = ((load_engine(name), _SHARES[name]) if name in _SHARES else (SWEEP[name], 0.1))
     engine_bench(config, "verif.engine.benches.transfers", share=share / 2, full=share, models=True,
                  image_bytes=1 << 20)

@@ -15,6 +15,7 @@ from hdl.engine.control.table import registers
 from hdl.generate.handover.c_header import c_header
 from hdl.generate.handover.files import DRIVER, driver
 from hdl.generate.handover.systemrdl import systemrdl
+from tests.extended import usually
 from tests.verif.engine.sweep import SWEEP
 from verif.regression.plan import register_map
 
@@ -33,7 +34,7 @@ def _rdl_offsets(text: str, folder: Path) -> dict[str, int]:
             for node in top.descendants() if isinstance(node, RegNode)}
 
 
-@pytest.mark.parametrize("name", _CONFIGS)
+@pytest.mark.parametrize("name", usually("tiny", "sweep0", of=_CONFIGS))
 def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
     offsets = _rdl_offsets(systemrdl(config), tmp_path)
@@ -43,24 +44,26 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
     engine_bench(config, "verif.engine.benches.registers", share=1, map=table)
 
 
-@pytest.mark.parametrize(("name", "bench"), [
-    (name, bench) for bench in ("reference_driver", "reference_rings") for name in _CONFIGS
-    if (name, bench) != ("sweep0", "reference_rings")] + [("sweep0", "reference_windows"),
-                                                          ("sweep0", "reference_write_back"),
-                                                          ("sweep0", "reference_faults"),
-                                                          ("sweep0", "reference_buffers")])
+_BENCHES = [("tiny", "driver"), ("tiny", "rings"), ("default", "driver"), ("default", "rings"), *(
+    ("sweep0", bench) for bench in ("driver", "windows", "write_back", "faults", "buffers"))]
+"""Engines, and what the driver does with them."""
+
+
+@pytest.mark.parametrize(("name", "bench"), usually(*(each for each in _BENCHES if each[0] != "default"), of=_BENCHES))
 def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
-    assert bench != "reference_windows" or config.address_windows
-    engine_bench(config, f"verif.engine.benches.{bench}", share=1, library=_library(config, tmp_path))
+    assert bench != "windows" or config.address_windows
+    engine_bench(config, f"verif.engine.benches.reference_{bench}", share=1, library=_library(config, tmp_path))
 
 
-@pytest.mark.parametrize(("name", "benches"), [("sweep0", ("driver", "faults", "windows", "write_back", "buffers")),
-                                               ("tiny", ("rings",))], ids=["sweep0", "tiny"])
-def test_the_driver_in_python(name: str, benches: tuple[str, ...], engine_bench) -> None:
+_TOGETHER = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"), "tiny": ("rings",)}
+
+
+@pytest.mark.parametrize("name", usually("tiny", of=_TOGETHER))
+def test_the_driver_in_python(name: str, engine_bench) -> None:
     """The same benches as in C, all of an engine in one simulation."""
-    engine_bench(_CONFIGS[name], ",".join(f"verif.engine.benches.reference_{each}" for each in benches), share=1,
-                 driver="tests.verif.engine.python_driver:PythonDriver")
+    benches = ",".join(f"verif.engine.benches.reference_{each}" for each in _TOGETHER[name])
+    engine_bench(_CONFIGS[name], benches, share=1, driver="tests.verif.engine.python_driver:PythonDriver")
 
 
 def _library(config: EngineConfig, tmp_path: Path) -> str:

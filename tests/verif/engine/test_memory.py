@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hdl.engine.axi.signature import axi_full
+from tests.extended import usually
 from verif.common import runner, tools
 from verif.engine import top
 
@@ -37,7 +38,7 @@ def _bare() -> str:
 _SIMULATORS = [simulator for simulator in tools.SIMULATORS if tools.available(simulator)]
 
 
-@pytest.mark.parametrize("simulator", _SIMULATORS)
+@pytest.mark.parametrize("simulator", usually(*_SIMULATORS[:1], of=_SIMULATORS))
 def test_memory(simulator: str, build_dir: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # bench_memory.py lies here; simulators inherit the path.
     monkeypatch.syspath_prepend(Path(__file__).parent)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hdl.config.engine import load_engine
+from tests.extended import usually
 from verif.engine.jobs import Handling
 from verif.engine.simulate import simulate
 from workload.data import shipped
@@ -22,7 +23,7 @@ NAMES = ("fire4/concat", "pool4")
 """Arrays of density 0.416 and 0.747: lanes and link limit them at different shares."""
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", usually(0.05, 0.75, 1.0, of=SHARES))
 def test_planned_and_simulated_cycles_agree(share: float, build_dir: Path) -> None:
     config = load_engine("tiny")
     arrays = load(shipped(), list(NAMES))

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from hdl.config.engine import EngineConfig, load_engine
-from tests.verif.conftest import FULL, Bench
+from tests.extended import usually
+from tests.verif.conftest import Bench
 from tests.verif.engine.sweep import TWO_CLOCKS
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
 from verif.engine.build import checked_top, engine_text
 from verif.engine.top import IMAGE_BYTES, top_name
 
+_TINY = load_engine("tiny")
 _BENCH = "verif.engine.benches.power_up"
 
 
@@ -26,11 +28,11 @@ def _run(config: EngineConfig, text: str, simulator: str, options: tuple[str, ..
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
-@pytest.mark.parametrize(("standard", "config", "registers"), [
-    *(("2005", TWO_CLOCKS, registers) for registers in ("unknown", "random")),
-    *((standard, load_engine("tiny"), registers)
-      for standard, usual in (("2005", "unknown"), ("2012", "random")) for registers in ("unknown", "random")
-      if FULL or registers == usual)], ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(("standard", "config", "registers"), usually(
+    ("2005", TWO_CLOCKS, "unknown"), of=[
+        *(("2005", TWO_CLOCKS, registers) for registers in ("unknown", "random")),
+        *((standard, _TINY, registers) for standard in ("2005", "2012") for registers in ("unknown", "random"))]),
+    ids=lambda value: getattr(value, "name", value))
 def test_engines_in_icarus(standard: str, config: EngineConfig, registers: str, run_bench: Bench, build_dir: Path,
                            seed: int) -> None:
     text = engine_text(config, build_dir)

@@ -14,10 +14,11 @@ from hdl.codec.coding import most_metadata, most_tag_rows
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.common.sram import LEAST_BITS, sram_name
 from hdl.config.engine import load_engine
+from tests.extended import extended, usually
 from tests.lint import lint
 from verif.engine.build import engine_text
 
-_CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped", link_read_ids=3)
+_CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped", narrowing=True, link_read_ids=3)
 _SIZE = re.compile(r"\.DEPTH\(32'd(\d+)\),\s*(?:\.PARTS\(32'd\d+\),\s*)?\.WIDTH\(32'd(\d+)\)")
 
 
@@ -51,10 +52,11 @@ def test_every_large_memory_is_wrapped(build_dir: Path) -> None:
     ])
 
 
+@extended
 def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:
     lint(_CONFIG.name, engine_text(_CONFIG, build_dir), tmp_path)
 
 
-@pytest.mark.parametrize("module", ["transfers", "faults", "link_reads"])
+@pytest.mark.parametrize("module", usually("transfers", of=["transfers", "faults", "link_reads"]))
 def test_macros(module: str, engine_bench) -> None:
     engine_bench(_CONFIG, f"verif.engine.benches.{module}", share=0.2, sram=_macros())

@@ -8,6 +8,7 @@ import pytest
 
 from golden.codec.coding import Coding
 from hdl.config.engine import EngineConfig, load_engine
+from tests.extended import extended
 from verif.engine.throughput import LATENCIES, QUICK, SLOW, EngineThroughput, measure, scaling
 from verif.engine.throughput_options import paged, written_back
 
@@ -39,6 +40,7 @@ def test_sparse_and_dense_tensors(build_dir: Path) -> None:
     assert scaling(config.replace(codings=("zvc16",)), [1], build_dir=build_dir) == []
 
 
+@extended
 def test_streams_in_pages_and_completions_in_rings(build_dir: Path) -> None:
     """With the smallest pages, the link as the limit, and one engine that has both options."""
     config = EngineConfig(name="cdma_paged", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=512,

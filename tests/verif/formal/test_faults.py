@@ -12,6 +12,7 @@ import pytest
 from amaranth.hdl import Module, Mux, Signal
 
 from hdl.engine.link import crc32c
+from tests.extended import usually
 from verif.formal import solver
 from verif.formal.proof import Proof
 from verif.formal.proofs import (
@@ -194,7 +195,13 @@ def _with(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Proof:
     return proof
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", usually(
+    "the reader withdraws an address", "the writer marks no last beat", "the register bus says EXOKAY",
+    "the compressor's last beat has a gap", "the CRC leaves out a bit of a beat",
+    "a response has what a register powered up with", "the framer is not ready for the last beat",
+    "a row of the aggregator lacks a bit of a word", "the merger takes a row of data with every beat",
+    "the distributor waits for a second lane", "the FIFO between clocks takes a transfer when it is full",
+    "an error of a page list is that of the next one", "a switch of a network is stuck", of=FAULTS))
 def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fault = FAULTS[name]
     result = run(_with(fault, monkeypatch), tmp_path)
@@ -202,7 +209,7 @@ def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert {said.split(" (")[0] for said in result.violated} <= set(fault.found_by), result.message
 
 
-@pytest.mark.parametrize("name", FAULTS_OF_BLOCKS)
+@pytest.mark.parametrize("name", usually("a raw block loses a byte", of=FAULTS_OF_BLOCKS))
 def test_a_fault_of_a_block_core_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fault = FAULTS_OF_BLOCKS[name]
     proof = _with(fault, monkeypatch)

@@ -14,6 +14,7 @@ import pytest
 
 from cdma.report.evidence.mutation import mutation_parts
 from cdma.report.page import part_markdown
+from tests.extended import extended, usually
 from verif.evidence.digest import ROOT
 from verif.evidence.store import Evidence
 from verif.mutation import reach
@@ -77,6 +78,7 @@ def test_a_mutant_of_another_design_is_not_the_same(trial: Trial, monkeypatch: p
     assert trial.judge(spare).verdict is Verdict.SURVIVED
 
 
+@extended
 def test_a_mutant_that_survives(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """No tests are asked; the decompressor has the skid buffer in it."""
     monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
@@ -119,9 +121,13 @@ def test_what_found_a_mutant_before_comes_first(children: Children, times: Path,
     assert judged("netlists of decompressor", Verdict.SAME).verdict is Verdict.OWN
 
 
-@pytest.mark.parametrize(("new", "before", "now"), [
-    ("(self.i.valid) | full", Verdict.SAME, Verdict.SAME), ("full | self.i.valid", Verdict.PROVED, Verdict.PROVED),
-    ("full | self.i.valid", Verdict.SURVIVED, Verdict.PROVED)])
+_ALIKE = [("(self.i.valid) | full", Verdict.SAME, Verdict.SAME),
+          ("full | self.i.valid", Verdict.PROVED, Verdict.PROVED),
+          ("full | self.i.valid", Verdict.SURVIVED, Verdict.PROVED)]
+"""How a mutant is written that does the same, what was known of it, and what is known then."""
+
+
+@pytest.mark.parametrize(("new", "before", "now"), usually(_ALIKE[0], of=_ALIKE))
 def test_netlists_before_tests_of_other_units(trial: Trial, children: Children, times: Path, tmp_path: Path,
                                               monkeypatch: pytest.MonkeyPatch, new: str, before: Verdict,
                                               now: Verdict) -> None:
@@ -133,6 +139,7 @@ def test_netlists_before_tests_of_other_units(trial: Trial, children: Children, 
     assert quick.judge(alike).verdict is now
 
 
+@extended
 def test_tests_of_other_units_after_netlists_that_differ(trial: Trial, children: Children, times: Path, tmp_path: Path,
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
     """One that no test found before, and that no proof says is the same, is tried with them all the same."""

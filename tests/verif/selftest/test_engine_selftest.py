@@ -19,8 +19,10 @@ from hdl.selftest.engine_trial import lengths
 from hdl.selftest.pattern import PLACES
 from synth.boards.catalog import board
 from synth.boards.project import project
+from tests.extended import extended
 from tests.hdl.selftest.reference import EngineLine, generated
 
+pytestmark = extended
 Runs = list[tuple[list[str], dict[str, int]]]
 _BAUD = 3_000_000
 _BOARD = board("ulx3s-85f")

@@ -12,6 +12,7 @@ from golden.codec import lines as zvc
 from hdl.selftest.config import CoresTestConfig
 from synth.boards.catalog import board
 from synth.boards.project import project
+from tests.extended import usually
 from tests.hdl.selftest.reference import Line, generated, sparse
 
 _CONFIG = CoresTestConfig(element_bits=(32,), pipeline="small", raw_bytes=1024, baud=2_500_000, pause_ms=1)
@@ -26,7 +27,7 @@ _BOARDS = {
 }
 
 
-@pytest.mark.parametrize("name", _BOARDS)
+@pytest.mark.parametrize("name", usually("ulx3s-12f", of=_BOARDS))
 def test_an_image_tells_goldens_figures_and_a_pressed_button(
         listen: Callable[..., list[tuple[list[str], dict[str, int]]]], name: str) -> None:
     clock, reset, rest, dark = _BOARDS[name]

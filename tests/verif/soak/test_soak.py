@@ -10,6 +10,7 @@ import pytest
 
 from cdma.__main__ import main
 from hdl.config.engine import EngineConfig, load_engine
+from tests.extended import extended
 from verif.engine import build
 from verif.regression.outcomes import State, TestOutcome
 from verif.soak import soak as soaking
@@ -111,6 +112,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return iter(())
 
 
+@extended
 def test_a_seeded_fault_is_found_made_smaller_and_replayed(broken: None, tmp_path: Path, build_dir: Path,
                                                            capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "small.toml"
