@@ -60,9 +60,9 @@ area: simulate ## print cells, flip-flops and kGE, submodule by submodule (the f
 test: $(READY) ## set up, check style, run the tests on two cores and check types beside them (RECORD=1: those of test-extended too, for docs/signoff.md)
 	@$(BIN)/ruff check .
 	@mkdir -p $(BUILD)
-	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/test.xml; \
+	@$(PYRIGHT) & types=$$!; CDMA_REGRESSION=$(if $(RECORD),extended) $(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=$(BUILD)/$(if $(RECORD),whole,test).xml; \
 		wait $$types || { echo "types: pyright found what it says above"; exit 1; }
-	@$(if $(RECORD),$(BIN)/python tools/record_regression.py test $(BUILD)/test.xml)
+	@$(if $(RECORD),$(BIN)/python tools/record_regression.py test $(BUILD)/whole.xml)
 
 test-extended: $(READY) ## run the tests that make test leaves out for the time they take (SHARD=i/n)
 	@mkdir -p $(BUILD)
@@ -100,7 +100,7 @@ coverage-python: $(READY) ## run all tests and measure which lines of Python the
 	@nice $(BIN)/cdma cover --tests tests $(addprefix --shard ,$(SHARD)) $(if $(RECORD),--record)
 
 mutation: $(READY) ## put COUNT faults into the hardware's sources, see whether tests find them (hours; SHARD=i/n, CHANGED=1 SINCE=COMMIT for lines that changed, RECORD=1)
-	@nice $(BIN)/cdma mutate --shard $(SHARD) $(addprefix --count ,$(COUNT)) $(if $(CHANGED),--changed) $(addprefix --since ,$(SINCE)) $(addprefix --times ,$(wildcard $(BUILD)/test.xml)) $(if $(RECORD),--record)
+	@nice $(BIN)/cdma mutate --shard $(SHARD) $(addprefix --count ,$(COUNT)) $(if $(CHANGED),--changed) $(addprefix --since ,$(SINCE)) $(addprefix --times ,$(wildcard $(BUILD)/whole.xml)) $(if $(RECORD),--record)
 
 soak: $(READY) ## random configurations, traffic, faults and malformed streams for MINUTES (SHARD=i/n, RECORD=1 adds to docs/verification.json)
 	@nice $(BIN)/cdma soak --minutes $(MINUTES) --shard $(SHARD) $(if $(RECORD),--record)

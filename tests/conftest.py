@@ -26,6 +26,10 @@ _HALVES = (("verif/engine", "verif/selftest", "verif", "docs"), ("synth", "hdl/g
 them, so that no worker waits for the other."""
 _TESTS = Path(__file__).parent
 
+_SAMPLED = ("hdl/codec/", "hdl/engine/", "golden/codec/")
+_FEWEST = 4
+"""Where the tests of units and of formats are; of those with so many parameters or more, a usual run has half."""
+
 
 @pytest.fixture(scope="session")
 def build_dir() -> Path:
@@ -90,12 +94,28 @@ def _more_than_usual(text: str) -> bool:
     return bool(text)
 
 
+def _sample(items: Sequence[pytest.Item]) -> None:
+    """Mark half of the parameters of each test of a unit as extended, where it has four or more.
+
+    A hash of the test's name chooses them: every second one would be the same value of a parameter that has two."""
+    tests: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.path.is_relative_to(_TESTS) and item.path.relative_to(_TESTS).as_posix().startswith(_SAMPLED):
+            tests.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
+    for sets in tests.values():
+        sets.sort(key=lambda item: hashlib.sha256(item.name.encode()).digest())
+        for item in sets[(len(sets) + 1) // 2:] if len(sets) >= _FEWEST else ():
+            item.add_marker("extended")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of a usual run and of a shard, and give two workers an order.
 
     A usual run leaves out what is marked as extended, but for what the command line names. Two workers begin with one
     half of the tests each: long tests come first in both, and short ones last. What is left when one has ended is then
     short, and both end together."""
+    _sample(items)
     named = any("::" in argument for argument in config.args)
     if not named and not _more_than_usual(os.environ.get("CDMA_REGRESSION", "")):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("extended")])

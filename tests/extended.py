@@ -1,6 +1,6 @@
-"""Which tests a usual run leaves out: those with the mark ``extended``.
+"""Which tests a usual run leaves out: those with the mark ``extended``, and half of the parameters of tests of units.
 
-``make test-extended`` runs them, and so do the full regression and the measurement of lines of Python.
+``make test-extended`` runs them. Mutation, the measurement of lines of Python and the full regression have them too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records runs of the regression in docs/verification.json: of the test suite from the JUnit file that pytest wrote, in
 Icarus from the results of cdma verify.
 
-    python tools/record_regression.py test build/test.xml
+    python tools/record_regression.py test build/whole.xml
     python tools/record_regression.py regression build/regression.xml 2/4
     python tools/record_regression.py icarus build/icarus/smallest_engine/results.json
 """

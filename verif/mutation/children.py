@@ -18,8 +18,8 @@ __all__ = ["Children", "require"]
 _IDLE = 10
 """Wall seconds for each second of a processor that a child may take: the machine may have other work."""
 
-_CHOOSE_TESTS = ("CDMA_SHARD", "CDMA_REGRESSION")
-"""Variables that choose tests: a child runs all those of the files that it is given."""
+_CHOOSES_TESTS = "CDMA_SHARD"
+"""The variable that leaves tests out: a child runs all those of the files that it is given."""
 
 
 def require() -> None:
@@ -43,8 +43,9 @@ class Children:
     def __enter__(self) -> Self:
         require()
         # One thread each: a process with several cannot be forked safely.
-        inherited = {name: value for name, value in os.environ.items() if name not in _CHOOSE_TESTS}
-        environment = {**inherited, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0",
+        inherited = {name: value for name, value in os.environ.items() if name != _CHOOSES_TESTS}
+        environment = {**inherited, "CDMA_REGRESSION": "extended", "OMP_NUM_THREADS": "1",
+                       "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0",
                        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
                        "AMARANTH_USE_YOSYS": "builtin"}
         self._process = subprocess.Popen([sys.executable, "-m", "verif.mutation.worker"], cwd=ROOT, env=environment,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hdl.config.engine import engine_preset_names, load_engine
-from tests.extended import not_wide, usually
+from tests.extended import usually
 from tests.lint import lint
 from tests.verif.conftest import FULL
 from tests.verif.engine.sweep import SWEEP
@@ -24,7 +24,7 @@ def test_lint(name: str, build_dir: Path, tmp_path: Path) -> None:
     lint(config.name, engine_text(config, build_dir), tmp_path)
 
 
-@pytest.mark.parametrize("preset", not_wide(engine_preset_names()))
+@pytest.mark.parametrize("preset", usually("tiny", "smallest", "default", of=engine_preset_names()))
 def test_transfers(preset: str, engine_bench) -> None:
     _run_preset(preset, "transfers", engine_bench)
 
