@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from tests.extended import usually
 ROOT = Path(__file__).resolve().parents[1]
 _EVIDENCE = ("tests/verif/evidence", "tests/verif/regression/test_record.py")
 _FPGA = "tests/synth/area/test_fpga.py"
-_LEFT_OUT = [f"{_FPGA}::{name}[xilinx7]" for name in (
-    "test_memories_that_block_ram_cannot_be_are_named", "test_every_buffer_of_an_engine_is_block_ram")]
+_LEFT_OUT = [f"{_FPGA}::{name}" for name in (
+    "test_memories_that_block_ram_cannot_be_are_named[xilinx7]", "test_every_buffer_of_an_engine_is_block_ram[ecp5]",
+    "test_every_buffer_of_an_engine_is_block_ram[xilinx7]")]
+_UNIT = "tests/hdl/codec/lines/test_packer.py"
 
 
 def _collected(*tests: str, **variables: str) -> tuple[int, list[str], str]:
@@ -45,6 +48,14 @@ def test_a_usual_run_leaves_out_what_is_extended() -> None:
     for regression in ("extended", "full"):
         assert sorted(_collected(_FPGA, CDMA_REGRESSION=regression)[1]) == sorted([*usual, *_LEFT_OUT])
     assert sorted(_collected(_FPGA, "-m", "extended", CDMA_REGRESSION="extended")[1]) == sorted(_LEFT_OUT)
+
+
+def test_a_usual_run_has_half_of_the_parameters_of_a_unit() -> None:
+    """Of tests with four or more."""
+    every, usual = (Counter(name.partition("[")[0] for name in _collected(_UNIT, CDMA_REGRESSION=regression)[1])
+                    for regression in ("extended", ""))
+    assert max(every.values()) >= 4
+    assert usual == {test: (count + 1) // 2 if count >= 4 else count for test, count in every.items()}
 
 
 def test_a_test_that_is_named_is_run() -> None:

@@ -31,27 +31,22 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "crc_speed", lambda: 1.0)
 
 
-def test_golden_section(cdma, quick: None) -> None:
-    figures = cdma("bench", "--only", "golden", "--json").json
-    assert list(figures) == ["golden"]
+def test_golden_section(cdma, quick: None, tmp_path: Path) -> None:
+    """Page and figures of one section, which leave the others of a file."""
+    (tmp_path / "figures.json").write_text('{"area": [], "golden": {}}')
+    page = cdma("bench", "--only", "golden", "--output", "figures.json").out
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert list(figures) == ["area", "golden"] and figures["area"] == []
+    assert figures["golden"]["crc32c"] == 1.0
     rows = figures["golden"]["rows"]
     codecs = {", ".join(filter(None, (row["codec"], row["coding"]))) for row in rows}
     assert {"golden numpy, zvc32", "C library, float32", "golden numpy, bfloat16", "zlib 1, byte planes"} <= codecs
     assert figures["golden"]["machine"]["C library"]
-    page = cdma("bench", "--only", "golden").out
     assert "## Golden model" in page
     assert "## The cores: area" not in page
     for codec in codecs:
         assert f"| {codec} |" in page
     assert "| codec | 0.5 |" in page and "| codec | GELU |" in page
-
-
-def test_one_section_leaves_the_others_of_a_file(cdma, quick: None, tmp_path: Path) -> None:
-    (tmp_path / "figures.json").write_text('{"area": [], "golden": {}}')
-    cdma("bench", "--only", "golden", "--output", "figures.json")
-    figures = json.loads((tmp_path / "figures.json").read_text())
-    assert figures["area"] == []
-    assert figures["golden"]["crc32c"] == 1.0
 
 
 def test_what_was_measured_stays_when_a_later_section_fails(

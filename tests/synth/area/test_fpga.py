@@ -10,7 +10,7 @@ from golden.results import to_json
 from hdl.common.sram import LEAST_BITS
 from hdl.config.engine import EngineConfig
 from synth.area.fpga import DISTRIBUTED, built_memories, fpga_area
-from tests.extended import usually
+from tests.extended import extended, usually
 from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
@@ -63,7 +63,8 @@ def test_memories_that_block_ram_cannot_be_are_named(target: str) -> None:
     assert sum(report.distributed_rams.values()) == rams["async"] + rams["small"]
 
 
-@pytest.mark.parametrize("target", usually("ecp5", of=["ecp5", "xilinx7"]))
+@extended
+@pytest.mark.parametrize("target", ["ecp5", "xilinx7"])
 def test_every_buffer_of_an_engine_is_block_ram(target: str) -> None:
     built = built_memories(engine_text(_CONFIG, _ROOT / "build/sim"), _CONFIG.name, target)
     large = [memory for memory in built if memory.bits >= LEAST_BITS]
