@@ -28,7 +28,7 @@ _TESTS = Path(__file__).parent
 
 _SAMPLED = ("hdl/codec/", "hdl/engine/", "golden/codec/")
 _FEWEST = 4
-"""Where the tests of units and of formats are; of those with so many parameters or more, a usual run has half."""
+"""Where the tests of units and of formats are; of those with so many parameters or more, a usual run has a third."""
 
 
 @pytest.fixture(scope="session")
@@ -95,16 +95,16 @@ def _more_than_usual(text: str) -> bool:
 
 
 def _sample(items: Sequence[pytest.Item]) -> None:
-    """Mark half of the parameters of each test of a unit as extended, where it has four or more.
+    """Mark two thirds of the parameters of each test of a unit as extended, where it has four or more.
 
-    A hash of the test's name chooses them: every second one would be the same value of a parameter that has two."""
+    A hash of the test's name chooses them: every third one would be the same value of a parameter that has three."""
     tests: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if item.path.is_relative_to(_TESTS) and item.path.relative_to(_TESTS).as_posix().startswith(_SAMPLED):
             tests.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
     for sets in tests.values():
         sets.sort(key=lambda item: hashlib.sha256(item.name.encode()).digest())
-        for item in sets[(len(sets) + 1) // 2:] if len(sets) >= _FEWEST else ():
+        for item in sets[-(-len(sets) // 3):] if len(sets) >= _FEWEST else ():
             item.add_marker("extended")
 
 

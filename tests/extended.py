@@ -1,6 +1,7 @@
-"""Which tests a usual run leaves out: those with the mark ``extended``, and half of the parameters of tests of units.
+"""Which tests a usual run leaves out: those with the mark ``extended``.
 
-``make test-extended`` runs them. Mutation, the measurement of lines of Python and the full regression have them too.
+Of tests of units, ``tests/conftest.py`` marks two thirds of the parameters. ``make test-extended`` runs what is marked;
+mutation, the measurement of lines of Python and the full regression have it too.
 """
 
 from __future__ import annotations

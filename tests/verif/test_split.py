@@ -7,6 +7,7 @@ from pathlib import Path
 from hdl.config.core import load
 from hdl.config.engine import EngineConfig
 from hdl.generate.verilog import emit
+from tests.extended import extended
 from tests.verif.conftest import Bench
 from verif.common import runner
 from verif.engine.build import checked_top
@@ -22,6 +23,7 @@ def test_a_core(run_bench: Bench, build_dir: Path) -> None:
     run_bench(built, "verif.core.benches.compressor", config=config.as_dict(), share=0.2)
 
 
+@extended
 def test_an_engine(run_bench: Bench, build_dir: Path) -> None:
     text = checked_top(emit(_ENGINE, split=True).text, _ENGINE)
     built = runner.build(text, top_name(_ENGINE), simulator="verilator", build_dir=build_dir)

@@ -22,6 +22,7 @@ from synth.timing.cores import TimingReport
 from synth.timing.engines import EngineTiming
 from synth.timing.sweep import Sweep
 from synth.units.hierarchy import Design
+from tests.extended import usually
 from tests.synth.conftest import needs_opensta
 from verif.engine.build import engine_text
 
@@ -188,7 +189,7 @@ def test_mistakes(fails, arguments: list[Any], words: str) -> None:
     assert words in fails("timing", *arguments)
 
 
-@pytest.mark.parametrize("what", [["compressor"], ["--engine", "tiny"], ["--sweep"]])
+@pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["--engine", "tiny"], ["--sweep"]]))
 def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]) -> None:
     monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
     words = fails("timing", *what, "--liberty", _LIBRARY)

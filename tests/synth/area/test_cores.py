@@ -14,6 +14,7 @@ from synth.area.cores import AreaReport, area, measure
 from synth.cells.library import Library
 from synth.tools.yosys import YosysError
 from synth.units.hierarchy import Macro
+from tests.extended import extended, usually
 from tests.synth.conftest import TINY, needs_opensta
 
 _REGISTERS = """
@@ -95,7 +96,7 @@ endmodule
 """
 
 
-@pytest.mark.parametrize("library", [False, True])
+@pytest.mark.parametrize("library", usually(False, of=[False, True]))
 def test_memories_that_are_macros_are_counted_in_bits(tiny: Library, library: bool) -> None:
     kind = {"target": "liberty", "library": tiny} if library else {}
     report = measure(_MEMORY, "top", memories={Macro(64, 32): 1}, recipe="small", **kind)
@@ -140,6 +141,7 @@ def test_without_opensta_there_are_areas_alone(monkeypatch: pytest.MonkeyPatch) 
     assert report.total.um2 and (report.timed_with, report.paths) == (None, ())
 
 
+@extended
 def test_a_core_by_its_configuration() -> None:
     config = load("paper_compressor").replace(beat_bytes=16, name="own")
     report = area(config, recipe="small", modules=False)

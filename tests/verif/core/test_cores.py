@@ -9,7 +9,7 @@ import pytest
 
 from hdl.config.core import load, preset_names
 from hdl.generate.verilog import emit
-from tests.extended import extended, not_wide
+from tests.extended import extended, not_wide, usually
 from tests.verif.conftest import Bench
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
@@ -23,7 +23,7 @@ def test_preset(preset: str, bench) -> None:
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
-@pytest.mark.parametrize("preset", ["paper_compressor", "paper_decompressor"])
+@pytest.mark.parametrize("preset", usually("paper_compressor", of=["paper_compressor", "paper_decompressor"]))
 def test_preset_in_icarus(preset: str, bench) -> None:
     # Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
     config = load(preset)

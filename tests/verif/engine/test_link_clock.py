@@ -33,7 +33,7 @@ def test_clocks(config: EngineConfig, engine_bench) -> None:
     engine_bench(config, "verif.engine.benches.link_clock", share=0.4, image_bytes=1 << 19)
 
 
-_ROWS = usually(("transfers", 2.9), of=[
+_ROWS = usually(of=[
     ("transfers", 2.9), ("faults", 0.37), ("timeouts", 0.37),
     *([("transfers", 0.37), ("faults", 2.9), ("timeouts", 2.9)] if FULL else [])])
 """Benches of other engines, and the clock of the link beside that of the engine."""

@@ -12,7 +12,7 @@ import pytest
 from amaranth.hdl import Module, Mux, Signal
 
 from hdl.engine.link import crc32c
-from tests.extended import usually
+from tests.extended import extended, usually
 from verif.formal import solver
 from verif.formal.proof import Proof
 from verif.formal.proofs import (
@@ -201,7 +201,7 @@ def _with(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Proof:
     "a response has what a register powered up with", "the framer is not ready for the last beat",
     "a row of the aggregator lacks a bit of a word", "the merger takes a row of data with every beat",
     "the distributor waits for a second lane", "the FIFO between clocks takes a transfer when it is full",
-    "an error of a page list is that of the next one", "a switch of a network is stuck", of=FAULTS))
+    "a switch of a network is stuck", of=FAULTS))
 def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fault = FAULTS[name]
     result = run(_with(fault, monkeypatch), tmp_path)
@@ -209,7 +209,8 @@ def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert {said.split(" (")[0] for said in result.violated} <= set(fault.found_by), result.message
 
 
-@pytest.mark.parametrize("name", usually("a raw block loses a byte", of=FAULTS_OF_BLOCKS))
+@extended
+@pytest.mark.parametrize("name", FAULTS_OF_BLOCKS)
 def test_a_fault_of_a_block_core_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fault = FAULTS_OF_BLOCKS[name]
     proof = _with(fault, monkeypatch)
