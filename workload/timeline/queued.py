@@ -89,6 +89,10 @@ class _Run:
         self._bandwidth, self._ahead, self._again = bandwidth, ahead, again
         self._chosen = {name: tensor for name, tensor in plan.tensors.items() if name in chosen}
         self._need = {name: max(tensor.kept) for name, tensor in self._chosen.items()}
+        self._last_use = {name: tensor.last_use for name, tensor in self._chosen.items()}
+        self._completed: dict[int, list[str]] = {}      # what each step writes last; -1 is the beginning
+        for name, tensor in self._chosen.items():
+            self._completed.setdefault(max(tensor.written, default=-1), []).append(name)
         self._clock = 0.0
         self._queues: dict[str, deque[str]] = {"offload": deque(), "prefetch": deque()}
         self._busy: dict[str, Move] = {}
@@ -120,21 +124,23 @@ class _Run:
             self._step(number, "backward", start)
         last = {name: max(tensor.last_use, self._leaves.get(name, 0)) for name, tensor in self._chosen.items()}
         last |= {name: self._plan.tensors[name].last_use for name in self._again}
-        slots = tuple(self._slot(*ran) for ran in self._ran)
+        sent: dict[tuple[str, int], list[Move]] = {}
+        for move in self._moves:
+            due = self._last_use if move.direction == "offload" else self._need
+            sent.setdefault((move.direction, due[move.tensors[0]]), []).append(move)
+        slots = tuple(self._slot(sent, *ran) for ran in self._ran)
         return Timeline(slots, most_bytes(self._plan, last, self._comes | dict(self._again)), tuple(self._moves))
 
     def _enqueue(self, number: int) -> None:
         """Queue the tensors that a step has completed; -1 is the beginning."""
-        self._queues["offload"].extend(name for name, tensor in self._chosen.items()
-                                       if max(tensor.written, default=-1) == number)
+        self._queues["offload"].extend(self._completed.get(number, ()))
 
     def _may_run(self, number: int) -> bool:
         """Whether a step of forward may begin, as far as tensors wait for the link."""
-        late = [tensor for name, tensor in self._chosen.items()
-                if tensor.last_use < number and name not in self._done["offload"]]
+        late = [name for name in self._chosen.keys() - self._done["offload"] if self._last_use[name] < number]
         if self._ahead.layers is not None:
-            return all(tensor.last_use >= number - self._ahead.layers for tensor in late)
-        return self._ahead.bytes is None or sum(tensor.size for tensor in late) <= self._ahead.bytes
+            return all(self._last_use[name] >= number - self._ahead.layers for name in late)
+        return self._ahead.bytes is None or sum(self._chosen[name].size for name in late) <= self._ahead.bytes
 
     def _turn(self) -> None:
         """From forward to backward: what was not sent stays; the rest is queued in the order of its use."""
@@ -204,11 +210,10 @@ class _Run:
             self._begin_transfers()
         self._ran.append((number, direction, start, begin, self._clock, alone))
 
-    def _slot(self, number: int, direction: str, start: float, begin: float, end: float, alone: float) -> Slot:
+    def _slot(self, sent: Mapping[tuple[str, int], Sequence[Move]], number: int, direction: str, start: float,
+              begin: float, end: float, alone: float) -> Slot:
         """A step, with the tensors that were sent at their last use in it, or that it needed back."""
-        way = "offload" if direction == "forward" else "prefetch"
-        due = {name: tensor.last_use for name, tensor in self._chosen.items()} if way == "offload" else self._need
-        moves = [move for move in self._moves if move.direction == way and due[move.tensors[0]] == number]
+        moves = sent.get(("offload" if direction == "forward" else "prefetch", number), ())
         return Slot(self._plan.steps[number].name, direction, start, end, end - begin, alone,
                     sum(move.end - move.start for move in moves), sum(move.bytes for move in moves),
                     tuple(move.tensors[0] for move in moves), begin - start)
