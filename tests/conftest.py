@@ -26,8 +26,8 @@ _HALVES = (("verif/engine", "verif/selftest", "verif", "docs"), ("synth", "hdl/g
 them, so that no worker waits for the other."""
 _TESTS = Path(__file__).parent
 
-_SAMPLED = ("hdl/codec/", "hdl/engine/", "golden/codec/")
-_FEWEST = 4
+_SAMPLED = ("hdl/common/", "hdl/codec/", "hdl/engine/", "hdl/selftest/", "golden/codec/")
+_FEWEST = 3
 """Where the tests of units and of formats are; of those with so many parameters or more, a usual run has a third."""
 
 
@@ -95,7 +95,7 @@ def _more_than_usual(text: str) -> bool:
 
 
 def _sample(items: Sequence[pytest.Item]) -> None:
-    """Mark two thirds of the parameters of each test of a unit as extended, where it has four or more.
+    """Mark two thirds of the parameters of each test of a unit as extended, where it has three or more.
 
     A hash of the test's name chooses them: every third one would be the same value of a parameter that has three."""
     tests: dict[tuple[Path, str], list[pytest.Item]] = {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["extended", "not_wide", "usually"]
+__all__ = ["extended", "usual_presets", "usually"]
 
 extended = pytest.mark.extended
 """Marks a test that takes long beside what it could find that others do not."""
@@ -32,7 +32,7 @@ def usually(*kept: Any, of: Iterable[Any]) -> list[Any]:
             for each in every]
 
 
-def not_wide(presets: Iterable[str]) -> list[Any]:
-    """Presets, of which a usual run has all but the widest: to compile one takes as long as three others."""
+def usual_presets(presets: Iterable[str]) -> list[Any]:
+    """Presets of cores, of which a usual run has those that are not the widest, fastest or narrowest of their kind."""
     every = list(presets)
-    return usually(*(name for name in every if not name.startswith("wide")), of=every)
+    return usually(*(name for name in every if not name.startswith(("wide", "fast", "narrow"))), of=every)

@@ -9,14 +9,14 @@ import pytest
 
 from hdl.config.core import load, preset_names
 from hdl.generate.verilog import emit
-from tests.extended import extended, not_wide, usually
+from tests.extended import extended, usual_presets, usually
 from tests.verif.conftest import Bench
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
 from verif.core.streaming import checked_core
 
 
-@pytest.mark.parametrize("preset", not_wide(preset_names()))
+@pytest.mark.parametrize("preset", usual_presets(preset_names()))
 def test_preset(preset: str, bench) -> None:
     config = load(preset)
     bench(config, f"verif.core.benches.{config.core}", share=1.0)
@@ -48,7 +48,7 @@ def test_two_element_sizes(core: str, bench) -> None:
     bench(config, f"verif.core.benches.{core}")
 
 
-@pytest.mark.parametrize("preset", not_wide(preset_names()))
+@pytest.mark.parametrize("preset", usual_presets(preset_names()))
 def test_bus_models_of_others(preset: str, bench) -> None:
     bench(load(preset), "verif.core.benches.interoperate")
 

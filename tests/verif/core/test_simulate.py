@@ -9,7 +9,7 @@ import pytest
 
 from golden.codec import lines as zvc
 from hdl.config.core import load, preset_names
-from tests.extended import not_wide
+from tests.extended import usual_presets
 from verif.common import tools
 from verif.core.simulate import simulate
 from verif.core.streaming import Tensor, build_core, stream
@@ -82,7 +82,7 @@ def test_what_is_not_allowed_is_said(changes: dict, sentence: str, tmp_path: Pat
         simulate(**arguments, build_dir=tmp_path)
 
 
-@pytest.mark.parametrize("preset", not_wide(preset_names()))
+@pytest.mark.parametrize("preset", usual_presets(preset_names()))
 def test_throughput_reaches_the_limit(preset: str, build_dir: Path) -> None:
     # Cycles of a simulation, not seconds: the same on every machine.
     config = load(preset)
@@ -93,7 +93,7 @@ def test_throughput_reaches_the_limit(preset: str, build_dir: Path) -> None:
     assert all(row.share < 1.005 for row in rows)
 
 
-@pytest.mark.parametrize("preset", not_wide(preset_names()))
+@pytest.mark.parametrize("preset", usual_presets(preset_names()))
 def test_latency(preset: str, build_dir: Path) -> None:
     config = load(preset)
     rows = latency(config, build_dir=build_dir)
