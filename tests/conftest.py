@@ -31,6 +31,12 @@ _FEWEST = 3
 """Where the tests of units and of formats are; of those with so many parameters or more, a usual run has a third."""
 
 
+def pytest_configure() -> None:
+    """Refuse wrong variables before workers start, whose errors are traces of calls."""
+    _shard(os.environ.get("CDMA_SHARD", "1/1"))
+    _more_than_usual(os.environ.get("CDMA_REGRESSION", ""))
+
+
 @pytest.fixture(scope="session")
 def build_dir() -> Path:
     """Where generated engines and compiled designs are kept from run to run."""

@@ -1,7 +1,7 @@
 """Which tests a usual run leaves out: those with the mark ``extended``.
 
 Of tests of units, ``tests/conftest.py`` marks two thirds of the parameters. ``make test-extended`` runs what is marked;
-mutation, the measurement of lines of Python and the full regression have it too.
+mutation and the measurement of lines of Python have it too, and the full regression has that of ``tests/verif``.
 """
 
 from __future__ import annotations
