@@ -27,8 +27,8 @@ them, so that no worker waits for the other."""
 _TESTS = Path(__file__).parent
 
 _SAMPLED = ("hdl/common/", "hdl/codec/", "hdl/engine/", "hdl/selftest/", "golden/codec/")
-_FEWEST = 3
-"""Where the tests of units and of formats are; of those with so many parameters or more, a usual run has a third."""
+_PART = 4
+"""Where the tests of units and of formats are; a usual run has one in so many of the parameters of each."""
 
 
 def pytest_configure() -> None:
@@ -101,16 +101,16 @@ def _more_than_usual(text: str) -> bool:
 
 
 def _sample(items: Sequence[pytest.Item]) -> None:
-    """Mark two thirds of the parameters of each test of a unit as extended, where it has three or more.
+    """Mark three quarters of the parameters of each test of a unit as extended; one is left at least.
 
-    A hash of the test's name chooses them: every third one would be the same value of a parameter that has three."""
+    A hash of the test's name chooses them: every fourth one would be the same value of a parameter that has four."""
     tests: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if item.path.is_relative_to(_TESTS) and item.path.relative_to(_TESTS).as_posix().startswith(_SAMPLED):
             tests.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
     for sets in tests.values():
         sets.sort(key=lambda item: hashlib.sha256(item.name.encode()).digest())
-        for item in sets[-(-len(sets) // 3):] if len(sets) >= _FEWEST else ():
+        for item in sets[-(-len(sets) // _PART):]:
             item.add_marker("extended")
 
 

@@ -1,7 +1,8 @@
 """Which tests a usual run leaves out: those with the mark ``extended``.
 
-Of tests of units, ``tests/conftest.py`` marks two thirds of the parameters. ``make test-extended`` runs what is marked;
-mutation and the measurement of lines of Python have it too, and the full regression has that of ``tests/verif``.
+Of tests of units, ``tests/conftest.py`` marks three quarters of the parameters. ``make test-extended`` runs what is
+marked; mutation and the measurement of lines of Python have it too, and the full regression has that of
+``tests/verif``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def usually(*kept: Any, of: Iterable[Any]) -> list[Any]:
 
 
 def usual_presets(presets: Iterable[str]) -> list[Any]:
-    """Presets of cores, of which a usual run has those that are not the widest, fastest or narrowest of their kind."""
+    """Presets of cores, of which a usual run has those that are not the widest, fastest or narrowest of
+    their kind; ``test_preset`` of each kind simulates all of them."""
     every = list(presets)
     return usually(*(name for name in every if not name.startswith(("wide", "fast", "narrow"))), of=every)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from hdl.config.block_core import load_block
-from tests.extended import usual_presets
 from tests.verif.conftest import FULL, Bench
 from verif.common import tools
 
@@ -19,7 +18,7 @@ _RUNS = {f"{kind}block_{core}": ("verilator", 0.5) for kind in ("", "exponent_")
     for core in ("compressor", "decompressor")[:cores]}
 
 
-@pytest.mark.parametrize("preset", usual_presets(_RUNS))
+@pytest.mark.parametrize("preset", _RUNS)
 def test_preset(preset: str, bench: Bench) -> None:
     config = load_block(preset)
     simulator, share = _RUNS[preset]

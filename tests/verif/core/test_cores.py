@@ -10,16 +10,19 @@ import pytest
 from hdl.config.core import load, preset_names
 from hdl.generate.verilog import emit
 from tests.extended import extended, usual_presets, usually
-from tests.verif.conftest import Bench
+from tests.verif.conftest import FULL, Bench
 from verif.common import runner, tools
 from verif.common.power_up import random_registers
 from verif.core.streaming import checked_core
 
+_WHOLE = ("compressor", "decompressor", "paper_compressor", "paper_decompressor")
+"""Presets that get all stimuli in a usual run too; the others, which compile or run longer, get a part."""
 
-@pytest.mark.parametrize("preset", usual_presets(preset_names()))
+
+@pytest.mark.parametrize("preset", preset_names())
 def test_preset(preset: str, bench) -> None:
     config = load(preset)
-    bench(config, f"verif.core.benches.{config.core}", share=1.0)
+    bench(config, f"verif.core.benches.{config.core}", share=1.0 if FULL or preset in _WHOLE else 0.1)
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")

@@ -29,14 +29,20 @@ def test_transfers(preset: str, engine_bench) -> None:
     _run_preset(preset, "transfers", engine_bench)
 
 
+@pytest.mark.parametrize("preset", ["paper", "wide"])
+def test_transfers_in_short(preset: str, engine_bench) -> None:
+    # So that each preset is simulated in a usual run.
+    _run_preset(preset, "transfers", engine_bench, "random_tensors|both_directions|rings")
+
+
 @pytest.mark.parametrize("preset", usually("tiny", of=engine_preset_names()))
 def test_faults(preset: str, engine_bench) -> None:
     _run_preset(preset, "faults", engine_bench)
 
 
-def _run_preset(preset: str, module: str, engine_bench) -> None:
+def _run_preset(preset: str, module: str, engine_bench, tests: str | None = None) -> None:
     engine_bench(load_engine(preset), f"verif.engine.benches.{module}", share=_SHARES[preset],
-                 full=min(1.0, 10 * _SHARES[preset]))
+                 full=min(1.0, 10 * _SHARES[preset]), tests=tests)
 
 
 @pytest.mark.parametrize("module", ["transfers", "faults"])

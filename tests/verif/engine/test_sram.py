@@ -14,7 +14,7 @@ from hdl.codec.coding import most_metadata, most_tag_rows
 from hdl.codec.line_record import GROUP_BYTES
 from hdl.common.sram import LEAST_BITS, sram_name
 from hdl.config.engine import load_engine
-from tests.extended import extended, usually
+from tests.extended import extended
 from tests.lint import lint
 from verif.engine.build import engine_text
 
@@ -57,6 +57,7 @@ def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:
     lint(_CONFIG.name, engine_text(_CONFIG, build_dir), tmp_path)
 
 
-@pytest.mark.parametrize("module", usually("transfers", of=["transfers", "faults", "link_reads"]))
+@extended
+@pytest.mark.parametrize("module", ["transfers", "faults", "link_reads"])
 def test_macros(module: str, engine_bench) -> None:
     engine_bench(_CONFIG, f"verif.engine.benches.{module}", share=0.2, sram=_macros())
