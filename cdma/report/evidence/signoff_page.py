@@ -62,8 +62,8 @@ def _supported() -> Section:
     rows = [[f"`{name}`", kind.replace("_", " "), str(config.as_dict()["about"])]
             for kind, (_, presets) in kinds().items() for name, config in presets.items()]
     return Section("Supported configurations", [
-        ("Every preset is generated and simulated in every `make test`; with `make test-extended`, each is linted too and "
-         "gets more stimuli:"),
+        ("Every preset is generated and simulated in every `make test`; with `make test-extended`, each is linted "
+         "too and gets more stimuli:"),
         Table(["preset", "kind", "what it is for"], rows, left=(0, 1, 2)),
         ("Other parameters within the ranges of [Configuration](configuration.md) are supported too: a sweep of "
          "engines has every pair of options, and `make soak` draws others.")])
