@@ -20,7 +20,7 @@ _DOLLAR = re.compile(r"\$(?!signed\()")
 
 
 @pytest.fixture(scope="module", params=usually(
-    "cdma_compressor", "cdma_paper_decompressor", "cdma_block_decompressor", "cdma_four", of=ALL))
+    "cdma_compressor", "cdma_paper_decompressor", "cdma_block_decompressor", of=ALL))
 def design(request: pytest.FixtureRequest) -> Verilog:
     """Each of the designs."""
     return split(request.param)
