@@ -34,7 +34,7 @@ def usually(*kept: Any, of: Iterable[Any]) -> list[Any]:
 
 
 def usual_presets(presets: Iterable[str]) -> list[Any]:
-    """Presets of cores, of which a usual run has those that are not the widest, fastest or narrowest of
-    their kind; ``test_preset`` of each kind simulates all of them."""
+    """Presets of cores, of which a usual run has those that are not the widest, fastest or narrowest of their
+    kind; ``test_preset`` of each kind simulates all of them."""
     every = list(presets)
     return usually(*(name for name in every if not name.startswith(("wide", "fast", "narrow"))), of=every)

@@ -54,7 +54,7 @@ _ENGINES = [load_engine(name) for name in engine_preset_names()] + [
 """The presets, which other tests generate as well, and small engines where other parts are built or left out."""
 
 
-# A usual run has neither the presets of many lanes, which no other usual test generates, nor the last engine.
+# A usual run has neither the presets of many lanes nor the last engine, because they take long.
 @pytest.fixture(scope="module", params=usually(*(each for each in _ENGINES[:-1] if each.lanes < 6), of=_ENGINES),
                 ids=lambda config: config.name)
 def engine(request: pytest.FixtureRequest, build_dir: Path) -> str:

@@ -30,7 +30,7 @@ def test_lint(config: EngineConfig, build_dir: Path, tmp_path: Path) -> None:
 @_each
 def test_clocks(config: EngineConfig, engine_bench) -> None:
     # Small memories: they are dumped and compared after every transfer.
-    engine_bench(config, "verif.engine.benches.link_clock", share=0.2, full=1.0, image_bytes=1 << 19)
+    engine_bench(config, "verif.engine.benches.link_clock", share=0.2, full=0.4, image_bytes=1 << 19)
 
 
 _ROWS = usually(of=[
