@@ -161,3 +161,11 @@ endmodule
                                "-GADDRESS_BITS=8", "own_sram.v"], cwd=tmp_path, capture_output=True, text=True,
                               check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_simulated_plan_is_the_one_above_it() -> None:
+    plan, simulated = (ROOT / "docs/plan.md").read_text(encoding="utf-8").split("\n## On the simulated engine\n")
+    first = plan.split("\n## What the figures show\n")[1].split("```")[1]
+    planned = re.findall(r"^(\S+) +([\d,]+) +[\d.]+ +(\S+) +([\d,]+) +[\d.]+ ", first, re.MULTILINE)
+    moved = re.findall(r"^(\S+) +(\S+) +([\d,]+) +([\d,]+) +([\d,]+) .* pass$", simulated, re.MULTILINE)
+    assert planned and moved == [(name, choice, raw, packed, packed) for name, raw, choice, packed in planned]

@@ -1,5 +1,5 @@
-"""Links between pages lead to files and headings that exist, files that pages name exist, and every page is reached from
-the first."""
+"""Links between pages lead to files and headings that exist, so do the files that pages name, and every page is reached
+from the first."""
 
 import re
 from pathlib import Path
