@@ -23,8 +23,8 @@ class Coalescer(wiring.Component):
     2 + n   ``report``, if the record is the first and n is ``time``
     ======  ====================================================================
 
-    After ``flush`` the records that were counted, in the same cycle too, are reported in the next cycle. A record that is
-    counted in the cycle of a report is the first of the next ones.
+    After ``flush`` the records that were counted, in the same cycle too, are reported in the next cycle. A record that
+    is counted in the cycle of a report is the first of the next ones.
 
     Members
     -------

@@ -61,9 +61,9 @@ def _coalescer() -> Harness:
 
 PROOFS = (
     Proof("coalescer", "hdl/engine/control/coalescer.py",
-          "Records are reported together when there are as many as wanted, after a flush, or when the first of them has "
-          f"waited for its time and 2 cycles, and at no other time, for every number of {COALESCE_BITS} bits and time of "
-          f"{TIME_BITS}; one that is counted in the cycle of a report is the first of the next ones.",
+          "Records are reported together when there are as many as wanted, after a flush, or when the first of them "
+          f"has waited for its time and 2 cycles, and at no other time, for every number of {COALESCE_BITS} bits and "
+          f"time of {TIME_BITS}; one that is counted in the cycle of a report is the first of the next ones.",
           _coalescer, "induction", 1, cover_depth=16),
 )
 """The proof of the coalescer."""
