@@ -30,6 +30,11 @@ _SAMPLED = ("hdl/common/", "hdl/codec/", "hdl/engine/", "hdl/selftest/", "golden
 _PART = 4
 """Where the tests of units and of formats are; a usual run has one in so many of the parameters of each."""
 
+_WHOLE = ("window", "page", "write_back", "test_ring", "coalescer", "isolation", "watch", "crossing", "dual_clock",
+          "link_clock", "crc32c", "checker", "parity", "protected", "test_buffers")
+"""Parts of names of files among them that a usual run has whole: windows, page lists, write-back, isolation, the link's
+clock, CRC, the check of descriptors, parity."""
+
 
 def pytest_configure() -> None:
     """Refuse wrong variables before workers start, whose errors are traces of calls."""
@@ -106,7 +111,8 @@ def _sample(items: Sequence[pytest.Item]) -> None:
     A hash of the test's name chooses them: every fourth one would be the same value of a parameter that has four."""
     tests: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        if item.path.is_relative_to(_TESTS) and item.path.relative_to(_TESTS).as_posix().startswith(_SAMPLED):
+        if (item.path.is_relative_to(_TESTS) and item.path.relative_to(_TESTS).as_posix().startswith(_SAMPLED)
+                and not any(part in item.path.name for part in _WHOLE)):
             tests.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
     for sets in tests.values():
         sets.sort(key=lambda item: hashlib.sha256(item.name.encode()).digest())

@@ -186,7 +186,8 @@ class Engine(wiring.Component):
             for channels, answers, path in (("read", read_answers(port), "prefetch" if link else "offload"),
                                             ("write", write_answers(port), "offload" if link else "prefetch")):
                 m.submodules[f"watch_{name}_{channels}"] = watch = PortWatch()
-                m.d.comb += [watch.answers.eq(answers), watch.tick.eq(control.tick[0 if link else 1])]
+                m.d.comb += [watch.answers.eq(answers), watch.tick.eq(control.tick[0 if link else 1]),
+                             watch.restart.eq(control.restart)]
                 silent[path].append(watch.silent)
         link_read: Value = prefetch.isolated[lanes]
         if self._config.page_lists:

@@ -11,6 +11,7 @@ from verif.formal.proofs import (
     buffers,
     bursts,
     bus,
+    coalescing,
     codecs,
     crc,
     crossing,
@@ -41,7 +42,7 @@ PROOFS: tuple[Proof, ...] = (
     *(proof for file in _ENGINE for proof in file.PROOFS), *streams.PROOFS, *codecs.PROOFS,
     *packed.PROOFS, *raw_blocks.PROOFS, *exponents.PROOFS, *groups.PROOFS, *shifting.PROOFS, *framing.PROOFS,
     *merging.PROOFS, *slicing.PROOFS, *resets.PROOFS, *resets_of_cores.PROOFS, *progress.PROOFS,
-    *progress_of_cores.PROOFS, *page_lists.PROOFS)
+    *progress_of_cores.PROOFS, *page_lists.PROOFS, *coalescing.PROOFS)
 """The table: all proofs, with parameters of their own."""
 
 

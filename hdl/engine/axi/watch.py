@@ -59,10 +59,13 @@ class Metronome(wiring.Component):
         A limit has changed since the previous cycle: no tick is made of the change.
     tick : Out(limits)
         One bit for each limit, high for one cycle per period.
+    restart : Out(1)
+        High in the cycle in which ``tick`` would show the change: later ticks are those of the new limits.
     """
 
     def __init__(self, limits: int):
-        super().__init__({"limit": In(LIMIT_BITS).array(limits), "changed": In(1), "tick": Out(limits)})
+        super().__init__({"limit": In(LIMIT_BITS).array(limits), "changed": In(1), "tick": Out(limits),
+                          "restart": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -82,6 +85,7 @@ class Metronome(wiring.Component):
             before.eq(chosen),
             changed.eq(self.changed),
             self.tick.eq(before & ~chosen & (~changed).replicate(len(chosen))),
+            self.restart.eq(changed),
         ]
         return m
 
@@ -97,7 +101,8 @@ class PortWatch(wiring.Component):
     t + p   0        1      ``silent``
     ======  =======  =====  =========================================================
 
-    A port becomes silent after at least one and at most two periods of the tick without an answer.
+    A port becomes silent after at least one and at most two periods of the tick without an answer. Where the period
+    changes, ``asked`` begins anew: what was asked in a short period is not held against the port in a long one.
 
     Members
     -------
@@ -105,12 +110,14 @@ class PortWatch(wiring.Component):
         In this cycle the port answers, or no answer is due: :func:`read_answers`, :func:`write_answers`.
     tick : In(1)
         High for one cycle per period.
+    restart : In(1)
+        The period has changed: ticks before this cycle were those of another one.
     silent : Out(1)
         The port is silent; high until it answers.
     """
 
     def __init__(self) -> None:
-        super().__init__({"answers": In(1), "tick": In(1), "silent": Out(1)})
+        super().__init__({"answers": In(1), "tick": In(1), "restart": In(1), "silent": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -119,8 +126,10 @@ class PortWatch(wiring.Component):
         m.d.sync += answers.eq(self.answers)
         with m.If(answers):
             m.d.sync += [asked.eq(0), self.silent.eq(0)]
+        with m.Elif(self.restart):
+            m.d.sync += asked.eq(0)
         with m.Elif(self.tick):
-            m.d.sync += [asked.eq(1), self.silent.eq(asked)]
+            m.d.sync += [asked.eq(1), self.silent.eq(asked | self.silent)]
         return m
 
 

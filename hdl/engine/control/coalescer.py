@@ -23,7 +23,8 @@ class Coalescer(wiring.Component):
     2 + n   ``report``, if the record is the first and n is ``time``
     ======  ====================================================================
 
-    After ``flush`` the records that were counted, in the same cycle too, are reported in the next cycle.
+    After ``flush`` the records that were counted, in the same cycle too, are reported in the next cycle. A record that
+    is counted in the cycle of a report is the first of the next ones.
 
     Members
     -------
@@ -51,16 +52,17 @@ class Coalescer(wiring.Component):
         waiting = Signal(COALESCE_BITS)         # how many
         elapsed = Signal(TIME_BITS)             # up to all ones, from the complement of the time on
         timed = Signal()
-        # Comparisons are registered, because they are wide.
-        reached, expired, flushed = (Signal(name=name) for name in ("reached", "expired", "flushed"))
-        m.d.comb += self.report.eq(waits & (reached | expired | flushed))
-        counter(m, elapsed, 1, clear=~waits, begin=~self.time)
+        # Comparisons are registered, because they are wide. They are of the records that wait, so a report ends them:
+        # what is counted in its cycle begins anew, with a time of its own.
+        reached, expired, flushed, begins = (Signal(name=name) for name in ("reached", "expired", "flushed", "begins"))
+        m.d.comb += [self.report.eq(waits & (reached | expired | flushed)), begins.eq(~waits | self.report)]
+        counter(m, elapsed, 1, clear=begins, begin=~self.time)
         m.d.sync += [
-            reached.eq(waits & (waiting >= self.count)),
-            expired.eq(waits & timed & elapsed.all()),
+            reached.eq(~begins & (waiting >= self.count)),
+            expired.eq(~begins & timed & elapsed.all()),
             flushed.eq(self.flush),
         ]
-        with m.If(~waits):
+        with m.If(begins):
             m.d.sync += timed.eq(self.time.any())
         with m.If(self.clear):
             m.d.sync += [waits.eq(0), waiting.eq(0)]

@@ -71,6 +71,8 @@ class Control(wiring.Component):
         Ports of the data paths that still have transactions open of a transfer that was reported.
     tick : Out(2)
         Ticks of the time limits: for the link's ports, for the lanes' ports.
+    restart : Out(1)
+        A time limit has changed: see :class:`hdl.engine.axi.watch.Metronome`.
     irq_pulse : Out(1)
         With ``write_back``: the interrupt as single cycles, see :func:`hdl.engine.control.write_back_wiring.pulses`.
     records : Out(axi_write(address_bits, link_beat_bytes))
@@ -112,7 +114,8 @@ class Control(wiring.Component):
         super().__init__({
             "bus": In(axi_lite(ADDRESS_BITS)), "irq": Out(1),
             "fetch": Out(axi_read(config.address_bits, config.link_beat_bytes)), "soft_reset": Out(1),
-            "silent": In(1), "isolated": In(data.StructLayout(dict.fromkeys(PORTS, 1))), "tick": Out(2), **members})
+            "silent": In(1), "isolated": In(data.StructLayout(dict.fromkeys(PORTS, 1))), "tick": Out(2),
+            "restart": Out(1), **members})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -322,11 +325,12 @@ class Control(wiring.Component):
         """The register TIME_LIMIT, the ticks made from it, and the status bits of isolated ports."""
         limit = self._written(m, bank, "TIME_LIMIT", _NEVER)
         m.submodules.metronome = metronome = Metronome(len(dict(limit.shape())))
+        # In the cycle behind the write, in which the limit is the new one.
+        m.d.sync += metronome.changed.eq(bank.written.time_limit | self.soft_reset)
         m.d.comb += [
             metronome.limit[0].eq(limit.link),
             metronome.limit[1].eq(limit.lanes),
-            metronome.changed.eq(bank.written.time_limit | self.soft_reset),
-            self.tick.eq(metronome.tick),
+            self.tick.eq(metronome.tick), self.restart.eq(metronome.restart),
             fetcher.silent.eq(self.silent),
         ]
         others: dict[str, ValueLike] = {"link_read": fetcher.isolated}

@@ -17,6 +17,7 @@ from verif.formal import solver
 from verif.formal.proof import Proof
 from verif.formal.proofs import (
     bus,
+    coalescing,
     crc,
     crossing,
     framing,
@@ -64,6 +65,9 @@ def _any_error(m: Module, dut: Any) -> Any:
 
 
 FAULTS = {
+    "the coalescer reports a cycle early after a flush": Fault(
+        "coalescer", coalescing, "Coalescer", lambda m, dut: dut.report.eq(dut.flush),
+        ("reported_by_number_time_or_flush", "reported_in_time")),
     "the reader withdraws an address": Fault(
         "reader", masters, "AxiReader", lambda m, dut: dut.axi.arvalid.eq(m.submodules.splitter.o.valid & ~dut.stop),
         ("read.AXI4_AR_VALID_STABLE", "open_are_those_taken_and_the_one_shown")),
@@ -196,7 +200,8 @@ def _with(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Proof:
 
 
 @pytest.mark.parametrize("name", usually(
-    "the reader withdraws an address", "the writer marks no last beat", "the register bus says EXOKAY",
+    "the coalescer reports a cycle early after a flush", "the reader withdraws an address",
+    "the writer marks no last beat", "the register bus says EXOKAY",
     "the compressor's last beat has a gap", "the CRC leaves out a bit of a beat",
     "a response has what a register powered up with", "the framer is not ready for the last beat",
     "a row of the aggregator lacks a bit of a word", "the merger takes a row of data with every beat",

@@ -19,6 +19,7 @@ from verif.engine.testbench import EngineTestbench, ready, share
 _BAD = (Status.PAGE_MISALIGNED, Status.PAGE_LIST_TOO_SHORT, Status.PAGE_LIST_READ_ERROR, Status.PAGE_OUTSIDE)
 _RESPONSES = (2, 3)     # SLVERR, DECERR
 _LONG_PAGES = 48        # of a stream whose list is still being read when the next one begins
+_LARGE_PAGE = 16        # 64 KiB
 _BYTES = 20_000         # of a tensor at most: some need several pages, and the test stays short
 
 
@@ -151,7 +152,8 @@ async def an_entry_that_no_stream_needs(dut: Any) -> None:
 
 @cocotb.test()
 async def streams_that_fill_pages(dut: Any) -> None:
-    """Streams that end with a page, and streams whose next block begins with the next page."""
+    """Streams that end with a page, streams whose next block begins with the next page, and one that goes on in its
+    second page of 64 KiB."""
     bench = await ready(dut)
     bench.page_share, bench.page_size = 1, PAGE_SIZES[0]
     page, block = 1 << bench.page_size, bench.config.block_bytes
@@ -166,3 +168,7 @@ async def streams_that_fill_pages(dut: Any) -> None:
         tensor = RawTensor(np.concatenate([dense, bench.rng.integers(1, 256, tail, dtype=np.uint8)]), coding)
         assert tail or bench.stream(tensor).size == page
         await bench.there_and_back([tensor])
+    bench.page_size = _LARGE_PAGE
+    large = RawTensor(bench.rng.integers(1, 256, (1 << _LARGE_PAGE) + block, dtype=np.uint8), coding)
+    assert bench.stream(large).size > 1 << _LARGE_PAGE
+    await bench.there_and_back([large])

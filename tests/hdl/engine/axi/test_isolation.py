@@ -99,6 +99,13 @@ def test_what_is_owed_is_answered(lost: int) -> None:
         assert await _moves(ctx, dut, "aw")
         assert await _answers(ctx, dut, "b") == [_SLVERR] and await _drained(ctx, dut)
 
+        # The address in the middle of its data.
+        ctx.set(dut.open, 1)
+        assert await _moves(ctx, dut, "w", wlast=0)
+        ctx.set(dut.open, 0)
+        assert await _moves(ctx, dut, "aw") and await _moves(ctx, dut, "w", wlast=1)
+        assert await _answers(ctx, dut, "b") == [_SLVERR] and await _drained(ctx, dut)
+
     clocked(dut, process)
 
 

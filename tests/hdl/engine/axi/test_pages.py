@@ -204,6 +204,72 @@ def test_the_translator_takes_an_entry_for_each_page() -> None:
     clocked(dut, take, bursts, pages)
 
 
+@pytest.mark.parametrize("size", range(10))
+def test_a_page_of_every_size_has_one_entry(size: int) -> None:
+    """Bursts at both ends of two pages and at each power of two within them; from 4 KiB up to 2 MiB."""
+    dut = PageTranslator(_BITS, 32)
+    page_bytes = 4096 << size
+    inside = [0, 2048, *(4096 << bit for bit in range(size)), page_bytes - 4096, page_bytes - 2048]
+    places = sorted({page * page_bytes + place for page in (0, 1) for place in inside})
+    entries = [37 * page_bytes, 5 * page_bytes]
+
+    async def bursts(ctx: Any) -> None:
+        ctx.set(dut.pages.paging, {"listed": 1, "size": size, "final": 1})
+        ctx.set(dut.begin, 1)
+        for place in places:
+            _burst(dut, ctx, place, last=place == places[-1])
+            await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.i.valid, 0)
+
+    async def pages(ctx: Any) -> None:
+        for address in entries:
+            ctx.set(dut.pages.entries.payload, {"page": address >> 12, "state": Entry.GOOD})
+            ctx.set(dut.pages.entries.valid, 1)
+            await ctx.tick().until(dut.pages.entries.ready)
+        # There is one more, which no burst needs.
+        for _ in range(200):
+            _, _, taken = await ctx.tick().sample(dut.pages.entries.ready)
+            assert not taken
+
+    async def take(ctx: Any) -> None:
+        found = []
+        ctx.set(dut.o.ready, 1)
+        while len(found) < len(places):
+            _, _, valid, burst = await ctx.tick().sample(dut.o.valid, dut.o.payload)
+            if valid:
+                found.append(burst.address)
+        assert found == [entries[place // page_bytes] + place % page_bytes for place in places]
+
+    clocked(dut, take, bursts, pages)
+
+
+@pytest.mark.parametrize("size", [4, 9])
+@pytest.mark.parametrize("master", [AxiReader, AxiWriter])
+def test_a_stream_goes_on_in_its_second_large_page(master: type[AxiReader | AxiWriter], size: int) -> None:
+    """A stream one burst longer than a page of 64 KiB or 2 MiB, in the pages that its list names."""
+    rng = random.Random(size)
+    dut = master(_BITS, 64, 22, 8, paged=True)
+    memory = Memory(dut.axi, 64, rng)
+    page_bytes = 4096 << size
+    pages = [7 * page_bytes, 3 * page_bytes]
+    each = _Stream(page_bytes + 4096, 0, pages, size)
+
+    async def take(ctx: Any) -> None:
+        if isinstance(dut, AxiReader):
+            ctx.set(dut.o.ready, 1)
+        else:
+            ctx.set(dut.data.valid, 1)
+            ctx.set(dut.data.payload.keep, (1 << 64) - 1)
+        await ctx.tick().until(dut.pages.done)
+        await ctx.tick().until(dut.idle)
+        assert [address for address, _ in memory.bursts] == [
+            pages[place // page_bytes] + place % page_bytes for place in range(0, each.length, 4096)]
+
+    clocked(dut, take, lambda ctx: _ask(ctx, dut, [each], Pace(rng, 0)),
+            lambda ctx: _give_pages(ctx, dut, [each], Pace(rng, 0)),
+            memory.read if master is AxiReader else memory.write)
+
+
 def test_the_translator_drops_and_holds_back() -> None:
     """No burst is given before ``begin``; ``drop`` takes them all, and none that was dropped uses an entry."""
     dut = PageTranslator(_BITS, 32)

@@ -89,6 +89,27 @@ def test_a_limit_that_is_changed_makes_no_tick() -> None:
     clocked(dut, process)
 
 
+@pytest.mark.parametrize(("case", "events", "silent"), [
+    ("asked in both periods", {3: "tick", 13: "tick"}, 14),
+    ("asked before the change", {3: "tick", 8: "restart", 13: "tick", 23: "tick"}, 24),
+    ("asked and changed at once", {3: "tick", 13: "tick restart", 23: "tick", 33: "tick"}, 34),
+    ("silent before the change", {3: "tick", 13: "tick", 16: "restart", 23: "tick"}, 14),
+])
+def test_a_period_that_changes_begins_anew(case: str, events: dict[int, str], silent: int) -> None:
+    dut = PortWatch()
+    seen = []
+
+    async def process(ctx: Any) -> None:
+        for cycle in range(40):
+            for name in ("tick", "restart"):
+                ctx.set(getattr(dut, name), name in events.get(cycle, "").split())
+            _, _, now = await ctx.tick().sample(dut.silent)
+            seen.append(now)
+
+    clocked(dut, process)
+    assert seen == [cycle >= silent for cycle in range(40)], case
+
+
 def test_a_port_is_silent_after_one_to_two_periods() -> None:
     dut = PortWatch()
 

@@ -89,3 +89,40 @@ def test_at_once_and_not_at_all() -> None:
         assert await _rest(ctx, dut, 5) == [1]
 
     clocked(dut, process)
+
+
+_TOGETHER = {
+    # Records, flushes and clears by their cycles; then the cycles of reports, of 3 records or after 8 cycles.
+    "a record the cycle before the time": ([5, 14], [], [], [15]),
+    "a record in the report by time": ([5, 15], [], [], [15, 25]),
+    "a record the cycle after it": ([5, 16], [], [], [15, 26]),
+    "records in two reports by time": ([5, 15, 25], [], [], [15, 25, 35]),
+    "the number in a report by time": ([5, 9, 13, 15], [], [], [15, 25]),
+    "a record in the report by number": ([5, 8, 11, 13], [], [], [13, 23]),
+    "a record in the report after a flush": ([5, 10], [9], [], [10, 20]),
+    "a flush in the report by time": ([5], [15], [], [15]),
+    "a flush and a record in it": ([5, 15], [15], [], [15, 16]),
+    "a flush in the cycle before it": ([5, 15], [14], [], [15, 25]),
+    "the time right after a flush": ([5, 14], [13], [], [14, 24]),
+    "the number right after a report by time": ([5, 11, 14], [], [], [15]),
+    "a clear in the report by time": ([5], [], [15], [15]),
+    "a clear with a record in a report": ([5, 15], [], [15], [15]),
+    "a clear in the cycle before the report": ([5], [], [14], []),
+    "a record after a clear": ([5, 14], [], [13], [24]),
+}
+
+
+@pytest.mark.parametrize("case", _TOGETHER)
+def test_two_events_in_a_cycle(case: str) -> None:
+    records, flushes, clears, reports = _TOGETHER[case]
+    dut, seen = Coalescer(), []
+
+    async def process(ctx: Any) -> None:
+        ctx.set(dut.count, 3)
+        ctx.set(dut.time, 8)
+        for cycle in range(60):
+            if await _step(ctx, dut, cycle in records, cycle in flushes, cycle in clears):
+                seen.append(cycle)
+
+    clocked(dut, process)
+    assert seen == reports

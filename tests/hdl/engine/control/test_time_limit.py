@@ -39,6 +39,32 @@ def test_the_register_sets_the_periods() -> None:
     bench.run(driver)
 
 
+def test_a_write_makes_no_tick() -> None:
+    """The bit of the counter that a limit chooses is 1 for half of the time, and that of no limit never is."""
+    bench = Bench()
+
+    async def driver(ctx: Any) -> None:
+        ticks, restarts = [], []
+
+        async def sampled() -> None:
+            _, _, tick, restart = await ctx.tick().sample(bench.dut.tick, bench.dut.restart)
+            ticks.append(tick)
+            restarts.append(restart)
+
+        await bench.write(ctx, "TIME_LIMIT", 0)
+        await bench.wait(ctx, 4)
+        for number in range(40):
+            # Periods of 256 cycles end where all lower bits of the counter are 0; these writes are elsewhere.
+            for limit in (0x0808, 0):
+                await bench.write(ctx, "TIME_LIMIT", limit)
+                for _ in range(5 + number % 3):
+                    await sampled()
+        assert not any(ticks[at] for at in range(len(ticks)) if any(restarts[max(0, at - 3):at + 2]))
+        assert sum(tick != 0 for tick in ticks) <= len(ticks) // 100
+
+    bench.run(driver)
+
+
 @pytest.mark.parametrize("name", ["offload", "prefetch"])
 @pytest.mark.parametrize("silent", ["before the request", "before the data"])
 def test_descriptors_that_are_not_answered(name: str, silent: str) -> None:
