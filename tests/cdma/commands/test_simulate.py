@@ -108,6 +108,22 @@ def test_values_are_narrowed_for_the_coding_that_is_asked_for(dump: dict[str, np
     assert sent.array.tobytes() == narrow(dump["f32"], 2, stored).tobytes()
 
 
+def test_codings_are_chosen_among_those_that_are_built(tmp_path: Path) -> None:
+    """float32 that holds bfloat16 values, for an engine with all codings, and for others."""
+    values = np.random.default_rng(7).standard_normal(4000).astype(np.float32)
+    np.save(tmp_path / "short.npy", (values.view("<u4") & 0xFFFF0000).view(np.float32))
+
+    def coding(element: int | None, *built: Coding) -> Coding:
+        (sent,) = arrays_with_codings([tmp_path / "short.npy"], None, element, "none", built=built)
+        return sent.coding
+
+    assert coding(None, *Coding) is Coding.BFLOAT16
+    assert coding(None, Coding.ZVC32, Coding.FLOAT32) is Coding.FLOAT32
+    assert coding(16, Coding.ZVC16, Coding.FLOAT32) is Coding.ZVC16
+    # Not built: it is refused by its name when the engine is simulated.
+    assert coding(8, Coding.ZVC32) is Coding.ZVC8
+
+
 def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,
                                          dump: dict[str, np.ndarray]) -> None:
     whole = verif.core.simulate.simulate
