@@ -33,8 +33,8 @@ that are not captured; cdma timeline FOLDER reads it. With --profile only times 
 With --example no script is needed: a small convolutional network learns handwritten digits in seconds and is
 captured at five points of its training; --narrow rounds the activations that it keeps. With --network gpt a small
 transformer learns sums in words instead, in bfloat16: its activations are dense. With --network relu2 it has squared
-ReLU in place of GELU and SwiGLU, which brings zeros back. --accuracy trains the convolutional network with every format
-and several seeds, and prints the accuracies.
+ReLU in place of GELU and SwiGLU, which brings zeros back; with --network llama it has SwiGLU alone, and norms in
+float32. --accuracy trains the convolutional network with every format and several seeds, and prints the accuracies.
 
 PyTorch comes with the extra: pip install 'cdma-rtl[torch]'. docs/capture.md has names, limits, manifest, and how to
 capture from within a program."""
@@ -80,7 +80,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--profile", metavar="FILE.json", help="write the times of the model's layers instead of a "
                         "dump, for cdma timeline --profile: five steps after three to warm up")
     parser.add_argument("--example", metavar="FOLDER", help="train the worked example and write its dump there")
-    parser.add_argument("--network", choices=("cnn", "gpt", "relu2"),
+    parser.add_argument("--network", choices=("cnn", "gpt", "relu2", "llama"),
                         help="network of the worked example (default: cnn)")
     parser.add_argument("--accuracy", action="store_true", help="accuracies of the worked example with rounded "
                         "activations")

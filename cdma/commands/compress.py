@@ -24,14 +24,14 @@ CODINGS = ("lines8", "lines16", "lines32", "zvc8", "zvc16", "zvc32", "bfloat16",
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
 --lines, as the bare line stream). Every coding is lossless: nothing is rounded. Engines read and write blocks
-of zvc8, zvc16, zvc32, bfloat16 and float32, as they were built; --coding auto takes exponents for arrays of bfloat16
-and float32, and zero-value coding with the tags first for all others."""
+of zvc8, zvc16, zvc32, bfloat16 and float32, as they were built; --coding auto takes the one of them that makes the
+array smallest. It looks at the values, not at their type: float32 that holds bfloat16 values is coded as bfloat16."""
 
 _EXAMPLES = """\
   cdma compress layer.npy layer.zvc
   cdma compress dump.npz layer.zvc --array conv1
   cdma compress weights.bin weights.zvc --element 16      any file, as raw elements
-  cdma compress layer.npy layer.exp --coding auto         the coding that suits the type of the values
+  cdma compress layer.npy layer.exp --coding auto         the coding that makes it smallest
   cdma compress layer.npy layer.lines --lines             the output of the compressor core
   cat raw | cdma compress - - --element 32 > packed"""
 
@@ -94,12 +94,14 @@ def run(call: argparse.Namespace) -> int:
 
 def _coding(call: argparse.Namespace, array: Any, element_bytes: int) -> Any:
     """The coding that was asked for, or zero-value coding in elements of this size."""
-    from golden.codec.coding import Coding, coding_for
+    from golden.codec.coding import Coding
+    from golden.codec.smallest import of_elements, smallest
 
     if call.coding is None:
         return Coding(0x10 | element_bytes)
     if call.coding == "auto":
-        return Coding(0x10 | element_bytes) if call.element else coding_for(array.dtype, element_bytes)
+        return smallest(array, of_elements(element_bytes if call.element else None),
+                        call.block_bytes or DEFAULT_BLOCK_BYTES)
     coding = Coding[call.coding.upper()]
     if call.element and coding.element_bytes != element_bytes:
         raise ValueError(f"--coding {call.coding} has elements of {8 * coding.element_bytes} bits, not {call.element}: "

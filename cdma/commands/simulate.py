@@ -48,8 +48,8 @@ of the same width. Completions, counters and both memories are compared with the
 are moved as cdma plan chose, over the plan's link, and predicted cycles are printed beside simulated ones; without
 --engine, on the plan's engine.
 
-Block cores and engines code arrays of bfloat16 and float32 with exponents (an engine that builds none: with zero-value
-coding), others with zero-value coding of their elements; --coding names another coding for all.
+Block cores and engines code each array with the coding that makes it smallest, of those that the engine builds. Its
+values decide, not their type; --coding names another coding for all.
 
 Arrays are coded without rounding, with elements of their own size (32 bits where values are longer). With --element
 smaller than the values of a floating-point array, the array is first rounded to float16 or, for 8 bits, to OCP E4M3

@@ -23,8 +23,9 @@ it is named, and the exit code is 1.
 Printed are tensors, bytes, ratio and cycles by types of values, beside the cycles that a plan predicts and those of a
 plain DMA engine of the same width. Tensors go one at a time, so no transfer hides behind another or behind computing.
 
-The examples are digits, a convolutional network in float32, and sums, a small GPT in bfloat16 autocast. PyTorch comes
-with the extra: pip install 'cdma-rtl[torch]'. docs/training.md has what is moved, and the same for a model of yours."""
+The examples are digits, a convolutional network in float32, and sums and llama, a small GPT and a small Llama in
+bfloat16 autocast; the norms of the Llama compute in float32. PyTorch comes with the extra: pip install
+'cdma-rtl[torch]'. docs/training.md has what is moved, and the same for a model of yours."""
 
 _EXAMPLES = """\
   cdma train --example digits                             a step through the Verilog of the default engine
@@ -39,13 +40,13 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "train", "a training step through the engine, bit for bit", _DESCRIPTION, _EXAMPLES,
                          run)
-    parser.add_argument("--example", metavar="NAME", help="the network: digits or sums")
+    parser.add_argument("--example", metavar="NAME", help="the network: digits, sums or llama")
     engine_option(parser, "engine: preset (default, paper, smallest, tiny, wide) or TOML file (default: default)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
                         help="change a parameter of the engine; may be repeated")
     parser.add_argument("--steps", type=one_or_more, default=1, metavar="N", help="training steps (default: 1)")
     parser.add_argument("--batch", type=one_or_more, metavar="N",
-                        help="samples of a batch (default: digits 64, sums 8)")
+                        help="samples of a batch (default: digits 64, others 8)")
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help="seed of weights and batches "
                         "(default: 0)")
     parser.add_argument("--model", action="store_true", help="the golden model instead of the Verilog")
@@ -70,7 +71,7 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Train twice, and print what was moved and whether both came out the same."""
     if call.example is None:
-        raise ValueError("give the network to train: --example digits or --example sums")
+        raise ValueError("give the network to train: --example digits, --example sums or --example llama")
     config = engine(call.engine or "default", call.settings)
     from cdma.measure.training import Asked, trained
 

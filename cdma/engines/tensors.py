@@ -22,11 +22,12 @@ from cdma.engines.machine import Machine, Side
 from cdma.engines.places import FullError, Places
 from golden.codec.buffers import Bytes
 from golden.codec.coding import Coding, coding_name
+from golden.codec.smallest import smallest
 from golden.engine import ENTRY_BYTES, PAGE_SIZES, Completion
 from hdl.config.engine import EngineConfig
 from workload.training import EngineError
 
-__all__ = ["DriverEngine", "Transfer", "check_pages", "tensor_coding"]
+__all__ = ["DriverEngine", "Transfer", "check_pages"]
 
 _LIST_ALIGN = 64
 
@@ -76,24 +77,6 @@ class _Stream:
     places: list[tuple[int, int]]
     address: int
     listed: Pages | None = None
-
-
-def tensor_coding(dtype: str, config: EngineConfig) -> Coding:
-    """The coding for values of a type among those that an engine builds.
-
-    Exponents for bfloat16 and float32, complex values as their two parts; zero-value coding for all others, in elements
-    of the values' size, at most 4 bytes. Where an engine does not build that, zero-value coding of the largest elements
-    that it builds.
-    """
-    size = min(4, np.dtype(dtype if dtype in np.sctypeDict else f"u{_short_bytes(dtype)}").itemsize)
-    own = {"bfloat16": Coding.BFLOAT16, "float32": Coding.FLOAT32, "complex64": Coding.FLOAT32}
-    wanted = [own.get(dtype), Coding(0x10 | size), *(Coding(0x10 | each) for each in (4, 2, 1))]
-    return next(coding for coding in wanted if coding is not None and coding in config.numbers)
-
-
-def _short_bytes(dtype: str) -> int:
-    """Bytes of a type that NumPy does not have: bfloat16, or one of the 8-bit floats."""
-    return 2 if dtype.endswith("16") else 1
 
 
 def check_pages(config: EngineConfig, page_bytes: int) -> int:
@@ -170,7 +153,8 @@ class DriverEngine:
 
     def offload(self, data: Bytes, dtype: str) -> Any:
         """Take a tensor; see :class:`workload.training.TensorEngine`."""
-        coding = tensor_coding(dtype, self.config)
+        # The tensor is padded to whole elements anyway, so its length leaves no coding out.
+        coding = smallest(_padded(data, -(-data.size // 4) * 4), self.config.numbers, self.config.block_bytes)
         size = coding.element_bytes
         transfer = Transfer(dtype, coding, data.size, -(-data.size // size) * size)
         self._reclaim()

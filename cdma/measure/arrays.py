@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from cdma.console.options import check_raw_options, one_array
-from golden.codec.coding import Coding, built_coding, coding_for
-from hdl.codec.coding import LINE_BYTES, TAGS_FIRST
+from golden.codec.coding import Coding
+from golden.codec.smallest import SIZED, of_elements, smallest
+from hdl.codec.coding import LINE_BYTES
 from verif.core.blocks.simulate import BlockArray
 from workload.data import shipped
 from workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
@@ -35,7 +36,7 @@ def arrays_by_element(paths: list[Path], names: list[str] | None, element: int |
 
 def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int | None, form: str | None,
                         dtype: str | None = None, coding: str = "auto",
-                        built: Collection[int] | None = None) -> list[BlockArray]:
+                        built: Collection[int] = SIZED) -> list[BlockArray]:
     """The arrays to send to the block cores or an engine, narrowed where asked, each with the coding of its blocks.
 
     Parameters
@@ -43,10 +44,10 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
     paths, names, element, form, dtype
         As for :func:`arrays_by_element`.
     coding
-        Name of the coding of all arrays, or ``auto``: exponents for values of bfloat16 and float32, else zero-value
-        coding of the array's elements. What is narrowed for the coding ``bfloat16`` becomes bfloat16.
+        Name of the coding of all arrays, or ``auto``: of each array the one that makes it smallest, with elements of
+        the size ``element`` where that is given. What is narrowed for the coding ``bfloat16`` becomes bfloat16.
     built
-        Coding numbers that an engine builds: with ``auto``, values get zero-value coding where exponents are not built.
+        Coding numbers that an engine builds, from which ``auto`` chooses.
 
     Raises
     ------
@@ -62,19 +63,12 @@ def arrays_with_codings(paths: list[Path], names: list[str] | None, element: int
         element_bytes = element // 8 if element else own_element_bytes(array)
         own = "bfloat16" if named is Coding.BFLOAT16 and form is None and _narrows(array, element_bytes) else form
         sent = _elements(title, array, element_bytes, own)
-        suiting = named or _coding(sent, element_bytes, form)
-        if named is None and built is not None:
-            suiting = built_coding(suiting, built) or suiting
+        among = [each for each in of_elements(element_bytes if element else None, built)
+                 if sent.nbytes % each.element_bytes == 0]
+        # What an engine does not build is refused by name, when its arrays are checked.
+        suiting = named or (smallest(sent, among) if among else Coding(0x10 | element_bytes))
         found.append(BlockArray(title, sent, suiting))
     return found
-
-
-def _coding(sent: np.ndarray, element_bytes: int, form: str | None) -> Coding:
-    """The coding that suits what is sent; bits that were narrowed no longer say which type they are."""
-    if form == "bfloat16":
-        return Coding.BFLOAT16
-    whole = sent.dtype.itemsize == element_bytes
-    return coding_for(sent.dtype, element_bytes) if whole else Coding(TAGS_FIRST[element_bytes])
 
 
 def named_arrays(paths: list[Path], names: list[str] | None, element: int | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import IntEnum
 from typing import Any
 
@@ -13,8 +12,8 @@ from golden.codec.buffers import whole_number
 from golden.codec.layout import LINE_BYTES, TAG_BYTES
 
 __all__ = [
-    "SHORT", "WORD_BYTES", "Coding", "built_coding", "check_coding", "choose", "coding_for", "coding_name", "fields",
-    "left_raw_from", "longest", "shortest"]
+    "SHORT", "WORD_BYTES", "Coding", "check_coding", "choose", "coding_name", "fields", "left_raw_from", "longest",
+    "shortest"]
 
 
 class Coding(IntEnum):
@@ -62,20 +61,6 @@ WORD_BYTES = 4
 def coding_name(coding: Coding) -> str:
     """Its name on the pages and on the command line."""
     return coding.name.lower()
-
-
-def coding_for(dtype: np.dtype, element_bytes: int) -> Coding:
-    """The coding that suits values of a type: exponents for bfloat16 and float32, else zero-value coding of elements of
-    1, 2 or 4 bytes with the tags first."""
-    by_type = {"bfloat16": Coding.BFLOAT16, "float32": Coding.FLOAT32}
-    return by_type.get(dtype.name) or Coding(0x10 | element_bytes)
-
-
-def built_coding(wanted: Coding, built: Collection[int]) -> Coding | None:
-    """A coding if it is among those that were built, else zero-value coding of its elements; None if that was not built
-    either."""
-    plain = Coding(0x10 | wanted.element_bytes)
-    return next((coding for coding in (wanted, plain) if coding in built), None)
 
 
 def check_coding(coding: Any) -> Coding:

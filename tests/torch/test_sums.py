@@ -71,7 +71,7 @@ def test_choices_that_do_not_fit(tmp_path: Path) -> None:
     for network in sums.PERCEPTRONS:
         with pytest.raises(ValueError, match=f"the example {network} is not narrowed"):
             example(tmp_path / "dump", network, "bfloat16")
-    with pytest.raises(ValueError, match="there is no example 'rnn': there are cnn, gpt, relu2"):
+    with pytest.raises(ValueError, match="there is no example 'rnn': there are cnn, gpt, relu2, llama"):
         example(tmp_path / "dump", "rnn")
     done = cdma(tmp_path, "capture", "--accuracy", "--network", "gpt")
     assert (done.returncode, done.stderr) == (

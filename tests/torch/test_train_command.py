@@ -30,6 +30,15 @@ def test_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["counts"]["restored"] == told["counts"]["moved"] == told["total"]["tensors"]
 
 
+def test_norms_in_float32_save_bfloat16_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """By their type they are float32, and the ratio of the step 1.35."""
+    told = train(capsys, "--example", "llama", "--model")
+    assert told["identical"] is True and told["network"] == "Llama"
+    (norms,) = (row for row in told["rows"] if (row["dtype"], row["coding"]) == ("float32", "bfloat16"))
+    assert norms["ratio"] > 2.3 and norms["bytes"] > 0.15 * told["total"]["bytes"]
+    assert told["total"]["ratio"] > 1.45
+
+
 @pytest.mark.parametrize("example", examples.EXAMPLES)
 def test_the_verilog(example: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = train(capsys, "--example", example, "--build-dir", BUILD)
@@ -49,7 +58,7 @@ def test_pages_in_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (("--example", "mnist"), "there is no example 'mnist': there are digits, sums"),
+    (("--example", "mnist"), "there is no example 'mnist': there are digits, sums, llama"),
     (("--example", "sums", "--batch", "5000"), "a batch must have 1 to 1024 samples, not 5000"),
     (("--example", "digits", "--model", "--pages", "4K"), "cdma_engine has no page lists: build them"),
     (("--example", "digits", "--memory", "3M"), "the memories must have a power of two of bytes, not 3145728")])

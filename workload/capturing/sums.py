@@ -1,7 +1,8 @@
-"""The worked example of transformers: a small GPT learns sums in words, under bfloat16 autocast.
+"""The worked example of transformers: a small GPT or Llama learns sums in words, under bfloat16 autocast.
 
 Its text is generated, ``thirty-four plus nine is forty-three.`` and so on, and read byte by byte. LayerNorm, GELU and
-SwiGLU leave hardly a zero behind; with squared ReLU in their place zeros are back. Seeds are fixed, so that a run is
+SwiGLU leave hardly a zero behind; with squared ReLU in their place zeros are back. The norms of the Llama compute in
+float32, and what they save of bfloat16 values has empty low halves. Seeds are fixed, so that a run is
 repeatable on the same machine and release of PyTorch.
 """
 
@@ -90,23 +91,48 @@ class SquaredPerceptron(torch.nn.Module):
         return self.down(self.relu(self.up(tokens)).square())
 
 
-PERCEPTRONS = {"gpt": (Perceptron, GatedPerceptron), "relu2": (SquaredPerceptron, SquaredPerceptron)}
+PERCEPTRONS = {"gpt": (Perceptron, GatedPerceptron), "relu2": (SquaredPerceptron, SquaredPerceptron),
+               "llama": (GatedPerceptron, GatedPerceptron)}
 """The perceptron of each block, by network. Those of ``gpt`` differ: a dump has values of GELU and of SwiGLU."""
 
 
-class Block(torch.nn.Module):
-    """Attention and a perceptron, each behind a LayerNorm and added to what came in."""
+class RmsNorm(torch.nn.Module):
+    """Values divided by their root mean square, in float32 and written out, as Llama and its kin in PyTorch have it."""
 
-    def __init__(self, perceptron: Any) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.norm1, self.norm2 = torch.nn.LayerNorm(_WIDTH), torch.nn.LayerNorm(_WIDTH)
+        self.weight = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, tokens: Any) -> Any:
+        """Tokens in and out: batch, context, width."""
+        wide = tokens.float()
+        return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-5)).type_as(tokens) * self.weight
+
+
+class Block(torch.nn.Module):
+    """Attention and a perceptron, each behind a norm and added to what came in.
+
+    Parameters
+    ----------
+    perceptron
+        The perceptron.
+    norm
+        Makes a norm for a width.
+    turn
+        What is done with queries and keys.
+    """
+
+    def __init__(self, perceptron: Any, norm: Callable[[int], Any], turn: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.norm1, self.norm2, self.turn = norm(_WIDTH), norm(_WIDTH), turn
         self.qkv, self.out = torch.nn.Linear(_WIDTH, 3 * _WIDTH), torch.nn.Linear(_WIDTH, _WIDTH)
         self.mlp = perceptron
 
     def forward(self, tokens: Any) -> Any:
         """Tokens in and out: batch, context, width."""
-        heads = self.qkv(self.norm1(tokens)).unflatten(-1, (3, _HEADS, -1)).permute(2, 0, 3, 1, 4)
-        mixed = torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        queries, keys, values = self.qkv(self.norm1(tokens)).unflatten(-1, (3, _HEADS, -1)).permute(2, 0, 3, 1, 4)
+        mixed = torch.nn.functional.scaled_dot_product_attention(self.turn(queries), self.turn(keys), values,
+                                                                 is_causal=True)
         tokens = tokens + self.out(mixed.transpose(1, 2).flatten(2))
         return tokens + self.mlp(self.norm2(tokens))
 
@@ -114,19 +140,51 @@ class Block(torch.nn.Module):
 class Gpt(torch.nn.Module):
     """A decoder of bytes: embeddings, two blocks with a network's :data:`PERCEPTRONS`, scores of the next byte."""
 
+    normed: Any = torch.nn.LayerNorm
+
+    @staticmethod
+    def placed() -> Any:
+        """The embedding of places, if there is one."""
+        return torch.nn.Embedding(CONTEXT, _WIDTH)
+
+    @staticmethod
+    def turn(heads: Any) -> Any:
+        """Queries or keys as they are."""
+        return heads
+
     def __init__(self, network: str = "gpt") -> None:
         super().__init__()
-        self.tokens, self.places = torch.nn.Embedding(128, _WIDTH), torch.nn.Embedding(CONTEXT, _WIDTH)
-        self.blocks = torch.nn.ModuleList(Block(perceptron()) for perceptron in PERCEPTRONS[network])
-        self.norm, self.head = torch.nn.LayerNorm(_WIDTH), torch.nn.Linear(_WIDTH, 128)
+        self.tokens, self.places = torch.nn.Embedding(128, _WIDTH), self.placed()
+        self.blocks = torch.nn.ModuleList(Block(perceptron(), self.normed, self.turn)
+                                          for perceptron in PERCEPTRONS[network])
+        self.norm, self.head = self.normed(_WIDTH), torch.nn.Linear(_WIDTH, 128)
 
     def forward(self, codes: Any) -> Any:
         """The scores of the byte after each one."""
         # Autocast leaves embeddings in float32; where weights are in bfloat16, so are the sums between the blocks.
-        found = (self.tokens(codes) + self.places.weight).bfloat16()
+        found = self.tokens(codes)
+        found = (found if self.places is None else found + self.places.weight).bfloat16()
         for block in self.blocks:
             found = block(found)
         return self.head(self.norm(found))
+
+
+class Llama(Gpt):
+    """The same as Llama has it: norms are :class:`RmsNorm`, and places turn queries and keys."""
+
+    normed = RmsNorm
+
+    @staticmethod
+    def placed() -> None:
+        """None."""
+
+    @staticmethod
+    def turn(heads: Any) -> Any:
+        """Queries or keys turned by their places (Su et al. 2021, RoFormer)."""
+        one, other = heads.chunk(2, -1)
+        half = one.shape[-1]
+        angles = torch.arange(CONTEXT)[:, None] * 10000.0 ** -(torch.arange(half) / half)
+        return torch.cat([one * angles.cos() - other * angles.sin(), other * angles.cos() + one * angles.sin()], -1)
 
 
 def steps() -> int:
@@ -138,7 +196,7 @@ def begin(seed: int = 0, batch: int = BATCH, network: str = "gpt") -> Begun:
     """One of the networks of :data:`PERCEPTRONS` and its optimizer, with weights and batches by a seed."""
     torch.manual_seed(seed)
     learn, _ = _data()
-    model = Gpt(network)
+    model = (Llama if network == "llama" else Gpt)(network)
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
 
     def epoch() -> Iterator[Callable[[], Any]]:

@@ -15,7 +15,8 @@ import numpy as np
 
 from golden.codec import blocks
 from golden.codec import lines as zvc
-from golden.codec.coding import Coding, coding_for, coding_name
+from golden.codec.coding import Coding, coding_name
+from golden.codec.smallest import SIZED
 from golden.results import HIDDEN, INLINED, derived
 from workload.characterise import deflate, rle
 from workload.characterise.density import Density, measure
@@ -32,7 +33,7 @@ __all__ = ["CODINGS", "Array", "Coded", "Packed", "characterise", "characterise_
 
 CODINGS = ("zvc8", "zvc16", "zvc32", "rle", "zlib", "blocks", "tags_first", "exponents")
 """Zero-value coding of 8, 16 and 32-bit elements, run-length coding, zlib on 4 KiB windows; then block streams: of
-lines, with the tags first, and with exponents. Values without a coding of exponents have the tags first there too."""
+lines, the smallest with the tags first, and the smallest of all, with exponents of 16 or 32 bits or the tags first."""
 
 MIXED = "mixed"
 """The format, and the best coding, of arrays that do not have the same."""
@@ -58,7 +59,8 @@ class Coded:
     """One or more arrays in one layout and format: statistics of zeros, and bytes under every coding.
 
     ``format`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
-    of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`.
+    of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`,
+    and for block streams of the size of the values. ``streams`` are the bytes of each block stream that engines write.
     ``best`` names the coding of blocks with the fewest bytes, ``raw`` where none has fewer than the array, and
     ``best_bytes`` are its bytes. ``exponent_statistics`` are those of floating-point values in the stored layout; None
     for others, and for a sum over several types.
@@ -71,6 +73,7 @@ class Coded:
     density: Density = field(metadata=INLINED)
     packed: dict[str, int] = field(metadata=HIDDEN)
     bounds: dict[str, float] = field(metadata=HIDDEN)
+    streams: dict[Coding, int] = field(metadata=HIDDEN)
     best: str
     best_bytes: int
     exponent_statistics: Exponents | None = None
@@ -94,6 +97,7 @@ class Coded:
                      self.raw_bytes + other.raw_bytes, self.density + other.density,
                      {name: self.packed[name] + other.packed[name] for name in CODINGS},
                      {name: self.bounds[name] + other.bounds[name] for name in CODINGS},
+                     {coding: self.streams[coding] + other.streams[coding] for coding in SIZED},
                      _common(self.best, other.best), self.best_bytes + other.best_bytes,
                      one + two if one and two and self.format == other.format else None)
 
@@ -280,13 +284,17 @@ def _coded(values: np.ndarray, layout: str, form: str, narrowed: bool) -> Coded:
         packed[f"zvc{8 * size}"] = zvc.packed_bytes(counted, size)
         bounds[f"zvc{8 * size}"] = bound_bytes(counted.size // size, int(np.count_nonzero(counted.view(f"<u{size}"))),
                                                size)
-    tags_first, exponents = Coding(0x10 | own), coding_for(values.dtype, own)
-    streams = {coding: int(blocks.compress(values, coding).size) for coding in (Coding(own), tags_first, exponents)}
+    # All are tried on all values, without a sample: zlib takes many times as long.
+    streams = {coding: int(blocks.compress(bits if values.nbytes % coding.element_bytes else values, coding).size)
+               for coding in SIZED}
     packed |= {"rle": rle.packed_bytes(values, own), "zlib": deflate.packed_bytes(values),
-               "blocks": streams[Coding(own)], "tags_first": streams[tags_first], "exponents": streams[exponents]}
+               "blocks": int(blocks.compress(values, Coding(own)).size),
+               "tags_first": min(streams[coding] for coding in SIZED if coding.tags_first),
+               "exponents": min(streams.values())}
     bounds |= dict.fromkeys(CODINGS[3:], bound_bytes(density.elements, density.nonzero, own))
-    fewest, best = min((values.nbytes, Coding.RAW), *((streams[coding], coding) for coding in (tags_first, exponents)))
-    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds, coding_name(best), fewest)
+    fewest, best = min((values.nbytes, Coding.RAW), *((streams[coding], coding) for coding in SIZED),
+                       key=lambda each: each[0])
+    return Coded(layout, form, narrowed, values.nbytes, density, packed, bounds, streams, coding_name(best), fewest)
 
 
 def _common(one: str, other: str) -> str:

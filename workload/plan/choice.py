@@ -16,7 +16,6 @@ from math import inf
 
 import numpy as np
 
-from golden.codec.coding import coding_for
 from golden.codec.narrowing import WIDE_BYTES, Narrowing
 from workload.dumps import own_element_bytes
 from workload.plan.cycles import Blocks, Timing
@@ -122,7 +121,7 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     found = []
     for how in treatments(timing.config, name, raw.size, own, float32=array.dtype == np.float32, lossy=lossy,
-                          codings=codings, suiting=coding_for(array.dtype, own)):
+                          codings=codings):
         change = rounding(array, how.narrow) if how.lossy else None
         error = change.max_relative if change else 0.0
         if error == inf or (max_error is not None and error > max_error):

@@ -34,11 +34,11 @@ def zero_value(element_bytes: int) -> str:
     return coding_name(Coding(0x10 | element_bytes))
 
 
-def exponents(config: EngineConfig, codings: Sequence[str], suiting: Coding) -> str | None:
-    """The coding with exponents that suits values of a type; None if the type has none, or it is not built or not
-    allowed."""
-    name = coding_name(suiting)
-    return name if suiting.exponents and "exponents" in codings and name in config.codings else None
+def exponents(config: EngineConfig, codings: Sequence[str], element_bytes: int) -> str | None:
+    """The name of exponent coding in elements of a size; None if there is none, or it is not built or not allowed."""
+    names = {coding.element_bytes: coding_name(coding) for coding in Coding if coding.exponents}
+    name = names.get(element_bytes)
+    return name if "exponents" in codings and name in config.codings else None
 
 
 def coding_of(name: str) -> Coding:

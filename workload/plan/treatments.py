@@ -71,10 +71,12 @@ class Treatment:
 
 
 def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, *, float32: bool = False,
-               lossy: Sequence[str] = (), codings: Sequence[str] | None = None, suiting: Coding = Coding.RAW
-               ) -> list[Treatment]:
+               lossy: Sequence[str] = (), codings: Sequence[str] | None = None) -> list[Treatment]:
     """All treatments that an engine has for a tensor, those that change it least first: raw, zero-value coding in
-    elements of its own size, then of other sizes, exponents, rounded, rounded and coded.
+    elements of its own size, then of other sizes, exponents in the same order, rounded, rounded and coded.
+
+    Exponents are those of its bits, whatever its type: a plan tries both on all values, so that it finds bfloat16
+    values in float32.
 
     Parameters
     ----------
@@ -89,8 +91,6 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
     codings
         Families of codings that are allowed, of :data:`workload.plan.codings.CODINGS`; all that the engine builds when
         not given.
-    suiting
-        The coding that suits the type of its values, see :func:`golden.codec.coding.coding_for`.
 
     Raises
     ------
@@ -106,10 +106,10 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
         raise ValueError(f"{name} has {raw_bytes} bytes, no whole number of the {built}-bit elements that "
                          f"{config.name} codes: choose another engine, or set its codings")
     coded = [Treatment(zero_value(size)) for size in sizes] if "zvc" in families else []
-    if suiting.element_bytes in sizes and (coding := exponents(config, families, suiting)):
-        coded.append(Treatment(coding))
+    coded += [Treatment(coding) for size in sizes if (coding := exponents(config, families, size))]
     if not coded:
-        raise ValueError(f"{name} has no values with exponents that {config.name} codes: add zvc to --codings")
+        raise ValueError(f"{name} has {raw_bytes} bytes, no whole number of the elements whose exponents {config.name} "
+                         "codes: add zvc to --codings")
     found = [Treatment(zero_value(sizes[0]), leave_raw=True), *coded]
     if lossy:
         check_narrowing(config)
@@ -118,7 +118,7 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
         for form in forms:
             if "zvc" in families:
                 found.append(Treatment(zero_value(NARROWED_BYTES), narrow=form))
-            if Coding.BFLOAT16 in NARROWED_CODINGS[form] and (coding := exponents(config, families, Coding.BFLOAT16)):
+            if Coding.BFLOAT16 in NARROWED_CODINGS[form] and (coding := exponents(config, families, NARROWED_BYTES)):
                 found.append(Treatment(coding, narrow=form))
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from golden.codec import blocks
 from golden.codec.coding import Coding
+from golden.codec.smallest import smallest
 from workload.data import SUMS
 from workload.dumps import entries, load, own_element_bytes
 from workload.dumps.types import type_name
@@ -19,7 +20,6 @@ __all__ = ["SHIPPED_ARRAYS", "KvRatio", "kv_ratio"]
 
 SHIPPED_ARRAYS = "*qkv#[23]"
 """Keys and values in the shipped dump of a transformer: attention saves queries, keys and values in this order."""
-_EXPONENTS = {"bfloat16": Coding.BFLOAT16, "float32": Coding.FLOAT32}
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def kv_ratio(dump: str | Path = SUMS, pattern: str = SHIPPED_ARRAYS) -> KvRatio:
         raw += bits.nbytes
         zvc = blocks.compress(bits, Coding(0x10 | element)).size
         packed["zvc"] += zvc
-        # Other types have no coding of exponents; zero-value coding stands first and is taken then.
-        packed["exponents"] += blocks.compress(bits, _EXPONENTS[kind]).size if kind in _EXPONENTS else zvc
+        # Where exponents gain nothing this is zero-value coding too, which stands first and is taken then.
+        packed["exponents"] += min(zvc, blocks.compress(bits, smallest(bits)).size)
     if len(types) > 1 or not raw:
         raise ValueError(f"{pattern!r} matches arrays of {' and '.join(sorted(types)) if raw else 'no bytes'} in "
                          f"{dump}: give a pattern (--array) for keys and values of one type")

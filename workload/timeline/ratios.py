@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from golden.codec import blocks
-from golden.codec.coding import Coding, coding_for
+from golden.codec.coding import Coding
+from golden.codec.smallest import smallest
 from golden.results import INLINED
 from workload.characterise import deflate, rle
 from workload.data import DIGITS, shipped
@@ -37,12 +38,12 @@ _TRAINED = "p100/"  # arrays of the end of training
 
 ALGORITHMS: dict[str, Callable[[np.ndarray], int]] = {
     "zvc": lambda array: blocks.compress(array, Coding(0x10 | own_element_bytes(array))).size,
-    "exponents": lambda array: blocks.compress(array, coding_for(array.dtype, own_element_bytes(array))).size,
+    "exponents": lambda array: blocks.compress(array, smallest(array)).size,
     "rle": lambda array: rle.packed_bytes(array, own_element_bytes(array)),
     "zlib": deflate.packed_bytes,
 }
-"""Packed bytes of an array: the block streams that the engine writes, and two baselines. ``exponents`` is the coding
-that suits the type of the values: exponents for bfloat16 and float32, zero-value coding for all others."""
+"""Packed bytes of an array: the block streams that the engine writes, and two baselines. ``exponents`` is the
+coding of the engine that makes the array smallest."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from workload.capturing import digits, sums
@@ -18,9 +19,10 @@ torch = package("torch", "torch")
 
 _MOST_BATCH = 1024
 
-EXAMPLES: dict[str, tuple[Callable[[int, int], Begun], int]] = {"digits": (digits.begin, 64), "sums": (sums.begin, 8)}
-"""The examples, each with the samples of a batch: a convolutional network in float32, and a GPT in bfloat16 autocast.
-A step of either saves 2 MB or more, and what the engine makes of it fits into a simulated memory."""
+EXAMPLES: dict[str, tuple[Callable[[int, int], Begun], int]] = {
+    "digits": (digits.begin, 64), "sums": (sums.begin, 8), "llama": (partial(sums.begin, network="llama"), 8)}
+"""The examples, each with the samples of a batch: a convolutional network in float32, and a GPT and a Llama in bfloat16
+autocast. A step of each saves 2 MB or more, and what the engine makes of it fits into a simulated memory."""
 
 
 def begin(example: str, seed: int = 0, batch: int | None = None) -> Begun:

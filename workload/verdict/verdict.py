@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from golden.codec.coding import Coding, coding_for, coding_name
+from golden.codec.coding import coding_name
 from golden.results import derived
 from workload.characterise.arrays import Array, Coded
 from workload.characterise.exponents import CODED
@@ -51,7 +51,7 @@ class Part:
     raw_bytes, share
         Their bytes, and the share of the dump's.
     zeros, exponents
-        The ratio of zero-value coding, and that of exponent coding; None for types that have none.
+        The ratio of zero-value coding, and that of exponent coding; None where the type has none and it gains nothing.
     """
 
     kind: str
@@ -177,12 +177,13 @@ def _ratios(part: Part) -> str:
 
 def _parts(grouped: Sequence[Group], raw_bytes: int) -> list[Part]:
     """The groups by type and by what gains, the largest part first."""
-    found: dict[tuple[str, str], list[tuple[str, Coded]]] = {}
+    found: dict[tuple[str, str, str], list[tuple[str, Coded]]] = {}
     for group in grouped:
         if group.stored.raw_bytes:
-            kind = _part([(group.name, group.stored)], raw_bytes).kind
+            part = _part([(group.name, group.stored)], raw_bytes)
             # What gains nothing gets the same advice, whatever its type.
-            found.setdefault((kind, "" if kind == "nothing" else group.dtype), []).append((group.name, group.stored))
+            dtype, coding = ("", "") if part.kind == "nothing" else (group.dtype, _type(part))
+            found.setdefault((part.kind, dtype, coding), []).append((group.name, group.stored))
     arrays = {group.name: len(group.arrays) for group in grouped}
     parts = [_part(own, raw_bytes, sum(arrays[name] for name, _ in own)) for own in found.values()]
     return sorted(parts, key=lambda part: -part.raw_bytes)
@@ -191,9 +192,9 @@ def _parts(grouped: Sequence[Group], raw_bytes: int) -> list[Part]:
 def _part(own: Sequence[tuple[str, Coded]], raw_bytes: int, arrays: int = 0) -> Part:
     """Groups together, whose kind follows from their sums."""
     whole = reduce(add, (coded for _, coded in own))
-    has_exponents = any(coded.format in CODED for _, coded in own)
-    zeros = whole.raw_bytes / min(whole.raw_bytes, whole.packed["tags_first"])
-    exponents = whole.raw_bytes / min(whole.raw_bytes, whole.packed["exponents"]) if has_exponents else None
+    zeros, fewest = (whole.raw_bytes / min(whole.raw_bytes, whole.packed[name])
+                     for name in ("tags_first", "exponents"))
+    exponents = fewest if fewest > zeros or any(coded.format in CODED for _, coded in own) else None
     best = max(zeros, exponents or 1.0)
     if best < WORTH:
         kind = "nothing"
@@ -201,18 +202,15 @@ def _part(own: Sequence[tuple[str, Coded]], raw_bytes: int, arrays: int = 0) -> 
         kind = "exponents"
     else:
         kind = "zeros" if 1 - 1 / zeros >= ENOUGH * (1 - 1 / best) else "both"
-    coding = "raw" if kind == "nothing" else _coding(own[0][1], kind, zeros, exponents)
+    coding = "raw" if kind == "nothing" else _coding(whole, exponents is not None and exponents > zeros)
     return Part(kind, coding, tuple(name for name, _ in own), arrays or len(own), whole.raw_bytes,
                 whole.raw_bytes / raw_bytes, zeros, exponents)
 
 
-def _coding(coded: Coded, kind: str, zeros: float, exponents: float | None) -> str:
-    """The name of the coding to use for values of a type."""
-    dtype = element_type(coded.format)
-    size = dtype.itemsize if dtype.itemsize in (1, 2) else 4
-    if kind == "zeros" and (exponents is None or exponents <= zeros):
-        return coding_name(Coding(0x10 | size))
-    return coding_name(coding_for(dtype, size))
+def _coding(coded: Coded, exponents: bool) -> str:
+    """The name of the coding with the fewest bytes, of those with exponents or those without."""
+    return coding_name(min((coding for coding in coded.streams if coding.exponents == exponents),
+                           key=coded.streams.__getitem__))
 
 
 def _type(part: Part) -> str:

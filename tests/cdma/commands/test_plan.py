@@ -71,10 +71,10 @@ def test_lossy(cdma: Callable[..., Any], dump: dict[str, np.ndarray]) -> None:
 def test_codings(cdma: Callable[..., Any], fails: Callable[..., str], dump: dict[str, np.ndarray]) -> None:
     assert cdma("plan", "dump.npz", "--engine", "paper", "--array", "sparse", "--json").json["codings"] == ["zvc"]
     outcome = cdma("plan", "dump.npz", "-o", "plan.json", "--json").json
-    assert chosen(outcome) == {"sparse": "exp32", "dense": "exp32", "half": "zvc16"}
+    assert chosen(outcome) == {"sparse": "exp32", "dense": "exp32", "half": "exp16"}
     assert outcome["codings"] == ["zvc", "exponents"]
     for row in outcome["tensors"]:
-        assert row["coding"] == ("zvc16" if row["name"] == "half" else "float32")
+        assert row["coding"] == ("bfloat16" if row["name"] == "half" else "float32")
         assert row["packed_bytes"] == blocks.compress(dump[row["name"]], Coding[row["coding"].upper()]).size
     assert "none with exponents: leave exponents out of --codings, or build them" in fails(
         "plan", "dump.npz", "--engine", "paper", "--codings", "zvc,exponents")
@@ -82,7 +82,7 @@ def test_codings(cdma: Callable[..., Any], fails: Callable[..., str], dump: dict
     assert "the plan is for cdma_engine with codings" in fails(
         "simulate", "--engine", "default", "--set", "codings=zvc16,zvc32", "--plan", "plan.json", "dump.npz")
     rounded = cdma("plan", "dump.npz", *NARROWING, "--lossy", "bfloat16", "--json").json
-    assert chosen(rounded) == {"sparse": "bfloat16+exp16", "dense": "bfloat16+exp16", "half": "zvc16"}
+    assert chosen(rounded) == {"sparse": "bfloat16+exp16", "dense": "bfloat16+exp16", "half": "exp16"}
     network = cdma("plan", "vgg16", "--policy", "conv", "--json").json["tensors"]
     assert {option["coding"] for row in network for option in row["options"] if option["treatment"] == "zvc32"} == {
         "zvc32"}

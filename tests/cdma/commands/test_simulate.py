@@ -87,11 +87,11 @@ def test_the_block_cores(cdma, build_dir: Path, dump: dict[str, np.ndarray]) -> 
     result = cdma("simulate", "dump.npz", "--blocks", "--build-dir", build_dir, "--json").json
     assert result["passed"] is True
     assert [(row["name"], row["coding"]) for row in result["arrays"]] == [
-        ("f32", "float32"), ("f16", "zvc16"), ("i8", "zvc8")]
+        ("f32", "float32"), ("f16", "bfloat16"), ("i8", "bfloat16")]
     for row in result["arrays"]:
         packed = blocks.compress(dump[row["name"]], Coding[row["coding"].upper()]).size
         assert (row["raw_bytes"], row["packed_bytes"]) == (dump[row["name"]].nbytes, packed)
-    assert [total["coding"] for total in result["codings"]] == ["float32", "zvc16", "zvc8"]
+    assert [total["coding"] for total in result["codings"]] == ["float32", "bfloat16"]
     options = ("--array", "f32", "--build-dir", build_dir)
     text = cdma("simulate", "dump.npz", "--coding", "zvc8", *options).out
     assert "f32    zvc8" in text
@@ -106,6 +106,22 @@ def test_values_are_narrowed_for_the_coding_that_is_asked_for(dump: dict[str, np
     (sent,) = arrays_with_codings([tmp_path / "dump.npz"], ["f32"], 16, form, coding="bfloat16")
     assert sent.coding is Coding.BFLOAT16
     assert sent.array.tobytes() == narrow(dump["f32"], 2, stored).tobytes()
+
+
+def test_codings_are_chosen_among_those_that_are_built(tmp_path: Path) -> None:
+    """float32 that holds bfloat16 values, for an engine with all codings, and for others."""
+    values = np.random.default_rng(7).standard_normal(4000).astype(np.float32)
+    np.save(tmp_path / "short.npy", (values.view("<u4") & 0xFFFF0000).view(np.float32))
+
+    def coding(element: int | None, *built: Coding) -> Coding:
+        (sent,) = arrays_with_codings([tmp_path / "short.npy"], None, element, "none", built=built)
+        return sent.coding
+
+    assert coding(None, *Coding) is Coding.BFLOAT16
+    assert coding(None, Coding.ZVC32, Coding.FLOAT32) is Coding.FLOAT32
+    assert coding(16, Coding.ZVC16, Coding.FLOAT32) is Coding.ZVC16
+    # Not built: it is refused by its name when the engine is simulated.
+    assert coding(8, Coding.ZVC32) is Coding.ZVC8
 
 
 def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,

@@ -60,13 +60,19 @@ def test_every_coding_there_and_back(cdma, layer: np.ndarray, coding: str) -> No
     assert {row["coding"] for row in cdma("info", "l.zvc", "--json").json["blocks"]} <= {coding, "raw"}
 
 
-@pytest.mark.parametrize(("dtype", "coding"), [
-    ("bfloat16", "bfloat16"), ("float32", "float32"), ("float16", "zvc16"), ("int8", "zvc8"), ("float64", "zvc32")])
-def test_the_coding_is_chosen_from_the_type(cdma, dtype: str, coding: str) -> None:
-    values = np.zeros(256, np.uint8)
-    values[::3] = 63
-    values.tofile("raw")
-    assert cdma("compress", "raw", "l", "--dtype", dtype, "--coding", "auto", "--json").json["coding"] == coding
+@pytest.mark.parametrize(("options", "coding"), [
+    ((), "bfloat16"), (("--dtype", "int64"), "bfloat16"), (("--element", "32"), "float32"),
+    (("--element", "8"), "zvc8")])
+def test_the_coding_is_chosen_from_the_values(cdma, options: tuple[str, ...], coding: str) -> None:
+    """float32 that holds bfloat16 values, whatever it is said to be; ``--element`` leaves codings out."""
+    values = np.random.default_rng(1).standard_normal(1 << 13).astype(np.float32).view("<u2")
+    values[::2] = 0
+    np.save("l.npy", values.view(np.float32))
+    values.tofile("l.raw")
+    told = cdma("compress", "l.raw" if options else "l.npy", "l", "--coding", "auto", *options, "--json").json
+    assert told["coding"] == coding
+    assert Path("l").read_bytes() == blocks.compress(values, Coding[coding.upper()]).tobytes()
+    assert coding != "bfloat16" or told["ratio"] > 2.35
 
 
 def test_info_counts_what_lines_have(cdma) -> None:

@@ -18,7 +18,7 @@ def test_without_pytorch(call: tuple[str, ...], fails: Callable[..., str], monke
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    ((), "give the network to train: --example digits or --example sums"),
+    ((), "give the network to train: --example digits, --example sums or --example llama"),
     (("--example", "digits", "--steps", "0"), "must be a whole number of 1 or more, not '0'"),
     (("--example", "digits", "--pages", "4X"), "must be bytes, for instance 65536, 64K, 4M or 1.5G, not '4X'"),
     (("--example", "digits", "--clock", "0"), "must be a number above 0, not '0'"),

@@ -106,11 +106,15 @@ def test_errors_are_kept() -> None:
 
 
 def test_exponents_are_chosen_where_they_are_built() -> None:
-    def chosen(config: EngineConfig, **more: Any) -> Treatment:
-        tensor = dump_tensor("t", values(1, 5000, 1.0), Timing(config), **more)
+    array = values(1, 5000, 1.0)
+
+    def chosen(config: EngineConfig, array: np.ndarray = array, **more: Any) -> Treatment:
+        tensor = dump_tensor("t", array, Timing(config), **more)
         return plan_dump([tensor], lambda name: 0.0, 1000.0).choices[0].chosen.how
 
     assert chosen(EngineConfig()) == Treatment("float32")
+    # float32 that holds bfloat16 values.
+    assert chosen(EngineConfig(), (array.view("<u4") & 0xFFFF0000).view(np.float32)) == Treatment("bfloat16")
     # Dense values do not get shorter with zero-value coding: raw is as fast, and changes nothing.
     assert chosen(EngineConfig(), codings=["zvc"]) == Treatment("zvc32", leave_raw=True)
     assert chosen(EngineConfig(codings=("zvc32",))) == Treatment("zvc32", leave_raw=True)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden.codec import blocks
-from golden.codec.coding import Coding
 from golden.codec.narrowing import Narrowing, narrow
 from hdl.config.engine import EngineConfig, load_engine
 from tests.workload.plan.samples import NARROWING, values
@@ -51,8 +50,8 @@ def test_a_density_gives_what_random_places_give(how: Treatment, density: float)
 
 def test_order_of_treatments() -> None:
     names = [how.name for how in treatments(NARROWING, "t", 4096, 4, float32=True, lossy=["bfloat16"])]
-    assert names == ["raw", "zvc32", "zvc16", "zvc8", "bfloat16", "bfloat16+zvc16", "bfloat16+exp16"]
-    assert [how.name for how in treatments(NARROWING, "t", 4098, 2)] == ["raw", "zvc16", "zvc8"]
+    assert names == ["raw", "zvc32", "zvc16", "zvc8", "exp32", "exp16", "bfloat16", "bfloat16+zvc16", "bfloat16+exp16"]
+    assert [how.name for how in treatments(NARROWING, "t", 4098, 2)] == ["raw", "zvc16", "zvc8", "exp16"]
     assert all(how.fallback for how in treatments(NARROWING, "t", 4096, 4))
 
 
@@ -63,21 +62,20 @@ def test_a_short_block_with_the_tags_first_has_its_length() -> None:
 
 
 def test_codings_that_are_allowed() -> None:
-    def names(*codings: str, suiting: Coding = Coding.FLOAT32, lossy: Sequence[str] = ()) -> list[str]:
-        return [how.name for how in treatments(NARROWING, "t", 4096, 4, float32=True, lossy=lossy, codings=codings,
-                                               suiting=suiting)]
+    def names(*codings: str, lossy: Sequence[str] = (), size: int = 4096) -> list[str]:
+        return [how.name for how in treatments(NARROWING, "t", size, 4, float32=True, lossy=lossy, codings=codings)]
 
     assert names("zvc") == ["raw", "zvc32", "zvc16", "zvc8"]
-    assert names("zvc", "exponents") == ["raw", "zvc32", "zvc16", "zvc8", "exp32"]
-    assert names("exponents", suiting=Coding.BFLOAT16) == ["raw", "exp16"]
-    assert names("zvc", "exponents", suiting=Coding.ZVC32) == ["raw", "zvc32", "zvc16", "zvc8"]
+    assert names("zvc", "exponents") == ["raw", "zvc32", "zvc16", "zvc8", "exp32", "exp16"]
+    assert names("exponents") == ["raw", "exp32", "exp16"]
     # float16 has no coding of exponents.
-    assert names("zvc", "exponents", lossy=["bfloat16", "float16"])[5:] == [
+    assert names("zvc", "exponents", lossy=["bfloat16", "float16"])[6:] == [
         "bfloat16", "float16", "bfloat16+zvc16", "bfloat16+exp16", "float16+zvc16"]
-    with pytest.raises(ValueError, match=r"t has no values with exponents .* add zvc to --codings"):
-        names("exponents", suiting=Coding.ZVC16)
-    codings = {how.name: how.coding for how in treatments(NARROWING, "t", 4096, 4, suiting=Coding.FLOAT32)}
-    assert codings == {"raw": "zvc32", "zvc32": "zvc32", "zvc16": "zvc16", "zvc8": "zvc8", "exp32": "float32"}
+    with pytest.raises(ValueError, match=r"t has 4097 bytes, no whole .* add zvc to --codings"):
+        names("exponents", size=4097)
+    codings = {how.name: how.coding for how in treatments(NARROWING, "t", 4096, 4)}
+    assert codings == {"raw": "zvc32", "zvc32": "zvc32", "zvc16": "zvc16", "zvc8": "zvc8", "exp32": "float32",
+                       "exp16": "bfloat16"}
 
 
 def test_densities_say_nothing_of_exponents() -> None:

@@ -128,9 +128,10 @@ def test_samples_are_like_the_arrays_of_their_density() -> None:
 
 
 def test_samples_of_other_types() -> None:
-    # A tag bit for each element of 2 bytes, or of 1; no exponents of these types but of bfloat16.
+    # A tag bit for each element of 2 bytes, or of 1. Exponents of bfloat16 code the bits of float16 too.
     half, byte, short = (uniform(0.5, dtype) for dtype in ("float16", "float8_e4m3", "bfloat16"))
-    assert half.ratios["exponents"] == half.ratios["zvc"] == pytest.approx(4096 / (4 + 256 + 2048), rel=1e-3)
+    assert half.ratios["exponents"] > 1.1 * half.ratios["zvc"]
+    assert half.ratios["zvc"] == pytest.approx(4096 / (4 + 256 + 2048), rel=1e-3)
     assert byte.ratios["exponents"] == byte.ratios["zvc"] == pytest.approx(4096 / (4 + 512 + 2048), rel=1e-3)
     assert short.ratios["zvc"] == half.ratios["zvc"]
     assert short.ratios["exponents"] > 1.1 * short.ratios["zvc"]

@@ -66,9 +66,8 @@ def test_few_zeros_and_exponents_go_together() -> None:
                                      "exponent coding; at 25 GB/s")
 
 
-@pytest.mark.parametrize(("kind", "coding"), [(np.uint8, "zvc8"), (np.int16, "zvc16"), (np.int32, "zvc32"),
-                                              (np.float16, "zvc16"), (ml_dtypes.float8_e5m2, "zvc8")])
-def test_types_without_exponent_coding_gain_by_zeros_only(kind: type, coding: str) -> None:
+@pytest.mark.parametrize(("kind", "coding"), [(np.uint8, "zvc8"), (ml_dtypes.float8_e5m2, "zvc8")])
+def test_values_that_gain_by_zeros_only(kind: type, coding: str) -> None:
     rng = np.random.default_rng(4)
     values = np.where(rng.random(SIZE) < 0.3, rng.integers(1, 100, SIZE), 0).astype(kind)
     found = of(a=values)
@@ -77,9 +76,26 @@ def test_types_without_exponent_coding_gain_by_zeros_only(kind: type, coding: st
                                      f"zero-value coding ({coding}); at 25 GB/s")
 
 
+@pytest.mark.parametrize(("kind", "coding"), [(np.int16, "zvc8"), (np.int32, "zvc8"), (np.float16, "zvc16")])
+def test_types_of_which_bfloat16_exponents_code_the_bits(kind: type, coding: str) -> None:
+    rng = np.random.default_rng(4)
+    values = np.where(rng.random(SIZE) < 0.3, rng.integers(1, 100, SIZE), 0).astype(kind)
+    found = of(a=values)
+    assert found.ratio == found.exponents == ratio(values, Coding.BFLOAT16)
+    assert found.zeros == ratio(values, Coding[coding.upper()])
+    assert found.parts[0].coding == "bfloat16"
+
+
+def test_float32_that_holds_bfloat16_values_is_a_part_of_its_own() -> None:
+    short = dense(BFLOAT16).astype(np.float32)
+    found = of(norm=short, mlp=dense())
+    assert found.kind == "mixed"
+    assert [(part.coding, part.groups, part.exponents) for part in found.parts] == [
+        ("bfloat16", ("norm",), ratio(short, Coding.BFLOAT16)), ("float32", ("mlp",), ratio(dense(), Coding.FLOAT32))]
+
+
 @pytest.mark.parametrize(("kind", "end"), [
-    (ml_dtypes.float8_e4m3fn, "; there is no coding of exponents for float8_e4m3."),
-    (np.float16, "; there is no coding of exponents for float16."), (np.int16, ".")])
+    (ml_dtypes.float8_e4m3fn, "; there is no coding of exponents for float8_e4m3."), (np.int16, ".")])
 def test_dense_values_of_these_types_are_not_worth_it(kind: type, end: str) -> None:
     found = of(a=(dense() * 1000).astype(kind) if kind is np.int16 else dense(kind))
     assert found.kind == "nothing"
@@ -101,7 +117,7 @@ def test_negative_zeros_are_named_and_what_they_cost() -> None:
     # If they were 0.0, and here they are.
     cleared = (values.astype(np.float32) + 0.0).astype(BFLOAT16)
     assert f"it would have {ratio(cleared, Coding.ZVC16):.2f} times there instead of " in note
-    assert f"instead of {ratio(values, Coding.ZVC16):.2f}, more than any coding has now" in note
+    assert f"instead of {ratio(values, Coding.ZVC8):.2f}, more than any coding has now" in note
     assert of(a=cleared).notes == ()
 
 
@@ -123,16 +139,17 @@ def test_a_mixed_dump_names_the_groups_that_gain_and_those_that_do_not() -> None
     found = of(blocks__0__qkv=dense(BFLOAT16), blocks__1__qkv=dense(BFLOAT16)[::-1].copy(), ids=noise, mask=mask)
     assert found.kind == "mixed"
     packed = sum(blocks.compress(values, coding).size for values, coding in (
-        (dense(BFLOAT16), Coding.BFLOAT16), (dense(BFLOAT16)[::-1].copy(), Coding.BFLOAT16), (mask, Coding.ZVC8)))
+        (dense(BFLOAT16), Coding.BFLOAT16), (dense(BFLOAT16)[::-1].copy(), Coding.BFLOAT16), (mask, Coding.BFLOAT16)))
     total = 7 * SIZE / (packed + noise.nbytes)
     assert found.sentence.startswith(f"Mixed: gains {total:.2f} times in all, each tensor with the coding that suits ")
     assert [(part.kind, part.coding, part.groups, part.arrays) for part in found.parts] == [
         ("exponents", "bfloat16", ("blocks.*.qkv",), 2), ("nothing", "raw", ("ids",), 1),
-        ("zeros", "zvc8", ("mask",), 1)]
+        ("zeros", "bfloat16", ("mask",), 1)]
     first, second, third = found.items
     assert first.startswith("57 % of the bytes, bfloat16 exponent coding, ") and first.endswith(": blocks.*.qkv")
     assert second == "29 % of the bytes, uncompressed, because nothing is gained (1.00 times as zeros): ids"
-    assert third == f"14 % of the bytes, zero-value coding (zvc8), {ratio(mask, Coding.ZVC8):.2f} times: mask"
+    assert third == (f"14 % of the bytes, bfloat16 exponent coding, {ratio(mask, Coding.BFLOAT16):.2f} times; "
+                     f"zero-value coding alone has {ratio(mask, Coding.ZVC8):.2f}: mask")
 
 
 def test_layers_of_one_type_are_no_mixed_dump() -> None:
