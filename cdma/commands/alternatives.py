@@ -17,6 +17,7 @@ from cdma.console.progress import Progress
 from cdma.console.schedules import ahead_option, look_ahead
 from cdma.report.alternatives_text import alternatives_text, picture_of, sensitivity_text
 from cdma.report.plots.drawing import require_extra
+from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.alternatives import AlternativesOutcome
@@ -79,7 +80,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         outcome = _outcome(call, progress)
     if call.picture:
-        Path(call.picture).write_text(picture_of(outcome), encoding="utf-8")
+        write_file(call.picture, picture_of(outcome))
     if call.json:
         print_json(outcome)
         return 0

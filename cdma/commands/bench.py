@@ -16,6 +16,7 @@ from cdma.console.progress import Progress
 from cdma.measure.compare import Comparison, compare, read_figures
 from cdma.report.comparison_text import comparison_text
 from golden.results import from_json, to_json
+from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, dense values of bfloat16
@@ -114,14 +115,10 @@ def _measured(call: argparse.Namespace) -> dict[str, object]:
             figures |= to_json(SECTIONS[name](setup, progress))
             if path:
                 # All sections take hours: measured ones are kept if a later one fails.
-                _write(path, kept | figures)
+                write_file(path, json.dumps(kept | figures, indent=1) + "\n")
     if path and not call.only:
-        _write(path, figures)
+        write_file(path, json.dumps(figures, indent=1) + "\n")
     return figures
-
-
-def _write(path: Path, figures: dict[str, object]) -> None:
-    path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def _compared(call: argparse.Namespace, comparison: Comparison) -> int:

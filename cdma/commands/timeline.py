@@ -16,6 +16,7 @@ from cdma.console.progress import Progress
 from cdma.console.schedules import look_ahead, schedule_options, schedule_text
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
+from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.timelines import PaperOutcome, TimelineOutcome
@@ -115,7 +116,7 @@ def run(call: argparse.Namespace) -> int:
                 from cdma.report.plots.gantt import gantt
 
                 title = f"{outcome.network}, batch {outcome.batch}, {outcome.gpu_name}, policy {call.policy}"
-                Path(call.gantt).write_text(gantt(done.rows, title), encoding="utf-8")
+                write_file(call.gantt, gantt(done.rows, title))
     if call.json:
         print_json(outcome)
     else:

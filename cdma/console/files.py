@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdma.console.output import count
+from hdl.config.files import write_file
 
 __all__ = ["WrittenFile", "check_folder_of", "print_written", "write_files"]
 
@@ -38,7 +39,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:
     for name, text in texts.items():
         path, content = folder / name, text.encode()
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
+        write_file(path, content)
         found.append(WrittenFile(path, len(content)))
     return found
 

@@ -10,7 +10,7 @@ from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_nam
 from hdl.config.core import CORES, CoreConfig, preset_names
 from hdl.config.core import load as load_core
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.config.pipes import refuse_pipe
+from hdl.config.files import refuse_pipe
 from hdl.config.settings import read
 
 __all__ = ["Design", "engine_name", "kinds", "load_design", "names"]

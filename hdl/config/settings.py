@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hdl.codec.coding import CODINGS, ELEMENT_BITS, EXPONENTS, TAGS_FIRST
-from hdl.config.pipes import refuse_pipe
+from hdl.config.files import refuse_pipe
 
 __all__ = [
     "BEAT_BYTES",
