@@ -88,8 +88,11 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _check(call: argparse.Namespace) -> None:
-    if call.liberty is not None and not Path(call.liberty).is_file():
-        raise ValueError(f"there is no cell library {call.liberty}")
+    if call.liberty is not None:
+        # Hours may pass before a section needs it.
+        from synth.cells.liberty import parse, read
+
+        parse(read(call.liberty), call.liberty)
     if call.liberty is None and set(call.only or ()) & set(_IN_CELLS):
         raise ValueError("timing needs a cell library: give --liberty FILE")
     if call.output:
@@ -123,6 +126,8 @@ def _measured(call: argparse.Namespace) -> dict[str, object]:
 
 def _compared(call: argparse.Namespace, comparison: Comparison) -> int:
     """Print a comparison; the exit code says whether a figure in cycles is worse than allowed."""
+    if not comparison.figures:
+        raise ValueError("no figure is in both files: give two that cdma bench --output wrote")
     worse = [change for change in comparison.figures if call.fail_over is not None
              and change.worse_than(call.fail_over)]
     if call.json:

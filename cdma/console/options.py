@@ -284,7 +284,10 @@ def write_bytes(path: str, content: Any, source: str) -> None:
         If the file is the one that was read.
     """
     if path == "-":
-        sys.stdout.buffer.write(content)
+        # With PYTHONUNBUFFERED a call may write a part, for instance what still fits a disk.
+        rest = memoryview(content)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest):]
         return
     if source != "-" and Path(path).exists() and Path(path).samefile(source):
         raise ValueError(f"{path} is the input: give the output a name of its own")
