@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
-from cdma.commands import COMMANDS
 from cdma.console.about import project_version
 from cdma.console.errors import CheckError, one_line
 from golden.codec.errors import StreamError
@@ -38,6 +37,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
+        from cdma.commands import COMMANDS
+
         self._action_max_length = max(len(command.__name__.rpartition(".")[2]) for command in COMMANDS) + 4
 
 
@@ -64,6 +65,9 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The parser with all sub-commands; a parsed call carries its function as ``run``."""
+    # Takes half a second, in which Ctrl-C is one line as well.
+    from cdma.commands import COMMANDS
+
     top = _Parser(prog="cdma", description=_ABOUT, epilog=_EXAMPLES, formatter_class=_Help)
     top.add_argument("--version", action="version", version=f"cdma {project_version()}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
