@@ -7,9 +7,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO
 
-from cdma.commands import COMMANDS
 from cdma.console.about import project_version
 from cdma.console.errors import CheckError, one_line
 from golden.codec.errors import StreamError
@@ -37,6 +37,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
+        from cdma.commands import COMMANDS
+
         self._action_max_length = max(len(command.__name__.rpartition(".")[2]) for command in COMMANDS) + 4
 
 
@@ -50,12 +52,22 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse would drop the error of a full device. Its help and version go to standard output.
+        if file is sys.stderr:
+            super()._print_message(message, file)
+        else:
+            print(message, end="", file=file)
+
     def error(self, message: str) -> None:  # type: ignore[override]
         self.exit(2, f"{self.prog.split()[0]}: error: {message} (see '{self.prog} --help')\n")
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser with all sub-commands; a parsed call carries its function as ``run``."""
+    # Takes half a second, in which Ctrl-C is one line as well.
+    from cdma.commands import COMMANDS
+
     top = _Parser(prog="cdma", description=_ABOUT, epilog=_EXAMPLES, formatter_class=_Help)
     top.add_argument("--version", action="version", version=f"cdma {project_version()}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
@@ -66,22 +78,38 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0, 1 (failed check), 2 (mistake in the call), 130 (Ctrl-C)."""
-    call = parser().parse_args(arguments)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        print("cdma: error: standard output is closed: open it, or send it to /dev/null", file=sys.stderr)
+        return 2
     try:
-        code = call.run(call) or 0
+        try:
+            call = parser().parse_args(arguments)
+            code = call.run(call) or 0
+        except SystemExit:
+            sys.stdout.flush()    # of --help and --version
+            _drop_unwritten(sys.stderr)
+            raise
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader closed the pipe, as `head` does, which is no error. Python would still flush into it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader closed the pipe, as `head` does, which is no error.
+        _drop_unwritten(sys.stdout)
         return 0
     except (CheckError, StreamError) as error:
         return _fail(error, 1)
     except (OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         return _fail(error, 2)
+    except RuntimeError as error:
+        # What Path.resolve() says of a loop of links before Python 3.13.
+        if not str(error).startswith("Symlink loop"):
+            raise
+        return _fail(error, 2)
     except KeyboardInterrupt:
         # Amaranth warns about every part of a design that is not complete.
         warnings.simplefilter("ignore")
+        _drop_unwritten(sys.stdout)
         print("cdma: interrupted", file=sys.stderr)
         return 130
 
@@ -89,8 +117,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _fail(error: Exception, code: int) -> int:
     if os.environ.get("CDMA_DEBUG"):
         raise error
-    print(f"cdma: error: {one_line(error)}", file=sys.stderr)
+    _drop_unwritten(sys.stdout)
+    with suppress(OSError):
+        print(f"cdma: error: {one_line(error)}", file=sys.stderr)
+    _drop_unwritten(sys.stderr)
     return code
+
+
+def _drop_unwritten(stream: TextIO) -> None:
+    """Drop what cannot be written: Python would try again at exit, and say so."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ _CONFIGURATION = """\
 # Configuration
 
 A configuration is a preset, or a TOML file with lines `parameter = value`; `--set parameter=value` changes either.
-What is left out has its default. A table of presets has the parameters that some preset changes.
+A file says what it configures: `core`, or for an engine at least one parameter that only engines have. What is left out
+has its default. A table of presets has the parameters that some preset changes.
 """
 _FIGURES, _END = "<!-- what make prints, from docs/performance.json -->", "<!-- end of what make prints -->"
 _GAINS, _GAINS_END = "<!-- what it gains, from docs/results.json -->", "<!-- end of what it gains -->"

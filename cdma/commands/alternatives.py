@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.networks import compute_options, efficiency_of, size_options
@@ -12,15 +11,15 @@ from cdma.console.numbers import positive, share
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import profile_for
+from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
 from cdma.console.schedules import ahead_option, look_ahead
 from cdma.report.alternatives_text import alternatives_text, picture_of, sensitivity_text
 from cdma.report.plots.drawing import require_extra
+from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.alternatives import AlternativesOutcome
-    from workload.timeline.scenario import Scenario
 
 _DESCRIPTION = """\
 A training step needs more memory than the device has. What costs least? Rows: all of it on a larger device; swapping
@@ -79,7 +78,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         outcome = _outcome(call, progress)
     if call.picture:
-        Path(call.picture).write_text(picture_of(outcome), encoding="utf-8")
+        write_file(call.picture, picture_of(outcome))
     if call.json:
         print_json(outcome)
         return 0
@@ -108,19 +107,14 @@ def _outcome(call: argparse.Namespace, progress: Progress) -> AlternativesOutcom
                     parts.device.bandwidth * 1e9, scenario.device_memory * 1e9, scenario.ahead, call.codec * 1e9,
                     everything=call.everything)
     rows = alternatives(inputs, progress)
-    others = {} if call.profile else {
+    others = {} if scenario.times else {
         f"products and convolutions at {value:g}": replace(inputs, compute=roofline(
             parts.plan, parts.device, replace(reached, convolution=value, product=value, attention=value)))
         for value in (0.3, 0.7)}
     network = parts.plan.network
     return AlternativesOutcome(
         network.name, network.about, network.batch, network.dtype, call.gpu, parts.device.about,
-        scenario.device_memory, scenario.link_reached, _times(call, scenario),
-        Path(call.densities).name if call.densities else "given" if call.density is not None else "of the table",
-        str(scenario.ahead), call.codec, call.everything, rows if call.all else worth_a_look(rows), rows[0], best(rows),
-        best(rows, lossless=False), sensitive(inputs, others) if call.sensitivity else ())
-
-
-def _times(call: argparse.Namespace, scenario: Scenario) -> str:
-    return f"times from {Path(call.profile).name}" if scenario.profile else \
-        f"times from its roofline at {efficiency_of(call).text()}"
+        scenario.device_memory, scenario.link_reached, times_text(scenario, call.profile, reached),
+        densities_text(scenario, parts.plan, parts.fillings), str(scenario.ahead), call.codec, call.everything,
+        rows if call.all else worth_a_look(rows), rows[0], best(rows), best(rows, lossless=False),
+        sensitive(inputs, others) if call.sensitivity else ())

@@ -16,6 +16,7 @@ from cdma.console.progress import Progress
 from cdma.measure.compare import Comparison, compare, read_figures
 from cdma.report.comparison_text import comparison_text
 from golden.results import from_json, to_json
+from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, dense values of bfloat16
@@ -87,8 +88,11 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _check(call: argparse.Namespace) -> None:
-    if call.liberty is not None and not Path(call.liberty).is_file():
-        raise ValueError(f"there is no cell library {call.liberty}")
+    if call.liberty is not None:
+        # Hours may pass before a section needs it.
+        from synth.cells.liberty import parse, read
+
+        parse(read(call.liberty), call.liberty)
     if call.liberty is None and set(call.only or ()) & set(_IN_CELLS):
         raise ValueError("timing needs a cell library: give --liberty FILE")
     if call.output:
@@ -114,18 +118,16 @@ def _measured(call: argparse.Namespace) -> dict[str, object]:
             figures |= to_json(SECTIONS[name](setup, progress))
             if path:
                 # All sections take hours: measured ones are kept if a later one fails.
-                _write(path, kept | figures)
+                write_file(path, json.dumps(kept | figures, indent=1) + "\n")
     if path and not call.only:
-        _write(path, figures)
+        write_file(path, json.dumps(figures, indent=1) + "\n")
     return figures
-
-
-def _write(path: Path, figures: dict[str, object]) -> None:
-    path.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def _compared(call: argparse.Namespace, comparison: Comparison) -> int:
     """Print a comparison; the exit code says whether a figure in cycles is worse than allowed."""
+    if not comparison.figures:
+        raise ValueError("no figure is in both files: give two that cdma bench --output wrote")
     worse = [change for change in comparison.figures if call.fail_over is not None
              and change.worse_than(call.fail_over)]
     if call.json:

@@ -120,10 +120,10 @@ def run(call: argparse.Namespace) -> int:
     config = _default(call.test, of).with_settings(call.settings)
     lines = dump_lines(call.dump, call.array, _lines(config) if call.lines is None else call.lines)
     folder = Path(call.output or of.name)
+    folder.mkdir(parents=True, exist_ok=True)
     with Progress() as progress:
         progress(f"generating {config.name} for {of.name}", 0, 0)
         files = project(of, config, lines)
-        folder.mkdir(parents=True, exist_ok=True)
         written = write_files(folder, files)
         built = build(of, config.name, folder, progress) if call.build else None
     if call.json:

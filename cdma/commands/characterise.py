@@ -13,6 +13,7 @@ from cdma.console.options import add_command, check_raw_options, dtype_option, e
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.report.characterise_tables import Measured, characterise_text
+from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Say what dumps gain, and what it depends on. A verdict in words comes first: which coding gains how much, and what that
@@ -116,7 +117,7 @@ def run(call: argparse.Namespace) -> int:
                               scheduler=call.scheduler, progress=progress)
     found = Measured.of([dump.name for dump in paths], arrays, call.link, call.engine, call.clock, made)
     if call.report is not None:
-        Path(call.report).write_text(characterise_page(found, call.arrays).html(), encoding="utf-8")
+        write_file(call.report, characterise_page(found, call.arrays).html())
     if call.json:
         print_json({"version": project_version(), "date": made, "dumps": [str(dump) for dump in paths],
                     "layout": call.layout, "narrow": None if call.narrow == "none" else call.narrow,

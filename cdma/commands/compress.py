@@ -14,6 +14,7 @@ from cdma.console.options import (
     element_option,
     json_option,
     one_array,
+    stream_option,
     write_bytes,
 )
 from cdma.console.output import count, print_json
@@ -23,7 +24,8 @@ CODINGS = ("lines8", "lines16", "lines32", "zvc8", "zvc16", "zvc32", "bfloat16",
 
 _DESCRIPTION = """\
 Compress one array with the golden model, bit for bit as the hardware does, and write it as a block stream (or, with
---lines, as the bare line stream). Every coding is lossless: nothing is rounded. Engines read and write blocks
+--lines, as a line stream) behind a head that says its lengths, the type of the values and the CRC, so that a cut is
+seen; --stream leaves the head out. Every coding is lossless: nothing is rounded. Engines read and write blocks
 of zvc8, zvc16, zvc32, bfloat16 and float32, as they were built; --coding auto takes the one of them that makes the
 array smallest. It looks at the values, not at their type: float32 that holds bfloat16 values is coded as bfloat16."""
 
@@ -32,7 +34,7 @@ _EXAMPLES = """\
   cdma compress dump.npz layer.zvc --array conv1
   cdma compress weights.bin weights.zvc --element 16      any file, as raw elements
   cdma compress layer.npy layer.exp --coding auto         the coding that makes it smallest
-  cdma compress layer.npy layer.lines --lines             the output of the compressor core
+  cdma compress layer.npy layer.lines --lines --stream    the output of the compressor core, and nothing else
   cat raw | cdma compress - - --element 32 > packed"""
 
 
@@ -49,6 +51,7 @@ def add(commands: Any) -> None:
                         help=f"coding of the blocks: auto, {', '.join(CODINGS)} (default: zvc8, zvc16 or zvc32, by the "
                         "size of the values)")
     parser.add_argument("--lines", action="store_true", help="write the line stream: no blocks, no headers")
+    stream_option(parser, "write the bare stream, as the hardware does, without the head of a file")
     parser.add_argument("--block-bytes", type=block_size, metavar="N",
                         help="raw bytes of a block, a multiple of 128 from 512 to 32768 (default: 4096)")
     parser.add_argument("--no-fallback", action="store_true", help="code blocks even if that makes them longer")
@@ -60,7 +63,8 @@ def run(call: argparse.Namespace) -> int:
     import numpy as np
 
     from cdma.measure.streams import CompressedBlocks, compress_blocks, compress_lines
-    from workload.dumps import own_element_bytes
+    from golden.codec.files import head_of
+    from workload.dumps import own_element_bytes, type_name
 
     for option in ("coding", "block_bytes", "no_fallback"):
         if call.lines and getattr(call, option):
@@ -72,12 +76,15 @@ def run(call: argparse.Namespace) -> int:
     element_bytes = call.element // 8 if call.element else own_element_bytes(array)
     if call.lines:
         stream, facts = compress_lines(raw, element_bytes, call.input, call.output)
+        form = {"element_bytes": element_bytes}
     else:
         coding = _coding(call, array, element_bytes)
         block_bytes = call.block_bytes or DEFAULT_BLOCK_BYTES
         stream, facts = compress_blocks(raw, coding, call.input, call.output, block_bytes=block_bytes,
                                         fallback=not call.no_fallback)
-    write_bytes(call.output, stream.tobytes(), call.input)
+        form = {"block_bytes": block_bytes}
+    head = b"" if call.stream else head_of(stream, raw.size, type_name(array.dtype), **form).pack()
+    write_bytes(call.output, head + stream.tobytes(), call.input)
     if call.output == "-":
         return 0
     if call.json:

@@ -24,6 +24,7 @@ from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
 from cdma.report.plan_text import plan_text
 from cdma.report.tuning_text import tuning_text
+from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.plans import PlanInputs
@@ -172,8 +173,7 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
                       progress=progress)
     outcome = TuningOutcome(_inputs(call, source, timing), done.summary())
     if call.picture:
-        Path(call.picture).write_text(picture(done, f"Self-tuning: {source} on {timing.config.name}"),
-                                      encoding="utf-8")
+        write_file(call.picture, picture(done, f"Self-tuning: {source} on {timing.config.name}"))
     if call.json:
         print_json(outcome)
     else:

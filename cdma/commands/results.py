@@ -12,6 +12,7 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 from cdma.report.plots.drawing import require_extra
 from cdma.report.results_page import results_page
+from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Print the gain of the engine beside the figures of Rhu et al.: densities and ratios of the shipped dumps; training
@@ -51,9 +52,9 @@ def run(call: argparse.Namespace) -> int:
         figures = results(progress)
     page = results_page(figures)
     if call.output is not None:
-        Path(call.output).write_text(page.markdown(), encoding="utf-8")
+        write_file(call.output, page.markdown())
     if call.report is not None:
-        Path(call.report).write_text(page.html(), encoding="utf-8")
+        write_file(call.report, page.html())
     if call.json:
         print_json(figures)
     elif paths:

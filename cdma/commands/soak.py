@@ -35,8 +35,8 @@ _EXAMPLES = """\
   cdma soak --replay build/soak/failure-faults-7.json --waves waves
   cdma soak --minutes 5 --json | jq '.streams_rtl'"""
 
-_OF_SOAKS = ("--minutes", "--shard", "--engine", "--bench")
-"""Options that say what is drawn, and for how long."""
+_OF_SOAKS = ("--minutes", "--shard", "--engine", "--bench", "--report")
+"""Options that say what is drawn, for how long, and where it is said."""
 
 
 def add(commands: Any) -> None:
@@ -66,7 +66,7 @@ def run(call: argparse.Namespace) -> int:
     if call.waves and not call.replay:
         raise ValueError("--waves records the waves of a case: give its file with --replay")
     if call.replay:
-        refuse(call, "--replay runs the case of a file", "--streams", "--record", "--seed", "--report", *_OF_SOAKS)
+        refuse(call, "--replay runs the case of a file", "--streams", "--record", "--seed", *_OF_SOAKS)
     if call.streams:
         refuse(call, "--streams simulates nothing", *_OF_SOAKS)
     with simulation_errors():

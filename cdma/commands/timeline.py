@@ -11,17 +11,15 @@ from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import captured_times, profile_for
+from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
 from cdma.console.schedules import look_ahead, schedule_options, schedule_text
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
+from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.timelines import PaperOutcome, TimelineOutcome
-    from workload.networks.tensors import Tensors
-    from workload.timeline.efficiency import Efficiency
-    from workload.timeline.scenario import Scenario
     from workload.timeline.study import Study
 
 _DESCRIPTION = """\
@@ -115,7 +113,7 @@ def run(call: argparse.Namespace) -> int:
                 from cdma.report.plots.gantt import gantt
 
                 title = f"{outcome.network}, batch {outcome.batch}, {outcome.gpu_name}, policy {call.policy}"
-                Path(call.gantt).write_text(gantt(done.rows, title), encoding="utf-8")
+                write_file(call.gantt, gantt(done.rows, title))
     if call.json:
         print_json(outcome)
     else:
@@ -145,19 +143,9 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
                           engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
     return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
                            device.about, scenario.device_memory, call.policy, scenario.link_reached,
-                           _times(call, scenario, reached),
-                           _densities(call, done.plan, name if scenario.captured else None), inputs, done.summary(),
+                           times_text(scenario, call.profile, reached),
+                           densities_text(scenario, done.plan, done.fillings), inputs, done.summary(),
                            schedule_text(scenario)), done
-
-
-def _times(call: argparse.Namespace, scenario: Scenario, reached: Efficiency) -> str:
-    """Where the times come from, in words."""
-    if scenario.profile is None and scenario.captured is not None:
-        return captured_times(scenario, reached.text())
-    if scenario.profile is None:
-        return f"times from its roofline at {reached.text()}"
-    device = scenario.profile.measured_on
-    return f"times from {Path(call.profile).name}{f', measured on {device}' * bool(device)}"
 
 
 def _share_text(share: float | str | None) -> str:
@@ -165,15 +153,6 @@ def _share_text(share: float | str | None) -> str:
     if share is None:
         return "measured cycles"
     return f"measured cycles of {Path(share).name}" if isinstance(share, str) else f"{share:g} of its limit"
-
-
-def _densities(call: argparse.Namespace, plan: Tensors, captured: str | None) -> str:
-    """Where the densities come from, in words."""
-    from workload.timeline.densities import sources
-
-    rest = f"{call.density:g} behind every ReLU" if call.density is not None else sources(plan)
-    own = call.densities or captured
-    return f"{Path(own).name}, else {rest}" if own else rest
 
 
 def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:

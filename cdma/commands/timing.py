@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdma.console.options import (
@@ -21,6 +20,7 @@ from cdma.console.progress import Progress
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
+from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from hdl.config.catalog import Design
@@ -110,7 +110,7 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str
             require_extra()
         sweep = swept(call.liberty, call.recipe, progress)
         if call.plot:
-            Path(call.plot).write_text(sweep_plot(sweep.points), encoding="utf-8")
+            write_file(call.plot, sweep_plot(sweep.points))
         return sweep, sweep_text(sweep)
     if call.units:
         units = placed_units(engine(call.engine, call.settings), call.device, call.speed, call.seeds, progress)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,13 +20,17 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"not enough memory: give less data, or smaller numbers{f' ({error})' if str(error) else ''}"
     if isinstance(error, FileExistsError) and error.filename:
-        return f"{error.filename} is a file: give the name of a folder"
+        what = "a link to nothing" if os.path.islink(error.filename) else "a file"
+        return f"{error.filename} is {what}: give the name of a folder"
     if isinstance(error, IsADirectoryError) and error.filename:
         return f"{error.filename} is a folder: give the name of a file"
     if isinstance(error, NotADirectoryError) and error.filename:
         return f"{error.filename}: one of its folders is a file: give another path"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        # What the command writes under a name says it.
+        return f"standard output, or a temporary file: {error.strerror}"
     return " ".join(str(error).split()) or type(error).__name__
 
 

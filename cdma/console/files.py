@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdma.console.output import count
+from hdl.config.files import write_file
 
 __all__ = ["WrittenFile", "check_folder_of", "print_written", "write_files"]
 
@@ -20,16 +25,21 @@ class WrittenFile:
 
 
 def check_folder_of(path: str | Path) -> None:
-    """Check that the folder of a file exists, before the work whose result goes into the file.
+    """Check that a file can have its name, and its folder exists, before the work whose result goes into the file.
 
     Raises
     ------
     ValueError
-        If it does not exist, or is a file.
+        If the folder does not exist, or is a file.
+    OSError
+        If the file is a folder, a loop of links, or has too long a name.
     """
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         raise ValueError(f"{Path(path).parent} is not a folder: make it first, or give {Path(path).name} another one")
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(Path(path).stat().st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:
@@ -38,7 +48,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> list[WrittenFile]:
     for name, text in texts.items():
         path, content = folder / name, text.encode()
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
+        write_file(path, content)
         found.append(WrittenFile(path, len(content)))
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdl.config.pipes import refuse_pipe
+from hdl.config.files import refuse_pipe, write_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_BLOCK_BYTES", "DEFAULT_CORES", "add_command", "block_size", "check_raw_options", "configurations",
            "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array",
-           "one_of", "read_stream", "refuse", "shard_option", "whole_number", "write_bytes"]
+           "one_of", "read_stream", "refuse", "shard_option", "standard_input", "stream_option",
+           "whole_number", "write_bytes"]
 
 DEFAULT_BLOCK_BYTES = 4096
 """Raw bytes of a block where none are given."""
@@ -195,7 +196,7 @@ def one_array(path: str, name: str | None, element: int | None, dtype: str | Non
         if element is None and dtype is None:
             raise ValueError("standard input is read as raw elements: say how large they are (--element 8, 16 or 32) "
                              "or of which type (--dtype)")
-        return raw_array(sys.stdin.buffer.read(), "standard input", dtype, size)
+        return raw_array(standard_input(), "standard input", dtype, size)
     check_raw_options([path], dtype)
     arrays = load(path, array=name, dtype=dtype, element_bytes=size)
     if len(arrays) > 1:
@@ -228,15 +229,50 @@ def check_raw_options(paths: Sequence[str | Path], dtype: str | None, shape: Seq
     raise ValueError(f"{given} is for files of raw elements, but {what} {says}: leave {given.split()[0]} out")
 
 
-def read_stream(path: str) -> bytes:
-    """The bytes of a file; ``-`` is standard input.
+def stream_option(parser: Any, about: str) -> None:
+    """Add ``--stream``."""
+    parser.add_argument("--stream", action="store_true", help=about)
+
+
+def read_stream(call: argparse.Namespace, path: str, *bare: str) -> bytes:
+    """The bytes of a file that begins with a head, or with ``--stream`` of a bare stream; ``-`` is standard input.
+
+    Parameters
+    ----------
+    call
+        The parsed call.
+    path
+        Of the file.
+    bare
+        Options that say what a head says, and so are for bare streams.
 
     Raises
     ------
     ValueError
-        If it is a named pipe.
+        If it is a named pipe, has no head, or an option does not go with a head.
     """
-    return sys.stdin.buffer.read() if path == "-" else refuse_pipe(path).read_bytes()
+    from golden.codec.files import MAGIC
+
+    if not call.stream:
+        refuse(call, "the head of the file says it (without a head: add --stream)", *bare)
+    content = standard_input() if path == "-" else refuse_pipe(path).read_bytes()
+    if not call.stream and not content.startswith(MAGIC):
+        raise ValueError(f"{path} does not begin with the head of a file of cdma compress: it was cut, or it is a bare "
+                         "stream (give --stream to read one)")
+    return content
+
+
+def standard_input() -> bytes:
+    """All of standard input.
+
+    Raises
+    ------
+    ValueError
+        If it is closed.
+    """
+    if sys.stdin is None:
+        raise ValueError("standard input is closed: give a file, or open it")
+    return sys.stdin.buffer.read()
 
 
 def write_bytes(path: str, content: Any, source: str) -> None:
@@ -248,8 +284,11 @@ def write_bytes(path: str, content: Any, source: str) -> None:
         If the file is the one that was read.
     """
     if path == "-":
-        sys.stdout.buffer.write(content)
+        # With PYTHONUNBUFFERED a call may write a part, for instance what still fits a disk.
+        rest = memoryview(content)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest):]
         return
     if source != "-" and Path(path).exists() and Path(path).samefile(source):
         raise ValueError(f"{path} is the input: give the output a name of its own")
-    Path(path).write_bytes(content)
+    write_file(path, content)

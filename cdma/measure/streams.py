@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec import blocks, crc32c, exponents, lines
+from golden.codec import blocks, crc32c, exponents, files, lines
 from golden.codec.coding import WORD_BYTES, Coding, coding_name
 from golden.results import derived
 
 __all__ = ["BlockFacts", "CompressedBlocks", "CompressedLines", "ExponentFacts", "StreamFacts", "compress_blocks",
-           "compress_lines", "stream_facts"]
+           "compress_lines", "file_facts", "stream_facts"]
 
 @dataclass(frozen=True)
 class CompressedLines:
@@ -76,7 +76,10 @@ class BlockFacts:
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """A block stream, block by block."""
+    """A block stream, block by block, and the type of its values where a head says it.
+
+    A line stream has no blocks, but elements of so many bits.
+    """
 
     file: str
     raw_bytes: int
@@ -84,6 +87,8 @@ class StreamFacts:
     block_bytes: int
     crc32c: str
     blocks: tuple[BlockFacts, ...]
+    dtype: str | None = None
+    element_bits: int | None = None
 
     @derived
     def ratio(self) -> float | None:
@@ -142,6 +147,23 @@ def stream_facts(file: str, stream: bytes, block_bytes: int) -> StreamFacts:
             block.number, block.offset, coding_name(block.coding), block.sequence, block.payload_bytes, size,
             _exponent_facts(data, block, size) if block.coding.exponents else None))
     return StreamFacts(file, raw_bytes, len(stream), block_bytes, _crc(stream), tuple(found))
+
+
+def file_facts(file: str, content: bytes) -> StreamFacts:
+    """The content of a file with a head; its stream is expanded to check it.
+
+    Raises
+    ------
+    ValueError
+        If it begins with no head.
+    golden.codec.errors.StreamError
+        If head or stream are malformed.
+    """
+    head, _ = files.expand(content)
+    if head.element_bytes:
+        return StreamFacts(file, head.raw_bytes, head.packed_bytes, 0, f"{head.crc32c:08x}", (), head.dtype,
+                           8 * head.element_bytes)
+    return replace(stream_facts(file, content[files.HEAD_BYTES:], head.block_bytes), dtype=head.dtype)
 
 
 def _exponent_facts(stream: NDArray[np.uint8], block: blocks.Block, raw_bytes: int) -> ExponentFacts:

@@ -44,8 +44,8 @@ def alternatives_text(outcome: AlternativesOutcome) -> str:
              "yes" if row.fits else "no", fixed(row.link_gb, 2) if row.schedule else "", fixed(row.extra_ms, 1),
              row.accuracy, row.hardware] for row in outcome.rows]
     return (f"{outcome.network} ({outcome.about}), batch {outcome.batch}, {outcome.dtype}, on {outcome.gpu_name} with "
-            f"{outcome.memory_gb:g} GB;\n{outcome.times}; densities: {outcome.densities};\nlink "
-            f"{outcome.link_gb_per_s:g} GB/s; look-ahead {outcome.ahead}; software codec "
+            f"{outcome.memory_gb:g} GB;\n{outcome.times};\ndensities: {outcome.densities};\n"
+            f"link {outcome.link_gb_per_s:g} GB/s; look-ahead {outcome.ahead}; software codec "
             f"{outcome.codec_gb_per_s:g} GB/s;\n{_SWAPPED[outcome.everything]}:\n\n{verdict(outcome)}\n\n"
             + table(["way", "step ms", "x", "device GB", "fits", "link GB", "added ms", "accuracy lost", "hardware"],
                     rows, left=(0, 7, 8))

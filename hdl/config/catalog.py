@@ -10,7 +10,7 @@ from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_nam
 from hdl.config.core import CORES, CoreConfig, preset_names
 from hdl.config.core import load as load_core
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.config.pipes import refuse_pipe
+from hdl.config.files import refuse_pipe
 from hdl.config.settings import read
 
 __all__ = ["Design", "engine_name", "kinds", "load_design", "names"]
@@ -41,14 +41,14 @@ def kinds() -> dict[str, tuple[type[Design], dict[str, Design]]]:
 def load_design(preset_or_file: str) -> Design:
     """The configuration of any preset by name, or of a TOML file by path.
 
-    A file that sets a block core as ``core`` configures a block core. Of the others, one that sets a parameter which
-    only engines have configures an engine, one that sets ``codings`` a block core, one that sets ``block_bytes`` an
-    engine, and any other a core.
+    A file that sets ``core`` configures that core or block core, and one that sets a parameter which only engines have
+    an engine.
 
     Raises
     ------
     ValueError
-        If there is no such preset or file, if it is not TOML, or if a parameter is not allowed.
+        If there is no such preset or file, if it is not TOML or does not say what it configures, or if a parameter is
+        not allowed.
     """
     if preset_or_file.endswith(".toml") or "/" in preset_or_file:
         path = refuse_pipe(preset_or_file)
@@ -71,14 +71,13 @@ def _kind(path: Path) -> type[Design]:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return CoreConfig    # loading it as a core's configuration reports the error
-    core = values.get("core", CORES[0])
-    if core not in (*CORES, *BLOCK_CORES):
-        raise ValueError(f"{path}: core must be one of {', '.join((*CORES, *BLOCK_CORES))}, not {core!r}")
-    if core in BLOCK_CORES:
-        return BlockCoreConfig
-    cores = set(CoreConfig.fields())
-    if set(values) & (set(EngineConfig.fields()) - cores - set(BlockCoreConfig.fields())):
-        return EngineConfig
-    if "codings" in values:
-        return BlockCoreConfig
-    return EngineConfig if set(values) & (set(EngineConfig.fields()) - cores) else CoreConfig
+    every = (*CORES, *BLOCK_CORES)
+    core = values.get("core")
+    if core is not None:
+        if core not in every:
+            raise ValueError(f"{path}: core must be one of {', '.join(every)}, not {core!r}")
+        return BlockCoreConfig if core in BLOCK_CORES else CoreConfig
+    if set(values) <= set(CoreConfig.fields()) | set(BlockCoreConfig.fields()):
+        raise ValueError(f"{path} does not say what it configures: set core to {', '.join(every[:-1])} or {every[-1]}, "
+                         "or for an engine lanes or another parameter that only engines have")
+    return EngineConfig

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hdl.codec.coding import CODINGS, ELEMENT_BITS, EXPONENTS, TAGS_FIRST
-from hdl.config.pipes import refuse_pipe
+from hdl.config.files import refuse_pipe
 
 __all__ = [
     "BEAT_BYTES",
@@ -234,8 +234,8 @@ def read(kind: type[_Own], path: Path) -> _Own:
     Raises
     ------
     ValueError
-        If the file cannot be read, is a named pipe, is not TOML, or sets what is not allowed; TypeError for a value of
-        a wrong type.
+        If the file cannot be read, is a named pipe, is not TOML, sets nothing, or sets what is not allowed; TypeError
+        for a value of a wrong type.
     """
     try:
         values = tomllib.loads(refuse_pipe(path).read_text(encoding="utf-8"))
@@ -243,6 +243,8 @@ def read(kind: type[_Own], path: Path) -> _Own:
         raise ValueError(f"cannot read configuration {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
+    if not values:
+        raise ValueError(f"{path} sets no parameter: the parameters are {', '.join(kind.fields())}")
     unknown = sorted(set(values) - set(kind.fields()))
     if unknown:
         raise ValueError(f"{path}: unknown parameter {unknown[0]!r}: the parameters are {', '.join(kind.fields())}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hdl.config.files import write_file
 from synth.area.rows import row
 from synth.boards.catalog import Board, platform
 from synth.boards.project import nextpnr_options, synthesis_script
@@ -147,7 +148,7 @@ def _synthesis(board: Board, name: str, folder: Path, progress: Progress | None)
     report(progress, about)
     verilog = (folder / f"{name}.v").read_text(encoding="utf-8")
     made = yosys.run(synthesis_script(board, name), {f"{name}.v": verilog}, ["stat.json", f"{name}.json"], about)
-    folder.joinpath(f"{name}.json").write_text(made[f"{name}.json"], encoding="utf-8")
+    write_file(folder / f"{name}.json", made[f"{name}.json"])
     return yosys.version, made["stat.json"]
 
 

@@ -105,6 +105,20 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_ctrl_c_while_commands_are_imported_is_one_line(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whatever takes long is imported by main(), which catches it.
+    seen = subprocess.run([sys.executable, "-c", "import sys, cdma.__main__; print(*sys.modules)"], check=True,
+                          capture_output=True, text=True).stdout.split()
+    assert not {"cdma.commands", "numpy", "amaranth"} & set(seen)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cdma.__main__.parser", interrupted)
+    outcome = cdma("--version")
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", "cdma: interrupted\n")
+
+
 def _state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 

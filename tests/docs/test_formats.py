@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from golden.codec import blocks, crc32c
+from golden.codec import blocks, crc32c, files
 from golden.codec import lines as zvc
 from golden.codec.coding import SHORT, Coding, coding_name
 from golden.codec.errors import Reason
@@ -62,6 +62,16 @@ def test_block_stream_example(block: Block) -> None:
     crc = int(rows["crc"], 16)
     assert crc32c.crc32c(packed) == crc
     assert blocks.decompress(packed, size, raw_bytes=len(raw), crc=crc).tobytes() == raw
+
+
+def test_file_example() -> None:
+    (block,) = (each for each in fenced(PAGE) if each.info.startswith("file-"))
+    rows = {name: unhex(words) for name, words in values(block).items()}
+    head = files.head_of(rows["packed"], len(rows["raw"]), block.info.partition("-")[2], block_bytes=512)
+    assert blocks.compress(rows["raw"], Coding.ZVC32, 512).tobytes() == rows["packed"]
+    assert head.pack() == rows["head"]
+    found, raw = files.expand(rows["head"] + rows["packed"])
+    assert (found, raw.tobytes()) == (head, rows["raw"])
 
 
 def test_every_coding_has_an_example_and_a_row() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import hdl
 from hdl.common.sram import wrapper
 from hdl.config.engine import EngineConfig
+from hdl.config.files import write_file
 from hdl.generate.verilog import emit
 from verif.common import runner
 from verif.engine.bound_rules import with_port_rules
@@ -83,9 +84,6 @@ def engine_text(config: EngineConfig, build_dir: Path, sram: str | None = None) 
     kept = build_dir.resolve() / f"{config.name}-{key.hexdigest()[:16]}.v"
     with runner.lock(kept.with_suffix(".lock")):
         if not kept.exists():
-            text = emit(config).text
-            new = kept.with_suffix(".new")
-            new.write_text(text, encoding="utf-8")
-            new.replace(kept)
+            write_file(kept, emit(config).text)
         text = kept.read_text(encoding="utf-8")
     return text + (sram or wrapper(config.name)) if config.memories == "wrapped" else text

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from golden.results import to_json
+from hdl.config.files import write_file
 from verif.evidence.digest import ROOT, rtl_digest
 
 __all__ = ["RECORDED", "SECTIONS", "Evidence", "Stamp", "check_store", "recording", "stamp_now"]
@@ -86,9 +87,7 @@ class Evidence:
     def save(self, path: Path = RECORDED) -> None:
         """Write the store; a reader sees the old file or the new one."""
         text = json.dumps({name: self.sections[name] for name in SECTIONS if name in self.sections}, indent=1)
-        new = path.with_name(f"{path.name}.{os.getpid()}.new")
-        new.write_text(f"{text}\n", encoding="utf-8")
-        new.replace(path)
+        write_file(path, f"{text}\n")
 
     def section(self, name: str) -> dict[str, Any] | None:
         """The section of a name, or None when nothing is recorded."""

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from golden.results import from_json, to_json
+from hdl.config.files import write_file
 from verif.formal import aiger, sat, solver, unroll
 from verif.formal.harness import Harness
 from verif.formal.proof import SETS, Proof, ProofReport, ProofResult
@@ -138,7 +139,7 @@ def run(proof: Proof, folder: Path = BUILD, *, limit: float = LIMIT, again: bool
         solver.model(place, netlist, verilog, combinational)
         result = _solved(proof, place, harness, start, limit)
     if result.outcome != "timeout":
-        kept.write_text(json.dumps({"key": key, "result": to_json(result)}), encoding="utf-8")
+        write_file(kept, json.dumps({"key": key, "result": to_json(result)}))
     return result
 
 

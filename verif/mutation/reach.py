@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 from collections import deque
 from collections.abc import Iterable
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from hdl.config.files import write_file
 from verif.evidence.digest import ROOT
 from verif.mutation.children import Children
 from verif.mutation.mutant import Mutant
@@ -149,9 +149,7 @@ class Baselines:
             raise ValueError(f"{name} fails without a mutant, so it says nothing about one: {found['outcome']} "
                              f"{found['by']} {found['said']}")
         place.parent.mkdir(parents=True, exist_ok=True)
-        new = place.with_name(f"{place.name}.{os.getpid()}.new")
-        new.write_text(json.dumps({"key": key, "found": found}), encoding="utf-8")
-        new.replace(place)
+        write_file(place, json.dumps({"key": key, "found": found}))
         return found
 
 

@@ -32,7 +32,9 @@ _WARM = ("amaranth.hdl", "amaranth.sim", "amaranth.lib.wiring", "amaranth.back.r
 
 
 def main() -> int:
-    """Serve jobs until standard input ends."""
+    """Serve jobs until standard input ends, or until the process that gives them ends this one, as after Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for name in _WARM:
         importlib.import_module(name)
     for line in sys.stdin:
@@ -56,9 +58,12 @@ def _forked(job: dict[str, Any], folder: str) -> dict[str, Any]:
         os.close(reads)
         _child(job, folder, writes)
     os.close(writes)
-    late = not _read_until(reads, began + job["seconds"], answer := bytearray())
-    if late:
-        os.kill(child, signal.SIGKILL)
+    late = True
+    try:
+        late = not _read_until(reads, began + job["seconds"], answer := bytearray())
+    finally:
+        if late:
+            os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     # What the child has started is gone with it.
     with suppress(ProcessLookupError):
@@ -88,6 +93,8 @@ def _child(job: dict[str, Any], folder: str, writes: int) -> None:
     code = 1
     try:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with open(os.path.join(folder, "output"), "wb") as output, open(os.devnull, "rb") as nothing:
             for stream, number in ((nothing, 0), (output, 1), (output, 2)):
                 os.dup2(stream.fileno(), number)

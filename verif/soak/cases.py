@@ -13,6 +13,7 @@ from typing import Any
 
 from golden.results import from_json, to_json
 from hdl.config.engine import EngineConfig
+from hdl.config.files import write_file
 from verif.common import runner
 from verif.engine.build import build_engine
 from verif.regression.outcomes import State, TestOutcome, tests_of
@@ -188,7 +189,7 @@ def write_case(case: Case, said: str, file: Path) -> None:
     """Write a case, with what it says, to a file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     values = {each.name: to_json(getattr(case, each.name)) for each in fields(case)} | {"said": said}
-    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    write_file(file, json.dumps(values, indent=1) + "\n")
 
 
 def read_case(file: Path) -> Case:

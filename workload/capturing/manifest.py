@@ -123,7 +123,7 @@ def check_folder(folder: str | Path) -> Path:
     path = Path(folder)
     if (path / MANIFEST).exists():
         raise CaptureError(f"{path} has a dump already: choose another folder, or delete it first")
-    there = next(above for above in (path, *path.absolute().parents) if above.exists())
+    there = next(above for above in (path, *path.absolute().parents) if os.path.lexists(above))
     if not there.is_dir():
         raise CaptureError(f"cannot make the folder {path}: {_near(there, path)} is not a folder")
     if not os.access(there, os.W_OK | os.X_OK):

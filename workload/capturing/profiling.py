@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from hdl.config.files import write_file
 from workload.capturing.settings import CaptureError
 from workload.capturing.storage import tensors
 from workload.extra import package
@@ -133,7 +134,7 @@ class Profiler:
             return
         device, name = device_of(self._model)
         try:
-            self._file.write_text(profile_text(self.times, device, name), encoding="utf-8")
+            write_file(self._file, profile_text(self.times, device, name))
         except OSError as error:
             self.stopped = f"cannot write the profile {self._file}: {error.strerror or error}"
 

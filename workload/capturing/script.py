@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +91,7 @@ def run_script(script: str | Path, arguments: Sequence[str], watched: Watched) -
         If the file does not exist.
     """
     path = Path(script)
-    if not path.is_file():
+    if not os.path.isfile(path):    # Path.is_file() raises the error of a name that is too long
         raise CaptureError(f"{script} is not a file: give the Python script that trains the model")
     argv, places = sys.argv, sys.path
     sys.argv = [str(script), *arguments]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hdl.config.pipes import refuse_pipe
+from hdl.config.files import refuse_pipe
 from workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
 from workload.dumps.folder import parts
 from workload.dumps.pickled import pickled_names, read_pickled

@@ -11,6 +11,7 @@ from typing import Any
 from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
 from golden.results import INLINED, to_json
 from hdl.config.engine import EngineConfig
+from hdl.config.files import write_file
 from workload.json_file import read_json
 from workload.plan.choice import Plan
 from workload.plan.codings import check_built, coding_of
@@ -76,7 +77,7 @@ class PlanFile:
     def write(self, path: str | Path) -> None:
         """Write the file."""
         content = {"kind": _KIND, "version": VERSION} | to_json(self)
-        Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_file(path, json.dumps(content, indent=1) + "\n")
 
     def check(self, engine: EngineConfig, raw_bytes: Mapping[str, int]) -> None:
         """Check that the plan is for this engine and has these tensors, whose bytes are given by name.

@@ -1,4 +1,5 @@
-"""Notes beside a verdict: -0.0 that could be zeros, values that would be better rounded, what changes over training."""
+"""Notes beside a verdict: values that are not measured as numbers, -0.0 that could be zeros, values that would be
+better rounded, what changes over training."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from functools import reduce
 from operator import add
 
 from workload.characterise.arrays import Array, Coded
+from workload.dumps.types import element_type, is_floating
 
 __all__ = ["MANY", "notes"]
 
@@ -29,9 +31,20 @@ def notes(arrays: Sequence[Array], ratio: float) -> Iterator[str]:
     ratio
         Raw bytes over those of the best coding.
     """
+    yield from _bits(arrays)
     yield from _negative_zeros(arrays)
     yield from _rounding(arrays)
     yield from _drift(arrays, ratio)
+
+
+def _bits(arrays: Sequence[Array]) -> Iterator[str]:
+    """Which arrays are measured as plain elements, because no coding treats their values as numbers."""
+    plain = [array for array in arrays if (dtype := element_type(array.dtype)).kind == "c"
+             or (dtype.kind == "f" and not is_floating(dtype))]
+    if plain:
+        types = ", ".join(dict.fromkeys(array.dtype for array in plain))
+        yield (f"Not measured as numbers, but as elements of 32 bits, without statistics of exponents and without "
+               f"rounding: {_named([array.name for array in plain])} ({types}).")
 
 
 def _negative_zeros(arrays: Sequence[Array]) -> Iterator[str]:

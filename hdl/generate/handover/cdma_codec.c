@@ -1533,6 +1533,79 @@ enum cdma_codec_status cdma_check_crc(const struct cdma_stream *stream, uint32_t
     return CDMA_CODEC_OK;
 }
 
+/* Where the fields of a head are. */
+#define HEAD_ELEMENT 5
+#define HEAD_BLOCK 6
+#define HEAD_RAW 8
+#define HEAD_PACKED 16
+#define HEAD_TYPE 24
+#define HEAD_STREAM_CRC 56
+#define HEAD_CRC 60
+
+/* The magic, and the version behind it. */
+static const uint8_t HEAD_BEGIN[HEAD_ELEMENT] = {'c', 'D', 'M', 'A', 1};
+
+static enum cdma_codec_status check_head(const struct cdma_head *head)
+{
+    const unsigned size = head->element_bytes;
+    const size_t block = head->stream.block_bytes;
+
+    if (size ? size > 4 || size == 3 || block : block < SMALLEST || block > LARGEST || block % LINE)
+        return CDMA_CODEC_BAD_BLOCK_BYTES;
+    return CDMA_CODEC_OK;
+}
+
+enum cdma_codec_status cdma_write_head(const struct cdma_head *head, void *out)
+{
+    uint8_t *to = (uint8_t *)out;
+    enum cdma_codec_status status;
+
+    if (!head || !out)
+        return CDMA_CODEC_BAD_POINTER;
+    status = check_head(head);
+    if (status)
+        return status;
+    if (head->stream.raw_bytes == CDMA_RAW_BYTES_UNKNOWN)
+        return CDMA_CODEC_BAD_RAW_BYTES;
+    memcpy(to, HEAD_BEGIN, sizeof HEAD_BEGIN);
+    to[HEAD_ELEMENT] = (uint8_t)head->element_bytes;
+    store16(to + HEAD_BLOCK, (uint32_t)head->stream.block_bytes);
+    store64(to + HEAD_RAW, head->stream.raw_bytes);
+    store64(to + HEAD_PACKED, head->stream.packed_bytes);
+    memcpy(to + HEAD_TYPE, head->type, CDMA_TYPE_BYTES);
+    store32(to + HEAD_STREAM_CRC, head->crc32c);
+    store32(to + HEAD_CRC, cdma_crc32c(to, HEAD_CRC, 0));
+    return CDMA_CODEC_OK;
+}
+
+enum cdma_codec_status cdma_read_head(const void *file, size_t length, struct cdma_head *head)
+{
+    const uint8_t *from = (const uint8_t *)file;
+    uint64_t raw_bytes, packed_bytes;
+
+    if (!head || (!file && length))
+        return CDMA_CODEC_BAD_POINTER;
+    if (length < sizeof HEAD_BEGIN || memcmp(from, HEAD_BEGIN, sizeof HEAD_BEGIN))
+        return CDMA_CODEC_NO_HEAD;
+    if (length < CDMA_HEAD_BYTES)
+        return CDMA_CODEC_TRUNCATED_HEADER;
+    if (load32(from + HEAD_CRC) != cdma_crc32c(from, HEAD_CRC, 0))
+        return CDMA_CODEC_CRC_MISMATCH;
+    raw_bytes = load64(from + HEAD_RAW);
+    packed_bytes = load64(from + HEAD_PACKED);
+    if ((size_t)raw_bytes != raw_bytes || (size_t)packed_bytes != packed_bytes || raw_bytes == CDMA_RAW_BYTES_UNKNOWN)
+        return CDMA_CODEC_OUTPUT_TOO_SMALL;
+    head->stream.bytes = NULL;
+    head->stream.packed_bytes = (size_t)packed_bytes;
+    head->stream.block_bytes = load16(from + HEAD_BLOCK);
+    head->stream.raw_bytes = (size_t)raw_bytes;
+    head->stream.coding = CDMA_CODING_ANY;
+    head->crc32c = load32(from + HEAD_STREAM_CRC);
+    head->element_bytes = from[HEAD_ELEMENT];
+    memcpy(head->type, from + HEAD_TYPE, CDMA_TYPE_BYTES);
+    return check_head(head);
+}
+
 const char *cdma_codec_text(enum cdma_codec_status status)
 {
     switch (status) {
@@ -1544,6 +1617,7 @@ const char *cdma_codec_text(enum cdma_codec_status status)
     case CDMA_CODEC_BAD_RAW_BYTES: return "bad argument: raw_bytes is no multiple of the element";
     case CDMA_CODEC_OUTPUT_TOO_SMALL: return "the output does not hold the result";
     case CDMA_CODEC_NO_BLOCK: return "the stream has no such block";
+    case CDMA_CODEC_NO_HEAD: return "the file does not begin with a head: it is a bare stream, or no stream";
     case CDMA_CODEC_TRUNCATED_HEADER: return "truncated header: the stream ends inside a header";
     case CDMA_CODEC_BAD_CODING:
         return "bad coding: it is unknown, not the one asked for, or impossible for the raw bytes of the block";

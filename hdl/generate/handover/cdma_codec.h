@@ -6,6 +6,8 @@
  * may begin at any address; they must not overlap. Nothing is read or written outside them, whatever a stream holds. A
  * call takes up to 8 KiB of stack where the compiler optimises. Sizes and offsets are in bytes.
  *
+ * A file holds a head and a stream: see cdma_write_head() and cdma_read_head(). The engine reads and writes bare streams.
+ *
  * Functions return 0 (CDMA_CODEC_OK) or why they could not do what was asked; cdma_codec_text() explains it.
  *
  *     size_t bytes, capacity = cdma_compress_bound(raw_bytes, 4096, 0);
@@ -55,6 +57,7 @@ enum cdma_codec_status {
     CDMA_CODEC_BAD_RAW_BYTES = 5,
     CDMA_CODEC_OUTPUT_TOO_SMALL = 6,
     CDMA_CODEC_NO_BLOCK = 7,
+    CDMA_CODEC_NO_HEAD = 8,
 
     CDMA_CODEC_TRUNCATED_HEADER = 16,
     CDMA_CODEC_BAD_CODING = 17,
@@ -168,6 +171,31 @@ uint32_t cdma_crc32c(const void *bytes, size_t length, uint32_t crc);
 
 /* CDMA_CODEC_CRC_MISMATCH if the stream has another CRC-32C than the expected one. */
 enum cdma_codec_status cdma_check_crc(const struct cdma_stream *stream, uint32_t expected, struct cdma_fault *fault);
+
+/* Bytes of the head of a file, and of the type in it. */
+#define CDMA_HEAD_BYTES 64u
+#define CDMA_TYPE_BYTES 32u
+
+/* What the head of a file says, as cdma compress writes it in front of a stream. */
+struct cdma_head {
+    struct cdma_stream stream;  /* bytes and coding are not in the head; raw_bytes must be known */
+    uint32_t crc32c;            /* of the stream: that of its completion, or cdma_crc32c() of it */
+    unsigned element_bytes;     /* 0: a block stream; 1, 2 or 4: a line stream, and stream.block_bytes is 0 */
+    char type[CDMA_TYPE_BYTES]; /* of the values, for instance "float32"; zeros behind it, none if it has 32 letters */
+};
+
+/* Write the head of a file: CDMA_HEAD_BYTES at out. The stream follows it in the file. */
+enum cdma_codec_status cdma_write_head(const struct cdma_head *head, void *out);
+
+/*
+ * Read the head of a file, of which so many bytes are at hand: CDMA_HEAD_BYTES suffice. CDMA_CODEC_NO_HEAD: it begins
+ * with none of this version, as a bare stream does. CDMA_CODEC_TRUNCATED_HEADER, CDMA_CODEC_CRC_MISMATCH: the head is
+ * cut or damaged. CDMA_CODEC_OUTPUT_TOO_SMALL: its lengths do not fit into a size_t. After an error *head is undefined.
+ *
+ * head->stream.bytes is null then: read head->stream.packed_bytes more from the file (fewer are there if it was cut),
+ * let it point to them, and give head->stream to cdma_check_crc() and cdma_decompress(), which refuses a line stream.
+ */
+enum cdma_codec_status cdma_read_head(const void *file, size_t length, struct cdma_head *head);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+
+from tests.workload.networks.test_captured import written
 
 
 def test_answer_and_rows(cdma: Callable[..., Any], tmp_path: Path) -> None:
@@ -54,3 +57,29 @@ def test_sensitivity(cdma: Callable[..., Any]) -> None:
 ])
 def test_mistakes(arguments: tuple[str, ...], says: str, fails: Callable[..., str]) -> None:
     assert says in fails("alternatives", *arguments)
+
+
+def test_the_heading_names_the_sources_that_tensors_have(cdma: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "captured"
+    folder.mkdir()
+    written(folder)
+    arrays: dict[str, Any] = {f"step000003/{name}": np.eye(8, dtype=np.float16)
+                              for name in ("data", "conv", "fc", "fc/unsaved")}
+
+    def heading(*call: object) -> list[str]:
+        return cdma("alternatives", *call).out.splitlines()[1:3]
+
+    for names, words in (
+            (arrays, ""), (["step000003/conv"], ", else ratios by role and type"),
+            (["step000003/data"], ", else the table's: 0.38 behind every ReLU, an average that is published")):
+        np.savez(folder / "step000003.npz", **{name: arrays[name] for name in names})
+        (folder / "manifest.json").write_text(
+            '{"format": "cdma-dump", "version": 1, "files": [{"file": "step000003.npz"}]}')
+        assert heading("captured", "--gpu", "a100") == [
+            "times from the capture, measured on NVIDIA A100-SXM4-40GB;", f"densities: captured{words};"]
+        assert f"(captured{words});" in cdma("timeline", "captured", "--gpu", "a100").out
+    assert heading("captured", "--gpu", "v100")[0] == (
+        "times from its roofline at 0.5 of the peak (those of the capture are of NVIDIA A100-SXM4-40GB);")
+    assert heading("gpt2")[1].startswith("densities: no tensor has a ReLU's zeros: ratios by role and type")
+    found = cdma("alternatives", "captured", "--gpu", "a100", "--sensitivity", "--json").json["sensitivity"]
+    assert not [line for line in found if "products and convolutions" in line["change"]]

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdma.__main__ import main
 from cdma.commands.compress import CODINGS
-from golden.codec import blocks, crc32c
+from golden.codec import blocks, crc32c, files
 from golden.codec import lines as zvc
 from golden.codec.coding import Coding, coding_name
 
@@ -27,22 +28,31 @@ def layer(tmp_path: Path) -> np.ndarray:
     return array
 
 
+def stream_in(path: str) -> bytes:
+    """The stream of a file, behind its head."""
+    return Path(path).read_bytes()[files.HEAD_BYTES:]
+
+
 @pytest.mark.parametrize("block_bytes", [512, 4096, 32768])
 @pytest.mark.parametrize("element", [8, 16, 32])
 def test_block_stream_there_and_back(cdma, layer: np.ndarray, element: int, block_bytes: int) -> None:
     size = ["--block-bytes", block_bytes]
     facts = cdma("compress", "layer.npy", "l.zvc", "--element", element, *size, "--json").json
-    stream = Path("l.zvc").read_bytes()
+    stream = stream_in("l.zvc")
     assert stream == blocks.compress(layer, Coding[f"ZVC{element}"], block_bytes).tobytes()
+    assert files.read_head(Path("l.zvc").read_bytes()) == files.head_of(stream, layer.nbytes, "float32",
+                                                                        block_bytes=block_bytes)
     assert (facts["raw_bytes"], facts["packed_bytes"]) == (layer.nbytes, len(stream))
     assert facts["ratio"] == layer.nbytes / len(stream)
     assert facts["crc32c"] == f"{crc32c.crc32c(stream):08x}"
     assert facts["blocks"] == -(-layer.nbytes // block_bytes)
-    outcome = cdma("decompress", "l.zvc", "back.npy", "--dtype", "float32", "--shape", "5,11,33", *size,
-                   "--crc", facts["crc32c"], "--raw-bytes", layer.nbytes)
-    assert outcome.code == 0
-    assert np.load("back.npy").tobytes() == layer.tobytes()
-    assert np.load("back.npy").shape == layer.shape
+    Path("bare").write_bytes(stream)
+    for call in (["l.zvc", "back.npy"], ["bare", "back.npy", "--stream", "--dtype", "float32", *size]):
+        outcome = cdma("decompress", *call, "--shape", "5,11,33", "--crc", facts["crc32c"], "--raw-bytes",
+                       layer.nbytes)
+        assert outcome.code == 0
+        back = np.load("back.npy")
+        assert (back.tobytes(), back.shape, back.dtype) == (layer.tobytes(), layer.shape, layer.dtype)
 
 
 def test_every_coding_can_be_asked_for() -> None:
@@ -52,7 +62,7 @@ def test_every_coding_can_be_asked_for() -> None:
 @pytest.mark.parametrize("coding", CODINGS)
 def test_every_coding_there_and_back(cdma, layer: np.ndarray, coding: str) -> None:
     facts = cdma("compress", "layer.npy", "l.zvc", "--coding", coding, "--json").json
-    stream = Path("l.zvc").read_bytes()
+    stream = stream_in("l.zvc")
     assert facts["coding"] == coding
     assert stream == blocks.compress(layer, Coding[coding.upper()]).tobytes()
     assert cdma("decompress", "l.zvc", "back.raw").code == 0
@@ -106,10 +116,58 @@ def test_codings_that_do_not_fit(cdma, layer: np.ndarray, options: list[str], wo
 
 
 def test_line_stream_there_and_back(cdma, layer: np.ndarray) -> None:
-    assert cdma("compress", "dump.npz", "l.lines", "--array", "layer", "--lines").code == 0
-    assert Path("l.lines").read_bytes() == zvc.compress(layer, 4).tobytes()
-    assert cdma("decompress", "l.lines", "back.raw", "--lines", "--element", 32).code == 0
-    assert Path("back.raw").read_bytes() == layer.tobytes()
+    for bare, how in (([], []), (["--stream"], ["--stream", "--lines", "--element", 32])):
+        assert cdma("compress", "dump.npz", "l.lines", "--array", "layer", "--lines", *bare).code == 0
+        stream = Path("l.lines").read_bytes() if bare else stream_in("l.lines")
+        assert stream == zvc.compress(layer, 4).tobytes()
+        assert cdma("decompress", "l.lines", "back.raw", *how).code == 0
+        assert Path("back.raw").read_bytes() == layer.tobytes()
+
+
+def test_info_of_a_line_stream_is_its_head(cdma, layer: np.ndarray) -> None:
+    cdma("compress", "layer.npy", "l.lines", "--lines")
+    facts = cdma("info", "l.lines", "--json").json
+    assert (facts["raw_bytes"], facts["dtype"], facts["element_bits"], facts["blocks"]) == (
+        layer.nbytes, "float32", 32, [])
+    assert "l.lines: line stream, elements of 32 bits; 7,260 -> " in cdma("info", "l.lines").out
+
+
+@pytest.mark.parametrize(("dtype", "own"), [("bfloat16", "uint16"), ("float8_e5m2", "uint8"), ("float64", "float64")])
+def test_an_array_has_the_type_of_the_head(cdma, dtype: str, own: str) -> None:
+    Path("raw").write_bytes(bytes(range(64)))
+    cdma("compress", "raw", "l", "--dtype", dtype)
+    assert cdma("decompress", "l", "back.npy").code == 0
+    assert np.load("back.npy").dtype == own
+    assert np.load("back.npy").tobytes() == bytes(range(64))
+    assert f"head: values of {dtype}; lengths and CRC are right" in cdma("info", "l").out
+
+
+@pytest.mark.parametrize("lines", [[], ["--lines"]], ids=["blocks", "lines"])
+def test_every_cut_of_a_file_is_refused(cdma, layer: np.ndarray, lines: list[str]) -> None:
+    np.save("small.npy", layer[0, :4])
+    cdma("compress", "small.npy", "l", *lines)
+    whole = Path("l").read_bytes()
+    for length in (0, 3, 4, 63, 64, 65, len(whole) // 2, len(whole) - 4, len(whole) - 1):
+        Path("cut").write_bytes(whole[:length])
+        for call in (["info", "cut"], ["decompress", "cut", "back"]):
+            outcome = cdma(*call)
+            assert outcome.code in (1, 2)
+            assert outcome.err.startswith("cdma: error: ") and outcome.err.count("\n") == 1
+            assert ("(give --stream to read one)" in outcome.err) == (length < 4)
+            assert not Path("back").exists()
+
+
+def test_a_cut_bare_stream_is_seen_with_its_raw_length(cdma, fails) -> None:
+    np.save("two.npy", np.zeros(2048, np.float32))
+    cdma("compress", "two.npy", "two", "--stream")
+    for length, raw in ((132, 4096), (0, 0)):
+        Path("cut").write_bytes(Path("two").read_bytes()[:length])
+        assert "give --stream to read one" in fails("decompress", "cut", "back")
+        assert "truncated header" in fails("decompress", "cut", "back", "--stream", "--raw-bytes", 8192, code=1)
+        assert not Path("back").exists()
+        assert cdma("decompress", "cut", "back", "--stream").code == 0
+        assert Path("back").stat().st_size == raw
+        Path("back").unlink()
 
 
 def test_fallback_can_be_turned_off(cdma, tmp_path: Path) -> None:
@@ -125,20 +183,23 @@ def test_fallback_can_be_turned_off(cdma, tmp_path: Path) -> None:
 def test_text_output_says_sizes(cdma, layer: np.ndarray) -> None:
     outcome = cdma("compress", "layer.npy", "l.zvc")
     assert outcome.err == ""
-    assert f"{layer.nbytes:,} -> {Path('l.zvc').stat().st_size:,} bytes" in outcome.out
+    assert f"{layer.nbytes:,} -> {len(stream_in('l.zvc')):,} bytes" in outcome.out
 
 
 def test_info_goes_from_header_to_header(cdma, layer: np.ndarray) -> None:
     cdma("compress", "layer.npy", "l.zvc", "--block-bytes", 512)
-    stream = Path("l.zvc").read_bytes()
-    facts = cdma("info", "l.zvc", "--block-bytes", 512, "--json").json
+    stream = stream_in("l.zvc")
+    facts = cdma("info", "l.zvc", "--json").json
+    Path("bare").write_bytes(stream)
+    assert cdma("info", "bare", "--stream", "--block-bytes", 512, "--json").json == facts | {
+        "file": "bare", "dtype": None}
     headers = list(blocks.headers(stream))
     assert facts["raw_bytes"] == layer.nbytes
     assert facts["ratio"] == layer.nbytes / len(stream)
     assert [(row["offset"], row["payload_bytes"], row["sequence"]) for row in facts["blocks"]] == [
         (block.offset, block.payload_bytes, block.sequence) for block in headers]
     assert sum(row["raw_bytes"] for row in facts["blocks"]) == layer.nbytes
-    text = cdma("info", "l.zvc", "--block-bytes", 512).out
+    text = cdma("info", "l.zvc").out
     assert "zvc32" in text
     assert f"{len(headers)} blocks" in text
 
@@ -156,21 +217,24 @@ def test_empty_array(cdma) -> None:
     np.save("empty.npy", np.zeros(0, np.float32))
     for options in ([], ["--lines"]):
         assert cdma("compress", "empty.npy", "e", *options).code == 0
-        assert Path("e").read_bytes() == b""
-    assert cdma("info", "e").code == 0
-    assert cdma("decompress", "e", "back.npy").code == 0
-    assert np.load("back.npy").size == 0
+        assert stream_in("e") == b""
+        assert cdma("info", "e").code == 0
+        assert cdma("decompress", "e", "back.npy").code == 0
+        assert np.load("back.npy").size == 0
 
 
 def test_pipes_are_clean(tmp_path: Path) -> None:
     raw = np.maximum(np.random.default_rng(1).standard_normal(3000), 0).astype(np.float16).tobytes()
     program = [sys.executable, "-m", "cdma"]
-    packed = subprocess.run([*program, "compress", "-", "-", "--element", "16"], input=raw, cwd=tmp_path,
-                            capture_output=True, check=True)
-    assert (packed.stdout, packed.stderr) == (blocks.compress(raw, Coding.ZVC16).tobytes(), b"")
-    back = subprocess.run([*program, "decompress", "-", "-"], input=packed.stdout, cwd=tmp_path, capture_output=True,
-                          check=True)
-    assert (back.stdout, back.stderr) == (raw, b"")
+    stream = blocks.compress(raw, Coding.ZVC16)
+    head = files.head_of(stream, len(raw), "uint16", block_bytes=4096).pack()
+    for bare, front in (([], head), (["--stream"], b"")):
+        packed = subprocess.run([*program, "compress", "-", "-", "--element", "16", *bare], input=raw, cwd=tmp_path,
+                                capture_output=True, check=True)
+        assert (packed.stdout, packed.stderr) == (front + stream.tobytes(), b"")
+        back = subprocess.run([*program, "decompress", "-", "-", *bare], input=packed.stdout, cwd=tmp_path,
+                              capture_output=True, check=True)
+        assert (back.stdout, back.stderr) == (raw, b"")
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
@@ -186,17 +250,23 @@ def test_pipes_are_clean(tmp_path: Path) -> None:
     (["compress", "raw.bin", "o", "--element", "32"], "7 bytes"),
     (["compress", "-", "o"], "--element"),
     (["decompress", "missing", "o"], "missing"),
-    (["decompress", "good", "o", "--lines"], "--element"),
-    (["decompress", "good", "o", "--element", "32"], "--lines"),
-    (["decompress", "good", "o", "--lines", "--element", "8", "--crc", "0"], "no CRC"),
+    (["decompress", "good", "o"], "give --stream to read one"),
+    (["info", "good"], "give --stream to read one"),
+    (["decompress", "good", "o", "--lines", "--element", "8"], "(without a head: add --stream): leave --lines and"),
+    (["info", "good", "--block-bytes", "512"], "the head of the file says it"),
+    (["decompress", "good", "o", "--stream", "--lines"], "--element"),
+    (["decompress", "good", "o", "--stream", "--element", "32"], "--lines"),
+    (["decompress", "good", "o", "--stream", "--lines", "--element", "8", "--crc", "0"], "no CRC"),
     (["decompress", "good", "o", "--dtype", "float32"], ".npy"),
-    (["decompress", "good", "o", "--lines", "--element", "8", "--block-bytes", "512"], "leave --block-bytes out"),
+    (["decompress", "good", "o", "--stream", "--lines", "--element", "8", "--block-bytes", "512"],
+     "leave --block-bytes out"),
     (["decompress", "good", "no/folder/o"], "no/folder is not a folder: make it first, or give o another one"),
-    (["decompress", "good", "o.npy", "--dtype", "bfloat16"], "give --dtype uint16 for its bits, or name the output o"),
-    (["decompress", "good", "o.npy", "--dtype", "float31"], "float31"),
-    (["decompress", "good", "o.npy", "--dtype", "object"], "object"),
-    (["decompress", "good", "o.npy", "--dtype", "float32", "--shape", "7,7"], "7,7"),
-    (["decompress", "good", "o.npy", "--shape", "a"], "shape a"),
+    (["decompress", "good", "o.npy", "--stream", "--dtype", "bfloat16"],
+     "give --dtype uint16 for its bits, or name the output o"),
+    (["decompress", "good", "o.npy", "--stream", "--dtype", "float31"], "float31"),
+    (["decompress", "good", "o.npy", "--stream", "--dtype", "object"], "object"),
+    (["decompress", "good", "o.npy", "--stream", "--dtype", "float32", "--shape", "7,7"], "7,7"),
+    (["decompress", "good", "o.npy", "--stream", "--shape", "a"], "shape a"),
     (["info", "missing"], "missing"),
     (["info", "."], "is a folder: give the name of a file"),
 ])
@@ -217,12 +287,12 @@ def test_mistakes(fails, layer: np.ndarray, tmp_path: Path, arguments: list[str]
 def test_malformed_streams_say_where(fails, tmp_path: Path, change, words: str, command: list[str]) -> None:
     stream = blocks.compress(np.arange(2000, dtype=np.float32), 4).tobytes()
     (tmp_path / "bad").write_bytes(change(stream))
-    arguments = [*command, "bad", *(["o"] if command == ["decompress"] else [])]
+    arguments = [*command, "bad", *(["o"] if command == ["decompress"] else []), "--stream"]
     assert words in fails(*arguments, code=1)
     assert not (tmp_path / "o").exists()
 
 
-@pytest.mark.parametrize("command", [["info", "small"], ["decompress", "small", "o"]])
+@pytest.mark.parametrize("command", [["info", "small", "--stream"], ["decompress", "small", "o", "--stream"]])
 def test_a_malformed_block_names_the_block_size_that_was_not_given(fails, tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "small").write_bytes(blocks.compress(np.ones(999, np.float32), Coding.FLOAT32, 512).tobytes())
     hint = "(read in blocks of 4096 raw bytes: if it was written in others, give --block-bytes)"
@@ -232,8 +302,12 @@ def test_a_malformed_block_names_the_block_size_that_was_not_given(fails, tmp_pa
 
 def test_wrong_crc_is_a_failed_check(fails, tmp_path: Path) -> None:
     (tmp_path / "good").write_bytes(blocks.compress(np.arange(99, dtype=np.float32), 4).tobytes())
-    said = fails("decompress", "good", "o", "--crc", "12345678", code=1)
+    said = fails("decompress", "good", "o", "--stream", "--crc", "12345678", code=1)
     assert "CRC" in said and "--block-bytes" not in said
+    np.save("layer.npy", np.arange(99, dtype=np.float32))
+    main(["compress", "layer.npy", "good"])
+    for option, words in (("--crc", "not 12345678"), ("--raw-bytes", "has raw bytes 396, not 12,345,678")):
+        assert words in fails("decompress", "good", "o", option, "12345678", code=1)
 
 
 def test_short_floats_are_coded_in_elements_of_their_size(cdma: Callable[..., Any]) -> None:
@@ -244,4 +318,5 @@ def test_short_floats_are_coded_in_elements_of_their_size(cdma: Callable[..., An
     for path, options in (("maps.safetensors", ()), ("maps.bin", ("--dtype", "bfloat16"))):
         facts = cdma("compress", path, "out", *options, "--json").json
         assert (facts["raw_bytes"], facts["element_bits"]) == (512, 16)
-        assert Path("out").read_bytes() == blocks.compress(raw, Coding.ZVC16).tobytes()
+        assert stream_in("out") == blocks.compress(raw, Coding.ZVC16).tobytes()
+        assert cdma("info", "out", "--json").json["dtype"] == "bfloat16"

@@ -10,7 +10,7 @@ import pytest
 from hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
 from hdl.config.catalog import load_design
 from hdl.config.core import CoreConfig
-from hdl.config.engine import EngineConfig
+from hdl.config.engine import EngineConfig, load_engine
 from hdl.config.settings import PRESETS
 
 
@@ -56,14 +56,24 @@ def test_settings_of_the_command_line() -> None:
 
 
 @pytest.mark.parametrize(("text", "kind"), [
-    ('core = "block_decompressor"\n', BlockCoreConfig), ('codings = ["zvc32"]\n', BlockCoreConfig),
-    ('core = "decompressor"\n', CoreConfig), ("beat_bytes = 32\n", CoreConfig), ("block_bytes = 512\n", EngineConfig),
+    ('core = "block_decompressor"\n', BlockCoreConfig), ('core = "decompressor"\n', CoreConfig),
     ('lanes = 2\ncodings = ["zvc32"]\n', EngineConfig), ("crc = false\n", EngineConfig),
 ])
 def test_a_file_says_what_it_configures(tmp_path: Path, text: str, kind: type) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     assert isinstance(load_design(str(file)), kind)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "beat_bytes = 32\n", 'codings = ["zvc32"]\n', 'name = "mine"\n'])
+def test_a_file_that_does_not_say_what_it_configures(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"mine\.toml does not say what it configures: set core to compressor, "):
+        load_design(str(file))
+    if "=" not in text:
+        with pytest.raises(ValueError, match=r"mine\.toml sets no parameter: the parameters are name, "):
+            load_engine(file)
 
 
 def test_a_core_that_is_none(tmp_path: Path) -> None:

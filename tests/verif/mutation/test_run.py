@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -198,6 +201,20 @@ def test_a_mutant_that_ends_late_or_badly(children: Children) -> None:
     found = children.do("tests", 20, dies, files=["tests/hdl/common/test_skid.py"])
     assert found["outcome"] == "died"
     assert children.do("tests", 20, files=["tests/hdl/common/test_beat_width.py"])["outcome"] == "passed"
+
+
+def test_ctrl_c_is_left_to_the_process_that_gives_jobs() -> None:
+    """The signal of a terminal goes to both; only one of them says it."""
+    with subprocess.Popen([sys.executable, "-m", "verif.mutation.worker"], cwd=ROOT, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
+        ignored, end = 0, time.monotonic() + 20
+        while not ignored >> (signal.SIGINT - 1) & 1 and time.monotonic() < end:
+            time.sleep(0.02)
+            status = Path(f"/proc/{worker.pid}/status").read_text()
+            ignored = int(status.partition("SigIgn:")[2].split()[0], 16)
+        worker.send_signal(signal.SIGINT)
+        assert worker.communicate("", timeout=60) == ("", "")
+    assert worker.returncode == 0
 
 
 def test_a_child_runs_all_tests_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,3 +202,11 @@ def test_the_shipped_transformer() -> None:
     assert (found.kind, found.notes) == ("exponents", ())
     assert found.sentence.startswith("Gains nothing as zeros, 1.")
     assert "use bfloat16 exponent coding; at 25 GB/s that is 1." in found.sentence
+
+
+def test_values_that_are_not_measured_as_numbers_are_named() -> None:
+    said = "Not measured as numbers, but as elements of 32 bits, without statistics of exponents and without rounding: "
+    parts = relu(np.float64) * (1 + 1j)
+    assert of(a=parts.astype(np.complex64)).items == [f"{said}a (complex64)."]
+    assert f"{said}a, b (complex64, complex128)." in of(a=parts.astype(np.complex64), b=parts, c=relu()).notes
+    assert of(a=relu().astype(np.int64), b=relu(BFLOAT16)).notes == ()

@@ -13,7 +13,7 @@ import hdl.generate.handover
 from golden.reference.blocks import Reader
 from golden.reference.lines import MalformedError
 
-__all__ = ["CODINGS", "FOLDER", "STRICT", "Codec", "Fault", "block_of", "build", "expected", "statuses"]
+__all__ = ["CODINGS", "FOLDER", "STRICT", "Codec", "Fault", "Head", "block_of", "build", "expected", "statuses"]
 
 FOLDER = Path(hdl.generate.handover.__file__).parent
 """Where the library's source is."""
@@ -36,6 +36,12 @@ class _Stream(ctypes.Structure):
 
 class _Fault(ctypes.Structure):
     _fields_ = (("offset", c_int64), ("block", c_int64), ("line", c_int32))
+
+
+class Head(ctypes.Structure):
+    """``struct cdma_head``."""
+
+    _fields_ = (("stream", _Stream), ("crc32c", c_uint32), ("element_bytes", c_uint), ("type", c_char * 32))
 
 
 class _Block(ctypes.Structure):
@@ -89,6 +95,8 @@ class Codec:
             ("cdma_decompress_block", c_int, stream, block, c_void_p, c_size_t, size, fault),
             ("cdma_crc32c", c_uint32, c_char_p, c_size_t, c_uint32),
             ("cdma_check_crc", c_int, stream, c_uint32, fault),
+            ("cdma_write_head", c_int, POINTER(Head), c_void_p),
+            ("cdma_read_head", c_int, c_void_p, c_size_t, POINTER(Head)),
         ):
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
@@ -162,6 +170,19 @@ class Codec:
         content = out.content(raw.value)
         return self._fault(status, fault) if status else content
 
+    def write_head(self, head: Head) -> bytes | str:
+        """The bytes of a head, or the name of a status."""
+        out = _Output(64)
+        status = self._library.cdma_write_head(byref(head), out.address)
+        content = out.content(64)
+        return self.names[status] if status else content
+
+    def read_head(self, file: bytes) -> Head | str:
+        """The head of a file, or the name of a status."""
+        head = Head()
+        status = self._library.cdma_read_head(_unaligned(file), len(file), byref(head))
+        return self.names[status] if status else head
+
     def with_null_pointers(self) -> Iterator[str]:
         """The statuses of calls with a pointer that must not be null."""
         stream, room, size, block = _stream(b"", 512), _Output(4), byref(c_size_t()), byref(_Block())
@@ -182,6 +203,10 @@ class Codec:
             library.cdma_decompress_block(byref(stream), block, None, 4, size, None),
             library.cdma_decompress_block(byref(stream), block, room.address, 4, None, None),
             library.cdma_check_crc(None, 0, None),
+            library.cdma_write_head(None, room.address),
+            library.cdma_write_head(byref(Head()), None),
+            library.cdma_read_head(None, 64, byref(Head())),
+            library.cdma_read_head(room.address, 4, None),
         ):
             yield self.names[status]
 
