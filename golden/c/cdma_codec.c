@@ -28,6 +28,12 @@
 #endif
 #endif
 
+/* What stands before the functions that expand: a build for one machine may ask its compiler for a version for each
+ * processor. */
+#ifndef CDMA_CODEC_CLONES
+#define CDMA_CODEC_CLONES
+#endif
+
 #define LINE 128u       /* raw bytes of a line */
 #define SLACK 8u        /* with exponents, accesses end so many bytes after the longest data of a line */
 #define HEADER 4u       /* bytes of a block's header, and of the word with the raw length of a short block */
@@ -1224,6 +1230,7 @@ INLINE enum cdma_codec_status expand_exponents(unsigned size, const struct frame
 }
 
 /* Expand a payload of a coding that says whether a block is short. */
+CDMA_CODEC_CLONES
 static enum cdma_codec_status expand_sized(const struct frame *frame, struct output *output)
 {
     size_t at = 0, raw_bytes = frame->most;
