@@ -39,7 +39,7 @@ $(READY): pyproject.toml tools/check-system
 	@PYTHON="$(PYTHON)" tools/check-system
 	@echo "setting up $(VENV): downloads the tools (about 300 MB), once"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[fast,peers,boards,test]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[peers,boards,test]'
 	@touch $@
 
 generate: $(READY) ## write the engine, the compressor and the decompressor into build/rtl

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import platform
 import sys
@@ -18,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from golden.c import library
 from golden.codec.buffers import Bytes
 from golden.codec.crc32c import crc32c
-from golden.kernels.choice import numba_installed
 from golden.results import derived, to_json
-from golden.speeds.codecs import Library, codecs
+from golden.speeds.codecs import codecs
 from golden.speeds.samples import DENSITIES, Sample, samples
 
 __all__ = ["Bench", "Speed", "crc_speed", "machine", "main", "measure", "table"]
@@ -89,7 +88,7 @@ class Bench:
     rows: tuple[Speed, ...]
 
 
-def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES, libraries: Sequence[Library] = (),
+def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES,
             progress: Progress | None = None) -> list[Speed]:
     """Speeds of every codec on the same data; every codec must restore the same bytes.
 
@@ -99,8 +98,6 @@ def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES, 
         Data to measure with; all of :func:`golden.speeds.samples.samples` when None.
     raw_bytes
         Of each sample, a multiple of 4.
-    libraries
-        Other implementations of the block stream.
     progress
         Called with the next measurement, its number, and the number of measurements.
 
@@ -110,7 +107,7 @@ def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES, 
         If a codec restores other bytes.
     """
     rows: list[Speed] = []
-    jobs = [(sample, list(codecs(sample, libraries))) for sample in (samples() if chosen is None else chosen)]
+    jobs = [(sample, list(codecs(sample))) for sample in (samples() if chosen is None else chosen)]
     total = sum(len(own) for _, own in jobs)
     for sample, own in jobs:
         data = sample.data(raw_bytes)
@@ -130,9 +127,9 @@ def crc_speed(raw_bytes: int = RAW_BYTES) -> float:
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on: processor, Python, NumPy, Numba."""
+    """What the figures were measured on: processor, Python, NumPy, and the compiler of the C library."""
     return {"processor": _processor(), "python": platform.python_version(), "numpy": np.__version__,
-            "numba": importlib.import_module("numba").__version__ if numba_installed() else "not installed"}
+            "C library": library.about()}
 
 
 def table(rows: Sequence[Speed]) -> str:

@@ -24,7 +24,7 @@ LAYERS = {
     "hdl": ["common", "codec", "config", "engine", "generate", "litex", "selftest"],
     "hdl/codec": [["lines", "blocks", "narrowing", "payload"]],
     "hdl/engine": ["axi", "transfer", ["lanes", "link", "control"], "paths", "engine"],
-    "golden": [["reference", "codec/layout", "codec/buffers"], "kernels", "codec", "engine", "speeds", "bench"],
+    "golden": [["reference", "codec/layout", "codec/buffers"], ["c", "kernels"], "codec", "engine", "speeds", "bench"],
     "verif": ["common", "rules", ["core", "engine"], "soc", "evidence", "formal", "regression", "soak", "coverage",
               "mutation"],
     "workload": ["data", "dumps", ["characterise", "networks"], "timeline",

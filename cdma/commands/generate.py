@@ -78,6 +78,7 @@ def run(call: argparse.Namespace) -> int:
     """List, or generate and print which files were written."""
     if call.list:
         return _list(call.json)
+    from golden.c.library import sources
     from hdl.generate.handover.files import files
     from hdl.generate.verilog import emit
 
@@ -88,7 +89,7 @@ def run(call: argparse.Namespace) -> int:
     with Progress() as progress:
         for config in configs:
             written += [_Generated(one.file, one.bytes, config.name)
-                        for one in write_files(folder, files(emit(config, progress, split=call.split)))]
+                        for one in write_files(folder, files(emit(config, progress, split=call.split), sources()))]
     if call.json:
         print_json(written)
     else:

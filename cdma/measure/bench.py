@@ -11,7 +11,6 @@ from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
 from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element, arrays_with_codings
-from cdma.measure.c_library import c_library
 from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
 from cdma.measure.options import engine_options
 from cdma.measure.outcomes import EngineOutcome
@@ -216,10 +215,8 @@ def _block_pnr(setup: Setup, progress: Progress) -> Mapping[str, object]:
 
 
 def _golden(setup: Setup, progress: Progress) -> Mapping[str, object]:
-    library = c_library()
-    rows = bench.measure(libraries=[library], progress=progress)
-    machine = bench.machine() | {library.name: library.about}
-    return {"golden": bench.Bench(machine, bench.crc_speed(), tuple(rows))}
+    rows = bench.measure(progress=progress)
+    return {"golden": bench.Bench(bench.machine(), bench.crc_speed(), tuple(rows))}
 
 
 def _shipped(setup: Setup, progress: Progress) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.c import library
 from golden.codec import exponents, tags_first
 from golden.codec import lines as zvc
 from golden.codec.buffers import Bytes, as_bytes, check_raw_bytes, whole_number
@@ -20,7 +21,7 @@ from golden.codec.crc32c import crc32c
 from golden.codec.errors import Reason, StreamError
 from golden.codec.headers import HEADER_BYTES, LARGEST_BLOCK, Block, Frame, Scan, check_header, pack_headers, scan
 from golden.codec.layout import LINE_BYTES, line_layout
-from golden.kernels.choice import exponent_kernels, kernels
+from golden.kernels import exponents_numpy, numpy_kernels
 
 __all__ = [
     "BLOCK_BYTES",
@@ -82,6 +83,8 @@ def compress(raw: Any, coding: int, block_bytes: int = BLOCK_BYTES, fallback: bo
     size = check_block_bytes(block_bytes)
     data = as_bytes(raw)
     check_raw_bytes(data.size, wanted.element_bytes, "the length of raw")
+    if library.available():
+        return library.compress(data, Coding.RAW if leave_raw else wanted, size, fallback)
     full = data.size // size
     out = np.empty((full + 1) * (HEADER_BYTES + max(size, longest(wanted | SHORT * wanted.sized, size)) + 3), np.uint8)
     at = _pack_full(data[:full * size].reshape(full, size), wanted, fallback, leave_raw, out)
@@ -103,16 +106,16 @@ def _pack_full(blocks: Bytes, coding: Coding, fallback: bool, leave_raw: bool, o
     """Write blocks of ``block_bytes`` each to ``out``; returns the number of bytes written."""
     size, element = blocks.shape[1], coding.element_bytes
     if coding.exponents:
-        return exponent_kernels(blocks.size).pack_exponents(blocks.reshape(-1), out, element, size,
-                                                            left_raw_from(size, fallback, leave_raw), coding)
+        return exponents_numpy.pack_exponents(blocks.reshape(-1), out, element, size,
+                                              left_raw_from(size, fallback, leave_raw), coding)
     if coding.tags_first:
         sizes, tagged = tags_first.packed_bytes(blocks, element), size
     else:
         sizes = zvc.line_packed_bytes(blocks.reshape(-1), element).reshape(-1, size // LINE_BYTES).sum(axis=1)
         tagged = LINE_BYTES
     codings = choose(sizes, size, coding, fallback, leave_raw)
-    return kernels(blocks.size).pack(blocks.reshape(-1), out, element, size,
-                                     pack_headers(np.where(codings == Coding.RAW, size, sizes), codings, 0), tagged)
+    return numpy_kernels.pack(blocks.reshape(-1), out, element, size,
+                              pack_headers(np.where(codings == Coding.RAW, size, sizes), codings, 0), tagged)
 
 
 def _short_payload(raw: Bytes, coding: Coding) -> tuple[Bytes, int]:
@@ -157,6 +160,19 @@ def decompress(stream: Any, block_bytes: int = BLOCK_BYTES, raw_bytes: int | Non
     found = scan(data, frame)
     size = frame.size
     out = np.empty(found.offset.size * size, np.uint8)
+    total = None
+    if found.error is None and library.available():
+        total = library.expand(data, size, frame.raw_bytes, frame.coding, out)
+    if total is None:       # in NumPy, which says what is wrong with a malformed stream
+        total = _expand_all(data, found, frame, out)
+    if crc is not None and (actual := crc32c(data)) != crc:
+        raise StreamError(Reason.CRC_MISMATCH, data.size, f"CRC-32C {crc:08x}, found {actual:08x}")
+    return out[:total]
+
+
+def _expand_all(data: Bytes, found: Scan, frame: Frame, out: Bytes) -> int:
+    """Expand all blocks; returns the raw bytes."""
+    size = frame.size
     group = max(1, _GROUP_BYTES // size)
     for first in range(0, found.full, group):
         _expand_full(data, found, slice(first, min(first + group, found.full)), frame, out)
@@ -167,9 +183,7 @@ def decompress(stream: Any, block_bytes: int = BLOCK_BYTES, raw_bytes: int | Non
         total += last.size
     if found.error is not None:
         raise found.error
-    if crc is not None and (actual := crc32c(data)) != crc:
-        raise StreamError(Reason.CRC_MISMATCH, data.size, f"CRC-32C {crc:08x}, found {actual:08x}")
-    return out[:total]
+    return total
 
 
 def headers(stream: Any, block_bytes: int | None = None) -> Iterator[Block]:
@@ -246,7 +260,7 @@ def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes
             places = first[which, None] // 4 + np.arange(size // 4)
             part.view("<u4").take(places, out=target.view("<u4"), mode="clip")
         else:
-            ends = _expand_payloads(part, value, first[which], size // LINE_BYTES, target.reshape(-1), data.size)
+            ends = _expand_payloads(part, value, first[which], size // LINE_BYTES, target.reshape(-1))
             wrong = (ends != first[which] + payload[which]).nonzero()[0]
             faults += which[wrong[:1]].tolist()
         if target is not rows:
@@ -257,14 +271,13 @@ def _expand_full(data: Bytes, found: Scan, span: slice, frame: Frame, out: Bytes
         rows[min(faults)] = _expand(data, found.block(number), frame, ends=False)
 
 
-def _expand_payloads(part: Bytes, coding: Coding, first: NDArray[np.int64], lines: int, out: Bytes, total: int
+def _expand_payloads(part: Bytes, coding: Coding, first: NDArray[np.int64], lines: int, out: Bytes
                      ) -> NDArray[np.int64]:
-    """Expand the payloads at these bytes of a part of a stream of ``total`` bytes; returns where each ends."""
+    """Expand the payloads at these bytes of a part of a stream; returns where each ends."""
     element = coding.element_bytes
     if coding.exponents:
-        return exponent_kernels(total).expand_exponents(part, element, first, lines, out)
-    loops = kernels(total)
-    expand = loops.expand_tags_first if coding.tags_first else loops.expand_blocks
+        return exponents_numpy.expand_exponents(part, element, first, lines, out)
+    expand = numpy_kernels.expand_tags_first if coding.tags_first else numpy_kernels.expand_blocks
     units = part[:part.size // element * element].view(line_layout(element).dtype)
     return expand(units, element, first // element, lines, out) * element
 

@@ -11,7 +11,7 @@ from golden.codec.errors import Reason, StreamError
 from golden.codec.headers import HEADER_BYTES
 from golden.codec.layout import LINE_BYTES, TAG_BYTES
 from golden.codec.tags_first import check_data, check_end, check_missing, check_tags, padded_lines
-from golden.kernels.choice import exponent_kernels
+from golden.kernels import exponents_numpy
 from golden.kernels.exponent_fields import GROUPS, WHOLE, ZEROS
 
 __all__ = ["LineFacts", "compress_short", "decompress", "read_facts"]
@@ -59,8 +59,8 @@ def compress_short(raw: Bytes, element_bytes: int) -> Bytes:
     """The payload of a short block, behind its raw length."""
     padded = padded_lines(raw)
     out = np.empty(2 * padded.size + LINE_BYTES, np.uint8)
-    loops = exponent_kernels(padded.size)
-    payload = out[HEADER_BYTES:loops.pack_exponents(padded, out, element_bytes, padded.size, padded.size * 2, 0)]
+    used = exponents_numpy.pack_exponents(padded, out, element_bytes, padded.size, padded.size * 2, 0)
+    payload = out[HEADER_BYTES:used]
     # Without the padding of the block, whose length is in the header.
     return payload[:int(out[:2].view("<u2")[0])]
 
@@ -148,7 +148,7 @@ def decompress(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
         data = end
     check_end(payload, data, lines - 1)
     out = np.empty(lines * LINE_BYTES, np.uint8)
-    exponent_kernels(raw_bytes).expand_exponents(payload, element_bytes, np.array([at]), lines, out)
+    exponents_numpy.expand_exponents(payload, element_bytes, np.array([at]), lines, out)
     return out[:raw_bytes]
 
 

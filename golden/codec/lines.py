@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from golden.codec.buffers import Bytes, as_bytes, check_element_bytes, check_raw_bytes
 from golden.codec.errors import Reason, StreamError
 from golden.codec.layout import LINE_BYTES, TAG_BYTES, LineLayout, line_layout
-from golden.kernels.choice import kernels
+from golden.kernels import numpy_kernels
 
 __all__ = ["LINE_BYTES", "TAG_BYTES", "compress", "decompress", "line_packed_bytes", "packed_bytes"]
 
@@ -49,14 +49,14 @@ def compress(raw: Any, element_bytes: int) -> Bytes:
 def compress_into(data: Bytes, line: LineLayout, out: Bytes) -> int:
     """Write the line stream of whole elements to the start of ``out``; returns the number of bytes written."""
     full = data.size // LINE_BYTES * LINE_BYTES
-    at = kernels(full).pack(data[:full], out, line.element_bytes, LINE_BYTES)
+    at = numpy_kernels.pack(data[:full], out, line.element_bytes, LINE_BYTES)
     rest = data[full:]
     if rest.size:
         # The missing elements are ones in the tag; their values are cut off.
         padded = np.ones(LINE_BYTES, np.uint8)
         padded[:rest.size] = rest
         packed = np.empty(line.packed_bytes(LINE_BYTES), np.uint8)
-        whole = kernels(LINE_BYTES).pack(padded, packed, line.element_bytes, LINE_BYTES)
+        whole = numpy_kernels.pack(padded, packed, line.element_bytes, LINE_BYTES)
         kept = whole - (LINE_BYTES - rest.size)
         out[at:at + kept] = packed[:kept]
         at += kept
@@ -119,14 +119,14 @@ def decompress(packed: Any, element_bytes: int, raw_bytes: int | None = None) ->
         _check_known(data, line, starts, end, known)
     out = np.empty(-(-size // LINE_BYTES) * LINE_BYTES, np.uint8)
     tags = starts[:out.size // LINE_BYTES]
-    kernels(size).expand(_units(data, line), line.element_bytes, tags, tags + line.tag_units, out)
+    numpy_kernels.expand(_units(data, line), line.element_bytes, tags, tags + line.tag_units, out)
     return out[:size]
 
 
 def walk(data: Bytes, line: LineLayout) -> tuple[NDArray[np.int64], int]:
     """Where the lines of a stream begin, and where the last one ends if it is whole: in units, see the kernels."""
     units = _units(data, line)
-    return kernels(data.size).walk(units, line.element_bytes)
+    return numpy_kernels.walk(units, line.element_bytes)
 
 
 def _checked(raw: Any, element_bytes: int) -> tuple[Bytes, LineLayout]:

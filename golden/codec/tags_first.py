@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from golden.codec.buffers import Bytes
 from golden.codec.errors import Reason, StreamError
 from golden.codec.layout import LINE_BYTES, line_layout
-from golden.kernels.choice import kernels
+from golden.kernels import numpy_kernels
 
 __all__ = ["check_data", "check_end", "check_missing", "check_tags", "compress_short", "decompress", "packed_bytes",
            "padded_lines"]
@@ -29,7 +29,7 @@ def compress_short(raw: Bytes, element_bytes: int) -> Bytes:
     padded = padded_lines(raw)
     line = line_layout(element_bytes, padded.size)
     out = np.empty(line.packed_bytes(padded.size), np.uint8)
-    return out[:kernels(padded.size).pack(padded, out, element_bytes, padded.size, line_bytes=padded.size)]
+    return out[:numpy_kernels.pack(padded, out, element_bytes, padded.size, line_bytes=padded.size)]
 
 
 def padded_lines(raw: Bytes) -> Bytes:
@@ -71,7 +71,7 @@ def decompress(payload: Bytes, element_bytes: int, raw_bytes: int, at: int = 0) 
     out = np.empty(lines * LINE_BYTES, np.uint8)
     # A copy, so that units are aligned and nothing follows them.
     units = payload[at:at + (payload.size - at) // element_bytes * element_bytes].copy().view(line.dtype)
-    kernels(raw_bytes).expand_tags_first(units, element_bytes, np.zeros(1, np.int64), lines, out)
+    numpy_kernels.expand_tags_first(units, element_bytes, np.zeros(1, np.int64), lines, out)
     return out[:raw_bytes]
 
 

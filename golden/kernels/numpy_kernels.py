@@ -4,8 +4,7 @@ Packing writes tags and all elements (and, for blocks, headers and padding) into
 stream keeps, and then copies the kept units in one step. Expanding computes, for every element of the output, the unit
 of the stream that it would come from, copies these units, and multiplies each by its bit of the tag.
 
-All functions work on *units*; a unit has as many bytes as an element. :mod:`golden.kernels.numba_kernels` has the same
-functions compiled.
+All functions work on *units*; a unit has as many bytes as an element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The codecs that are measured: the golden model, libraries that read the same streams, and zlib, lz4 and zstd.
+"""The codecs that are measured: the golden model in NumPy and in C, and zlib, lz4 and zstd.
 
 Those three know nothing of elements. On dense values they do best when the bytes of an array are sorted by their place
 in the element, all lowest bytes first, all highest last: *byte planes*.
@@ -9,24 +9,25 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from golden.c.library import CODECS, built, use
 from golden.codec import blocks
 from golden.codec.buffers import Bytes
-from golden.codec.coding import Coding, coding_name
-from golden.kernels.choice import KERNELS, numba_installed, use
+from golden.codec.coding import coding_name
 from golden.speeds.samples import Sample
 
-__all__ = ["BYTE_PLANES", "Codec", "Functions", "Library", "codecs", "from_planes", "to_planes"]
+__all__ = ["BYTE_PLANES", "Codec", "Functions", "codecs", "from_planes", "to_planes"]
 
 BYTE_PLANES = "byte planes"
 
 NOT_INSTALLED = "not installed"
+NO_COMPILER = "no C compiler"
 
 Functions = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 """Compresses, and decompresses: bytes in, bytes out."""
@@ -54,38 +55,13 @@ class Codec:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Library:
-    """Another implementation of the block stream.
-
-    Parameters
-    ----------
-    name
-        What it is called in tables.
-    about
-        What it was built with.
-    functions
-        Gives the functions for a coding; None where the library could not be had.
-    note
-        Why not, or empty.
-    """
-
-    name: str
-    about: str
-    functions: Callable[[Coding], Functions] | None
-    note: str = ""
-
-
-def codecs(sample: Sample, libraries: Sequence[Library] = ()) -> Iterator[Codec]:
+def codecs(sample: Sample) -> Iterator[Codec]:
     """The codecs for values of a sample's type."""
     for coding in sample.codings():
-        for name in KERNELS:
-            there = name != "numba" or numba_installed()
+        for name, label in zip(CODECS, ("golden numpy", "C library"), strict=True):
             pair = (partial(_with, name, blocks.compress, coding=coding), partial(_with, name, blocks.decompress))
-            yield Codec(f"golden {name}", coding_name(coding), pair if there else None, "" if there else NOT_INSTALLED)
-        for library in libraries:
-            functions = library.functions(coding) if library.functions else None
-            yield Codec(library.name, coding_name(coding), functions, library.note)
+            there = name == "numpy" or built()
+            yield Codec(label, coding_name(coding), pair if there else None, "" if there else NO_COMPILER)
     for name, functions in _general().items():
         note = "" if functions else NOT_INSTALLED
         yield Codec(name, "", functions, note)

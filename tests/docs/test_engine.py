@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from amaranth.lib import data
 
+from golden.c.library import sources
 from golden.codec import blocks
 from golden.engine import Engine, Memory, Status
 from hdl.codec.coding import CODINGS
@@ -16,7 +17,7 @@ from hdl.common.sram import wrapper
 from hdl.config.engine import load_engine
 from hdl.engine.control.descriptor import completion_layout, descriptor_layout
 from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import CODEC, DRIVER, codec, driver, files
+from hdl.generate.handover.files import DRIVER, driver, files
 from hdl.generate.interfaces import Port
 from hdl.generate.verilog import Verilog
 from tests.docs.pages import ROOT, all_blocks, table
@@ -89,7 +90,7 @@ def test_ports_are_named_as_in_the_table() -> None:
 def test_files_are_those_of_the_table() -> None:
     documented = {name.strip("` ") for row in table(_INTEGRATION, "file") for name in row[0].split(",")}
     config = load_engine("default")
-    written = files(Verilog(config, "", (Port("aclk", "input", 1),)))
+    written = files(Verilog(config, "", (Port("aclk", "input", 1),)), sources())
     assert {name.replace(config.name, "NAME") for name in written} == documented
 
 
@@ -117,7 +118,7 @@ def test_functions_of_the_table_are_in_the_driver() -> None:
 def test_the_c_example_of_the_library_runs(tmp_path: Path) -> None:
     """Tensors packed by it are unpacked again, and a changed byte is found."""
     (example,) = (block for block in all_blocks("c") if block.page == _INTEGRATION)
-    for name, text in codec().items():
+    for name, text in sources().items():
         (tmp_path / name).write_text(text)
     (tmp_path / "example.c").write_text(
         f"#include <stdio.h>\n#include <string.h>\n{example.body}\n"
@@ -128,14 +129,14 @@ def test_the_c_example_of_the_library_runs(tmp_path: Path) -> None:
         "host[2] ^= 8;\nunpack(host, length, cdma_crc32c(host, length, 0), again, sizeof again);\n"
         "return !length || error || memcmp(tensor, again, sizeof tensor) != 0;\n}\n")
     subprocess.run(["gcc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", "example", "example.c",
-                    CODEC[1]], cwd=tmp_path, check=True)
+                    "cdma_codec.c"], cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "example"], capture_output=True, text=True, check=True)
     assert re.fullmatch("bad coding: .*: byte 2, block 0\n", done.stdout)
 
 
 def test_functions_of_the_table_are_in_the_library() -> None:
     """All of them: what its header declares is in the table."""
-    declared = set(re.findall(r"^[a-z].*\b(cdma_\w+)\(", codec()[CODEC[0]], re.MULTILINE))
+    declared = set(re.findall(r"^[a-z].*\b(cdma_\w+)\(", sources()["cdma_codec.h"], re.MULTILINE))
     assert {name.strip(" `") for row in table(_INTEGRATION, "function") for name in row[0].split(",")} == declared
 
 

@@ -1,16 +1,14 @@
-"""The inner loops that a test runs with."""
+"""The codec that a test runs with."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from golden.kernels.choice import KERNELS, numba_installed, use
-
-AVAILABLE = KERNELS if numba_installed() else ("numpy",)
+from golden.c.library import CODECS, built, use
 
 
-@pytest.fixture(params=AVAILABLE, scope="module")
-def inner_loops(request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest.fixture(params=CODECS if built() else ("numpy",), scope="module")
+def codec_in_use(request: pytest.FixtureRequest) -> Iterator[str]:
     """Tests that use it run once with each."""
     with use(request.param):
         yield request.param

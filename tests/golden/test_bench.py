@@ -7,11 +7,10 @@ import json
 import pytest
 
 from golden import bench
+from golden.c import library
 from golden.codec import blocks
 from golden.codec.coding import Coding
-from golden.kernels.choice import numba_installed
 from golden.speeds import codecs
-from golden.speeds.codecs import Library
 from golden.speeds.samples import Sample
 
 
@@ -30,9 +29,7 @@ def test_rows() -> None:
     assert [step[1:] for step in seen] == [(number, len(rows)) for number in range(len(rows))]
     assert seen[0][0] == "golden numpy, lines32: float32, 0.5"
     for row in rows:
-        if row.codec == "golden numba" and not numba_installed():
-            continue
-        if row.codec.startswith("golden"):
+        if row.coding and row.coding != codecs.BYTE_PLANES:
             stream = blocks.compress(row.sample.data(1 << 16), Coding[row.coding.upper()])
             assert row.packed_bytes == stream.size
             assert row.ratio == pytest.approx(65536 / stream.size)
@@ -40,31 +37,21 @@ def test_rows() -> None:
             assert row.compress and row.decompress and row.packed_bytes
 
 
-def test_libraries_are_measured_beside_the_model() -> None:
-    library = Library("copy", "plain bytes", lambda coding: (bytes, bytes))
-    missing = Library("gone", "no compiler", None, "no compiler")
-    rows = bench.measure([Sample("bfloat16")], 1 << 12, [library, missing])
-    codings = ["lines16", "zvc16", "bfloat16"]
-    assert [(row.coding, row.ratio, row.note) for row in rows if row.codec == "copy"] == [
-        (coding, 1.0, "") for coding in codings]
-    assert [(row.coding, row.ratio, row.note) for row in rows if row.codec == "gone"] == [
-        (coding, None, "no compiler") for coding in codings]
-    assert bench.table(rows).count("no compiler") == 3
-
-
-def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codecs, "_installed", lambda name: False)
-    monkeypatch.setattr(codecs, "numba_installed", lambda: False)
-    monkeypatch.setattr(bench, "numba_installed", lambda: False)
+    monkeypatch.setattr(library, "_COMPILERS", ())
+    library._library.cache_clear()
     rows = {row.label: row for row in bench.measure([Sample("bfloat16", 0.5)], 1 << 16)}
     assert [name for name, row in rows.items() if row.note == "not installed"] == [
-        "golden numba, lines16", "golden numba, zvc16", "golden numba, bfloat16", "lz4 1", "lz4 1, byte planes",
-        "zstd 1", "zstd 1, byte planes"]
+        "lz4 1", "lz4 1, byte planes", "zstd 1", "zstd 1, byte planes"]
+    assert [name for name, row in rows.items() if row.note == "no C compiler"] == [
+        "C library, lines16", "C library, zvc16", "C library, bfloat16"]
     assert rows["lz4 1"].ratio is rows["lz4 1"].compress is None
     text = bench.table(list(rows.values()))
-    assert text.count("not installed") == 7
+    assert text.count("not installed") == 4
     assert len(text.splitlines()) == 2 + 12
-    assert bench.machine()["numba"] == "not installed"
+    assert bench.machine()["C library"] == "no C compiler"
+    library._library.cache_clear()
 
 
 def test_a_codec_that_loses_bytes_is_found() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from hdl.codec.coding import CODINGS
+from hdl.codec.coding import CODINGS, ELEMENT_BITS, RAW_CODING
 from hdl.config.engine import EngineConfig
 from hdl.engine.control.descriptor import RECORD_BYTES, Operation
 from hdl.engine.control.register import Field, Register
@@ -17,6 +15,12 @@ from hdl.generate.handover.statuses import MEANINGS
 __all__ = ["c_header"]
 
 _WIDTH = 48
+
+_CODINGS = {
+    "lines8": " /* the line stream: each line is a tag and its elements that are not zero */",
+    "zvc8": " /* the tags of all lines, then the elements that are not zero */",
+    "bfloat16": " /* tags, and exponents in few bits */",
+}
 
 
 def c_header(config: EngineConfig) -> str:
@@ -79,11 +83,13 @@ def _built(config: EngineConfig, own: str) -> Iterator[str]:
 
 
 def _codings() -> str:
-    """The numbers of codings as the header of the C library has them; both may be included, in any order."""
-    library = (Path(__file__).parent / "cdma_codec.h").read_text(encoding="utf-8")
-    guarded = re.search(r"^#ifndef CDMA_CODINGS\n.*?^#endif$", library, re.MULTILINE | re.DOTALL)
-    assert guarded is not None
-    return guarded[0]
+    """The numbers of codings, in the words of the header of the C library; both may be included, in any order."""
+    numbers = {"raw": RAW_CODING, **{f"lines{bits}": bits // 8 for bits in ELEMENT_BITS}, **CODINGS}
+    return "\n".join([
+        "#ifndef CDMA_CODINGS", "#define CDMA_CODINGS", "enum cdma_coding {",
+        *(f"    CDMA_CODING_{name.upper()} = 0x{number:02x},{_CODINGS.get(name, '')}"
+          for name, number in numbers.items()),
+        "    CDMA_CODING_ANY = -1 /* of a stream that is read: its blocks may have any coding */", "};", "#endif"])
 
 
 def _register(prefix: str, register: Register) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -19,14 +20,10 @@ from hdl.generate.handover.systemrdl import systemrdl
 from hdl.generate.handover.vivado import form, packaging
 from hdl.generate.verilog import Verilog
 
-__all__ = ["CODEC", "DRIVER", "codec", "driver", "files"]
+__all__ = ["DRIVER", "driver", "files"]
 
 DRIVER = "cdma_driver.h"
 """Name of the reference driver's file, which is the same for every engine."""
-
-
-CODEC = ("cdma_codec.h", "cdma_codec.c")
-"""Names of the C library of the block stream, which is the same for every engine."""
 
 
 def driver() -> str:
@@ -34,13 +31,8 @@ def driver() -> str:
     return _text(DRIVER)
 
 
-def codec() -> dict[str, str]:
-    """The C library of the block stream: text by name."""
-    return {name: _text(name) for name in CODEC}
-
-
-def files(design: Verilog) -> dict[str, str]:
-    """Text of every file by its name, the Verilog first.
+def files(design: Verilog, codec: Mapping[str, str]) -> dict[str, str]:
+    """Text of every file by its name, the Verilog first; ``codec`` is the C library of the block stream, text by name.
 
     Cores and engines have files for tools; engines also have files for drivers and hosts, and a README. What is in a
     folder, beside the others, has its name before a slash.
@@ -48,7 +40,7 @@ def files(design: Verilog) -> dict[str, str]:
     name, config = design.name, design.config
     drivers: dict[str, str] = {}
     if isinstance(config, EngineConfig):
-        drivers = {f"{name}_regs.h": c_header(config), DRIVER: driver(), **codec(), f"{name}.rdl": systemrdl(config)}
+        drivers = {f"{name}_regs.h": c_header(config), DRIVER: driver(), **codec, f"{name}.rdl": systemrdl(config)}
     beside = tuple(drivers)
     found = {
         **design.sources,

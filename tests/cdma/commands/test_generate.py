@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdma.console.progress import Progress
+from golden.c.library import sources
 from hdl.config.catalog import kinds, load_design
 from hdl.config.core import CoreConfig, load
 from hdl.generate.handover.files import files
@@ -60,7 +61,7 @@ def test_an_engine_with_everything(cdma, tmp_path: Path) -> None:
                    "buffer_bytes=1024", "-o", "rtl")
     assert outcome.code == 0
     written = {name: path.read_text() for name, path in _written("rtl").items()}
-    assert written == files(emit(config))
+    assert written == files(emit(config), sources())
     for name in written:
         assert name in outcome.out
 
@@ -122,7 +123,7 @@ def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> No
 
 def test_split(cdma) -> None:
     written = cdma("generate", "narrow_compressor", "--split", "--json", "-o", "rtl").json
-    modules = files(emit(load("narrow_compressor"), split=True))
+    modules = files(emit(load("narrow_compressor"), split=True), sources())
     assert {Path(entry["file"]).relative_to("rtl").as_posix() for entry in written} == set(modules)
     for name, text in modules.items():
         assert (Path("rtl") / name).read_text() == text

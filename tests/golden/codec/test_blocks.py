@@ -16,7 +16,7 @@ from golden.codec.crc32c import crc32c
 from golden.reference import blocks as reference
 from tests.golden.samples import CODINGS, ELEMENT_BYTES, KINDS, floats, raw_bytes, raws_for
 
-pytestmark = pytest.mark.usefixtures("inner_loops")
+pytestmark = pytest.mark.usefixtures("codec_in_use")
 
 WRONG_TYPE: dict[str, Any] = {"block": "4096", "crc": "0"}
 BLOCKS = st.sampled_from([512, 640, 1024, 4096])

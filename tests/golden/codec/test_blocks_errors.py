@@ -15,7 +15,7 @@ from golden.codec.errors import Reason, StreamError
 from golden.reference import blocks as reference
 from tests.golden.samples import CODINGS, ELEMENT_BYTES, damaged, floats, outcome, raw_bytes, raws_for
 
-pytestmark = pytest.mark.usefixtures("inner_loops")
+pytestmark = pytest.mark.usefixtures("codec_in_use")
 
 SIZE = 512
 RAW = b"y" * SIZE

@@ -14,7 +14,7 @@ from golden.codec import lines as zvc
 from golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, raw_bytes, raws
 
-pytestmark = pytest.mark.usefixtures("inner_loops")
+pytestmark = pytest.mark.usefixtures("codec_in_use")
 
 LINE = 128
 WRONG_TYPE: dict[str, Any] = {"text": "4", "float": 4.0}

@@ -14,7 +14,7 @@ from golden.codec.errors import Reason, StreamError
 from golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, damaged, outcome, raw_bytes, raws
 
-pytestmark = pytest.mark.usefixtures("inner_loops")
+pytestmark = pytest.mark.usefixtures("codec_in_use")
 
 ONES, NONE = b"\xff" * 4, bytes(4)
 DENSE = ONES + b"x" * 128

@@ -13,6 +13,7 @@ from amaranth.hdl import ClockDomain, Fragment, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.c.library import sources
 from hdl.common.modules import port_values
 from hdl.engine.axi.crossing import AxiCrossing
 from hdl.engine.axi.signature import axi_full
@@ -100,8 +101,8 @@ class _Netlist:
     def crossings(self) -> set[tuple[str, str]]:
         """Names of registers with the register or port of the other clock that leads to them."""
         found = set()
-        for bit, sources in self._registers.items():
-            for source in self._from(sources):
+        for bit, from_bits in self._registers.items():
+            for source in self._from(from_bits):
                 clock = self.clock.get(source)
                 if clock is None and self.ports.get(source) == "link_aresetn":
                     clock = "link_aclk"
@@ -172,7 +173,7 @@ def test_constraints_name_what_is_in_the_verilog(way: str) -> None:
     registers = _registers(verilog_text(top, "top") if way == "single" else "\n".join(
         split_modules(Fragment.get(top, None), "top", port_values(top)).values()), "top")
     found: set[tuple[str, ...]] = set()
-    for words in commands(files(described(TWO_CLOCKS))["two_clocks_crossings.xdc"]):
+    for words in commands(files(described(TWO_CLOCKS), sources())["two_clocks_crossings.xdc"]):
         assert words[0].text in ("set_max_delay", "set_false_path")
         cells = []
         for word in words:
@@ -187,12 +188,12 @@ def test_constraints_name_what_is_in_the_verilog(way: str) -> None:
              for channel in _CHANNELS for sender, receiver in (("written", "to_read"), ("taken", "to_write"))}
     rows = {(f"crossing.{channel}.rows", f"crossing.{channel}.out.row") for channel in _CHANNELS}
     assert found == levels | codes | rows
-    safe = files(described(TWO_CLOCKS.replace(safe_writes=True)))["two_clocks_crossings.xdc"]
+    safe = files(described(TWO_CLOCKS.replace(safe_writes=True)), sources())["two_clocks_crossings.xdc"]
     assert "crossing/w/rows" not in safe and "crossing/ar/rows" in safe
 
 
 def test_constraints_of_the_clocks() -> None:
-    written = files(described(TWO_CLOCKS))
+    written = files(described(TWO_CLOCKS), sources())
     clocks = [[word.text for word in words] for words in commands(written["two_clocks.xdc"])
               if words[0].text == "create_clock"]
     assert clocks == [["create_clock", "-name", name, "-period", "5.000", f"[get_ports {name}]"] for name in _CLOCKS]
@@ -211,9 +212,9 @@ def test_the_buses_have_their_clocks() -> None:
 
 
 def test_an_ip_has_the_constraints() -> None:
-    written = files(described(TWO_CLOCKS))
+    written = files(described(TWO_CLOCKS), sources())
     assert "../two_clocks_crossings.xdc" in written["two_clocks_ip/component.xml"]
     assert "two_clocks_crossings.xdc" in written["package_two_clocks.tcl"]
     assert "      - two_clocks.xdc\n      - two_clocks_crossings.xdc\n" in written["two_clocks.core"]
     assert "`two_clocks_crossings.xdc`" in written["two_clocks_README.md"]
-    assert not any("crossings" in name for name in files(described(TWO_CLOCKS.replace(link_clock="shared"))))
+    assert not any("crossings" in name for name in files(described(TWO_CLOCKS.replace(link_clock="shared")), sources()))

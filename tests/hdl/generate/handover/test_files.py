@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from cdma.console.files import write_files
+from golden.c.library import sources
 from hdl.config.core import load
 from hdl.config.engine import load_engine
-from hdl.generate.handover.files import CODEC, DRIVER, files
+from hdl.generate.handover.files import DRIVER, files
 from hdl.generate.verilog import emit
 from verif.common import tools
 
@@ -25,7 +26,7 @@ _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with everything for the smallest engine."""
     folder = tmp_path_factory.mktemp("engine")
-    write_files(folder, files(emit(load_engine("smallest"))))
+    write_files(folder, files(emit(load_engine("smallest")), sources()))
     return folder
 
 
@@ -38,13 +39,13 @@ def _for_tools(name: str) -> set[str]:
 def test_names(engine: Path) -> None:
     own = {f"cdma_smallest_engine{end}" for end in ("_regs.h", ".rdl", "_README.md")}
     written = {str(path.relative_to(engine)) for path in engine.rglob("*") if path.is_file()}
-    assert written == _for_tools("cdma_smallest_engine") | own | {DRIVER, *CODEC}
-    assert set(files(emit(load("paper_compressor")))) == _for_tools("cdma_paper_compressor")
+    assert written == _for_tools("cdma_smallest_engine") | own | {DRIVER, *sources()}
+    assert set(files(emit(load("paper_compressor")), sources())) == _for_tools("cdma_paper_compressor")
 
 
 def test_wrapped_memories_come_in_a_file_of_their_own(tmp_path: Path) -> None:
     config = load_engine("smallest").replace(name="own", memories="wrapped")
-    write_files(tmp_path, files(emit(config)))
+    write_files(tmp_path, files(emit(config), sources()))
     assert (tmp_path / "own.f").read_text() == "own.v\nown_sram.v\n"
     assert "[own.v, own_sram.v]" in (tmp_path / "own.core").read_text()
     assert "| `own_sram.v` |" in (tmp_path / "own_README.md").read_text()

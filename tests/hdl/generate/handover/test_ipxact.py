@@ -14,6 +14,7 @@ from peakrdl_ipxact.exporter import Standard
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
+from golden.c.library import sources
 from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.engine.control.register import Access
@@ -37,7 +38,7 @@ def schema() -> etree.XMLSchema:
 
 
 def _read(config: Design) -> etree._Element:
-    return etree.fromstring(files(described(config))[f"{config.name}_ip/component.xml"].encode())
+    return etree.fromstring(files(described(config), sources())[f"{config.name}_ip/component.xml"].encode())
 
 
 def _all(element: etree._Element, path: str) -> list[etree._Element]:
@@ -116,7 +117,7 @@ def test_clock_and_reset_are_of_every_bus(config: Design) -> None:
 
 @_each
 def test_files_are_handed_over(config: Design) -> None:
-    written = files(described(config))
+    written = files(described(config), sources())
     sets = {_text(each, "name"): [posixpath.normpath(f"{config.name}_ip/{_text(file, 'name')}")
                                   for file in _all(each, "spirit:file")]
             for each in _all(_read(config), "spirit:fileSets/spirit:fileSet")}
@@ -190,7 +191,7 @@ def test_registers_are_those_that_peakrdl_exports(config: EngineConfig, tmp_path
 def test_registers_as_another_reader_takes_them(config: EngineConfig, tmp_path: Path) -> None:
     """PeakRDL reads the description; it refuses registers and fields that overlap or do not fit."""
     described_at = tmp_path / "component.xml"
-    described_at.write_text(files(described(config))[f"{config.name}_ip/component.xml"])
+    described_at.write_text(files(described(config), sources())[f"{config.name}_ip/component.xml"])
     compiler = RDLCompiler()
     IPXACTImporter(compiler).import_file(str(described_at))
     found = {node.inst_name: node for node in compiler.elaborate().top.descendants() if isinstance(node, RegNode)}

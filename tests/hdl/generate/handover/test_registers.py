@@ -11,6 +11,7 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddressableNode, RegNode
 
+from golden.c.library import sources
 from hdl.codec.coding import CODINGS, RAW_CODING
 from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 from hdl.engine.control.descriptor import Operation
@@ -19,11 +20,10 @@ from hdl.engine.control.table import pages, registers, with_options
 from hdl.engine.transfer.buffers import LaneMemory
 from hdl.engine.transfer.records import Status
 from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import CODEC
 from hdl.generate.handover.register_map import register_facts, register_page
 from hdl.generate.handover.statuses import ADVICE, MEANINGS
 from hdl.generate.handover.systemrdl import systemrdl
-from tests.hdl.generate.handover.codec import FOLDER
+from tests.golden.c.codec import FOLDER
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 _CONFIGS = {name: load_engine(name) for name in engine_preset_names()} | {
@@ -76,10 +76,13 @@ def test_header(config: EngineConfig, tmp_path: Path) -> None:
 
 def test_codings_in_c(tmp_path: Path) -> None:
     """Their numbers; the header of the C library has the same, and may come before or behind."""
-    (tmp_path / "regs.h").write_text(c_header(load_engine("tiny")))
+    text = c_header(load_engine("tiny"))
+    shared = re.search(r"^#ifndef CDMA_CODINGS\n.*?^#endif$", sources()["cdma_codec.h"], re.MULTILINE | re.DOTALL)
+    assert shared is not None and shared[0] in text
+    (tmp_path / "regs.h").write_text(text)
     checks = "".join(f'_Static_assert(CDMA_CODING_{name.upper()} == {number}, "{name}");\n'
                      for name, number in {**CODINGS, "raw": RAW_CODING}.items())
-    for includes in (["regs.h"], ["regs.h", *CODEC[:1]], [*CODEC[:1], "regs.h"]):
+    for includes in (["regs.h"], ["regs.h", "cdma_codec.h"], ["cdma_codec.h", "regs.h"]):
         source = tmp_path / "codings.c"
         source.write_text("".join(f'#include "{name}"\n' for name in includes) + checks)
         subprocess.run(["gcc", "-std=c11", *_WARNINGS, f"-I{FOLDER}", "-fsyntax-only", str(source)], check=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cdma.console.files import write_files
+from golden.c.library import sources
 from hdl.config.catalog import Design
 from hdl.config.engine import EngineConfig, load_engine
 from hdl.engine.control.register import Register
@@ -35,7 +36,7 @@ _OF_VIVADO = {
 
 
 def _script(config: Design) -> str:
-    return files(described(config))[f"package_{config.name}.tcl"]
+    return files(described(config), sources())[f"package_{config.name}.tcl"]
 
 
 def _names(words: list[Word]) -> Iterator[str]:
@@ -54,7 +55,7 @@ def _names(words: list[Word]) -> Iterator[str]:
 
 @_each
 def test_scripts_are_tcl_of_known_commands(config: Design) -> None:
-    written = files(described(config))
+    written = files(described(config), sources())
     scripts = [text for name, text in written.items() if name.endswith(".tcl")]
     assert len(scripts) == 2
     for script in scripts:
@@ -88,7 +89,7 @@ def test_registers(config: EngineConfig) -> None:
 @_each
 def test_constraints(config: Design) -> None:
     """XDC: the clock and delays for all ports, in commands and without variables, which Vivado does not read there."""
-    text = files(described(config))[f"{config.name}.xdc"]
+    text = files(described(config), sources())[f"{config.name}.xdc"]
     clock, *delays = commands(text)
     assert "$" not in text
     assert [word.text for word in clock] == ["create_clock", "-name", "aclk", "-period", "5.000", "[get_ports aclk]"]
@@ -106,7 +107,7 @@ def test_constraints(config: Design) -> None:
 @_each
 def test_constraints_of_other_tools(config: Design) -> None:
     """SDC: the same clock and ports."""
-    period, clock, *delays = commands(files(described(config))[f"{config.name}.sdc"])
+    period, clock, *delays = commands(files(described(config), sources())[f"{config.name}.sdc"])
     assert [word.text for word in period] == ["set", "period", "2.000"]
     assert [word.text for word in clock] == ["create_clock", "-name", "aclk", "-period", "$period", "[get_ports aclk]"]
     assert [[word.text for word in words] for words in delays] == [
@@ -157,7 +158,7 @@ if _has_tcl():
     def test_a_script_packages_what_is_there(config: Design, tmp_path: Path) -> None:
         place, folder = tmp_path / "of the user", tmp_path / "ip"
         place.mkdir()
-        write_files(place, files(described(config)))
+        write_files(place, files(described(config), sources()))
         run = _run(place / f"package_{config.name}.tcl", str(folder), "xcku5p")
         assert run.returncode == 0, run.stderr
         called = [literal_eval(line) for line in run.stdout.splitlines() if line.startswith("(")]
@@ -186,16 +187,16 @@ if _has_tcl():
                 assert int(properties[own, "bit_width"]) == field.width
                 assert properties.get((own, "modified_write_value")) == WRITES.get(field.access)
         copied = {path.name for path in folder.rglob("*") if path.is_file()}
-        assert copied == {name for name in files(described(config)) if name.endswith((".h", ".c", ".rdl"))}
+        assert copied == {name for name in files(described(config), sources()) if name.endswith((".h", ".c", ".rdl"))}
         assert "add it to ip_repo_paths" in run.stdout
 
     def test_a_script_stops_where_vivado_found_no_interface(tmp_path: Path) -> None:
-        write_files(tmp_path, files(described(load_engine("tiny"))))
+        write_files(tmp_path, files(described(load_engine("tiny")), sources()))
         run = _run(tmp_path / "package_cdma_tiny_engine.tcl", missing="m_axi_link")
         assert "Vivado made no interface m_axi_link of the ports: see their attributes" in run.stderr
         assert "save_core" not in run.stdout
 
     @_each
     def test_forms_are_accepted(config: Design, tmp_path: Path) -> None:
-        write_files(tmp_path, files(described(config)))
+        write_files(tmp_path, files(described(config), sources()))
         assert _run(tmp_path / f"{config.name}_ip/form.tcl").returncode == 0

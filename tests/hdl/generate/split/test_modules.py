@@ -9,6 +9,7 @@ from pathlib import Path
 import pyslang
 import pytest
 
+from golden.c.library import sources
 from hdl.generate.handover.files import files
 from hdl.generate.verilog import Verilog
 from tests.extended import usually
@@ -30,7 +31,7 @@ def design(request: pytest.FixtureRequest) -> Verilog:
 def folder(design: Verilog, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all files of a design."""
     found = tmp_path_factory.mktemp(design.name)
-    for name, text in files(design).items():
+    for name, text in files(design, sources()).items():
         (found / name).parent.mkdir(exist_ok=True)
         (found / name).write_text(text)
     return found

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from golden.codec import files
 from golden.reference import blocks as reference
 from tests.docs.pages import ROOT, blocks
-from tests.hdl.generate.handover.codec import CODINGS, Codec, Head, block_of, expected
-from tests.hdl.generate.handover.tensors import EXPONENTS, corners, floats, free_payload, raws
+from tests.golden.c.codec import CODINGS, Codec, Head, block_of, expected
+from tests.golden.c.tensors import EXPONENTS, corners, floats, free_payload, raws
 
 SIZE = 512
 CODED = {name: coding for name, coding in CODINGS.items() if coding}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from golden.reference import blocks as reference
 from golden.reference.lines import MalformedError
+from tests.golden.c.codec import CODINGS, Codec, Fault, block_of, expected
+from tests.golden.c.tensors import EXPONENTS, floats, free_payload, raws
 from tests.golden.samples import damaged
-from tests.hdl.generate.handover.codec import CODINGS, Codec, Fault, block_of, expected
-from tests.hdl.generate.handover.tensors import EXPONENTS, floats, free_payload, raws
 
 SIZE = 512
 CODED = {name: coding for name, coding in CODINGS.items() if coding}

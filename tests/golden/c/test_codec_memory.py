@@ -13,8 +13,9 @@ import pytest
 from golden.reference import blocks as reference
 from hdl.config.engine import load_engine
 from hdl.generate.handover.c_header import c_header
-from tests.hdl.generate.handover.codec import CODINGS, FOLDER, STRICT, block_of
-from tests.hdl.generate.handover.tensors import EXPONENTS, floats, free_payload
+from hdl.generate.handover.files import DRIVER, driver
+from tests.golden.c.codec import CODINGS, FOLDER, STRICT, block_of
+from tests.golden.c.tensors import EXPONENTS, floats, free_payload
 
 _INPUTS = 3000
 _BLOCKS = (512, 640, 4096)
@@ -98,6 +99,7 @@ def test_it_goes_with_the_driver(tmp_path: Path) -> None:
     """Both headers in one source, and functions of the library called from C++."""
     config = load_engine("tiny")
     (tmp_path / "regs.h").write_text(c_header(config))
+    (tmp_path / DRIVER).write_text(driver())
     (tmp_path / "both.cpp").write_text(
         '#include "regs.h"\n#include "cdma_driver.h"\n#include "cdma_codec.h"\n'
         "int main() { return cdma_crc32c(\"123456789\", 9, 0) != 0xE3069283u; }\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hdl.generate.handover.codec import Codec, build
+from tests.golden.c.codec import Codec, build
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,12 @@
 #endif
 #endif
 
+/* What stands before the functions that expand: a build for one machine may ask its compiler for a version for each
+ * processor. */
+#ifndef CDMA_CODEC_CLONES
+#define CDMA_CODEC_CLONES
+#endif
+
 #define LINE 128u       /* raw bytes of a line */
 #define SLACK 8u        /* with exponents, accesses end so many bytes after the longest data of a line */
 #define HEADER 4u       /* bytes of a block's header, and of the word with the raw length of a short block */
@@ -616,19 +622,17 @@ INLINE uint64_t squeeze(uint64_t bytes, unsigned bits)
     return (bytes & four) | (bytes & ~four) >> 4 * gap;
 }
 
-/* Write the rests of a group, so many bits each, from bytes. Writes up to a byte for each element of the group. */
+/* Write the rests of a group, so many bits each, from bytes. Writes up to a byte for each element of the group, and one
+ * more. */
 INLINE void put_rests(unsigned size, const uint8_t *rests, unsigned count, unsigned bits, uint8_t *out)
 {
     const unsigned filled = count * bits;
     unsigned octet;
 
-    for (octet = 0; octet < group_places(size) / 8; octet++) {
-        const unsigned before = octet * 8 * bits, left = filled < before ? 0 : filled - before;
-        /* Without the bits of elements behind the group. */
-        const uint64_t kept = left >= 64 ? ~(uint64_t)0 : ones(left);
-
-        store64(out + octet * bits, squeeze(load64(rests + 8 * octet), bits) & kept);
-    }
+    for (octet = 0; octet < group_places(size) / 8; octet++)
+        store64(out + octet * bits, squeeze(load64(rests + 8 * octet), bits));
+    /* Without the bits of elements behind the group; whole bytes of them are overwritten. */
+    out[filled / 8] = (uint8_t)(out[filled / 8] & ones(filled % 8));
 }
 
 /* Find the tails of elements that are not zero. */
@@ -657,12 +661,14 @@ INLINE void find_tails(unsigned size, const uint8_t *values, struct facts facts,
 INLINE void put_data(unsigned size, struct facts facts, const struct groups *groups, const uint8_t *line, uint8_t *out)
 {
     const struct tag tag = {facts.tag, 0};
-    uint8_t values[LINE] = {0}, parts[2 * MOST_PLACES] = {0}, rests[MOST_PLACES] = {0};
+    uint8_t gathered[LINE] = {0}, parts[2 * MOST_PLACES] = {0}, rests[MOST_PLACES] = {0};
+    const uint8_t *values = facts.header & DENSE ? line : gathered;
     uint16_t tails[MOST_PLACES];
     const uint8_t *part = parts, *rest = rests;
     unsigned group, i;
 
-    gather(size, tag, line, values);
+    if (!(facts.header & DENSE))
+        gather(size, tag, line, gathered);
     find_tails(size, values, facts, groups, tails);
     for (i = 0; i < places(size); i++)
         rests[i] = (uint8_t)(tails[i] >> 1);
@@ -1037,18 +1043,24 @@ INLINE enum cdma_codec_status expand_tags_first(unsigned size, const struct fram
     return CDMA_CODEC_OK;
 }
 
-/* Read the rests of a group, so many bits each, as numbers of 16 bits. Reads up to 8 bytes more. */
+/* Eight numbers of so many bits, side by side, as a byte each; the reverse of squeeze. */
+INLINE uint64_t spread(uint64_t octet, unsigned bits)
+{
+    const uint64_t two = ones(2 * bits) * 0x0000000100000001u, one = ones(bits) * 0x0001000100010001u;
+    const unsigned gap = 8 - bits;
+
+    octet = (octet & ones(4 * bits)) | (octet & ~ones(4 * bits)) << 4 * gap;
+    octet = (octet & two) | (octet & two << 2 * bits) << 2 * gap;
+    return (octet & one) | (octet & one << bits) << gap;
+}
+
+/* Read the rests of a group, so many bits each, as bytes. Reads up to 8 bytes more. */
 INLINE void take_rests(unsigned size, const uint8_t *data, unsigned bits, uint8_t *rests)
 {
-    const uint64_t even = ones(bits) | ones(bits) << 32;
-    unsigned i;
+    unsigned octet;
 
-    for (i = 0; i < group_places(size); i += 4) {
-        const uint64_t held = load64(data + i * bits / 8) >> (i * bits & 7);
-        const uint64_t two = (held & ones(2 * bits)) | (held >> 2 * bits & ones(2 * bits)) << 32;
-
-        store64(rests + 2 * i, (two & even) | (two & ~even) << (16 - bits));
-    }
+    for (octet = 0; octet < group_places(size) / 8; octet++)
+        store64(rests + 8 * octet, spread(load64(data + octet * bits), bits));
 }
 
 /* Expand the elements of a line that are not zero, from their rests and mantissas. */
@@ -1062,7 +1074,7 @@ INLINE void join(unsigned size, struct facts facts, const uint16_t *farthest, co
     for (i = 0; i < places(size); i++) {
         const uint32_t lowest = size == 2 ? (uint32_t)parts[i] >> 7 : load32(parts + 4 * i) >> 23 & 1;
 
-        tails[i] = (uint16_t)(load16(rests + 2 * i) << 1 | lowest);
+        tails[i] = (uint16_t)((uint32_t)rests[i] << 1 | lowest);
     }
     for (i = 0; i < places(size); i++) {
         const uint16_t tail = tails[i];
@@ -1084,7 +1096,7 @@ INLINE void take_line(unsigned size, struct facts facts, const struct groups *gr
                       uint8_t *line)
 {
     const struct tag tag = {facts.tag, 0};
-    uint8_t rests[2 * MOST_PLACES], parts[2 * MOST_PLACES], values[LINE];
+    uint8_t rests[MOST_PLACES], parts[2 * MOST_PLACES], values[LINE];
     uint16_t farthest[MOST_PLACES];
     unsigned group, i, first = 0;
 
@@ -1092,7 +1104,7 @@ INLINE void take_line(unsigned size, struct facts facts, const struct groups *gr
     for (group = 0; group < GROUPS; group++) {
         const unsigned count = groups->count[group];
 
-        take_rests(size, data, groups->bits[group], rests + 2 * first);
+        take_rests(size, data, groups->bits[group], rests + first);
         data += groups->rests[group];
         if (size == 2)
             memcpy(parts + first, data, 16);
@@ -1102,8 +1114,12 @@ INLINE void take_line(unsigned size, struct facts facts, const struct groups *gr
         data += (size - 1) * count;
         first += count;
     }
-    join(size, facts, farthest, rests, parts, values);
-    scatter(size, tag, values, line);
+    if (facts.header & DENSE) {
+        join(size, facts, farthest, rests, parts, line);
+    } else {
+        join(size, facts, farthest, rests, parts, values);
+        scatter(size, tag, values, line);
+    }
 }
 
 /* Places of what a payload with exponents has of its next line. */
@@ -1214,6 +1230,7 @@ INLINE enum cdma_codec_status expand_exponents(unsigned size, const struct frame
 }
 
 /* Expand a payload of a coding that says whether a block is short. */
+CDMA_CODEC_CLONES
 static enum cdma_codec_status expand_sized(const struct frame *frame, struct output *output)
 {
     size_t at = 0, raw_bytes = frame->most;

@@ -1,0 +1,174 @@
+"""Compiles the C library where there is a C compiler, once a machine, and calls it.
+
+The result is kept in ``$XDG_CACHE_HOME/cdma`` (``~/.cache/cdma``); where that cannot be written, each process compiles
+it again. Without a compiler, or with ``CDMA_CODEC=numpy`` in the environment, callers use NumPy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from ctypes import POINTER, byref, c_int, c_size_t, c_uint, c_void_p
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from golden.codec.buffers import Bytes
+
+__all__ = ["CODECS", "about", "available", "built", "compress", "expand", "sources", "use"]
+
+CODECS = ("numpy", "c")
+"""Names that :func:`use` and ``CDMA_CODEC`` accept."""
+
+_COMPILERS = ("cc", "gcc", "clang")
+_OPTIONS = ("-std=gnu99", "-O3", "-shared", "-fPIC")
+_CLONES = '-DCDMA_CODEC_CLONES=__attribute__((target_clones("arch=x86-64-v3","default")))'
+"""A second version of what expands, for processors of the last ten years; not every compiler and system has it."""
+_UNKNOWN = (1 << 8 * ctypes.sizeof(c_size_t)) - 1
+_ANY = -1
+
+_wanted: ContextVar[str | None] = ContextVar("wanted codec", default=None)
+
+
+class _Stream(ctypes.Structure):
+    """``struct cdma_stream`` of cdma_codec.h."""
+
+    _fields_ = (("bytes", c_void_p), ("packed_bytes", c_size_t), ("block_bytes", c_size_t), ("raw_bytes", c_size_t),
+                ("coding", c_int))
+
+
+def sources() -> dict[str, str]:
+    """The library, as it is handed over: text by name."""
+    folder = Path(__file__).parent
+    return {name: (folder / name).read_text(encoding="utf-8") for name in ("cdma_codec.h", "cdma_codec.c")}
+
+
+@contextmanager
+def use(name: str) -> Iterator[None]:
+    """Within a ``with``, code blocks with ``numpy`` or with ``c``.
+
+    Raises
+    ------
+    ValueError
+        If the name is not in :data:`CODECS`, or is ``c`` and there is no C compiler.
+    """
+    if name not in CODECS:
+        raise ValueError(f"the codec must be {' or '.join(CODECS)}, not {name!r}")
+    if name == "c" and not built():
+        raise ValueError(f"the codec c needs a C compiler: none of {', '.join(_COMPILERS)} compiles it")
+    token = _wanted.set(name)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def available() -> bool:
+    """Whether blocks are coded in C: the library is there, and nobody asked for NumPy."""
+    name = _wanted.get() or os.environ.get("CDMA_CODEC", "c")
+    if name not in CODECS:
+        raise ValueError(f"CDMA_CODEC must be {' or '.join(CODECS)}, not {name!r}")
+    return name == "c" and built()
+
+
+def built() -> bool:
+    """Whether the library is there; the first call of a machine compiles it."""
+    return _library() is not None
+
+
+def about() -> str:
+    """The compiler and its options, or that there is none."""
+    compiler = _compiler()
+    if compiler is None or _library() is None:
+        return "no C compiler"
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    return f"{said.partition(chr(10))[0].strip() or compiler} {' '.join(_OPTIONS[:2])}"
+
+
+def compress(raw: Bytes, coding: int, block_bytes: int, fallback: bool) -> Bytes:
+    """The block stream of whole elements; arguments as :func:`golden.codec.blocks.compress`, checked."""
+    library = _library()
+    assert library is not None
+    flags = int(not fallback)
+    out = np.empty(library.cdma_compress_bound(raw.size, block_bytes, flags), np.uint8)
+    length = c_size_t()
+    status = library.cdma_compress(coding, block_bytes, flags, raw.ctypes.data, raw.size, out.ctypes.data, out.size,
+                                   byref(length))
+    if status:
+        raise RuntimeError(f"the C library reports status {status} of cdma_codec.h for {raw.size} bytes")
+    return out[:length.value]
+
+
+def expand(stream: Bytes, block_bytes: int, raw_bytes: int | None, coding: int | None, out: Bytes) -> int | None:
+    """Expand a block stream; returns the raw bytes, or None where it is malformed."""
+    library = _library()
+    assert library is not None
+    described = _Stream(stream.ctypes.data, stream.size, block_bytes, _UNKNOWN if raw_bytes is None else raw_bytes,
+                        _ANY if coding is None else coding)
+    length = c_size_t()
+    status = library.cdma_decompress(byref(described), out.ctypes.data, out.size, byref(length), None)
+    return None if status else length.value
+
+
+def _compiler() -> str | None:
+    return next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    compiler = _compiler()
+    if compiler is None:
+        return None
+    for options in ((*_OPTIONS, _CLONES), _OPTIONS):
+        found = _built(compiler, options)
+        if found is not None:
+            return found
+    return None
+
+
+def _built(compiler: str, options: tuple[str, ...]) -> ctypes.CDLL | None:
+    """The library that a compiler makes with these options; None if it makes none that loads."""
+    key = hashlib.sha256(repr((sources(), compiler, options, platform.machine())).encode()).hexdigest()[:16]
+    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cdma" / f"codec-{key}.so"
+    try:
+        if kept.exists():
+            return _loaded(kept)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        beside: Path | None = kept.parent
+        with tempfile.TemporaryFile(dir=beside):
+            pass
+    except OSError:
+        beside = None
+    # Beside its place, so that it can be renamed: another process may compile at the same time.
+    with tempfile.TemporaryDirectory(prefix=".codec-", dir=beside) as folder:
+        made = Path(folder) / "codec.so"
+        done = subprocess.run([compiler, *options, "-o", str(made), str(Path(__file__).parent / "cdma_codec.c")],
+                              capture_output=True, check=False)
+        if done.returncode:
+            return None
+        if beside is None:
+            return _loaded(made)    # loaded code stays after its file is gone
+        made.replace(kept)
+    return _loaded(kept)
+
+
+def _loaded(file: Path) -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL(str(file))
+    except OSError:
+        return None
+    size = POINTER(c_size_t)
+    library.cdma_compress_bound.restype = c_size_t
+    library.cdma_compress_bound.argtypes = (c_size_t, c_size_t, c_uint)
+    library.cdma_compress.argtypes = (c_int, c_size_t, c_uint, c_void_p, c_size_t, c_void_p, c_size_t, size)
+    library.cdma_decompress.argtypes = (POINTER(_Stream), c_void_p, c_size_t, size, c_void_p)
+    return library
