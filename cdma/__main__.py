@@ -8,10 +8,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO
 
 from cdma.console.about import project_version
-from cdma.console.errors import CheckError, one_line
+from cdma.console.errors import CheckError, one_line, warn
 from golden.codec.errors import StreamError
 
 __all__ = ["main", "parser"]
@@ -86,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             call = parser().parse_args(arguments)
-            code = call.run(call) or 0
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_show, warnings.showwarning)
+                code = call.run(call) or 0
         except SystemExit:
             sys.stdout.flush()    # of --help and --version
             _drop_unwritten(sys.stderr)
@@ -112,6 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_unwritten(sys.stdout)
         print("cdma: interrupted", file=sys.stderr)
         return 130
+
+
+def _show(others: Any, message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """Show a warning about a dump as one line, and others as Python does."""
+    if category.__name__ == "DumpWarning":      # not imported: it takes NumPy along
+        warn(str(message))
+    else:
+        others(message, category, *place)
 
 
 def _fail(error: Exception, code: int) -> int:

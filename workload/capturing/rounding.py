@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workload.capturing.storage import Weights, activation, storage_of
+from workload.capturing.storage import Weights, activation
 from workload.dumps.narrow import narrow
 from workload.dumps.types import FORMATS
 from workload.extra import package
@@ -42,22 +42,12 @@ def rounded(model: Any, name: str | None) -> Iterator[None]:
     if name not in FORMATS:
         raise ValueError(f"there is no format {name!r} to narrow activations to: there are {', '.join(FORMATS)}")
     form, weights = FORMATS[name], Weights(model)
-    # A tensor that several layers save is rounded once; an entry is valid only while its tensor is alive.
-    last: dict[Any, tuple[int, Any]] = {}
 
     def pack(tensor: Any) -> Any:
         if tensor.dtype is not torch.float32 or not activation(tensor) or weights.has(tensor):
             return tensor
-        key = (storage_of(tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
-        found = last.get(key)
-        if found is not None and found[0] == tensor._version:
-            return found[1]
         codes = narrow(tensor.detach().cpu().numpy(), form.itemsize, name)
-        done = torch.from_numpy(codes.view(form).astype(np.float32)).to(tensor.device)
-        for stale in [entry for entry in last if entry[0].expired()]:
-            del last[stale]
-        last[key] = (tensor._version, done)
-        return done
+        return torch.from_numpy(codes.view(form).astype(np.float32)).to(tensor.device)
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         yield

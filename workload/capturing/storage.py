@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from workload.extra import package
 
-__all__ = ["Seen", "Weights", "activation", "bits", "in_memory", "kept_bytes", "storage_of", "tensors",
-           "type_of", "without_repeats"]
+__all__ = ["Part", "Seen", "Weights", "activation", "bits", "in_memory", "is_plain", "kept_bytes", "storage_of",
+           "tensors", "type_of", "without_repeats"]
 
 torch = package("torch", "torch")
 _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
@@ -21,12 +22,12 @@ def activation(tensor: Any) -> bool:
 
 
 def in_memory(tensor: Any) -> bool:
-    """Whether a tensor has plain memory; sparse tensors and the wrappers of ``torch.func`` have not."""
+    """Whether a tensor has plain memory; sparse and nested tensors and the wrappers of ``torch.func`` have not."""
     try:
         tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
         return False
-    return tensor.layout is torch.strided
+    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 def storage_of(tensor: Any) -> Any:
@@ -64,9 +65,15 @@ def tensors(value: Any) -> Iterator[Any]:
 
 
 def bits(tensor: Any) -> Any:
-    """A tensor as integers of its element size, which are zero where all bits are zero."""
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    """A tensor as integers of its element size, which are zero where all bits are zero; complex128 as it is."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
     return tensor.detach().view(kinds[tensor.element_size()])
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether the bytes in memory, with type, shape and strides, are all of a tensor."""
+    return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and in_memory(tensor)
+            and not (tensor.is_conj() or tensor.is_neg() or tensor.is_quantized))
 
 
 def type_of(tensor: Any) -> str:
@@ -75,12 +82,19 @@ def type_of(tensor: Any) -> str:
 
 
 class Weights:
-    """Parameters and buffers of a model, which are not activations."""
+    """Parameters and buffers of a model, which are not activations.
+
+    They are known by identity, never by their values: by their memory, by being a parameter, and by how autograd made a
+    tensor of one. A cast that autocast made of a parameter that is not trained has no such trace, and counts as an
+    activation.
+    """
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._all = [*model.parameters(), *model.buffers()]
-        self._storages = {storage_of(tensor) for tensor in self._all}
+        every = [*model.parameters(), *model.buffers()]
+        self._storages = {storage_of(tensor) for tensor in every if is_plain(tensor)}
+        # Where parameters are of a class of their own, as those of FSDP, plain ones take their places while they run.
+        self._replaced = any(not is_plain(tensor) for tensor in every)
 
     @property
     def storages(self) -> frozenset[Any]:
@@ -89,72 +103,93 @@ class Weights:
 
     def has(self, tensor: Any) -> bool:
         """Whether a tensor is a weight, a view of one, or one that autocast cast to the type it computes in."""
-        if storage_of(tensor) in self._storages:
+        if isinstance(tensor, torch.nn.Parameter) or storage_of(tensor) in self._storages:
             return True
-        return any(tensor.dtype is not weight.dtype and _same(tensor, weight) for weight in self._all)
+        origin = _origin(tensor)
+        if origin is not None and (isinstance(origin, torch.nn.Parameter) or storage_of(origin) in self._storages):
+            return True
+        return self._replaced and storage_of(tensor) in {
+            storage_of(each) for each in self._model.parameters() if is_plain(each)}
 
 
-def _same(tensor: Any, weight: Any) -> bool:
-    """Whether a tensor has the values of a weight, or of some of its rows, cast to the tensor's type.
-
-    Linear layers save their weight transposed. Layers that keep several weights in one, as attention does, cast the
-    rows that they use.
-    """
-    if tensor.dim() != weight.dim():
-        return False
-    wanted = (tensor, tensor.t()) if tensor.dim() == 2 else (tensor,)
-    return any(_is_part(each, weight) for each in wanted)
+_SAME_VALUES = frozenset(f"{name}Backward0" for name in (
+    "Alias", "AsStrided", "Clone", "Expand", "Permute", "ReshapeAlias", "Select", "Slice", "Split", "SplitWithSizes",
+    "Squeeze", "T", "ToCopy", "Transpose", "Unbind", "UnsafeView", "Unsqueeze", "View"))
+"""Steps of autograd that keep values: views and copies, and the casts of autocast."""
 
 
-def _is_part(tensor: Any, weight: Any) -> bool:
-    if tensor.shape == weight.shape:
-        return bool(torch.equal(bits(tensor), bits(weight.detach().to(tensor.dtype))))
-    if tensor.dim() < 2 or tensor.shape[1:] != weight.shape[1:] or len(tensor) > len(weight):
-        return False
-    values, cast = bits(tensor), bits(weight.detach().to(tensor.dtype))
-    starts = (cast[:len(cast) - len(values) + 1] == values[0]).flatten(1).all(1).nonzero().flatten().tolist()
-    return any(bool(torch.equal(values, cast[start:start + len(values)])) for start in starts)
+def _origin(tensor: Any) -> Any:
+    """The leaf of which a tensor is a view, a copy or a cast; None if it was computed."""
+    node: Any = tensor.grad_fn
+    while node is not None and type(node).__name__ in _SAME_VALUES:
+        node = node.next_functions[0][0]
+    return node.variable if type(node).__name__ == "AccumulateGrad" else None
 
 
 class Seen:
     """Remembers parts of memory, each with a note.
 
-    After a change in place, a part counts as a new one.
+    A part whose bytes have changed counts as a new one, however they were changed.
     """
 
     def __init__(self) -> None:
-        self._parts: dict[Any, list[tuple[_Part, Any]]] = {}
+        self._parts: dict[Any, list[tuple[Part, bytes, Any]]] = {}
 
     def find(self, tensor: Any) -> Any:
         """The note of a tensor that contains all values of this one; None if there is none."""
-        part = _Part.of(tensor)
-        return next((noted for other, noted in self._parts.get(storage_of(tensor), ()) if other.covers(part)), None)
+        part = Part.of(tensor)
+        return next((noted for other, digest, noted in self._parts.get(storage_of(tensor), ())
+                     if other.covers(part) and other.digest(tensor) == digest), None)
 
     def note(self, tensor: Any, noted: Any) -> None:
         """Remember a tensor with a note."""
-        self._parts.setdefault(storage_of(tensor), []).append((_Part.of(tensor), noted))
+        part = Part.of(tensor)
+        self._parts.setdefault(storage_of(tensor), []).append((part, part.digest(tensor), noted))
 
 
 @dataclass(frozen=True)
-class _Part:
-    """The range of bytes of a tensor in its memory, its strides, and the number of changes in place."""
+class Part:
+    """Bytes of a storage.
+
+    Parameters
+    ----------
+    start, end
+        The bytes, without the last.
+    strides
+        Shape and strides of a tensor whose values are meant by themselves, without the gaps between; None if all bytes
+        are.
+    """
 
     start: int
     end: int
-    strides: tuple[tuple[int, int], ...]
-    dense: bool
-    version: int
+    strides: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @classmethod
-    def of(cls, tensor: Any) -> _Part:
+    def of(cls, tensor: Any, most: int = 0) -> Part:
+        """The part that has a tensor: its own range; its whole storage, if it has gaps and the storage is at most
+        ``most`` times as large; or its values alone."""
         once, size = without_repeats(tensor), tensor.element_size()
-        strides = tuple((length, stride) for length, stride in zip(once.shape, once.stride(), strict=True)
-                        if length > 1)
-        reach = sum((length - 1) * stride for length, stride in strides) + 1
-        start = once.storage_offset() * size
-        return cls(start, start + reach * size, strides, reach == once.numel(), tensor._version)
+        reach = sum((length - 1) * stride for length, stride in zip(once.shape, once.stride(), strict=True)) + 1
+        start, whole = once.storage_offset() * size, tensor.untyped_storage().nbytes()
+        if reach <= once.numel():
+            return cls(start, start + reach * size)
+        if whole <= most * once.numel() * size:
+            return cls(0, whole)
+        return cls(start, start + reach * size, (tuple(once.shape), once.stride()))
 
-    def covers(self, other: _Part) -> bool:
-        """Whether this part contains all values of another."""
-        return self == other or (self.dense and self.version == other.version and self.start <= other.start
-                                 and other.end <= self.end)
+    def covers(self, other: Part) -> bool:
+        """Whether all that another part needs is in this one."""
+        return self == other or (self.strides is None and self.start <= other.start and other.end <= self.end)
+
+    def bytes_of(self, tensor: Any) -> Any:
+        """The bytes now, in memory of the host; of a tensor that this part covers."""
+        if self.strides is not None:
+            values = bits(without_repeats(tensor)).contiguous().flatten().view(torch.uint8)
+        else:
+            values = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+            values.set_(tensor.untyped_storage(), self.start, (self.end - self.start,))
+        return values.cpu().numpy()
+
+    def digest(self, tensor: Any) -> bytes:
+        """What tells the bytes from all others: a hash that nobody can collide, at more than 1 GB/s."""
+        return hashlib.blake2b(self.bytes_of(tensor), digest_size=32).digest()

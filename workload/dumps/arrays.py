@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workload.dumps.reading import reading
+from workload.dumps.reading import Strange, reading
 from workload.dumps.types import element_type
 
 __all__ = ["npz_names", "raw_array", "read_npy", "read_npz", "read_raw"]
@@ -30,8 +30,8 @@ def read_npy(path: Path) -> np.ndarray:
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def npz_names(path: Path) -> list[str]:
-    """The names of a .npz file's arrays, in its order.
+def npz_names(path: Path) -> dict[str, Strange | None]:
+    """The names of a .npz file's arrays, in its order; nothing is strange about them.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def npz_names(path: Path) -> list[str]:
         If it cannot be read.
     """
     with reading(path, ".npz"), _archive(path) as dump:
-        return list(dump.files)
+        return dict.fromkeys(dump.files)
 
 
 def read_npz(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:

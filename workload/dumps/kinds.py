@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,13 +13,13 @@ from hdl.config.files import refuse_pipe
 from workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
 from workload.dumps.folder import parts
 from workload.dumps.pickled import pickled_names, read_pickled
-from workload.dumps.reading import reading, some
+from workload.dumps.reading import DumpWarning, Strange, reading, some
 from workload.dumps.safetensors import read_safetensors, safetensors_names
 from workload.dumps.types import is_number, type_name
 
 __all__ = ["check_once", "entries", "has_types", "load"]
 
-_Names = Callable[[Path], list[str]]
+_Names = Callable[[Path], dict[str, Strange | None]]
 _Read = Callable[[Path, Iterable[str]], dict[str, np.ndarray]]
 # Files that have arrays by name.
 _NAMED: dict[str, tuple[_Names, _Read]] = {
@@ -48,13 +49,18 @@ def entries(path: str | Path, array: str | Iterable[str] | None = None) -> list[
     """
     path = Path(path)
     there: dict[str, Path] = {}
+    odd: dict[str, Strange] = {}
     for file in _files(path):
-        for name in _names(file):
+        for name, strange in _names(file).items():
             if name in there:
                 raise ValueError(f"{path} has an array {name!r} in {there[name].name} and in {file.name}")
             there[name] = file
+            if strange is not None:
+                odd[name] = strange
     if not there:
         raise ValueError(f"{path} holds no arrays")
+    if array is None:
+        there = _without(path, there, odd)
     wanted = there if array is None else [array] if isinstance(array, str) else array
     for name in wanted:
         if name not in there:
@@ -130,13 +136,28 @@ def _files(path: Path) -> list[Path]:
     return parts(path) if path.is_dir() else [path]
 
 
-def _names(file: Path) -> list[str]:
+def _names(file: Path) -> dict[str, Strange | None]:
     refuse_pipe(file)
     if file.suffix in _NAMED:
         return _NAMED[file.suffix][0](file)
     with reading(file, "raw elements"):
         file.open("rb").close()
-    return [file.stem if file.suffix == ".npy" else file.name]
+    return {file.stem if file.suffix == ".npy" else file.name: None}
+
+
+def _without(path: Path, there: dict[str, Path], odd: dict[str, Strange]) -> dict[str, Path]:
+    """The arrays that can be read; warns of those that cannot, or only as bytes."""
+    kept = {name: file for name, file in there.items() if name not in odd or odd[name].readable}
+    if not kept:
+        raise ValueError(f"{path} holds no arrays with plain values: {some(there)} "
+                         f"({', '.join(dict.fromkeys(each.dtype for each in odd.values()))})")
+    for readable, what in ((True, "read as plain bytes"), (False, "left out")):
+        some_odd = [name for name, strange in odd.items() if strange.readable is readable]
+        if some_odd:
+            types = ", ".join(dict.fromkeys(odd[name].dtype for name in some_odd))
+            warnings.warn(f"{path}: arrays of types that are not known here ({types}) are {what}: {some(some_odd)}",
+                          DumpWarning, stacklevel=3)
+    return kept
 
 
 def _plain(where: str, array: np.ndarray) -> np.ndarray:

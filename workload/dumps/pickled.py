@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workload.dumps.reading import reading
+from workload.dumps.reading import Strange, reading
 from workload.dumps.types import element_type
 from workload.extra import package
 
@@ -19,8 +19,9 @@ _Tensor = Any
 """A tensor of PyTorch, which need not be installed."""
 
 
-def pickled_names(path: Path) -> list[str]:
-    """The names of a file's tensors: keys and numbers of the dicts and lists around them, with slashes between.
+def pickled_names(path: Path) -> dict[str, Strange | None]:
+    """The names of a file's tensors, and what is strange about them: keys and numbers of the dicts and lists around
+    them, with slashes between.
 
     A file that is a single tensor gives it the file's name.
 
@@ -29,16 +30,17 @@ def pickled_names(path: Path) -> list[str]:
     ValueError
         If PyTorch is not installed, or the file cannot be read or holds anything that is not plain data.
     """
-    return list(_tensors(path))
+    return {name: _strange(tensor) for name, tensor in _tensors(path).items()}
 
 
 def read_pickled(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Tensors of a file, in the order of their dimensions, however they are strided.
+    """Tensors of a file, in the order of their dimensions, however they are strided. Those of types that are not known
+    here are their bytes.
 
     Raises
     ------
     ValueError
-        As for :func:`pickled_names`, or if a tensor has no values in memory or is of a type that is not known here.
+        As for :func:`pickled_names`, or if a tensor has no values in memory.
     """
     torch = package("torch", "torch")
     tensors = _tensors(path)
@@ -46,13 +48,32 @@ def read_pickled(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     with reading(path, "PyTorch file"):
         for name in names:
             tensor = tensors[name]
-            if tensor.layout is not torch.strided or tensor.device.type == "meta":
-                raise ValueError(f"{name} is {tensor.layout} on {tensor.device}: only dense tensors with values can "
-                                 "be read")
-            dtype = element_type(str(tensor.dtype).removeprefix("torch."))
-            flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
-            found[name] = flat.view(torch.uint8).numpy().view(dtype).reshape(tuple(tensor.shape))
+            strange = _strange(tensor)
+            if strange is not None and not strange.readable:
+                raise ValueError(f"{name} is {strange.dtype}: only dense tensors with values can be read")
+            tensor = tensor.detach().resolve_conj().resolve_neg()
+            if strange is not None and tensor.element_size() == 1:
+                tensor = tensor.view(torch.uint8)       # some types cannot be copied
+            values = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+            found[name] = values if strange is not None else values.view(
+                element_type(_type(tensor))).reshape(tuple(tensor.shape))
     return found
+
+
+def _type(tensor: _Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _strange(tensor: _Tensor) -> Strange | None:
+    """What is strange about a tensor; None if its values can be read."""
+    if str(tensor.layout) != "torch.strided" or tensor.is_nested or tensor.is_quantized or tensor.is_meta:
+        about = "nested" if tensor.is_nested else "meta" if tensor.is_meta else f"{tensor.layout} {_type(tensor)}"
+        return Strange(about.removeprefix("torch."), readable=False)
+    try:
+        element_type(_type(tensor))
+    except ValueError:
+        return Strange(_type(tensor))
+    return None
 
 
 def _tensors(path: Path) -> dict[str, _Tensor]:

@@ -6,12 +6,25 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["reading", "some"]
+__all__ = ["DumpWarning", "Strange", "reading", "some"]
 
 _MISTAKES = (ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _SHOWN = 8
+
+
+class DumpWarning(UserWarning):
+    """Something of a dump is not read as what it is."""
+
+
+@dataclass(frozen=True)
+class Strange:
+    """An array of a type that is not known here: which one, and whether its bytes can be read."""
+
+    dtype: str
+    readable: bool = True
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from workload.dumps.reading import reading
+from workload.dumps.reading import Strange, reading
 from workload.dumps.types import element_type
 
 __all__ = ["read_safetensors", "safetensors_names"]
@@ -25,8 +25,8 @@ _TYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "F8_E4M3": "float8_e4m3",
 _LENGTH_BYTES = 8
 
 
-def safetensors_names(path: Path) -> list[str]:
-    """The names of a file's arrays, in the order in which they lie.
+def safetensors_names(path: Path) -> dict[str, Strange | None]:
+    """The names of a file's arrays, in the order in which they lie, and what is strange about them.
 
     Raises
     ------
@@ -34,16 +34,18 @@ def safetensors_names(path: Path) -> list[str]:
         If the file cannot be read, or its header is malformed.
     """
     with _reading(path), safe_open(path, "numpy") as file:
-        return file.offset_keys()
+        types = {name: file.get_slice(name).get_dtype() for name in file.offset_keys()}
+    return {name: None if dtype in _TYPES else Strange(dtype) for name, dtype in types.items()}
 
 
 def read_safetensors(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Arrays of a file, mapped copy-on-write: writes to them do not change the file.
+    """Arrays of a file, mapped copy-on-write: writes to them do not change the file. Those of types that are not known
+    here are their bytes.
 
     Raises
     ------
     ValueError
-        As for :func:`safetensors_names`, or if an array is of a type that is not known here.
+        As for :func:`safetensors_names`.
     """
     found = {}
     with _reading(path), safe_open(path, "numpy") as file:
@@ -52,11 +54,11 @@ def read_safetensors(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         header = json.loads(content[_LENGTH_BYTES:start].tobytes())
         for name in names:
             place = file.get_slice(name)
-            if place.get_dtype() not in _TYPES:
-                raise ValueError(f"{name} is of type {place.get_dtype()}, and only {', '.join(_TYPES)} are known")
             begin, end = header[name]["data_offsets"]
-            array = content[start + begin:start + end].view(element_type(_TYPES[place.get_dtype()]))
-            found[name] = np.require(array.reshape(place.get_shape()), requirements="A")
+            array = content[start + begin:start + end]
+            if place.get_dtype() in _TYPES:
+                array = array.view(element_type(_TYPES[place.get_dtype()])).reshape(place.get_shape())
+            found[name] = np.require(array, requirements="A")
     return found
 
 

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from workload.capturing.storage import Weights, in_memory, kept_bytes, storage_of
+from workload.capturing.storage import Part, Weights, is_plain, kept_bytes, storage_of
 from workload.extra import package
 from workload.training.engine import TensorEngine
-from workload.training.parts import Part, View
+from workload.training.parts import View, restored
 
 __all__ = ["Counts", "Offload"]
 
 torch = package("torch", "torch")
+
+_MOST_STORAGE = 4
+"""A view with gaps takes its whole storage along, if that is at most so many times as large: other views of it follow
+most often, and need nothing more then."""
 
 
 @dataclass
@@ -28,7 +32,7 @@ class Counts:
     moved, moved_bytes
         Parts of memory that the engine took, and their bytes.
     again
-        Tensors in memory that the engine had already: saved more than once, or views.
+        Tensors that the engine had already: saved more than once, or views, with the same bytes.
     small, small_bytes
         Tensors that stay on the device because they are small, and their bytes.
     weights
@@ -76,7 +80,7 @@ class Offload:
 
     def __enter__(self) -> Self:
         self._weights = Weights(self._model)
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, _unpack)
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda saved: saved.restore())
         self._hooks.__enter__()
         return self
 
@@ -87,28 +91,36 @@ class Offload:
     def _pack(self, tensor: Any) -> Any:
         counts = self.counts
         counts.saved += 1
-        if not _plain(tensor):
+        if not is_plain(tensor):
             counts.other += 1
-            return tensor
+            return _Stays(tensor)
         if self._weights.has(tensor):
             counts.weights += 1
-            return tensor
+            return _Stays(tensor)
         size = kept_bytes(tensor)
         if not size or size < self._least:
             counts.small += 1
             counts.small_bytes += size
-            return tensor
+            return _Stays(tensor.detach())      # what an operation keeps of its own result would keep itself
         tensor = tensor.detach()
         return _Saved(self._keep(tensor), View.of(tensor))
 
     def _keep(self, tensor: Any) -> _Kept:
-        """What the engine has of the memory of a tensor; it takes what it has not."""
-        key, part = storage_of(tensor), Part.of(tensor)
+        """What the engine has of the memory of a tensor; it takes what it has not.
+
+        Memory is written in ways that no counter sees: through NumPy, ``.data``, and views with counters of their own.
+        So what the engine has is what it was given only if the bytes are the same now.
+        """
+        key, part = storage_of(tensor), Part.of(tensor, _MOST_STORAGE)
         there = [kept for each in self._kept.get(key, ()) if (kept := each()) is not None]
+        digests: dict[Part, bytes] = {}
         for kept in there:
             if kept.part.covers(part):
-                self.counts.again += 1
-                return kept
+                if kept.part not in digests:
+                    digests[kept.part] = kept.part.digest(tensor)
+                if digests[kept.part] == kept.digest:
+                    self.counts.again += 1
+                    return kept
         kept = _Kept(self._engine, part, tensor, self.counts)
         if key not in self._kept:
             # Keys hold a little memory each, so they go with the last part.
@@ -129,9 +141,9 @@ class _Kept:
 
     def __init__(self, engine: TensorEngine, part: Part, tensor: Any, counts: Counts) -> None:
         data = part.bytes_of(tensor)
-        self.part = part
+        self.part, self.digest = part, part.digest(tensor)
         self._engine, self._counts = engine, counts
-        self._dtype, self._device = tensor.dtype, tensor.device
+        self._element_bytes, self._device = tensor.element_size(), tensor.device
         self._waiting = 0
         self._memory: Any = None
         self._handle = engine.offload(data, str(tensor.dtype).removeprefix("torch."))
@@ -152,7 +164,7 @@ class _Kept:
     def memory(self) -> Any:
         """The memory, restored."""
         if self._memory is None:
-            self._memory = self.part.restored(self._engine.prefetch(self._handle), self._dtype, self._device)
+            self._memory = restored(self.part, self._engine.prefetch(self._handle), self._element_bytes, self._device)
             self._counts.restored += 1
         return self._memory
 
@@ -180,11 +192,17 @@ class _Saved:
         self._done()
 
 
-def _unpack(saved: Any) -> Any:
-    return saved.restore() if isinstance(saved, _Saved) else saved
+class _Stays:
+    """A saved tensor that stays where it is."""
 
+    def __init__(self, tensor: Any) -> None:
+        self._tensor, self._version = tensor, tensor._version
 
-def _plain(tensor: Any) -> bool:
-    """Whether the bytes in memory, with type, shape and strides, are all of a tensor."""
-    return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and in_memory(tensor)
-            and not (tensor.is_conj() or tensor.is_neg() or tensor.is_quantized))
+    def restore(self) -> Any:
+        """The tensor, unless it was changed in place: PyTorch does not look where there are hooks."""
+        tensor = self._tensor
+        if tensor._version != self._version:
+            raise RuntimeError("a tensor that backward needs was modified by an inplace operation: "
+                               f"{tuple(tensor.shape)} of {tensor.dtype} is at version {tensor._version}; "
+                               f"expected version {self._version} instead")
+        return tensor
