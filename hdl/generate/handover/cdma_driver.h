@@ -9,9 +9,10 @@
  *     struct cdma_result packed, raw;
  *     int error = cdma_init(&engine, base, write_register, read_register);
  *     if (!error)
- *         error = cdma_offload(&engine, activation, host, raw_bytes, host_bytes, 4, &packed);
+ *         error = cdma_offload(&engine, activation, host, raw_bytes, host_bytes, CDMA_CODING_ZVC32, &packed);
  *     if (!error)
- *         error = cdma_prefetch(&engine, host, activation, packed.bytes, raw_bytes, 4, packed.crc, &raw);
+ *         error = cdma_prefetch(&engine, host, activation, packed.bytes, raw_bytes, CDMA_CODING_ZVC32, packed.crc,
+ *                               &raw);
  *     if (error)
  *         puts(cdma_error_text(error));
  *
