@@ -69,9 +69,13 @@ _CODECS, _CODECS_END = "<!-- codecs, from docs/performance.json -->", "<!-- end 
 _REGISTERS = """\
 # Registers
 
-The AXI4-Lite window has 4 KiB. Registers have 32 bits and are accessed as a whole: a write with a byte strobe low is
-answered with SLVERR and changes nothing, and so is an access to an offset that is not in these tables. So is a write
-that a register refuses; that also sets a bit in `REFUSED` of the channel, or of the whole engine.
+The AXI4-Lite window has 4 KiB. Registers have 32 bits and are accessed as a whole: a write with some of its byte
+strobes low is answered with SLVERR and changes nothing, and so is an access to an offset that is not in these tables.
+So is a write that a register refuses; that also sets a bit in `REFUSED` of the channel, or of the whole engine.
+
+A bus of 64 bits can be in front, with a converter to 32 bits: a write with all byte strobes low is answered with OKAY
+and does nothing, at any offset; where one half of 8 aligned bytes is a register and the other is not in these tables,
+the other reads 0 and ignores writes.
 
 Some registers are there only with a parameter, which their description names. Reset values of what was built are those
 of the default engine with these parameters; `cdma generate` writes the map of your engine as C header, SystemRDL and

@@ -142,8 +142,10 @@ def configurations(call: argparse.Namespace) -> list[Design]:
     resolved = [_configured(name, call.settings) for name in call.configurations or DEFAULT_CORES]
     names = [config.name for config in resolved]
     for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two configurations are named {name!r}: give them one at a time, or names of their own")
+        same = [each for each in names if each.lower() == name.lower()]     # one file, where a disk ignores case
+        if len(same) > 1:
+            raise ValueError(f"two configurations are named {' and '.join(map(repr, dict.fromkeys(same)))}: give them "
+                             "one at a time, or names of their own")
     return resolved
 
 

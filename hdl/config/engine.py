@@ -27,6 +27,18 @@ _NARROWING_BLOCK = 1024
 # An allocate bit is for modifiable transactions only (IHI 0022, table A4-5).
 _CACHES = (0, 1, 2, 3, 6, 7, 10, 11, 14, 15)
 _CACHE_ALLOWED = "0, 1, 2, 3, 6, 7, 10, 11, 14 or 15"
+_RDL_WORDS = frozenset("""
+    abstract accesstype addressingtype addrmap all alternate boolean bothedge compact component componentwidth desc
+    encode external false field fullalign hw internal level mem na name nonsticky number onreadtype onwritetype
+    precedencetype r rclr regalign regfile rset ruser rw rw1 signal sw true w w1 wclr woclr woset wot wr wset wuser wzc
+    wzs wzt channel_registers lanememory status write_back_registers
+""".split())
+"""The keywords of SystemRDL 2.0 that are none of SystemVerilog, and the types in NAME.rdl."""
+_C_PREFIXES = frozenset("""
+    cdma_check cdma_codec_bad cdma_coding cdma_narrow cdma_reg_features cdma_reg_geometry cdma_reg_geometry_link
+    cdma_reg_sizes cdma_status
+""".split())
+"""Names whose macros of what was built would be others of the headers: CDMA_CODING_ZVC8."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +126,9 @@ class EngineConfig(CodingSettings):
         for name in ("name", "about"):
             self._check_text(name)
         self._check_name()
+        for words, name, of in ((_RDL_WORDS, self.name, ".rdl"), (_C_PREFIXES, self.name.lower(), "_regs.h")):
+            if name in words:
+                raise ValueError(f"name must not be {self.name!r}, which has a meaning in NAME{of}: take another one")
         self._check_text("pipeline", PIPELINES)
         self._check_text("memories", ("inferred", "wrapped"))
         self._check_text("link_clock", ("shared", "separate"))

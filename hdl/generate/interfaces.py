@@ -156,8 +156,10 @@ def _axi(config: Design, name: str, signals: Mapping[str, Port]) -> dict[str, ob
     engine = full and isinstance(config, EngineConfig)
     open_bursts = open_reads = config.outstanding_reads if engine else 1
     threads: dict[str, int] = {}
-    if engine and name == "m_axi_link" and config.link_read_ids > 1:
-        open_reads = threads["NUM_READ_THREADS"] = config.link_reads
+    if engine and name == "m_axi_link":
+        open_bursts = config.outstanding_link_writes
+        if config.link_read_ids > 1:
+            open_reads = threads["NUM_READ_THREADS"] = config.link_reads
     return {
         "PROTOCOL": "AXI4" if full else "AXI4LITE",
         "ADDR_WIDTH": _width(signals, "ARADDR"), "DATA_WIDTH": data_bits, "ID_WIDTH": _width(signals, "ARID"),

@@ -80,7 +80,7 @@ class Sampler:
             cover.cover("register_refused", "write of a hole" if register is None else "part" if strobe != 15 else
                         "value")
             raise
-        if register is not None:
+        if register is not None and strobe:
             for access in {field.access for field in register.fields} - {Access.RO}:
                 cover.cover(f"register_{access.name.lower()}", register.name)
             self._written(register.name, value)

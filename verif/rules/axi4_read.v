@@ -11,16 +11,19 @@
     `define AXI_RULE(SIDE, NAME, HOLDS) if (SIDE == 1) NAME: assert (HOLDS); else if (SIDE == 0) assume (HOLDS);
     `define AXI_STARTED !$initstate
     `define AXI_SETTLED 1'b1
+    `define AXI_SETTLES
     `define AXI_KNOWN(BITS) 1'b1
   `else
     `ifndef AXI_RULE_FAILS
       `define AXI_RULE_FAILS $fatal(1)
     `endif
     `define AXI_RULE(SIDE, NAME, HOLDS) if (SIDE != 2 && !(HOLDS)) begin : NAME \
-        $display("rule %m broken at %0t", $time); $fflush; `AXI_RULE_FAILS; end
+        $display("rule %m broken at %0t", $realtime); $fflush; `AXI_RULE_FAILS; end
     `define AXI_STARTED started
-    // A two-state simulator may begin with a high clock, and then sees an edge before logic has settled.
-    `define AXI_SETTLED ($time != 0)
+    // A two-state simulator may begin with a high clock, and then sees an edge before logic has settled. The time
+    // does not tell: it stays 0 where the unit of time is longer than the run.
+    `define AXI_SETTLED settled
+    `define AXI_SETTLES reg settled; initial settled = 0; always @(negedge aclk) settled <= 1;
     `ifdef VERILATOR
       `define AXI_KNOWN(BITS) 1'b1
     `else
@@ -70,7 +73,8 @@ module axi4_read_rules #(
     localparam AR_BITS = ID_WIDTH + ADDR_WIDTH + 29 + USER_WIDTH;
     localparam R_BITS = ID_WIDTH + DATA_WIDTH + 3 + USER_WIDTH;
 
-    // Silent before the first clock edge in reset. `was_reset`: the clock edge before this one was in reset.
+    // Silent before the first clock edge in reset, behind a falling one. `was_reset`: the edge before was in reset.
+    `AXI_SETTLES
     reg started, was_reset;
     initial started = 0;
     initial was_reset = 0;

@@ -120,10 +120,10 @@ _SAME_VALUES = frozenset(f"{name}Backward0" for name in (
 
 def _origin(tensor: Any) -> Any:
     """The leaf of which a tensor is a view, a copy or a cast; None if it was computed."""
-    node: Any = tensor.grad_fn
+    node = tensor.grad_fn
     while node is not None and type(node).__name__ in _SAME_VALUES:
         node = node.next_functions[0][0]
-    return node.variable if type(node).__name__ == "AccumulateGrad" else None
+    return node.variable if node is not None and type(node).__name__ == "AccumulateGrad" else None
 
 
 class Seen:

@@ -11,7 +11,7 @@ from hdl.config.engine import EngineConfig
 from hdl.engine.axi.lite import register_port
 from hdl.engine.control.register import Access, Home, Register
 from hdl.engine.control.store import Command, command_port
-from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, registers
+from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, registers, reserved
 
 __all__ = ["Bank", "fields_layout"]
 
@@ -34,7 +34,11 @@ class Bank(wiring.Component):
                             +--> [choose] --> [register] --> port
 
     An access is answered with an error and changes nothing if there is no such register, if it writes a read-only
-    register, if it does not write all four bytes, or if the register's owner refuses it.
+    register, if it writes some of the four bytes only, or if the register's owner refuses it.
+
+    A bus of 64 bits behind a converter makes two accesses of each, of which one may be meant for nothing. So a write
+    of no byte does nothing anywhere, and beside a register that is alone in its 8 bytes a place reads 0 and ignores
+    writes: neither is an error.
 
     Parameters
     ----------
@@ -84,6 +88,7 @@ class Bank(wiring.Component):
         port, command = self.port, self.command
         writes = Signal()
         known = Signal()
+        void = Signal()
         allowed = Signal()
         shown = Signal(32)
         kept = Signal()
@@ -93,7 +98,8 @@ class Bank(wiring.Component):
         now = Signal()
         m.d.comb += [
             self.data.eq(port.write_data),
-            allowed.eq(known & (~writes | port.write_strobe.all()) & ~self.refuse),
+            void.eq(writes & ~port.write_strobe.any()),
+            allowed.eq(void | (known & (~writes | port.write_strobe.all()) & ~self.refuse)),
             command.kind.eq(kind),
             command.direction.eq(direction),
             command.word.eq(port.address),
@@ -117,6 +123,8 @@ class Bank(wiring.Component):
                             m.d.comb += shown.eq(Value.cast(self.values[name]))
                         if register.access is not Access.RO:
                             m.d.comb += self.written[name].eq(now & writes & port.write_strobe.all())
+            with m.Case(*(offset // 4 for offset in reserved(self._table))):
+                m.d.comb += void.eq(1)
         with m.FSM() as fsm:
             m.d.comb += self.idle.eq(fsm.ongoing("wait") & ~port.write & ~port.read)
             with m.State("wait"):
@@ -131,7 +139,7 @@ class Bank(wiring.Component):
                     kind.eq(Mux(self.push, Command.PUSH, Mux(self.count, Command.COUNT, asked))),
                 ]
                 m.next = "answer"
-                with m.If(allowed & (kept | self.push | self.count)):
+                with m.If(allowed & ~void & (kept | self.push | self.count)):
                     m.next = "ask"
             with m.State("ask"):
                 m.d.comb += command.valid.eq(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hdl.codec.coding import CODINGS
@@ -24,7 +24,7 @@ from hdl.engine.control.write_back_registers import RING_INDEX_BITS, upper_addre
 
 __all__ = [
     "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS", "RING_INDEX_BITS",
-    "TIME_LIMIT", "VERSION", "WINDOW_BITS", "pages", "registers", "with_options",
+    "TIME_LIMIT", "VERSION", "WINDOW_BITS", "pages", "registers", "reserved", "with_options",
 ]
 
 ADDRESS_BITS = 12
@@ -304,3 +304,9 @@ def registers(config: EngineConfig) -> tuple[Register, ...]:
         register if page.name == "engine" else
         replace(register, name=f"{page.name.upper()}_{register.name}", offset=page.offset + register.offset)
         for page in pages(config) for register in page.registers)
+
+
+def reserved(table: Iterable[Register]) -> tuple[int, ...]:
+    """Offsets of the places that make 8 bytes with a register and hold none: they read 0 and ignore writes."""
+    offsets = {register.offset for register in table}
+    return tuple(sorted({offset ^ 4 for offset in offsets} - offsets))

@@ -9,9 +9,10 @@
  *     struct cdma_result packed, raw;
  *     int error = cdma_init(&engine, base, write_register, read_register);
  *     if (!error)
- *         error = cdma_offload(&engine, activation, host, raw_bytes, host_bytes, 4, &packed);
+ *         error = cdma_offload(&engine, activation, host, raw_bytes, host_bytes, CDMA_CODING_ZVC32, &packed);
  *     if (!error)
- *         error = cdma_prefetch(&engine, host, activation, packed.bytes, raw_bytes, 4, packed.crc, &raw);
+ *         error = cdma_prefetch(&engine, host, activation, packed.bytes, raw_bytes, CDMA_CODING_ZVC32, packed.crc,
+ *                               &raw);
  *     if (error)
  *         puts(cdma_error_text(error));
  *
@@ -59,13 +60,25 @@
 /*
  * Define CDMA_BARRIER() before this file if the default is not right for you: accesses to memory that come before it
  * must be done for the engine before accesses to registers and memory that come after it. Where memory and registers
- * are behind different ports, whose order a DMB does not keep, define it as CDMA_DSB().
+ * are behind different ports, whose order a DMB does not keep, define it as CDMA_DSB(). A fence of a compiler is for
+ * memory between threads, and may leave out accesses to devices, as clang's for RISC-V and LoongArch do. Where this file
+ * has none of its own, it takes that one: check it for your processor.
  */
 #ifndef CDMA_BARRIER
 #if defined(__KERNEL__)
 #define CDMA_BARRIER() mb()
+#elif defined(CDMA_DSB) && !defined(__aarch64__)
+#define CDMA_BARRIER() CDMA_DSB()
 #elif defined(CDMA_DMB)
 #define CDMA_BARRIER() CDMA_DMB()
+#elif defined(__GNUC__) && defined(__riscv)
+#define CDMA_BARRIER() __asm__ volatile("fence iorw, iorw" ::: "memory")
+#elif defined(__GNUC__) && defined(__x86_64__)
+#define CDMA_BARRIER() __asm__ volatile("mfence" ::: "memory")
+#elif defined(__GNUC__) && (defined(__powerpc__) || defined(__PPC__))
+#define CDMA_BARRIER() __asm__ volatile("sync" ::: "memory")
+#elif defined(__GNUC__) && defined(__loongarch__)
+#define CDMA_BARRIER() __asm__ volatile("dbar 0" ::: "memory")
 #elif defined(__GNUC__)
 #define CDMA_BARRIER() __sync_synchronize()
 #else

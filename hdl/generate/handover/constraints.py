@@ -117,7 +117,6 @@ def _crosses(design: Verilog) -> bool:
 
 def _limits(design: Verilog, period: float) -> Iterator[str]:
     """The commands for each crossing."""
-    assert isinstance(design.config, EngineConfig)
     limit = f"set_max_delay -datapath_only {period:.3f}"
     for level in _LEVELS:
         yield f"set_false_path -to [get_cells crossing/resets/{level}/stage0_reg*]"
@@ -125,7 +124,7 @@ def _limits(design: Verilog, period: float) -> Iterator[str]:
         for sender, receiver in _CODES:
             yield (f"{limit} -from [get_cells crossing/{channel}/{sender}/gray_reg*] "
                    f"-to [get_cells crossing/{channel}/{receiver}/stage0_reg*]")
-        # The FIFO of whole bursts is in block RAM, whose read port has the reader's clock: no path leads through it.
-        if channel != "w" or not design.config.safe_writes:
-            yield (f"{limit} -from [get_cells crossing/{channel}/rows_reg*] "
-                   f"-to [get_cells crossing/{channel}/out/row_reg*]")
+        # A row is taken by the register in `out`, or by that of the memory's read port, which has no name of its own
+        # and is no path where it became part of a block RAM.
+        yield (f"{limit} -from [get_cells crossing/{channel}/rows_reg*] "
+               f"-to [get_cells -quiet {{crossing/{channel}/out/row_reg* crossing/{channel}/*_reg*}}]")

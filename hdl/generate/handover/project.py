@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 
 from hdl.generate.handover.constraints import crossings
@@ -17,7 +18,7 @@ def core_file(design: Verilog) -> str:
     return f"""\
 CAPI=2:
 name: {VENDOR}:{LIBRARY}:{name}:{version("cdma-rtl")}
-description: "{design.config.about or name}"
+description: {json.dumps(design.config.about or name)}
 
 filesets:
   rtl:
@@ -39,7 +40,7 @@ filesets:
 targets:
   default: &default
     filesets: [rtl, "tool_vivado? (constraints_of_vivado)", "!tool_vivado? (constraints)"]
-    toplevel: {name}
+    toplevel: "{name}"
   lint:
     <<: *default
     description: Verilator's lint rules, with the waivers that are explained in {name}.vlt

@@ -113,12 +113,21 @@ def test_list(cdma) -> None:
     (["compressor", "--set", "beat_bytes"], "name=value"),
     (["compressor", "--set", "beat_bytes=wide"], "integer"),
     (["--set", "name=both"], "two configurations are named 'both'"),
+    (["tiny_engine", "--set", "name=mem"], "name must not be 'mem', which has a meaning in NAME.rdl"),
+    (["tiny_engine", "--set", "name=CDMA_coding"], "'CDMA_coding', which has a meaning in NAME_regs.h"),
     (["compressor", "-o", "file"], "file"),
 ])
 def test_mistakes(fails, tmp_path: Path, arguments: list[str], words: str) -> None:
     (tmp_path / "file").write_text("")
     assert words in fails("generate", *arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_names_that_differ_in_case_only(fails) -> None:
+    """On some disks their files are the same."""
+    for name in ("same", "Same"):
+        Path(f"{name[0]}.toml").write_text(f'name = "{name}"\ncore = "compressor"\n')
+    assert "two configurations are named 's" in fails("generate", "s.toml", "S.toml")
 
 
 def test_split(cdma) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from amaranth.hdl import ClockDomain, Fragment, Module
+from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,13 +19,14 @@ from golden.c.library import sources
 from hdl.common.modules import port_values
 from hdl.engine.axi.crossing import AxiCrossing
 from hdl.engine.axi.signature import axi_full
+from hdl.engine.engine import Engine
 from hdl.generate.backend import verilog_text
 from hdl.generate.handover.files import files
 from hdl.generate.split.modules import split_modules
 from hdl.generate.verilog import Verilog, emit
 from synth.tools.yosys import find
 from tests.hdl.generate.designs import TWO_CLOCKS, described
-from tests.hdl.generate.handover.tcl import commands
+from tests.hdl.generate.handover.tcl import commands, elements
 from tests.hdl.generate.unassigned import unassigned
 from tests.lint import lint
 
@@ -178,7 +181,8 @@ def test_constraints_name_what_is_in_the_verilog(way: str) -> None:
         cells = []
         for word in words:
             for inner in word.inside:
-                path, slash, cell = inner[-1].text.rpartition("/")
+                # Of two patterns, the second is for block RAM: see the next test.
+                path, slash, cell = elements(inner[-1].text)[0].rpartition("/")
                 name = cell.removesuffix("*").removesuffix("_reg")
                 assert name in registers[path + slash], f"{path} has no register {name}"
                 cells.append(f"{path}/{name}".replace("/", "."))
@@ -188,8 +192,44 @@ def test_constraints_name_what_is_in_the_verilog(way: str) -> None:
              for channel in _CHANNELS for sender, receiver in (("written", "to_read"), ("taken", "to_write"))}
     rows = {(f"crossing.{channel}.rows", f"crossing.{channel}.out.row") for channel in _CHANNELS}
     assert found == levels | codes | rows
-    safe = files(described(TWO_CLOCKS.replace(safe_writes=True)), sources())["two_clocks_crossings.xdc"]
-    assert "crossing/w/rows" not in safe and "crossing/ar/rows" in safe
+
+
+def _parts(fragment: Fragment, path: str = "") -> Iterator[tuple[str, Fragment]]:
+    """A fragment and those in it, with their paths."""
+    yield path, fragment
+    for inside, name, *_ in fragment.subfragments:
+        yield from _parts(inside, f"{path}/{name}".lstrip("/"))
+
+
+def _domains(fragment: Fragment) -> set[str]:
+    """The clock domains of registers and memories of a fragment and of those in it."""
+    found = set()
+    for _, part in _parts(fragment):
+        ports = (*part._write_ports, *part._read_ports) if isinstance(part, MemoryInstance) else ()
+        found |= {*part.statements, *(port._domain for port in ports)}
+    return found - {"comb"}
+
+
+@pytest.mark.parametrize(("safe_writes", "burst_beats", "other"), [*product(
+    (False, True), (16, 32, 256), (False, True))])
+def test_every_memory_between_clocks_is_constrained(safe_writes: bool, burst_beats: int, other: bool) -> None:
+    """With limits from its rows to the register that takes them: in `out`, or behind its read port."""
+    config = TWO_CLOCKS.replace(safe_writes=safe_writes, burst_beats=burst_beats, write_back=other, page_lists=other,
+                                attribute_registers=other, link_read_ids=4 if other else 1)
+    limits = {tuple(tuple(elements(inner[-1].text)) for word in words for inner in word.inside)
+              for words in commands(files(described(config), sources())["two_clocks_crossings.xdc"])}
+    parts = dict(_parts(Fragment.get(Engine(config), None)))
+    between = {}
+    for path, part in parts.items():
+        place, _, name = path.rpartition("/")
+        if isinstance(part, MemoryInstance) and len(_domains(parts[place])) > 1 and place:
+            reads, = part._read_ports
+            between[place] = reads._domain
+            taker = f"{place}/out/row_reg*" if reads._domain == "comb" else f"{place}/*_reg*"
+            assert [to for here, *to in limits if here == (f"{place}/{name}_reg*",) and taker in to[0]], place
+            assert (f"{place}/out" in parts) == (reads._domain == "comb")
+    deep = safe_writes and burst_beats > 16
+    assert between == {f"crossing/{each}": "link" if deep and each == "w" else "comb" for each in _CHANNELS}
 
 
 def test_constraints_of_the_clocks() -> None:

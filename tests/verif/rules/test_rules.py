@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def test_traces(simulator: str, build_dir: Path, tmp_path: Path, monkeypatch: py
         return [(each.place.removeprefix("rules_top."), each.rule, times[number].index(each.time)) for each in reports
                 if first <= each.time <= last]
 
+    assert not [each for each in reports if each.time < times[0][0]], "rules are armed by an edge at time 0"
     for number, name in enumerate(LEGAL):
         assert not seen(number), f"legal trace {name!r}: {seen(number)}"
     missed = []
@@ -69,6 +71,42 @@ def test_traces(simulator: str, build_dir: Path, tmp_path: Path, monkeypatch: py
             missed.append(f"{case}: {said}")
     assert not missed, "\n".join(missed)
     assert not [each for each in reports if each.place.endswith("write_off")]
+
+
+_BENCH = """\
+`timescale 1ns/1ps
+module bench;
+    reg clk = 0, reset = 0, valid = 0;
+    always #5 clk = ~clk;
+    axi4_stream_rules #(.DATA_WIDTH(8)) rules (
+        .aclk(clk), .aresetn(reset), .tdata(8'd1), .tkeep(1'b1), .tstrb(1'b1), .tlast(1'b1), .tid(1'b0), .tdest(1'b0),
+        .tuser(1'b0), .tvalid(valid), .tready(1'b0));
+    initial begin
+        @(posedge clk) reset <= 1;
+        @(posedge clk) valid <= 1;
+        @(posedge clk) valid <= 0;
+        repeat (2) @(posedge clk);
+        $finish;
+    end
+endmodule
+"""
+
+
+@pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
+@pytest.mark.parametrize("end", ["", "`resetall\n"], ids=["", "resetall"])
+@pytest.mark.parametrize("order", [("rules.v", "bench.v"), ("bench.v", "rules.v")], ids=["rules first", "bench first"])
+def test_rules_need_no_time_scale(order: tuple[str, str], end: str, tmp_path: Path) -> None:
+    """In a reset of one cycle they are armed, whatever the unit of time is."""
+    (tmp_path / "rules.v").write_text(source("axi4_stream.v"))
+    (tmp_path / "bench.v").write_text(_BENCH + end)
+    subprocess.run(["iverilog", "-g2005", "-o", "bench", *order], cwd=tmp_path, check=True)
+    done = subprocess.run(["vvp", "bench"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode and "rule bench.rules.AXIS_VALID_STABLE broken at 35000" in done.stdout
+
+
+def test_rules_do_not_look_at_the_time() -> None:
+    """It stays 0 where the unit of time is longer than the run."""
+    assert "$time" not in source() and source().count("$realtime") == len(FILES)
 
 
 def test_each_rule_is_broken_by_a_trace() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,12 +94,34 @@ def test_a_division_would_be_found(source: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "barrier"), [
-    (["-D__aarch64__"], "dmb sy"), (["-D__ARM_ARCH=7"], "dmb sy"),
+    (["-D__aarch64__"], "dmb sy"), (["-D__ARM_ARCH=7"], "dsb sy"),
     (["-D__aarch64__", "-DCDMA_BARRIER()=CDMA_DSB()"], "dsb sy")])
 def test_barriers_of_arm(source: Path, options: list[str], barrier: str) -> None:
     """By their names; one that the user chooses takes the place of the default."""
     assert set(re.findall(r"\bd[ms]b \w+", _compile(source, "-std=c99", *options, "-S"))) == {barrier}
     assert not re.search(r"\bd[ms]b \w+", _compile(source, "-std=c99", "-U__aarch64__", "-U__ARM_ARCH", "-S"))
+
+
+@pytest.mark.parametrize(("target", "barrier"), [
+    ("riscv64", "fence"), ("riscv32", "fence"), ("aarch64", "dmb sy"), ("arm-eabi", "dsb sy"),
+    ("thumb-eabi -mcpu=cortex_m0", "dsb sy"), ("thumb-eabi -mcpu=cortex_m7", "dsb sy"), ("x86_64", "mfence"),
+    ("powerpc64le", "sync"), ("powerpc", "sync"), ("loongarch64", "dbar 0"),
+    # The compiler's own.
+    ("x86", "mfence"), ("mips-eabi", "sync"), ("s390x", "bcr 14, %r0")])
+def test_barrier_of_each_architecture(source: Path, target: str, barrier: str) -> None:
+    """What clang makes between a write of memory and one of a register; a `fence` without more is one of all accesses
+    (`iorw, iorw`)."""
+    source.write_text(f'#include "regs.h"\n#include "{DRIVER}"\nvoid publish(volatile uint32_t *memory, volatile '
+                      'uint32_t *registers)\n{\n    *memory = 1;\n    CDMA_BARRIER();\n    *registers = 2;\n}\n')
+    kind, _, options = target.partition(" ")
+    machine, _, abi = kind.partition("-")
+    subprocess.run([sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-freestanding{abi and f'-{abi}'}",
+                    *options.split(), "-O2", "-g0", "-S", "-o", "out", source.name], cwd=source.parent, check=True,
+                   env=os.environ | dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), str(source.parent)))
+    made = (source.parent / "out").read_text().partition("publish:")[2]
+    barriers = re.findall(r"^\s+((?:fence|mfence|dmb|dsb|sync|dbar|bcr|lock)\b.*)$", made, re.MULTILINE)
+    assert [each.split() for each in barriers] == [barrier.split()], f"{target}: {barriers}"
+
 
 
 def test_codes_are_those_of_the_table() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -10,13 +11,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from systemrdl.parser.SystemRDLLexer import SystemRDLLexer
 
 from cdma.console.files import write_files
 from golden.c.library import sources
 from hdl.config.core import load
 from hdl.config.engine import load_engine
-from hdl.generate.handover.files import DRIVER, files
-from hdl.generate.verilog import emit
+from hdl.engine.control.table import with_options
+from hdl.generate.handover.c_header import c_header
+from hdl.generate.handover.files import DRIVER, driver, files
+from hdl.generate.handover.systemrdl import systemrdl
+from hdl.generate.interfaces import Port
+from hdl.generate.verilog import Verilog, emit
+from tests.hdl.generate.handover.moved import SPARSE, move
 from verif.common import tools
 
 _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
@@ -89,21 +97,118 @@ def test_the_driver_needs_the_registers(engine: Path, tmp_path: Path) -> None:
     assert run.returncode and "NAME_regs.h" in run.stderr
 
 
-def test_the_program_of_the_readme_compiles(engine: Path, tmp_path: Path) -> None:
-    text = (engine / "cdma_smallest_engine_README.md").read_text()
-    includes, functions, body = re.findall(r"```c\n(.*?)\n\n(static.*?)\n\n(struct.*?)```", text, re.DOTALL)[0]
-    source = tmp_path / "program.c"
-    source.write_text(
-        f"#include <stdio.h>\n{includes}\n{functions}\n#define BASE 0x40000000ul\n"
-        f"int main(void)\n{{\nuint64_t device_address = 0, link_address = 0, raw_bytes = 4;\n{body}\nreturn 0;\n}}\n")
-    subprocess.run(["gcc", "-std=c99", *_STRICT, f"-I{engine}", str(source)], check=True)
+_NAMES = ("cdma_smallest_engine", "cdma", "CDMA", "cdma_driver", "cdma_codec", "dma", "main", "EOF", "on", "clk")
+"""A usual name, and others that something in the files could have, too."""
+
+_PROGRAM = """\
+#include <stdio.h>
+#include <stdlib.h>
+{includes}
+#include "cdma_codec.h"
+
+{functions}
+
+/* The functions of the README, on registers that are memory. */
+int own(void)
+{{
+    uint32_t words[] = {{1, 2, 3, 4}};
+    write_register(words, 8, 7);
+    return words[2] != 7 || words[1] != 2 || words[3] != 4 || read_register(words, 4) != 2;
+}}
+
+#define BASE 0
+int of_readme(cdma_write_fn write_register, cdma_read_fn read_register, uint64_t device_address, uint64_t link_address,
+              uint64_t raw_bytes)
+{{
+{readme}
+return error;
+}}
+
+int of_driver(cdma_write_fn write_register, cdma_read_fn read_register, uint64_t activation, uint64_t host,
+              uint64_t raw_bytes)
+{{
+void *base = 0;
+uint64_t host_bytes = raw_bytes + 4096;
+{driver}
+return error;
+}}
+
+int of_codec(float *raw, size_t raw_bytes)
+{{
+{codec}
+free(packed);
+return status;
+}}
+"""
 
 
-def test_the_readme_connects_every_port(engine: Path) -> None:
+def _example(text: str) -> str:
+    """The code in the comment at the top of a header."""
+    return "\n".join(re.findall(r"^ \*     (.*)$", text.split("*/")[0], re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_examples_run_as_a_user_gets_them(name: str, tmp_path: Path) -> None:
+    """Those of the README and on top of the headers, which C and C++ take without a warning, at registers that check
+    descriptors as the engine does: the tensor goes to the link and comes back."""
+    config = load_engine("smallest").replace(name=name)
+    write_files(tmp_path, files(Verilog(config, "", (Port("aclk", "input", 1),))))
+    readme = (tmp_path / f"{name}_README.md").read_text()
+    includes, functions, body = re.findall(r"```c\n(.*?)\n\n(static.*?)\n\n(struct.*?)```", readme, re.DOTALL)[0]
+    (tmp_path / "all.c").write_text(_PROGRAM.format(
+        includes=includes, functions=functions, readme=body, driver=_example((tmp_path / DRIVER).read_text()),
+        codec=_example((tmp_path / "cdma_codec.h").read_text())))
+    for options in (["gcc", "-std=c99", "-shared", "-fPIC", "-o", "all.so", "all.c", "cdma_codec.c"],
+                    ["g++", "-x", "c++", "-fsyntax-only", "-include", f"{name}_regs.h", DRIVER]):
+        subprocess.run([*options, *(flag for flag in _STRICT if flag != "-fsyntax-only")], cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "all.so"))
+    assert library.own() == 0
+    tensor = SPARSE.copy()
+    assert library.of_codec(tensor.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(tensor.nbytes)) == 0
+    assert (tensor == SPARSE).all()
+    for example in (library.of_readme, library.of_driver):
+        move(config, example)
+
+
+@pytest.mark.parametrize("name", _NAMES[-4:])
+def test_tools_take_every_name(name: str, tmp_path: Path) -> None:
+    """Of a core, whose Verilog is quick; and a description may have any character."""
+    config = load("narrow_compressor").replace(name=name, about='"of 16\\"')
+    write_files(tmp_path, files(emit(config)))
+    core = yaml.safe_load((tmp_path / f"{name}.core").read_text())
+    assert (core["targets"]["default"]["toplevel"], core["description"]) == (name, config.about)
+    with tools.environment():
+        subprocess.run(["verilator", "--lint-only", "-Wall", f"{name}.vlt", "-f", f"{name}.f"], cwd=tmp_path,
+                       check=True, stdout=subprocess.DEVNULL)
+
+
+def test_names_that_files_need_for_something_else_are_refused() -> None:
+    """Found anew: keywords and types of NAME.rdl, and names whose macros the headers have already."""
+    config = load_engine("tiny").replace(name="zz")
+    words = {literal.strip("'") for literal in SystemRDLLexer.literalNames}
+    refused = {word for word in words if re.fullmatch(r"[a-z]\w*", word)}
+    refused |= set(re.findall(r"^(?:enum|regfile) (\w+)", systemrdl(with_options(config)), re.MULTILINE))
+    header = c_header(config)
+    own = set(re.findall(r"define ZZ(_\w+)", header))
+    shared = set(re.findall(r"\bCDMA_\w+", header + driver() + "".join(sources().values())))
+    refused |= {each.removesuffix(end).title() for each in shared for end in own if each.endswith(end)}
+    assert {"mem", "status", "Cdma_Coding"} <= refused
+    for name in refused:
+        with pytest.raises(ValueError, match="name must not be"):
+            config.replace(name=name)
+
+
+def test_the_readme_connects_every_port(engine: Path, tmp_path: Path) -> None:
     facts = json.loads((engine / "cdma_smallest_engine.json").read_text())
     text = (engine / "cdma_smallest_engine_README.md").read_text()
     for port in facts["ports"]:
         assert re.search(rf"\.{port['name']} +\({port['name']}\)", text)
+    example, = re.findall(r"```verilog\n(.*?)```", text, re.DOTALL)
+    nets = "".join(f"wire [{port['width'] - 1}:0] {port['name']};\n" for port in facts["ports"])
+    (tmp_path / "system.v").write_text(f"module system;\n{nets}{example}endmodule\n")
+    with tools.environment():
+        subprocess.run(["verilator", "--lint-only", "--top-module", "system", "cdma_smallest_engine.vlt",
+                        tmp_path / "system.v", "-f", "cdma_smallest_engine.f"], cwd=engine, check=True)
     assert {"engine", "offload", "prefetch"} == {page["name"] for page in facts["registers"]}
 
 
