@@ -152,7 +152,7 @@ def test_examples_run_as_a_user_gets_them(name: str, tmp_path: Path) -> None:
     """Those of the README and on top of the headers, which C and C++ take without a warning, at registers that check
     descriptors as the engine does: the tensor goes to the link and comes back."""
     config = load_engine("smallest").replace(name=name)
-    write_files(tmp_path, files(Verilog(config, "", (Port("aclk", "input", 1),))))
+    write_files(tmp_path, files(Verilog(config, "", (Port("aclk", "input", 1),)), sources()))
     readme = (tmp_path / f"{name}_README.md").read_text()
     includes, functions, body = re.findall(r"```c\n(.*?)\n\n(static.*?)\n\n(struct.*?)```", readme, re.DOTALL)[0]
     (tmp_path / "all.c").write_text(_PROGRAM.format(
@@ -174,7 +174,7 @@ def test_examples_run_as_a_user_gets_them(name: str, tmp_path: Path) -> None:
 def test_tools_take_every_name(name: str, tmp_path: Path) -> None:
     """Of a core, whose Verilog is quick; and a description may have any character."""
     config = load("narrow_compressor").replace(name=name, about='"of 16\\"')
-    write_files(tmp_path, files(emit(config)))
+    write_files(tmp_path, files(emit(config), sources()))
     core = yaml.safe_load((tmp_path / f"{name}.core").read_text())
     assert (core["targets"]["default"]["toplevel"], core["description"]) == (name, config.about)
     with tools.environment():
