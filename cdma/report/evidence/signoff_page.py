@@ -47,7 +47,9 @@ def _head(items: list[Item], evidence: Evidence) -> Section:
         ("`make signoff` makes this page again from docs/verification.json, and fails when a result is older than the "
          "RTL. [Verification](verification.md) has the results in full, and how to reproduce them.")]
     if stale := stale_sections(evidence):
-        parts.append(f"Missing, or older than the RTL: {', '.join(stale)}.")
+        parts.append(f"Missing, or older than the RTL: {', '.join(stale)}. Such results say what held of the RTL of "
+                     "their commit. While the hardware is being changed, what a change touches is proved and simulated "
+                     "with it; all results are recorded again, at once, on the final RTL.")
     return Section("", parts)
 
 
