@@ -146,6 +146,8 @@ def test_policies() -> None:
     assert swapped(plan, "lms", 30_000, 0, 0.5) == {"data", "a"}
     with pytest.raises(ValueError, match="there is no policy 'some'"):
         swapped(plan, "some", 0)
+    with pytest.raises(ValueError, match="needs a budget"):
+        swapped(plan, "budget", 0)
     with pytest.raises(ValueError, match="must be 0 to 1"):
         swapped(plan, "lms", 1, 0, 2.0)
 
