@@ -71,7 +71,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--budget", type=positive, metavar="GB", help="budget: most that is swapped, as torchtitan's "
                         "cpu_offload_budget_gb")
     parser.add_argument("--shards", type=_count, default=1, metavar="N", help="GPUs that share the weights, their "
-                        "gradients and momentum, as with FSDP (default: 1)")
+                        "gradients and the optimizer's state, as with FSDP (default: 1)")
     parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
                         "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")

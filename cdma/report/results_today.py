@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cdma.console.output import fixed
 from cdma.report import results_words as words
 from cdma.report.parts import Bars, Part, Table, prose
-from workload.timeline.swapping import COPIES
+from workload.timeline.swapping import copies
 
 if TYPE_CHECKING:
     from workload.results.records import Results, TodayRow
@@ -31,7 +31,7 @@ def today(figures: Results) -> Iterator[Part]:
                  *(f"gain, {name}" for name in _SCHEDULES.values())],
                 [_row(row) for row in figures.today], left=(0, 2))
     relu = next(row.relu_density for row in figures.today if row.relu_density is not None)
-    yield from prose(words.TODAY_BELOW, density=relu, copies=COPIES)
+    yield from prose(words.TODAY_BELOW, density=relu, copies=copies(figures.today[0].dtype))
     yield from prose(words.OFFLOADS)
     yield Table(["budget, GiB", "blocks behind", "GB offloaded", "memory saved, published", "memory saved, here",
                  "loss, published", "loss, here", "loss, half the link's rate", "loss, exponents"],

@@ -106,7 +106,7 @@ class Scenario:
         When transfers wait, one of :data:`workload.timeline.study.SCHEDULES`, and the look-ahead of ``queue``; None is
         as far as the device's memory allows.
     shards
-        GPUs that share the weights, as with FSDP: each has this part of values, gradients and momentum.
+        GPUs that share the weights, as with FSDP: each has this part of the weights' copies.
     """
 
     network: str
@@ -176,6 +176,8 @@ class Scenario:
         device = gpu(self.gpu)
         plan = self.captured.tensors if self.captured else \
             tensors(load_network(self.network, self.batch, self.dtype, self.compute, self.positions))
+        if self.shards < 1:
+            raise ValueError(f"the weights are shared by 1 GPU or more, not {self.shards}")
         plan = replace(plan, shards=self.shards)
         times = self.times
         compute = profiled(plan, times.layers) if times else roofline(plan, device, self.efficiency)

@@ -7,14 +7,18 @@ from itertools import accumulate, chain
 
 from workload.networks.tensors import Tensor, Tensors
 
-__all__ = ["COPIES", "POLICIES", "high_water", "most_bytes", "swapped", "use_by_step"]
+__all__ = ["POLICIES", "copies", "high_water", "most_bytes", "swapped", "use_by_step"]
 
 POLICIES = ("all", "conv", "dynamic", "lms", "budget")
 """``all``: every tensor that backward needs. ``conv``: those that a convolution reads. ``dynamic``: the first of none,
 conv and all that fits the device. ``lms``: tensors of a minimum size, once a share of the device is in use. ``budget``:
 the largest tensors that fit a budget of bytes on the host, as in torchtitan (``cpu_offload_budget_gb``)."""
-COPIES = 3
-"""Copies of the weights on the device: values, gradients, and momentum of stochastic gradient descent."""
+
+
+def copies(dtype: str) -> int:
+    """Copies of the weights that training a network of a type needs: values, gradients, and what the optimizer keeps,
+    momentum in float32, as the networks of the paper were trained, and Adam's two moments in shorter types."""
+    return 3 if dtype == "float32" else 4
 
 
 def swapped(plan: Tensors, policy: str, memory: float, least_bytes: int = 0, use: float = 0.5,
@@ -87,7 +91,7 @@ def _within(every: Iterable[Tensor], budget: float | None) -> frozenset[str]:
 
 
 def high_water(plan: Tensors, names: Iterable[str], again: Mapping[str, int] | None = None) -> int:
-    """Most bytes that the device holds at any step, with these tensors swapped: :data:`COPIES` of the weights,
+    """Most bytes that the device holds at any step, with these tensors swapped: :func:`copies` of the weights,
     activations, and gradients of activations, without the workspace of convolutions.
 
     Parameters
@@ -150,7 +154,7 @@ def _backward_use(plan: Tensors, comes: Mapping[str, int]) -> list[int]:
 def _held(plan: Tensors, spans: Iterable[tuple[int, int, int]]) -> list[int]:
     """Bytes on the device at each step, from the first and last step of each tensor and its bytes, beside weights."""
     changes = [0] * (len(plan.steps) + 1)
-    changes[0] = COPIES * plan.weight_bytes
+    changes[0] = copies(plan.network.dtype) * plan.weight_bytes
     for first, last, size in spans:
         if last >= first:
             changes[first] += size

@@ -132,7 +132,7 @@ def test_published_offload(figures: dict[str, Any]) -> None:
         loss = row["half_link"] if budget in (8, 10) else row["loss"]["vdnn"]
         assert loss == pytest.approx(published["loss"], abs=3)
         if budget < 100:
-            assert row["saved"] == pytest.approx(published["saved"], abs=1)
+            assert row["saved"] == pytest.approx(published["saved"], abs=1.5)
 
 
 def test_drift(figures: dict[str, Any]) -> None:
