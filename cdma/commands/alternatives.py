@@ -115,6 +115,7 @@ def _outcome(call: argparse.Namespace, progress: Progress) -> AlternativesOutcom
     return AlternativesOutcome(
         network.name, network.about, network.batch, network.dtype, call.gpu, parts.device.about,
         scenario.device_memory, scenario.link_reached, times_text(scenario, call.profile, reached),
-        densities_text(scenario, parts.plan, parts.fillings), str(scenario.ahead), call.codec, call.everything,
+        densities_text(scenario, parts.plan, parts.fillings), str(scenario.ahead or "as far as memory is free"),
+        call.codec, call.everything,
         rows if call.all else worth_a_look(rows), rows[0], best(rows), best(rows, lossless=False),
         sensitive(inputs, others) if call.sensitivity else ())

@@ -43,7 +43,8 @@ _EXAMPLES = """\
   cdma timeline googlenet --gpu a100 --compute tf32 --engine wide --clock 800
   cdma timeline llama --gpu h100 --positions 4096         a decoder of today, in bfloat16
   cdma timeline gpt2 --gpu a100 --batch 16 --dtype float16 --efficiency attention=0.6
-  cdma timeline vgg16 --schedule queue --ahead 1000MB     asynchronous swapping, as frameworks do today
+  cdma timeline vgg16 --schedule queue                    asynchronous swapping, as frameworks do today
+  cdma timeline llama --gpu h100 --shards 8 --policy budget --budget 10 --schedule queue --ahead 8blocks
   cdma timeline --paper                                   the paper's six networks beside its figures"""
 
 
@@ -59,13 +60,18 @@ def add(commands: Any) -> None:
     size_options(parser)
     parser.add_argument("--dtype", metavar="TYPE", help="type of the network's values: float32, bfloat16, float16, "
                         "float8_e4m3 or float8_e5m2 (default: the network's own)")
-    parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms"), default="all",
+    parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms", "budget"), default="all",
                         help="what is swapped; all: tensors that backward needs; conv: tensors that convolutions read; "
-                        "dynamic: none, conv or all, the first that fits the device; lms: by size (default: all)")
+                        "dynamic: none, conv or all, the first that fits the device; lms: by size; budget: the "
+                        "largest, up to --budget (default: all)")
     parser.add_argument("--least-kb", type=amount, default=1024, metavar="KB", help="lms: smallest tensor that is "
                         "swapped, in 1024 bytes (default: 1024)")
     parser.add_argument("--use", type=share, default=0.5, metavar="SHARE", help="lms: share of the device's memory in "
                         "use from which tensors are swapped (default: 0.5)")
+    parser.add_argument("--budget", type=positive, metavar="GB", help="budget: most that is swapped, as torchtitan's "
+                        "cpu_offload_budget_gb")
+    parser.add_argument("--shards", type=_count, default=1, metavar="N", help="GPUs that share the weights, their "
+                        "gradients and the optimizer's state, as with FSDP (default: 1)")
     parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
     parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
                         "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")
@@ -128,6 +134,8 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
     from workload.timeline.gpus import gpu
     from workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
+    if (call.policy == "budget") != (call.budget is not None):
+        raise ValueError("--policy budget and --budget GB belong together: give both, or neither")
     reached = efficiency_of(call)
     profile = profile_for(call.profile, call.gpu)
     link = call.link or gpu(call.gpu).link_reached
@@ -136,7 +144,7 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
     scenario = Scenario(
         name, call.gpu, call.batch, call.policy, round(call.least_kb * 1024), call.use, call.memory, link, engine,
         call.density, call.densities, reached, profile, call.schedule, look_ahead(call), call.dtype, call.compute,
-        call.positions)
+        call.positions, budget=call.budget, shards=call.shards)
     done = scenario.study(progress)
     network, device = done.plan.network, gpu(call.gpu)
     inputs = EngineInputs(preset, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
@@ -145,7 +153,7 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
                            device.about, scenario.device_memory, call.policy, scenario.link_reached,
                            times_text(scenario, call.profile, reached),
                            densities_text(scenario, done.plan, done.fillings), inputs, done.summary(),
-                           schedule_text(scenario)), done
+                           schedule_text(call.schedule, done), call.shards), done
 
 
 def _share_text(share: float | str | None) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workload.timeline.queued import Ahead
-    from workload.timeline.scenario import Scenario
+    from workload.timeline.study import Study
 
 __all__ = ["ahead_option", "look_ahead", "schedule_options", "schedule_text"]
 
-_AHEAD = re.compile(r"(\d+(?:\.\d+)?)MB|(\d+)layers?|(all)", re.ASCII | re.IGNORECASE)
+_AHEAD = re.compile(r"(\d+)blocks?|all", re.ASCII | re.IGNORECASE)
 
 
 def schedule_options(parser: Any) -> None:
@@ -25,40 +25,38 @@ def schedule_options(parser: Any) -> None:
 
 def ahead_option(parser: Any, where: str = "") -> None:
     """Add ``--ahead``."""
-    parser.add_argument("--ahead", type=_ahead, metavar="Nlayers|NMB|all", help=f"{where}how far "
-                        "transfers may be behind in forward, and in front in backward, for instance 2layers or 500MB; "
-                        "all: no limit (default: 5layers)")
+    parser.add_argument("--ahead", type=_ahead, metavar="Nblocks|all", help=f"{where}how far "
+                        "transfers may be behind in forward, and in front in backward, for instance 2blocks; all: no "
+                        "limit (default: as far as memory is free)")
 
 
-def look_ahead(call: argparse.Namespace) -> Ahead:
-    """The look-ahead of a call.
+def look_ahead(call: argparse.Namespace) -> Ahead | None:
+    """The look-ahead of a call; None is as far as memory is free.
 
     Raises
     ------
     ValueError
         If one is given for a schedule without a queue.
     """
-    from workload.timeline.queued import AHEAD, Ahead
+    from workload.timeline.queued import Ahead
 
     if call.ahead is None:
-        return AHEAD
+        return None
     if getattr(call, "schedule", "queue") != "queue":
         raise ValueError("--ahead is for a queue of transfers: give --schedule queue too, or leave it out")
-    megabytes, layers = call.ahead
-    return Ahead(None if megabytes is None else megabytes * 1e6, layers)
+    return Ahead(blocks=None if call.ahead == "all" else call.ahead)
 
 
-def schedule_text(scenario: Scenario) -> str:
-    """The schedule of a scenario, in words."""
-    if scenario.schedule == "layer":
+def schedule_text(schedule: str, study: Study) -> str:
+    """The schedule of a study, in words."""
+    if schedule == "layer":
         return "each layer waits for the transfers beside it"
-    return f"transfers have a queue, look-ahead {scenario.ahead}"
+    return f"transfers have a queue, look-ahead {study.ahead}"
 
 
-def _ahead(text: str) -> tuple[float | None, int | None]:
-    """Megabytes or layers, for argparse; None for both is no limit."""
+def _ahead(text: str) -> int | str:
+    """A number of blocks, or ``all``, for argparse."""
     found = _AHEAD.fullmatch(text)
     if not found:
-        raise argparse.ArgumentTypeError(f"must be a number of layers or MB, as 2layers or 500MB, or all, not {text!r}")
-    megabytes, layers, _ = found.groups()
-    return None if megabytes is None else float(megabytes), None if layers is None else int(layers)
+        raise argparse.ArgumentTypeError(f"must be a number of blocks, as 2blocks, or all, not {text!r}")
+    return "all" if found[1] is None else int(found[1])

@@ -52,6 +52,8 @@ class TimelineOutcome:
         Rows and layers.
     schedule
         When computing waits for transfers, in words.
+    shards
+        GPUs that share the weights.
     """
 
     network: str
@@ -69,6 +71,7 @@ class TimelineOutcome:
     engine: EngineInputs
     summary: Summary = field(metadata=INLINED)
     schedule: str
+    shards: int
 
     def row(self, name: str) -> RowSummary:
         """The row of a name: ``oracle``, ``vdnn`` or an algorithm."""

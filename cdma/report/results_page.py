@@ -72,7 +72,7 @@ def _over_training(figures: Results) -> DumpFigures:
 
 
 def _beside(figures: Results) -> Iterator[Part]:
-    first, vdnn = figures.headlines[0], figures.vdnn
+    first, vdnn, cswap = figures.headlines[0], figures.vdnn, figures.cswap
     ratios = {"average ratio, by bytes": (first.here.average_ratio, first.paper.average_ratio),
               "average ratio, all tensors equal": (first.here.tensor_ratio, first.paper.average_ratio),
               "highest ratio of a layer": (first.here.highest_ratio, first.paper.highest_ratio)}
@@ -82,7 +82,11 @@ def _beside(figures: Results) -> Iterator[Part]:
     rows += [["performance that vdnn loses, VGG-16, batch 256", f"{vdnn.paper.loss:.0f} %",
               f"{vdnn.here.loss:.0f} %", "Titan X (Maxwell)", "vDNN, MICRO 2016"],
              ["memory of that step without swapping", f"{vdnn.paper.memory_gb:.0f} GB",
-              f"{vdnn.here.memory_gb:.1f} GB", "", "vDNN, MICRO 2016"]]
+              f"{vdnn.here.memory_gb:.1f} GB", "", "vDNN, MICRO 2016"],
+             ["training time that compression takes off vdnn, average", f"{cswap.paper.step} %",
+              f"{cswap.here.step:.0f} %", "V100 SXM2", "CSWAP, CLUSTER 2021"],
+             ["time of transfers that it takes off, highest", f"{cswap.paper.transfers} %",
+              f"{cswap.here.transfers:.0f} %", "V100 SXM2", "CSWAP, CLUSTER 2021"]]
     yield Bars("Speed-up over vdnn in per cent", ["here", "Rhu et al."], {
         f"{line.gpu_name}, {what}": [gain, _gains(line.paper)[what]]
         for line in figures.headlines for what, gain in _gains(line.here).items()}, digits=0)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 __all__ = ["DENSITIES", "DIFFERENCES", "DRIFT", "DUMP", "EFFICIENCIES", "ENGINE", "GUIDE", "LAYOUTS", "LINKS",
-           "LINKS_BELOW", "MEMORY", "NETWORKS", "POLICIES", "PUBLISHED", "SUMMARY", "TODAY",
-           "TODAY_BELOW"]
+           "LINKS_BELOW", "MEMORY", "NETWORKS", "OFFLOADS", "OFFLOADS_BELOW", "POLICIES", "PUBLISHED", "SUMMARY",
+           "TODAY", "TODAY_BELOW"]
 
 SUMMARY = """\
 - **Today.** Training steps of transformers in bfloat16 that swap their activations (GPT-2, Llama 3, ViT) have nothing
   to gain from zeros: their ratio by zero-value coding is {dense_zvc:.2f}. With exponents it is {dense_least:.2f} to
-  {dense_most:.2f}, and steps on A100, H100, H200 and B200 gain {sync_least:.0f} to {sync_most:.0f} % over plain
-  offload, and {async_least:.0f} to {async_most:.0f} % where that is asynchronous, as frameworks do it. Where a squared
-  ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and {relu_exponents:.2f} by exponents. Swapping
-  still makes a step {swap_least:.2f} to {swap_most:.2f} times as long with
-  the engine, and {plain_least:.2f} to {plain_most:.2f} times without: links have not kept up with tensor cores.
+  {dense_most:.2f}. Beside asynchronous offload that uses the memory which is free, as frameworks can, steps on A100,
+  H100, H200 and B200 gain {async_least:.0f} to {async_most:.0f} %, the most where swapping costs most: it makes a step
+  {plain_least:.2f} to {plain_most:.2f} times as long without the engine, and {swap_least:.2f} to {swap_most:.2f} times
+  with it. Where swapping costs less than computing all activations again would (a third of a step), the engine gains
+  {worth_least:.0f} to {worth_most:.0f} %: that is the figure to plan with. Where offload hides behind computing, it
+  gains nothing. Where a squared ReLU brings zeros back, the ratio is {relu_zvc:.2f} by zeros and
+  {relu_exponents:.2f} by exponents.
 - **The paper's question.** All that follows is about the paper's networks, in float32.
 - **Ratio.** Activations of a trained SqueezeNet have a ratio of {dump_ratio:.2f}. Those of a small network have
   {begin_ratio:.2f} at the beginning of its training and {end_ratio:.2f} at the end. With the densities that are known
@@ -31,20 +33,38 @@ SUMMARY = """\
 
 TODAY = """\
 Networks in bfloat16 on GPUs with tensor cores, each with its own link at 80 % of its rate, through the preset `paper`
-up to 32 GB/s and `wide` above. Plain offload is `vdnn` below: `sync` waits at each layer, as vDNN does; `async` has a
-queue of transfers with a look-ahead of {ahead}, as PyTorch's hooks, torchtune and Megatron-LM do
-([rules](timeline.md)). All saved tensors are swapped. Times are multiples of a step without swapping; gains are over
-plain offload with the same schedule:"""
+up to 32 GB/s and `wide` above. {shards} GPUs share the weights, as FSDP does, and the published batch is doubled until
+the step does not fit without swapping. Plain offload is `vdnn` below: `sync` waits at each layer, as vDNN does; `async`
+has a queue of transfers that may be behind as far as memory is free ([rules](timeline.md#asynchronous-swapping)), so
+what need not go stays. Times are multiples of a step without swapping; gains are over plain offload with the same
+schedule:"""
 
 TODAY_BELOW = """\
 Ratios are measured on the shipped dump of a small transformer, by what made each tensor's values
 (`workload/networks/ratios.json`), and steps take the times of a roofline. Two assumptions have much influence. That
 large networks have exponents like a small one: characterise a dump of yours. That the values behind the squared ReLU
 of `relu2` have a density of {density}, as they have in a small network that
-`cdma capture --example FOLDER --network relu2` trains: give yours with `--density`. A step
-that offloads less than everything (`--policy lms`) loses less, and the engine then gains less. `llama` needs
-{llama_gb:.0f} GB on the device though all its activations are swapped, {copies} copies of its weights in float32
-among them: where a GPU has less, weights must be sharded too, which the model leaves out."""
+`cdma capture --example FOLDER --network relu2` trains: give yours with `--density`. A device holds its part of
+{copies} copies of the weights in float32, for Adam; what the GPUs exchange takes no time here. Where a step becomes
+several times as long, as of `gpt2` and `vit`, nobody swaps: computing again costs less
+([alternatives](alternatives.md))."""
+
+OFFLOADS = """\
+Published beside modelled: torchtitan offloads activations of Llama 8B on 8 H100 up to a budget on the host
+(`cpu_offload_budget_gb`, in GiB for each GPU; [3521](https://github.com/pytorch/torchtitan/pull/3521),
+[3522](https://github.com/pytorch/torchtitan/pull/3522)). Selective checkpointing keeps the outputs of products and
+attention; of these, the largest go first (`--policy budget`). The end of an offload may be some transformer blocks
+behind. Here, cheap layers are computed again, 8,192 positions are a step, and both directions have the same
+look-ahead. The loss is of throughput; "exponents" is that through the engine:"""
+
+OFFLOADS_BELOW = """\
+The first and the last loss are within 3 points of what is published. Those of 8 and 10 GiB keep the bound and are
+lower: {here8:.1f} and {here10:.1f} %. The model has the link to itself at 80 % of its rate; there, eight GPUs copy to
+the memory of one host, and gather weights meanwhile. If each link reached half of its rate, the model would lose
+{half8:.1f} and {half10:.1f} %, but {half100:.0f} % in the last row: no one rate explains all. That row saves
+{saved100:.0f} % of memory here and {published100} % there: more is offloaded here, and what torchtitan could not
+offload is not published. With budgets of 5 to 10 GiB the engine has no time to gain: it takes fewer bytes on the host
+and on the link."""
 
 GUIDE = """\
 `cdma results` computes this page. Ratios of dumps are measured, the engine's throughput is counted in the simulated
@@ -87,6 +107,8 @@ DIFFERENCES = """\
 - **vDNN itself.** VGG-16 with a batch of 256 loses {vdnn_loss:.0f} % here and {paper_loss:.0f} % in the paper. It
   needs {vdnn_memory:.1f} GB here and {paper_memory:.0f} GB in the paper. Our model has no work space for convolutions,
   and not the slower algorithms that a device with too little memory must use.
+- **CSWAP** compresses with the GPU's own cores, chooses tensors by what they gain, and was measured in networks of its
+  choice; here it is the paper's six, and all tensors, through an engine beside the cores.
 - **The engine** does not cause the differences: with a tensor of the average density it reaches {share:.2f} % of its
   limit in an offload, plus {start:.0f} cycles for start and end."""
 
@@ -127,7 +149,8 @@ averages over time: 89 % less for AlexNet, 91 % for OverFeat, 95 % for GoogLeNet
 POLICIES = """\
 Policies on a Titan X with 12 GB, with batches that do not fit without swapping. `all`: all tensors that backward needs;
 `conv`: tensors that convolutions read; `dynamic`: none, conv or all, the first that fits, as in vDNN; `lms`: tensors of
-1 MiB or more once half of the device's memory is in use, as in IBM's Large Model Support:"""
+1 MiB or more once half of the device's memory is in use, as in IBM's Large Model Support; `budget`: the largest
+tensors, 5 GB together, as in torchtitan:"""
 
 LINKS = """\
 The six networks on a GPU that has the link, still in float32. PCIe is taken at 80 % of its rate, as in the paper, and

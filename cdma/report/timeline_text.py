@@ -40,8 +40,18 @@ def timeline_text(outcome: TimelineOutcome) -> str:
         f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share};\n{outcome.schedule}:\n\n"
         + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
                  "device GB"], rows)
-        + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB{blocks}:\n\n"
+        + _too_large(outcome) + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB{blocks}:\n\n"
         + table(["layer", "forward ms", "backward ms", "offloads", "MB", *algorithms], layers, left=(0, 3)))
+
+
+def _too_large(outcome: TimelineOutcome) -> str:
+    """The rows that do not fit the device, in a line; empty if all do."""
+    rows = {row.row: row.memory_bytes / 1e9 for row in outcome.summary.rows if not row.fits}
+    if not rows:
+        return ""
+    named = ", ".join(f"{name} ({size:.1f})" for name, size in rows.items())
+    help_ = "" if "vdnn" not in rows else ": fewer samples, or weights on several GPUs (--shards), need less"
+    return f"\n\nDoes not fit the {outcome.memory_gb:g} GB of the device: {named}{help_}"
 
 
 def paper_text(outcome: PaperOutcome) -> str:

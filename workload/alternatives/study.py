@@ -19,7 +19,7 @@ from workload.dumps.types import element_type
 from workload.networks.tensors import Tensor, Tensors
 from workload.timeline.compute import Compute
 from workload.timeline.densities import ALGORITHMS, Filling
-from workload.timeline.queued import AHEAD, Ahead, queued
+from workload.timeline.queued import Ahead, queued
 from workload.timeline.schedule import Engine, Timeline, Transfer, plain_dma, run
 from workload.timeline.swapping import swapped
 
@@ -51,7 +51,8 @@ class Inputs:
     link, bandwidth, memory
         Bytes a second of the link and of the device's memory, and bytes of the latter.
     ahead
-        Look-ahead of asynchronous rows.
+        Look-ahead of asynchronous rows; None is as far as the device's memory allows, and so it is for a row that does
+        not fit with the one given.
     codec_rate
         Raw bytes a second of a software codec.
     wait
@@ -67,7 +68,7 @@ class Inputs:
     link: float
     bandwidth: float
     memory: float
-    ahead: Ahead = AHEAD
+    ahead: Ahead | None = None
     codec_rate: float = CODEC_RATE * 1e9
     wait: float = 0.0
     everything: bool = False
@@ -255,10 +256,10 @@ class _Rows:
         def fits(count: int, ahead: Ahead) -> bool:
             return line(count, ahead)[0].memory <= inputs.memory
 
-        # Tensors that wait, or came back early, take memory as well: where that is too much, the look-ahead is shorter.
-        aheads = [inputs.ahead] if schedule == "layer" else list(_shorter(inputs.ahead))
-        every_count = len(every)
-        ahead = next((ahead for ahead in aheads if fits(every_count, ahead)), aheads[-1])
+        # Tensors that wait, or came back early, take memory as well.
+        every_count, free = len(every), Ahead(memory=inputs.memory)
+        looks = [free] if inputs.ahead is None else [inputs.ahead, free]
+        ahead = next((look for look in looks if fits(every_count, look)), looks[0])
         count = every_count if inputs.everything else \
             bisect_left(range(every_count), True, key=lambda count: fits(count, ahead))
         done, extra = line(count, ahead)
@@ -279,17 +280,6 @@ class _Rows:
 
 def _packed_dma(link: float, ratios: Mapping[str, float]) -> Transfer:
     return lambda name, direction, size: size / ratios.get(name, 1.0) / link
-
-
-def _shorter(ahead: Ahead) -> Iterator[Ahead]:
-    """A look-ahead, then ever shorter ones."""
-    yield ahead
-    if ahead.bytes is not None:
-        yield from (Ahead(bytes=ahead.bytes / part) for part in (2, 4, 8, 16))
-        yield Ahead(bytes=0)
-        return
-    longest = AHEAD.layers or 0 if ahead.layers is None else ahead.layers - 1
-    yield from (Ahead(layers=layers) for layers in range(longest, -1, -1))
 
 
 def _beside(made: Recomputed, tensors: Mapping[str, Tensor], kernel: Callable[[int], float]

@@ -104,17 +104,19 @@ class Tensors:
     """The steps of a network in the order of forward, and its tensors by name in the order they are written in.
 
     ``traffic`` has the bytes that forward of each layer moves, where they were counted; None computes them from shapes.
+    ``shards`` is the number of devices that share the weights.
     """
 
     network: Network
     steps: tuple[Step, ...]
     tensors: dict[str, Tensor]
     traffic: Mapping[str, int] | None = None
+    shards: int = 1
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of the parameters, once; they are float32 where values are shorter, too."""
-        return self.network.params * _WEIGHT_BYTES
+        """Bytes of the parameters on a device, once; they are float32 where values are shorter, too."""
+        return -(-self.network.params // self.shards) * _WEIGHT_BYTES
 
 
 def tensors(network: Network) -> Tensors:

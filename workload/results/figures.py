@@ -14,13 +14,25 @@ from typing import Any
 
 import numpy as np
 
+from workload.alternatives.recomputing import cheap_layers
 from workload.data import DIGITS
 from workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
 from workload.networks.published import PUBLISHED, counts
 from workload.results.dumps import dump_figures, dumps
-from workload.results.paper import HIGHEST_RATIO, RATIO, SPEEDUPS, VDNN_LOSS, VDNN_MEMORY, headline
+from workload.results.paper import (
+    CSWAP,
+    HIGHEST_RATIO,
+    RATIO,
+    SPEEDUPS,
+    TORCHTITAN,
+    VDNN_LOSS,
+    VDNN_MEMORY,
+    Swapping,
+    headline,
+)
 from workload.results.records import (
     CountsRow,
+    CswapCase,
     DensityRow,
     DriftRow,
     EfficiencyRow,
@@ -30,6 +42,7 @@ from workload.results.records import (
     Link,
     LinkRow,
     NetworkRow,
+    OffloadRow,
     PaperHeadline,
     PolicyRow,
     Results,
@@ -43,10 +56,11 @@ from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_filli
 from workload.timeline.efficiency import EFFICIENCY
 from workload.timeline.engine_share import DIRECTIONS
 from workload.timeline.gpus import gpu
+from workload.timeline.queued import Ahead, queued
 from workload.timeline.scenario import LINK, Scenario, build_engine
-from workload.timeline.schedule import Engine
+from workload.timeline.schedule import Engine, Transfer, plain_dma, run
 from workload.timeline.study import SCHEDULES, Study
-from workload.timeline.swapping import POLICIES
+from workload.timeline.swapping import POLICIES, high_water, swapped
 
 __all__ = ["CODINGS", "DECODERS", "DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "TODAYS_GPUS", "alike", "results"]
 
@@ -64,6 +78,10 @@ DECODERS = ("gpt2", "llama", "vit", "relu2")
 """Transformers of today that are compared."""
 TODAYS_GPUS = ("a100", "h100", "h200", "b200")
 """GPUs of today that are compared."""
+SHARDS = 8
+"""GPUs of a node, which share the weights."""
+BUDGET = 5.0
+"""10^9 bytes that the policy of a budget swaps."""
 CODINGS = ("zvc", "exponents")
 """The codings of the engine."""
 
@@ -85,10 +103,10 @@ def results(progress: Progress | None = None) -> Results:
         Called with a stage, the parts done, and all parts.
     """
     parts: dict[str, Callable[[], Any]] = {
-        "today": _today, "dumps": dumps, "networks": _networks, "headlines": _headlines, "vdnn": _vdnn,
-        "policies": _policies, "links": _links, "engines": _engines, "densities": _densities, "drift": _drift,
-        "sparsest": _sparsest, "by_layer": published_networks, "efficiencies": _efficiencies,
-        "published": _published}
+        "today": _today, "offloads": _offloads, "dumps": dumps, "networks": _networks, "headlines": _headlines,
+        "vdnn": _vdnn, "cswap": _cswap, "policies": _policies, "links": _links, "engines": _engines,
+        "densities": _densities, "drift": _drift, "sparsest": _sparsest, "by_layer": published_networks,
+        "efficiencies": _efficiencies, "published": _published}
     found = {}
     for number, (name, part) in enumerate(parts.items()):
         if progress is not None:
@@ -124,18 +142,44 @@ def _today_row(network: str, name: str) -> TodayRow:
     device = gpu(name)
     # The port of the narrow engine carries 32 GB/s.
     preset = ENGINES[device.link_reached * 1e9 > _engine(ENGINES[0]).link_port_bandwidth]
-    by_schedule = {schedule: _study(_scenario(network, name, link=device.link_reached, engine=_engine(preset),
-                                              schedule=schedule)) for schedule in SCHEDULES}
-    study = by_schedule[SCHEDULES[0]]
+    scenario = _scenario(network, name, link=device.link_reached, engine=_engine(preset), shards=SHARDS,
+                         batch=load_network(network).batch)
+    # A step that fits needs no swapping.
+    while high_water(scenario.parts().plan, ()) <= device.memory * 1e9:
+        scenario = replace(scenario, batch=2 * (scenario.batch or 1))
+    by_schedule = {schedule: _study(replace(scenario, schedule=schedule)) for schedule in SCHEDULES}
+    study = by_schedule["queue"]
     return TodayRow(
         network, study.plan.network.batch, study.plan.network.dtype, name, device.about, device.link,
-        device.link_reached, preset, study.density(), _behind_relu(study),
+        device.link_reached, preset, SHARDS, study.density(), _behind_relu(study),
         {coding: study.ratio(coding) for coding in CODINGS},
         study.rows["vdnn"].moved / 2e9, _memory_gb(study),
         {schedule: {row: found.slowdown(row) for row in ("vdnn", *CODINGS)}
          for schedule, found in by_schedule.items()},
         {schedule: {row: 100 * (found.speedup(row) - 1) for row in CODINGS}
          for schedule, found in by_schedule.items()})
+
+
+def _offloads() -> tuple[OffloadRow, ...]:
+    """The budgets of torchtitan: cheap layers are computed again, as its selective checkpointing does."""
+    scenario = _scenario("llama", "h100", engine=_engine("wide"), shards=SHARDS)
+    parts, link = scenario.parts(), scenario.link_reached * 1e9
+    made, bandwidth = cheap_layers(parts.plan, parts.compute), parts.device.bandwidth * 1e9
+    kept = {name: tensor for name, tensor in made.plan.tensors.items() if name not in made.again}
+    alone = run(made.plan, made.compute, (), plain_dma(link), bandwidth, made.again)
+    transfers: dict[str, Transfer] = {"vdnn": plain_dma(link)} | {
+        coding: scenario.engine.transfer(link, lambda name, of=coding: parts.fillings[name].ratios[of])
+        for coding in CODINGS}
+    half = plain_dma(parts.device.link_bandwidth * 1e9 / 2)
+    found = []
+    for point in TORCHTITAN:
+        chosen = swapped(replace(made.plan, tensors=kept), "budget", 0, budget=point.budget_gib * 2 ** 30)
+        lines = {row: queued(made.plan, made.compute, chosen, transfer, bandwidth, Ahead(blocks=point.blocks),
+                             made.again) for row, transfer in (transfers | {"half": half}).items()}
+        loss = {row: 100 * (1 - alone.seconds / line.seconds) for row, line in lines.items()}
+        found.append(OffloadRow(lines["vdnn"].moved / 2e9, 100 * (1 - lines["vdnn"].memory / alone.memory),
+                                {row: loss[row] for row in transfers}, loss["half"], point))
+    return tuple(found)
 
 
 def _behind_relu(study: Study) -> float | None:
@@ -176,11 +220,17 @@ def _vdnn() -> VdnnCase:
                     VdnnFigures(VDNN_LOSS, VDNN_MEMORY))
 
 
+def _cswap() -> CswapCase:
+    studies = _six("v100")
+    return CswapCase(Swapping(_mean([100 * (1 - 1 / study.speedup("zvc")) for study in studies]), max(
+        100 * (1 - study.rows["zvc"].transfer / study.rows["vdnn"].transfer) for study in studies)), CSWAP)
+
+
 def _policies() -> tuple[PolicyRow, ...]:
     found = []
     for network, batch in (("vgg16", 192), ("googlenet", 640), ("squeezenet", 768)):
         for policy in POLICIES:
-            study = _study(_scenario(network, GPUS[0], batch=batch, policy=policy))
+            study = _study(_scenario(network, GPUS[0], batch=batch, policy=policy, budget=BUDGET))
             found.append(PolicyRow(
                 network, batch, GPUS[0], policy, len(study.chosen), study.rows["vdnn"].moved / 2e9, _memory_gb(study),
                 gpu(GPUS[0]).memory, study.ratio("zvc"),

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from golden.results import INLINED
 from workload.networks.published import Counts
 from workload.results.dumps import DumpFigures
-from workload.results.paper import Headline
+from workload.results.paper import Headline, Offloaded, Swapping
 from workload.timeline.engine_share import Reached
 
-__all__ = ["CountsRow", "DensityRow", "DriftRow", "EfficiencyRow", "EngineShares", "GpuHeadline", "GpuNetworks", "Link",
-           "LinkRow", "NetworkRow", "PaperHeadline", "PolicyRow", "Results", "ShareRow", "Sparsest", "TodayRow",
-           "VdnnCase", "VdnnFigures"]
+__all__ = ["CountsRow", "CswapCase", "DensityRow", "DriftRow", "EfficiencyRow", "EngineShares", "GpuHeadline",
+           "GpuNetworks", "Link", "LinkRow", "NetworkRow", "OffloadRow", "PaperHeadline", "PolicyRow", "Results",
+           "ShareRow", "Sparsest", "TodayRow", "VdnnCase", "VdnnFigures"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,15 @@ class VdnnCase:
     gpu: str
     here: VdnnFigures
     paper: VdnnFigures
+
+
+@dataclass(frozen=True)
+class CswapCase:
+    """What compression takes off vDNN on a V100: the engine with zero-value coding in the paper's six networks, and
+    CSWAP in six of its own."""
+
+    here: Swapping
+    paper: Swapping
 
 
 @dataclass(frozen=True)
@@ -191,7 +200,7 @@ class EfficiencyRow:
 
 @dataclass(frozen=True)
 class TodayRow:
-    """A transformer of today on a GPU with its own link: plain swapping and the engine, by schedule.
+    """A transformer of today on a GPU with its own link, with a batch that needs swapping: plainly, or by the engine.
 
     Parameters
     ----------
@@ -201,11 +210,13 @@ class TodayRow:
         The GPU, its link, and 10^9 bytes a second that transfers reach on it.
     engine
         Preset of the engine.
+    shards
+        GPUs that share the weights.
     density, relu_density, ratio
         Density of all swapped tensors together, and of those with a ReLU's zeros (None if there are none); the ratio
         of all by algorithm.
     swapped_gb, memory_gb
-        10^9 bytes that are swapped, and on the device by row of the study, with a wait at each layer.
+        10^9 bytes that are swapped, and on the device by row of the study, in the queue.
     slowdown, gain
         By schedule and row: step time over that without swapping, and what the engine gains over plain swapping in
         per cent.
@@ -219,6 +230,7 @@ class TodayRow:
     link: str
     gb_per_s: float
     engine: str
+    shards: int
     density: float
     relu_density: float | None
     ratio: Mapping[str, float]
@@ -226,6 +238,29 @@ class TodayRow:
     memory_gb: Mapping[str, float]
     slowdown: Mapping[str, Mapping[str, float]]
     gain: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class OffloadRow:
+    """A published budget for offloaded activations.
+
+    Parameters
+    ----------
+    moved_gb, saved
+        10^9 bytes that are offloaded, and memory of the device that is saved, in per cent.
+    loss
+        Throughput that is lost, in per cent, by row of the study.
+    half_link
+        The same by plain offload, if the link reached half of its rate.
+    published
+        What is published.
+    """
+
+    moved_gb: float
+    saved: float
+    loss: Mapping[str, float]
+    half_link: float
+    published: Offloaded
 
 
 @dataclass(frozen=True)
@@ -242,10 +277,12 @@ class Results:
     """All figures of docs/results.md; ``by_layer`` are the networks with densities of each layer."""
 
     today: tuple[TodayRow, ...]
+    offloads: tuple[OffloadRow, ...]
     dumps: tuple[DumpFigures, ...]
     networks: tuple[GpuNetworks, ...]
     headlines: tuple[GpuHeadline, ...]
     vdnn: VdnnCase
+    cswap: CswapCase
     policies: tuple[PolicyRow, ...]
     links: tuple[LinkRow, ...]
     engines: EngineShares

@@ -1,6 +1,6 @@
 """The timeline of a training step with asynchronous swapping: a queue of transfers instead of a wait at each layer.
 
-This is what swapping in today's frameworks does: hooks of PyTorch, torchtune's activation offloading, Megatron-LM.
+This is what swapping in today's frameworks does: torchtitan, Transformer Engine, torchtune's activation offloading.
 :mod:`workload.timeline.schedule` has vDNN's, which waits at each layer. The rules:
 
 1. **Two directions.** Offloads and prefetches have a queue each, in order, one transfer at a time. Both queues may be
@@ -8,33 +8,38 @@ This is what swapping in today's frameworks does: hooks of PyTorch, torchtune's 
 2. **Offload.** A tensor enters the queue when the last step that writes it ends; the network's input, at the beginning.
    Its memory is free when it was sent and the last step of forward that reads it has ended.
 3. **Look-ahead in forward.** Tensors that no later step of forward reads, and that were not sent yet, *wait for the
-   link*. A step of forward begins when at most ``ahead`` bytes of them wait, or when all of them are of the last
-   ``ahead`` layers.
+   link*. A step of forward begins when they fit the memory that it leaves free, or, if the look-ahead is a number of
+   blocks, when all of them are of its block and that many before.
 4. **The turn.** A tensor that still waits when backward begins stays on the device: it is not swapped in this step. So
-   does the one that is on the link; its transfer ends all the same.
+   does the one that is on the link; its transfer ends all the same. Backward begins when what stays fits its steps.
 5. **Prefetch.** Tensors come back in the order in which backward needs them. One begins if the running step or the next
-   one needs it, or if the tensors that came back earlier than that, with it, have at most ``ahead`` bytes, or if at
-   most ``ahead`` layers lie between. A step of backward begins when the tensors that it needs are there.
+   one needs it, or if it fits the memory that is free until then, or if it is of the block of the next one or of that
+   many behind it. A step of backward begins when the tensors that it needs are there.
 6. **Memory bandwidth.** A step ends when its own time has passed and its own traffic has been moved, with the bandwidth
    that transfers in both directions leave. This is the same rule as without a queue.
 7. **Memory on the device** includes the tensors that wait, and those that came back early.
 
-With ``ahead`` 0, a step waits for the same tensors as with a wait at each layer, but a tensor that is written long
-before its last use leaves earlier.
+Without free memory, a step waits for the same tensors as with a wait at each layer, but a tensor that is written long
+before its last use leaves earlier. A *block* is what frameworks call a layer: a transformer block, an inception
+module; successive steps whose names begin alike, or a step for itself.
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from workload.networks.tensors import Tensors
 from workload.timeline.compute import Compute
 from workload.timeline.schedule import Move, Slot, Timeline, Transfer
-from workload.timeline.swapping import most_bytes
+from workload.timeline.swapping import most_bytes, use_by_step
 
-__all__ = ["AHEAD", "Ahead", "queued"]
+__all__ = ["Ahead", "queued"]
+
+_BLOCK = re.compile(r"[^/]*(?=/)|(?:[^.]*\.)*?\d+(?=\.)")  # block1/norm1, fire2/expand1x1, model.layers.0.mlp.up
 
 
 @dataclass(frozen=True)
@@ -43,31 +48,28 @@ class Ahead:
 
     Parameters
     ----------
-    bytes, layers
-        The limit, in one of the two; None for both is no limit.
+    memory, blocks
+        The limit, in one of the two: the bytes of the device, of which each step leaves some free; or a number of
+        blocks, as frameworks are told it. None for both is no limit.
     """
 
-    bytes: float | None = None
-    layers: int | None = None
+    memory: float | None = None
+    blocks: int | None = None
 
     def __post_init__(self) -> None:
-        if self.bytes is not None and self.layers is not None:
-            raise ValueError("a look-ahead is a number of bytes or of layers, not both")
-        if (self.bytes or 0) < 0 or (self.layers or 0) < 0:
+        if self.memory is not None and self.blocks is not None:
+            raise ValueError("a look-ahead has a limit in memory or in blocks, not both")
+        if (self.memory or 0) < 0 or (self.blocks or 0) < 0:
             raise ValueError("a look-ahead must be 0 or more")
 
     def __str__(self) -> str:
-        if self.layers is not None:
-            return f"{self.layers} {'layer' if self.layers == 1 else 'layers'}"
-        return "no limit" if self.bytes is None else f"{self.bytes / 1e6:g} MB"
-
-
-AHEAD = Ahead(layers=5)
-"""The default: torchtune and TRL keep 5 tensors at most that are on their way to the host (``max_fwd_stash_size``)."""
+        if self.blocks is not None:
+            return f"{self.blocks} {'block' if self.blocks == 1 else 'blocks'}"
+        return "no limit" if self.memory is None else f"as far as {self.memory / 1e9:g} GB allow"
 
 
 def queued(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transfer: Transfer, bandwidth: float,
-           ahead: Ahead = AHEAD, again: Mapping[str, int] | None = None) -> Timeline:
+           ahead: Ahead, again: Mapping[str, int] | None = None) -> Timeline:
     """The timeline of one training step by the rules of this module.
 
     Parameters
@@ -87,7 +89,12 @@ class _Run:
                  bandwidth: float, ahead: Ahead, again: Mapping[str, int]) -> None:
         self._plan, self._compute, self._transfer = plan, compute, transfer
         self._bandwidth, self._ahead, self._again = bandwidth, ahead, again
+        self._limit = float("inf") if ahead.memory is None else ahead.memory
         self._chosen = {name: tensor for name, tensor in plan.tensors.items() if name in chosen}
+        names = [found[0] if (found := _BLOCK.match(step.name)) else step.name for step in plan.steps]
+        self._block = list(accumulate((one != other for one, other in pairwise(names)), initial=0))
+        # Bytes on the device in each step, of backward with the tensors that stay and that come earlier than they must.
+        self._forward, self._backward = use_by_step(plan, chosen, again)
         self._need = {name: max(tensor.kept) for name, tensor in self._chosen.items()}
         self._last_use = {name: tensor.last_use for name, tensor in self._chosen.items()}
         self._completed: dict[int, list[str]] = {}      # what each step writes last; -1 is the beginning
@@ -115,9 +122,10 @@ class _Run:
                 self._leaves[name] = number
             self._step(number, "forward", start)
             self._enqueue(number)
+        turn = self._clock
         self._turn()
         for number in reversed(range(steps)):
-            start = self._clock
+            start = turn if number == steps - 1 else self._clock
             needed = {name for name, step in self._need.items() if step == number and name not in self._stays}
             self._wait(lambda names=needed: names <= self._done["prefetch"])
             self._number = number
@@ -138,30 +146,40 @@ class _Run:
     def _may_run(self, number: int) -> bool:
         """Whether a step of forward may begin, as far as tensors wait for the link."""
         late = [name for name in self._chosen.keys() - self._done["offload"] if self._last_use[name] < number]
-        if self._ahead.layers is not None:
-            return all(self._last_use[name] >= number - self._ahead.layers for name in late)
-        return self._ahead.bytes is None or sum(self._chosen[name].size for name in late) <= self._ahead.bytes
+        if self._ahead.blocks is not None:
+            return all(self._block[self._last_use[name]] >= self._block[number] - self._ahead.blocks for name in late)
+        return sum(self._chosen[name].size for name in late) <= max(self._limit - self._forward[number], 0)
 
     def _turn(self) -> None:
         """From forward to backward: what was not sent stays; the rest is queued in the order of its use."""
         last = len(self._plan.steps) - 1
+        self._wait(lambda: all(used <= self._limit for used, without in
+                               zip(self._with_stays(), self._backward, strict=True) if used > without))
         self._queues["offload"].clear()
+        self._backward = self._with_stays()
         self._stays = frozenset(self._chosen.keys() - self._done["offload"])
         self._comes.update(dict.fromkeys(self._stays, last))
         self._number = last + 1
         away = (name for name in self._chosen if name not in self._stays)
         self._queues["prefetch"].extend(sorted(away, key=lambda name: -self._need[name]))
 
+    def _with_stays(self) -> list[int]:
+        """Bytes in each step of backward, with the tensors that were not sent."""
+        more = [0] * (len(self._backward) + 2)
+        for name in self._chosen.keys() - self._done["offload"]:
+            more[self._need[name] + 2] += self._chosen[name].size
+        return [used + extra for used, extra in zip(self._backward, accumulate(more), strict=False)]
+
+    def _early(self, name: str) -> range:
+        """The steps of backward in which a tensor is there earlier than it must, if its prefetch begins now."""
+        return range(self._need[name] + 2, min(self._number + 1, len(self._backward)))
+
     def _may_come(self, name: str) -> bool:
         """Whether the prefetch of a tensor may begin."""
-        next_step = self._number - 1
-        if self._need[name] >= next_step:
-            return True
-        if self._ahead.layers is not None:
-            return self._need[name] >= next_step - self._ahead.layers
-        early = sum(self._chosen[other].size for other in self._comes
-                    if other not in self._stays and self._need[other] < next_step)
-        return self._ahead.bytes is None or early + self._chosen[name].size <= self._ahead.bytes
+        early, next_step = self._early(name), self._number - 1
+        if not early or self._ahead.blocks is None:
+            return all(self._backward[step] + self._chosen[name].size <= self._limit for step in early)
+        return self._block[self._need[name]] >= self._block[next_step] - self._ahead.blocks
 
     def _begin_transfers(self) -> None:
         for direction, queue in self._queues.items():
@@ -173,6 +191,8 @@ class _Run:
                 self._moves.append(move)
                 if direction == "prefetch":
                     self._comes[name] = min(self._number, len(self._plan.steps) - 1)
+                    for step in self._early(name):
+                        self._backward[step] += size
                 if move.end > self._clock:
                     self._busy[direction] = move
                 else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from workload.networks.captured import Captured, captured_in, read_captured
@@ -15,7 +15,7 @@ from workload.timeline.efficiency import EFFICIENCY, Efficiency
 from workload.timeline.engine_share import constant, from_file, measured
 from workload.timeline.gpus import Gpu, gpu
 from workload.timeline.profiles import Profile, captured_profile
-from workload.timeline.queued import AHEAD, Ahead
+from workload.timeline.queued import Ahead
 from workload.timeline.schedule import Engine
 from workload.timeline.study import SCHEDULES, Study, study
 from workload.timeline.swapping import swapped
@@ -86,8 +86,8 @@ class Scenario:
     batch, dtype, compute, positions
         Samples of a step, type of values, type of matrix products, and length of a sequence; None takes the network's
         own.
-    policy, least_bytes, use
-        What is swapped, see :func:`workload.timeline.swapping.swapped`.
+    policy, least_bytes, use, budget
+        What is swapped (``budget`` in 10^9 bytes), see :func:`workload.timeline.swapping.swapped`.
     memory
         10^9 bytes of device memory; None takes the GPU's.
     link
@@ -103,7 +103,10 @@ class Scenario:
     profile
         File with the user's own times, in place of the roofline.
     schedule, ahead
-        When transfers wait, one of :data:`workload.timeline.study.SCHEDULES`, and the look-ahead of ``queue``.
+        When transfers wait, one of :data:`workload.timeline.study.SCHEDULES`, and the look-ahead of ``queue``; None is
+        as far as the device's memory allows.
+    shards
+        GPUs that share the weights, as with FSDP: each has this part of the weights' copies.
     """
 
     network: str
@@ -120,11 +123,13 @@ class Scenario:
     efficiency: Efficiency | float = EFFICIENCY
     profile: Profile | None = None
     schedule: str = SCHEDULES[0]
-    ahead: Ahead = AHEAD
+    ahead: Ahead | None = None
     dtype: str | None = None
     compute: str | None = None
     positions: int | None = None
     drift: float = 1.0
+    budget: float | None = None
+    shards: int = 1
 
     @property
     def device_memory(self) -> float:
@@ -171,6 +176,9 @@ class Scenario:
         device = gpu(self.gpu)
         plan = self.captured.tensors if self.captured else \
             tensors(load_network(self.network, self.batch, self.dtype, self.compute, self.positions))
+        if self.shards < 1:
+            raise ValueError(f"the weights are shared by 1 GPU or more, not {self.shards}")
+        plan = replace(plan, shards=self.shards)
         times = self.times
         compute = profiled(plan, times.layers) if times else roofline(plan, device, self.efficiency)
         densities = self.densities or (self.network if self.captured else None)
@@ -187,6 +195,8 @@ class Scenario:
             If a name, number or file is not allowed.
         """
         parts = self.parts()
-        chosen = swapped(parts.plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use)
+        budget = None if self.budget is None else self.budget * 1e9
+        chosen = swapped(parts.plan, self.policy, self.device_memory * 1e9, self.least_bytes, self.use, budget)
         return study(parts.plan, parts.compute, parts.device, chosen, parts.fillings, self.engine,
-                     self.link_reached * 1e9, progress, self.schedule, self.ahead)
+                     self.link_reached * 1e9, progress, self.schedule, self.ahead,
+                     self.device_memory * 1e9)

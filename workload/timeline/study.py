@@ -9,7 +9,7 @@ from workload.networks.tensors import Tensors
 from workload.timeline.compute import Compute
 from workload.timeline.densities import ALGORITHMS, Filling
 from workload.timeline.gpus import Gpu
-from workload.timeline.queued import AHEAD, Ahead, queued
+from workload.timeline.queued import Ahead, queued
 from workload.timeline.schedule import Engine, Timeline, plain_dma, run
 
 __all__ = ["SCHEDULES", "LayerSummary", "RowSummary", "Study", "Summary", "study"]
@@ -21,7 +21,8 @@ SCHEDULES = ("layer", "queue")
 
 @dataclass(frozen=True)
 class RowSummary:
-    """A training step under one row; see :class:`Study` for speed-up and ratios."""
+    """A training step under one row, and whether the device has the memory; see :class:`Study` for speed-up and
+    ratios."""
 
     row: str
     step_ms: float
@@ -34,6 +35,7 @@ class RowSummary:
     moved_bytes: int
     transfer_ms: float
     memory_bytes: int
+    fits: bool
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,15 @@ class Summary:
 
 @dataclass(frozen=True)
 class Study:
-    """The timelines of one network, by row: ``oracle``, ``vdnn``, and one for each algorithm."""
+    """The timelines of one network, by row: ``oracle``, ``vdnn``, and one for each algorithm; bytes of the device, and
+    the look-ahead of a queue."""
 
     plan: Tensors
     chosen: frozenset[str]
     fillings: Mapping[str, Filling]
     rows: Mapping[str, Timeline]
+    memory: float
+    ahead: Ahead
 
     def ratio(self, row: str) -> float:
         """Raw bytes of all swapped tensors divided by their bytes on the link; 1 where nothing is coded."""
@@ -103,7 +108,7 @@ class Study:
         line = self.rows[name]
         return RowSummary(name, line.seconds * 1e3, _pass(line, "forward"), _pass(line, "backward"), line.stall * 1e3,
                           self.speedup(name), self.ratio(name), self.highest_ratio(name), line.moved,
-                          line.transfer * 1e3, line.memory)
+                          line.transfer * 1e3, line.memory, line.memory <= self.memory)
 
     def _layers(self) -> Iterator[LayerSummary]:
         for step in self.plan.steps:
@@ -120,7 +125,7 @@ class Study:
 def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset[str],
           fillings: Mapping[str, Filling], engine: Engine, link: float,
           progress: Callable[[str, int, int], None] | None = None, schedule: str = SCHEDULES[0],
-          ahead: Ahead = AHEAD) -> Study:
+          ahead: Ahead | None = None, memory: float | None = None) -> Study:
     """Run all rows.
 
     Parameters
@@ -136,7 +141,10 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
     progress
         Called with a name, the rows done, and all rows.
     schedule, ahead
-        One of :data:`SCHEDULES`, and the look-ahead of a queue.
+        One of :data:`SCHEDULES`, and the look-ahead of a queue; None is as far as the device's
+        memory allows.
+    memory
+        Bytes of the device; None takes the GPU's.
 
     Raises
     ------
@@ -146,6 +154,8 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
     if schedule not in SCHEDULES:
         raise ValueError(f"there is no schedule {schedule!r}: give {' or '.join(SCHEDULES)}")
     bandwidth = gpu.bandwidth * 1e9
+    room = gpu.memory * 1e9 if memory is None else memory
+    look = Ahead(memory=room) if ahead is None else ahead
     rows: dict[str, Timeline] = {}
     for name in ("oracle", "vdnn", *ALGORITHMS):
         if progress is not None:
@@ -153,8 +163,8 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
         transfer = engine.transfer(link, _ratios(fillings, name)) if name in ALGORITHMS else plain_dma(link)
         moved = frozenset[str]() if name == "oracle" else chosen
         rows[name] = run(plan, compute, moved, transfer, bandwidth) if schedule == "layer" else \
-            queued(plan, compute, moved, transfer, bandwidth, ahead)
-    return Study(plan, chosen, fillings, rows)
+            queued(plan, compute, moved, transfer, bandwidth, look)
+    return Study(plan, chosen, fillings, rows, room, look)
 
 
 def _ratios(fillings: Mapping[str, Filling], algorithm: str) -> Callable[[str], float]:

@@ -45,19 +45,40 @@ def test_text(cdma: Callable[..., Any]) -> None:
 
 
 def test_schedules(cdma: Callable[..., Any]) -> None:
-    layer, queue, free = (rows(cdma("timeline", "squeezenet", *options, "--json")) for options in (
-        (), ("--schedule", "queue"), ("--schedule", "queue", "--ahead", "all")))
-    assert layer["oracle"]["step_ms"] == pytest.approx(queue["oracle"]["step_ms"])
+    queue = ("--schedule", "queue")
+    layer, block, memory, free = (
+        rows(cdma("timeline", "squeezenet", "--memory", 8, *options, "--json"))
+        for options in ((), (*queue, "--ahead", "1block"), queue, (*queue, "--ahead", "all")))
+    assert layer["oracle"]["step_ms"] == pytest.approx(block["oracle"]["step_ms"])
     for row in ("vdnn", "zvc"):
-        assert layer[row]["step_ms"] > queue[row]["step_ms"] > free[row]["step_ms"]
-        assert queue[row]["memory_bytes"] < free[row]["memory_bytes"]
-        assert queue[row]["moved_bytes"] > free[row]["moved_bytes"]
+        assert layer[row]["step_ms"] > block[row]["step_ms"] > memory[row]["step_ms"] > free[row]["step_ms"]
+        assert block[row]["memory_bytes"] < memory[row]["memory_bytes"] <= 8e9 < free[row]["memory_bytes"]
+        assert block[row]["moved_bytes"] > memory[row]["moved_bytes"] >= free[row]["moved_bytes"]
     assert "each layer waits for the transfers beside it:" in cdma("timeline", "alexnet").out
-    for given, says in ((("--ahead", "512MB"), "512 MB:"), (("--ahead", "1layer"), "1 layer:"), ((), "5 layers:"),
-                        (("--ahead", "all"), "no limit:")):
+    for given, says in ((("--ahead", "8blocks"), "8 blocks:"), (("--ahead", "1block"), "1 block:"),
+                        ((), "as far as 12 GB allow:"), (("--ahead", "all"), "no limit:")):
         text = cdma("timeline", "alexnet", "--schedule", "queue", *given, "--gantt", "a.svg").out
         assert f"transfers have a queue, look-ahead {says}" in text
-    assert "look-ahead 5 layers; x is" in cdma("timeline", "--paper", "--schedule", "queue").out
+    assert "look-ahead as far as 12 GB allow; x is" in cdma("timeline", "--paper", "--schedule", "queue").out
+
+
+def test_a_step_that_does_not_fit(cdma: Callable[..., Any]) -> None:
+    # 8.03 billion parameters, four times in float32 for Adam, are 128.5 GB.
+    call = ("timeline", "llama", "--gpu", "h100")
+    assert [row["fits"] for row in cdma(*call, "--json").json["rows"]] == [False] * 6
+    text = cdma(*call).out
+    assert "Does not fit the 80 GB of the device: oracle (187.5), vdnn (139.1), zvc (139.1)" in text
+    assert "(--shards)" in text
+    shared = cdma(*call, "--shards", 8, "--batch", 2)
+    assert "Does not fit the 80 GB of the device: oracle (134.2)\n" in shared.out
+    assert "Does not fit" not in cdma(*call, "--shards", 8).out
+
+
+def test_budget(cdma: Callable[..., Any]) -> None:
+    found = rows(cdma("timeline", "llama", "--gpu", "h100", "--policy", "budget", "--budget", 10, "--json"))
+    # The largest tensors have 2 bytes for each of 8,192 x 14,336 hidden features.
+    assert found["vdnn"]["moved_bytes"] == pytest.approx(2 * 10e9, abs=2 * 2 * 8192 * 14336)
+    assert found["vdnn"]["moved_bytes"] <= 2 * 10e9
 
 
 def test_profile_by_hand(cdma: Callable[..., Any], tmp_path: Path) -> None:
@@ -224,8 +245,11 @@ def test_decoders(cdma: Callable[..., Any]) -> None:
     (("vgg16", "--share", "gone.json"), "cannot read gone.json"),
     (("vgg16", "--share", "1.5"), "must be a number above 0 and at most 1, or a .json file"),
     (("vgg16", "--engine", "huge"), "there are no measured cycles of an engine 'huge': give default, paper"),
-    (("vgg16", "--ahead", "1layer"), "--ahead is for a queue of transfers: give --schedule queue too"),
-    (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of layers or MB, as 2layers or 500MB, or all"),
+    (("vgg16", "--ahead", "1block"), "--ahead is for a queue of transfers: give --schedule queue too"),
+    (("vgg16", "--schedule", "queue", "--ahead", "5"), "must be a number of blocks, as 2blocks, or all"),
+    (("vgg16", "--policy", "budget"), "--policy budget and --budget GB belong together"),
+    (("vgg16", "--budget", "5"), "--policy budget and --budget GB belong together"),
+    (("vgg16", "--shards", "0"), "must be a whole number of 1 or more"),
     (("--paper", "--batch", "3"), "--batch is for one network"),
     (("--paper", "--positions", "3"), "--positions is for one network"),
     (("vit", "--positions", "256"), "vit has no choice of positions"),

@@ -23,7 +23,7 @@ ENOUGH = 44_204  # bytes that three() needs, all on the device
 def inputs(**changes: object) -> Inputs:
     plan = three()
     engine = Engine(64, 32, 64, 1000, constant(1.0))
-    return replace(Inputs(plan, WORK, default_fillings(plan), engine, 500.0, ENDLESS, 1.0, Ahead(layers=0),
+    return replace(Inputs(plan, WORK, default_fillings(plan), engine, 500.0, ENDLESS, 1.0, Ahead(blocks=0),
                           codec_rate=1000.0, everything=True), **changes)
 
 

@@ -18,6 +18,7 @@ from workload.results.dumps import dump_figures
 from workload.results.figures import DECODERS, ENGINES, LINKS, TODAYS_GPUS, alike, results
 from workload.results.paper import beside, headline
 from workload.timeline.densities import Filling
+from workload.timeline.queued import Ahead
 from workload.timeline.schedule import Slot, Timeline
 from workload.timeline.study import Study
 
@@ -39,7 +40,7 @@ def study(vdnn: float, zvc: float, ratios: dict[str, float]) -> Study:
     net.conv("c", 1, 1, relu=False)
     rows = {"oracle": step(1.0), "vdnn": step(vdnn), "zvc": step(zvc)}
     fillings = {name: Filling(1 / ratio, {"zvc": ratio}) for name, ratio in ratios.items()}
-    return Study(tensors(net.network()), frozenset(ratios), fillings, rows)
+    return Study(tensors(net.network()), frozenset(ratios), fillings, rows, 1e9, Ahead())
 
 
 def test_headline_by_hand() -> None:
@@ -110,13 +111,28 @@ def test_networks_of_today(figures: dict[str, Any]) -> None:
         assert row["ratio"]["exponents"] > max(1.2, row["ratio"]["zvc"])
         for name in ("layer", "queue"):
             slower = row["slowdown"][name]
-            assert 1 <= slower["exponents"] < slower["vdnn"]
+            # A tensor that stays raw has headers, which can be seen where all else is hidden.
+            assert 1 <= slower["exponents"] < slower["vdnn"] * 1.001
             assert row["gain"][name]["exponents"] == pytest.approx(
-                100 * (slower["vdnn"] / slower["exponents"] - 1), rel=1e-3)
+                100 * (slower["vdnn"] / slower["exponents"] - 1), rel=1e-3, abs=1e-3)
         assert row["slowdown"]["queue"]["vdnn"] <= row["slowdown"]["layer"]["vdnn"]
         # Zeros are back with squared ReLU only.
         assert (row["ratio"]["zvc"] > 1.1) == (row["density"] < 0.9) == (row["network"] == "relu2")
         assert row["relu_density"] == (0.42 if row["network"] == "relu2" else None)
+
+
+def test_published_offload(figures: dict[str, Any]) -> None:
+    found = {row["published"]["budget_gib"]: row for row in figures["offloads"]}
+    assert list(found) == [5, 8, 10, 100]
+    for budget, row in found.items():
+        published = row["published"]
+        assert row["loss"]["exponents"] < row["loss"]["vdnn"] + 0.1 <= published["loss"] + 0.1
+        # Budgets of 8 and 10 GiB cost less here: eight GPUs share a host there. At half of the link's rate they cost as
+        # much as is published. What the largest budget could not offload there is not published: more goes here.
+        loss = row["half_link"] if budget in (8, 10) else row["loss"]["vdnn"]
+        assert loss == pytest.approx(published["loss"], abs=3)
+        if budget < 100:
+            assert row["saved"] == pytest.approx(published["saved"], abs=1.5)
 
 
 def test_drift(figures: dict[str, Any]) -> None:

@@ -144,6 +144,9 @@ def test_policies() -> None:
     assert swapped(plan, "lms", 32_000, 0, 0.5) == {"data", "p", "b"}
     # Limit 15,000: a goes too, and then there is room.
     assert swapped(plan, "lms", 30_000, 0, 0.5) == {"data", "a"}
+    # The largest first: of 12,999 bytes a takes 8,000, data 4,000, b has no place. Of 5,000, data and then nothing.
+    assert [swapped(plan, "budget", 0, budget=size) for size in (14_000, 12_999, 5_000, 3_000)] == [
+        {"a", "data", "p"}, {"a", "data"}, {"data"}, {"b"}]
     with pytest.raises(ValueError, match="there is no policy 'some'"):
         swapped(plan, "some", 0)
     with pytest.raises(ValueError, match="must be 0 to 1"):
