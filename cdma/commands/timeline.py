@@ -26,8 +26,8 @@ _DESCRIPTION = """\
 Model one training step of a network that swaps its activations to host memory, as vDNN and Rhu et al. do: a layer's
 input is offloaded while the layer computes, and prefetched in backward while the layer after it computes. Transfers
 that take longer than the computing cause stalls; with --schedule queue they are asynchronous. Rows: oracle (no
-swapping), vdnn (swapping without coding), and the engine with zero-value coding (zvc), with
-exponents where the type of the values has them, with run-length coding (rle) and zlib.
+swapping), vdnn (swapping without coding), and the engine with zero-value coding (zvc), with the coding that makes the
+values smallest (exponents), with run-length coding (rle) and zlib.
 
 Times come from a roofline of the GPU or from your profile; densities and ratios from your dump or file, or from a
 table: published by layer for four networks, else an average. docs/timeline.md has the model and its assumptions."""

@@ -74,9 +74,9 @@ et al., Compressing DMA Engine, HPCA 2018 (arXiv 1705.01626).
 - **density**: share of the values that are not zero. **ratio**: raw bytes divided by coded bytes.
 - **oracle**: a step without swapping, on a device with enough memory. **vdnn**: activations are swapped without coding,
   with the whole bandwidth of the link.
-- **zvc**: activations are swapped through the engine, with zero-value coding. **exponents**: with the engine's coding
-  of exponents where the type of the values has one. **rle**, **zlib**: an engine with the same throughput and the
-  paper's other two codings.
+- **zvc**: activations are swapped through the engine, with zero-value coding. **exponents**: with the one of the
+  engine's codings that makes the values smallest. **rle**, **zlib**: an engine with the same throughput and the paper's
+  other two codings.
 - **speed-up**: step time of vdnn divided by that of the row. The text calls a speed-up of 1.25 a gain of 25 %. The
   speed-up of the oracle is the highest possible.
 - Averages are over the paper's six networks with equal weight."""
