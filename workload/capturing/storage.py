@@ -9,11 +9,14 @@ from typing import Any
 
 from workload.extra import package
 
-__all__ = ["Part", "Seen", "Weights", "activation", "bits", "in_memory", "is_plain", "kept_bytes", "storage_of",
-           "tensors", "type_of", "without_repeats"]
+__all__ = ["KINDS", "Part", "Seen", "Weights", "activation", "bits", "in_memory", "is_plain", "kept_bytes",
+           "storage_of", "tensors", "type_of", "without_repeats"]
 
 torch = package("torch", "torch")
 _Reference = package("torch.multiprocessing.reductions", "torch").StorageWeakRef
+
+KINDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
+"""Types that hold the bits of elements of so many bytes."""
 
 
 def activation(tensor: Any) -> bool:
@@ -66,8 +69,7 @@ def tensors(value: Any) -> Iterator[Any]:
 
 def bits(tensor: Any) -> Any:
     """A tensor as integers of its element size, which are zero where all bits are zero; complex128 as it is."""
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
-    return tensor.detach().view(kinds[tensor.element_size()])
+    return tensor.detach().view(KINDS[tensor.element_size()])
 
 
 def is_plain(tensor: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workload.capturing.storage import Part
+from workload.capturing.storage import KINDS, Part
 from workload.extra import package
 
 __all__ = ["View", "restored"]
@@ -14,8 +14,6 @@ torch = package("torch", "torch")
 
 _ALIGNMENT = 64
 """Of PyTorch's memory: kernels take other paths at other alignments, and their results may differ then."""
-
-_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 
 
 def restored(part: Part, data: Any, element_bytes: int, device: Any) -> Any:
@@ -27,7 +25,7 @@ def restored(part: Part, data: Any, element_bytes: int, device: Any) -> Any:
         memory[lead:] = values
     else:
         shape, strides = part.strides
-        dtype = _INTEGERS[element_bytes]
+        dtype = KINDS[element_bytes]
         placed = torch.empty(0, dtype=dtype).set_(memory.untyped_storage(), lead // element_bytes, shape, strides)
         placed.copy_(values.view(dtype).view(shape))
     return memory.to(device)
