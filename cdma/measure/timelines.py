@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from golden.results import INLINED
 from workload.networks.catalog import NETWORKS, load_network
 from workload.networks.tensors import tensors
-from workload.results.paper import Beside
 from workload.timeline.gpus import GPUS, Gpu
 from workload.timeline.study import RowSummary, Summary
 
@@ -87,7 +87,7 @@ class PaperOutcome:
     policy: str
     link_gb_per_s: float
     networks: tuple[TimelineOutcome, ...]
-    beside: tuple[Beside, ...]
+    beside: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def paper_text(outcome: PaperOutcome) -> str:
              fixed(entry.row("zvc").ratio, 2)] for entry in outcome.networks]
     head = ["network", "batch", "density", "oracle ms", "vdnn ms", "zvc ms", "exponents ms", "rle ms", "zlib ms",
             "zvc x", "exponents x", "rle x", "zlib x", "zvc ratio"]
-    beside = [[line.figure, line.here, line.paper] for line in outcome.beside]
+    beside = [list(line.values()) for line in outcome.beside]
     return (f"Training steps on {outcome.gpu_name}, policy {outcome.policy}, link "
             f"{outcome.link_gb_per_s:g} GB/s; {outcome.networks[0].schedule}; x is the speed-up over "
             f"vdnn:\n\n{table(head, rows)}\n\n" + table(["figure, zvc", "here", "Rhu et al."], beside))
