@@ -7,7 +7,7 @@ from cdma.driver.errors import DriverError, TransferError, error_text
 from cdma.driver.model import ModelRegisters
 from cdma.driver.named import Built
 from cdma.driver.rings import Pages, Ring, WriteBackRing
-from hdl.generate.handover.codes import Code
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["OWN_TAGS", "Built", "Caches", "Code", "Driver", "DriverError", "FileRegisters", "Memories",
            "ModelRegisters", "Pages", "Registers", "Ring", "TransferError", "UioRegisters", "VfioRegisters",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from golden.engine import ENTRY_BYTES, Descriptor, Operation
+from cdma.golden.engine import ENTRY_BYTES, Descriptor, Operation
 
 __all__ = ["Caches", "Memories", "give_buffers", "take_buffers"]
 

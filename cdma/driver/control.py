@@ -5,10 +5,10 @@ from __future__ import annotations
 from cdma.driver.errors import DriverError
 from cdma.driver.layout import ENGINE, field, highest, mask
 from cdma.driver.named import NamedRegisters, direction
-from golden.engine import Operation, Window
-from hdl.engine.control.table import COUNTERS
-from hdl.engine.transfer.buffers import LaneMemory
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import Operation, Window
+from cdma.hdl.engine.control.table import COUNTERS
+from cdma.hdl.engine.transfer.buffers import LaneMemory
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["PORTS", "Control"]
 
@@ -106,7 +106,7 @@ class Control(NamedRegisters):
         lane
             Its number.
         memory
-            Of :class:`hdl.engine.transfer.buffers.LaneMemory`.
+            Of :class:`cdma.hdl.engine.transfer.buffers.LaneMemory`.
 
         Raises
         ------

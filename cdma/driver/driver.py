@@ -12,9 +12,9 @@ from cdma.driver.errors import DriverError, TransferError
 from cdma.driver.named import direction
 from cdma.driver.queues import OWN_TAGS, Queues
 from cdma.driver.rings import Pages
-from golden.engine import Completion, Descriptor, Operation, Status
-from hdl.engine.control.table import MAGIC, VERSION
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import Completion, Descriptor, Operation, Status
+from cdma.hdl.engine.control.table import MAGIC, VERSION
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["OWN_TAGS", "Driver"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from golden.engine import Completion
-from hdl.generate.handover.codes import REASONS, Code
-from hdl.generate.handover.statuses import MEANINGS
+from cdma.golden.engine import Completion
+from cdma.hdl.generate.handover.codes import REASONS, Code
+from cdma.hdl.generate.handover.statuses import MEANINGS
 
 __all__ = ["DriverError", "TransferError", "error_text"]
 

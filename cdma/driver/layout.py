@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Page, Register
-from hdl.engine.control.table import ADDRESS_BITS, pages, with_options
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Page, Register
+from cdma.hdl.engine.control.table import ADDRESS_BITS, pages, with_options
 
 __all__ = ["CHANNEL", "ENGINE", "PAGES", "WINDOW_SIZE", "WRITE_BACK", "field", "fields", "highest", "mask"]
 

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from cdma.driver.layout import CHANNEL, ENGINE, PAGES, mask
-from golden.engine import (
+from cdma.golden.engine import (
     RECORD_BYTES,
     Completion,
     Descriptor,
@@ -18,9 +18,9 @@ from golden.engine import (
     Window,
     Windows,
 )
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import registers
-from verif.engine.parameters import golden_parameters
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.table import registers
+from cdma.verif.engine.parameters import golden_parameters
 
 __all__ = ["ModelRegisters"]
 

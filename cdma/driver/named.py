@@ -10,8 +10,8 @@ from typing import Any
 from cdma.driver.access import Registers
 from cdma.driver.errors import DriverError
 from cdma.driver.layout import CHANNEL, ENGINE, PAGES, WRITE_BACK, field, fields, mask
-from golden.engine import Operation
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import Operation
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["Built", "NamedRegisters", "direction"]
 

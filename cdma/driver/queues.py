@@ -12,8 +12,8 @@ from cdma.driver.errors import DriverError
 from cdma.driver.named import direction
 from cdma.driver.records import Records
 from cdma.driver.rings import RECORD_WORDS, Ring, ring_memory
-from golden.engine import Completion, Descriptor, Operation, Status
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import Completion, Descriptor, Operation, Status
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["OWN_TAGS", "Queues"]
 

@@ -12,8 +12,8 @@ from cdma.driver.errors import DriverError
 from cdma.driver.layout import WRITE_BACK, highest
 from cdma.driver.named import direction
 from cdma.driver.rings import WriteBackRing, ring_memory
-from golden.engine import RECORD_BYTES, Completion, Operation, RecordReader
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import RECORD_BYTES, Completion, Operation, RecordReader
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["Records"]
 

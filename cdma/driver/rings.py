@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cdma.driver.errors import DriverError
-from golden.engine import RECORD_BYTES, Completion, Operation, RecordReader
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import RECORD_BYTES, Completion, Operation, RecordReader
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["Pages", "Ring", "WriteBackRing", "ring_memory"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from cdma.console.about import project_version
 from cdma.console.output import count, fixed
 from cdma.report.tables import table
-from workload.dumps.steps import step_text
+from cdma.workload.dumps.steps import step_text
 
 if TYPE_CHECKING:
-    from workload.characterise.arrays import Array, Coded
-    from workload.characterise.groups import Group
-    from workload.verdict.offloads import Offload, Path
-    from workload.verdict.verdict import Verdict
+    from cdma.workload.characterise.arrays import Array, Coded
+    from cdma.workload.characterise.groups import Group
+    from cdma.workload.verdict.offloads import Offload, Path
+    from cdma.workload.verdict.verdict import Verdict
 
 __all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_table", "over_steps",
            "total_table", "training"]
@@ -73,7 +73,7 @@ class Measured:
         dumps
             What the dumps are called.
         arrays
-            What :func:`workload.characterise.arrays.characterise` gives.
+            What :func:`cdma.workload.characterise.arrays.characterise` gives.
         link
             10^9 bytes a second.
         engine, clock
@@ -86,11 +86,11 @@ class Measured:
         ValueError
             If the preset was not measured.
         """
-        from workload.characterise.arrays import in_all
-        from workload.characterise.groups import groups
-        from workload.timeline.scenario import build_engine
-        from workload.verdict.offloads import Path
-        from workload.verdict.verdict import verdict
+        from cdma.workload.characterise.arrays import in_all
+        from cdma.workload.characterise.groups import groups
+        from cdma.workload.timeline.scenario import build_engine
+        from cdma.workload.verdict.offloads import Path
+        from cdma.workload.verdict.verdict import verdict
 
         path, grouped = Path(link, build_engine(engine, clock)), groups(arrays)
         return cls(dumps, arrays, grouped, in_all(arrays), verdict(arrays, grouped, path), path,

@@ -1,4 +1,4 @@
-"""The page of results: text, tables and plots of the figures of :mod:`workload.results.figures`."""
+"""The page of results: text, tables and plots of the figures of :mod:`cdma.workload.results.figures`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdma.console.output import count, fixed
 from cdma.report import results_words as words
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Lines, Part, Table, prose
-from workload.timeline.swapping import copies
+from cdma.workload.timeline.swapping import copies
 
 __all__ = ["results_page"]
 
@@ -29,7 +29,7 @@ def results_page(figures: Row) -> Page:
     Parameters
     ----------
     figures
-        What :func:`workload.results.results` returns.
+        What :func:`cdma.workload.results.results` returns.
     """
     return Page("What the engine gains", [
         Section("", _summary(figures)),

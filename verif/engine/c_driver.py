@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from cocotb.task import bridge, resume
 
-from golden.engine import RECORD_BYTES, Descriptor, Operation, Status
-from hdl.generate.handover.codes import Code
-from verif.common import job
-from verif.engine.lite import RegisterError
-from verif.engine.stimulus import codings, random_tensor
-from verif.engine.testbench import EngineTestbench
+from cdma.golden.engine import RECORD_BYTES, Descriptor, Operation, Status
+from cdma.hdl.generate.handover.codes import Code
+from cdma.verif.common import job
+from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.stimulus import codings, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["LONG", "OWN_TAGS", "POLLS", "CDriver", "Code", "ReferenceDriver", "RingMemory", "both_work", "check_result",
            "reference", "two_transfers"]

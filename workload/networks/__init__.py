@@ -1,1 +1,1 @@
-"""Networks as tables of layers, with shapes computed from hyper-parameters; see :mod:`workload.networks.catalog`."""
+"""Networks as tables of layers; shapes come from hyper-parameters (:mod:`cdma.workload.networks.catalog`)."""

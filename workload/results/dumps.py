@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workload.characterise.arrays import Array, Coded, characterise, in_all
-from workload.dumps.steps import step_text
+from cdma.workload.characterise.arrays import Array, Coded, characterise, in_all
+from cdma.workload.dumps.steps import step_text
 
 __all__ = ["dump_figures"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workload.timeline.study import Study
+from cdma.workload.timeline.study import Study
 
 __all__ = ["CSWAP", "HIGHEST_RATIO", "RATIO", "SPEEDUPS", "TORCHTITAN", "VDNN", "beside", "headline"]
 

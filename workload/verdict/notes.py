@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 
-from workload.characterise.arrays import Array, Coded
-from workload.dumps.steps import step_text
-from workload.dumps.types import element_type, is_floating
+from cdma.workload.characterise.arrays import Array, Coded
+from cdma.workload.dumps.steps import step_text
+from cdma.workload.dumps.types import element_type, is_floating
 
 __all__ = ["MANY", "notes"]
 

@@ -10,12 +10,12 @@ from amaranth.back import rtlil
 from amaranth.hdl import Fragment, Value
 from amaranth.hdl._ir import PortDirection
 
-from hdl.common.modules import SharedModule
-from hdl.generate.backend import convert, mark_ports
-from hdl.generate.split.layout import MOST
-from hdl.generate.split.parts import Origin, Part, origins, split_parts
-from hdl.generate.split.source import read_modules
-from hdl.generate.split.write import module_text
+from cdma.hdl.common.modules import SharedModule
+from cdma.hdl.generate.backend import convert, mark_ports
+from cdma.hdl.generate.split.layout import MOST
+from cdma.hdl.generate.split.parts import Origin, Part, origins, split_parts
+from cdma.hdl.generate.split.source import read_modules
+from cdma.hdl.generate.split.write import module_text
 
 __all__ = ["split_modules"]
 
@@ -40,7 +40,7 @@ def split_modules(top: Fragment, name: str, ports: Mapping[str, tuple[Value, Por
     Parameters
     ----------
     top, name, ports, shared, attributes
-        As :func:`hdl.generate.backend.verilog_text` takes them.
+        As :func:`cdma.hdl.generate.backend.verilog_text` takes them.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def _comment(part: Part, top: str) -> str:
 
 def _about(origin: Origin) -> Iterator[str]:
     """The class of a module, and the first line of its docstring."""
-    of = f"{origin.of.__module__}.{origin.of.__qualname__}"
+    of = f"{origin.of.__module__.removeprefix('cdma.')}.{origin.of.__qualname__}"
     about = (inspect.getdoc(origin.of) or "").split("\n\n")[0]
     yield f"Amaranth class {of}" + (f", its part {origin.part}" if origin.part else "")
     yield from textwrap.wrap(about, MOST - 5)

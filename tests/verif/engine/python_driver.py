@@ -9,11 +9,11 @@ from typing import Any
 
 from cdma.driver import Driver, DriverError, Pages, Ring, TransferError, error_text
 from cdma.driver.layout import ENGINE
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Window
-from hdl.engine.control.table import COUNTERS
-from hdl.generate.handover.codes import Code
-from verif.engine.c_driver import POLLS, ReferenceDriver
-from verif.engine.testbench import EngineTestbench
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Window
+from cdma.hdl.engine.control.table import COUNTERS
+from cdma.hdl.generate.handover.codes import Code
+from cdma.verif.engine.c_driver import POLLS, ReferenceDriver
+from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["PythonDriver"]
 
@@ -169,7 +169,7 @@ class _Functions:
 
 
 class PythonDriver(ReferenceDriver):
-    """The driver in Python; for the parameters see :class:`verif.engine.c_driver.ReferenceDriver`."""
+    """The driver in Python; for the parameters see :class:`cdma.verif.engine.c_driver.ReferenceDriver`."""
 
     def __init__(self, bench: EngineTestbench, shift: int = 0, stuck: int | None = None) -> None:
         super().__init__(bench, shift, stuck)

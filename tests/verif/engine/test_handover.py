@@ -9,15 +9,15 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.control.register import Access, Home
-from hdl.engine.control.table import registers
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver
-from hdl.generate.handover.systemrdl import systemrdl
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.control.register import Access, Home
+from cdma.hdl.engine.control.table import registers
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.files import DRIVER, driver
+from cdma.hdl.generate.handover.systemrdl import systemrdl
+from cdma.verif.regression.plan import register_map
 from tests.extended import usually
 from tests.verif.engine.sweep import SWEEP
-from verif.regression.plan import register_map
 
 _CONFIGS = {name: load_engine(name) for name in ("tiny", "default")} | {"sweep0": SWEEP["sweep0"]}
 """Two presets, and an engine with the registers that only some have."""
@@ -41,7 +41,7 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
     table = {name: (offsets[name], reset, held) for name, (_, reset, held) in register_map(config).items()}
     assert all(register.home is not Home.WINDOW or any(field.access is Access.RW for field in register.fields)
                for register in registers(config))
-    engine_bench(config, "verif.engine.benches.registers", share=1, map=table)
+    engine_bench(config, "cdma.verif.engine.benches.registers", share=1, map=table)
 
 
 _BENCHES = [("tiny", "driver"), ("tiny", "rings"), ("default", "driver"), ("default", "rings"), *(
@@ -54,7 +54,7 @@ _BENCHES = [("tiny", "driver"), ("tiny", "rings"), ("default", "driver"), ("defa
 def test_the_reference_driver(name: str, bench: str, engine_bench, tmp_path: Path) -> None:
     config = _CONFIGS[name]
     assert bench != "windows" or config.address_windows
-    engine_bench(config, f"verif.engine.benches.reference_{bench}", share=1, library=_library(config, tmp_path))
+    engine_bench(config, f"cdma.verif.engine.benches.reference_{bench}", share=1, library=_library(config, tmp_path))
 
 
 _TOGETHER = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"), "tiny": ("rings",)}
@@ -63,7 +63,7 @@ _TOGETHER = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"),
 @pytest.mark.parametrize("name", usually("tiny", of=_TOGETHER))
 def test_the_driver_in_python(name: str, engine_bench) -> None:
     """The same benches as in C, all of an engine in one simulation."""
-    benches = ",".join(f"verif.engine.benches.reference_{each}" for each in _TOGETHER[name])
+    benches = ",".join(f"cdma.verif.engine.benches.reference_{each}" for each in _TOGETHER[name])
     engine_bench(_CONFIGS[name], benches, share=1, driver="tests.verif.engine.python_driver:PythonDriver")
 
 

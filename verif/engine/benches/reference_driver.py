@@ -7,13 +7,13 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import Operation, Status
-from hdl.engine.control.table import COUNTERS
-from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, Code, check_result, reference, two_transfers
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on
-from verif.engine.stimulus import random_tensor
-from verif.engine.testbench import ready
+from cdma.golden.engine import Operation, Status
+from cdma.hdl.engine.control.table import COUNTERS
+from cdma.verif.engine.c_driver import LONG, OWN_TAGS, POLLS, Code, check_result, reference, two_transfers
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.stimulus import random_tensor
+from cdma.verif.engine.testbench import ready
 
 
 @cocotb.test()

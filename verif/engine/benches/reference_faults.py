@@ -6,9 +6,18 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import Descriptor, Operation, Status
-from verif.engine.c_driver import LONG, POLLS, Code, ReferenceDriver, RingMemory, check_result, reference, two_transfers
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.verif.engine.c_driver import (
+    LONG,
+    POLLS,
+    Code,
+    ReferenceDriver,
+    RingMemory,
+    check_result,
+    reference,
+    two_transfers,
+)
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 _LIMIT = 1 << 11
 _READ, _WRITE = ("ar", "r"), ("aw", "w", "b")

@@ -6,11 +6,11 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import Operation, Status
-from verif.engine.c_driver import LONG, OWN_TAGS, POLLS, Code, RingMemory, reference, two_transfers
-from verif.engine.memory import Behaviour
-from verif.engine.stimulus import random_tensor
-from verif.engine.testbench import ready
+from cdma.golden.engine import Operation, Status
+from cdma.verif.engine.c_driver import LONG, OWN_TAGS, POLLS, Code, RingMemory, reference, two_transfers
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.stimulus import random_tensor
+from cdma.verif.engine.testbench import ready
 
 
 @cocotb.test()

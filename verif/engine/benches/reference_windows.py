@@ -6,9 +6,9 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
-from verif.engine.c_driver import LONG, Code, ReferenceDriver, RingMemory, both_work, reference, two_transfers
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
+from cdma.verif.engine.c_driver import LONG, Code, ReferenceDriver, RingMemory, both_work, reference, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 
 async def _set(driver: ReferenceDriver, windows: Windows) -> int:
