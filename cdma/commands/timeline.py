@@ -19,7 +19,6 @@ from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
 
 if TYPE_CHECKING:
-    from cdma.measure.timelines import PaperOutcome, TimelineOutcome
     from cdma.workload.timeline.study import Study
 
 _DESCRIPTION = """\
@@ -101,9 +100,7 @@ def run(call: argparse.Namespace) -> int:
     if (call.network is not None) + call.list + call.paper != 1:
         raise ValueError("give one of a network, --paper and --list (cdma timeline --list names the networks)")
     if call.list:
-        from cdma.measure.timelines import lists
-
-        named = lists()
+        named = _lists()
         print_json(named) if call.json else print(lists_text(named))
         return 0
     if call.gantt:
@@ -118,7 +115,7 @@ def run(call: argparse.Namespace) -> int:
             if call.gantt:
                 from cdma.report.plots.gantt import gantt
 
-                title = f"{outcome.network}, batch {outcome.batch}, {outcome.gpu_name}, policy {call.policy}"
+                title = f"{outcome['network']}, batch {outcome['batch']}, {outcome['gpu_name']}, policy {call.policy}"
                 write_file(call.gantt, gantt(done.rows, title))
     if call.json:
         print_json(outcome)
@@ -129,8 +126,24 @@ def run(call: argparse.Namespace) -> int:
     return 0
 
 
-def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[TimelineOutcome, Study]:
-    from cdma.measure.timelines import EngineInputs, TimelineOutcome
+def _lists() -> dict[str, Any]:
+    """The networks and GPUs that can be named, as JSON has them."""
+    from cdma.workload.networks.catalog import NETWORKS, load_network
+    from cdma.workload.networks.tensors import tensors
+    from cdma.workload.timeline.gpus import GPUS
+
+    found = []
+    for name in NETWORKS:
+        network = load_network(name)
+        saved = sum(tensor.size for tensor in tensors(network).tensors.values() if tensor.saved)
+        found.append({"name": name, "batch": network.batch, "input": network.input_shape, "dtype": network.dtype,
+                      "params": network.params, "gflops": network.flops / 1e9, "activation_mb": saved / 1e6,
+                      "about": network.about})
+    return {"networks": found, "gpus": list(GPUS.values())}
+
+
+def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[dict[str, Any], Study]:
+    """The step of a network as JSON has it, and its timelines."""
     from cdma.workload.timeline.gpus import gpu
     from cdma.workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
@@ -147,13 +160,17 @@ def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[T
         call.positions, budget=call.budget, shards=call.shards)
     done = scenario.study(progress)
     network, device = done.plan.network, gpu(call.gpu)
-    inputs = EngineInputs(preset, engine.lanes, engine.beat_bytes, engine.link_beat_bytes, call.clock,
-                          engine.lane_bandwidth / 1e9, engine.link_port_bandwidth / 1e9, _share_text(call.share))
-    return TimelineOutcome(network.name, network.about, network.batch, network.dtype, network.compute, device.name,
-                           device.about, scenario.device_memory, call.policy, scenario.link_reached,
-                           times_text(scenario, call.profile, reached),
-                           densities_text(scenario, done.plan, done.fillings), inputs, done.summary(),
-                           schedule_text(call.schedule, done), call.shards), done
+    return {
+        "network": network.name, "about": network.about, "batch": network.batch, "dtype": network.dtype,
+        "compute": network.compute, "gpu": device.name, "gpu_name": device.about, "memory_gb": scenario.device_memory,
+        "policy": call.policy, "link_gb_per_s": scenario.link_reached,
+        "times": times_text(scenario, call.profile, reached),
+        "densities": densities_text(scenario, done.plan, done.fillings),
+        "engine": {"preset": preset, "lanes": engine.lanes, "beat_bytes": engine.beat_bytes,
+                   "link_beat_bytes": engine.link_beat_bytes, "clock_mhz": call.clock,
+                   "lane_gb_per_s": engine.lane_bandwidth / 1e9,
+                   "link_port_gb_per_s": engine.link_port_bandwidth / 1e9, "share": _share_text(call.share)},
+        **done.summary(), "schedule": schedule_text(call.schedule, done), "shards": call.shards}, done
 
 
 def _share_text(share: float | str | None) -> str:
@@ -163,8 +180,8 @@ def _share_text(share: float | str | None) -> str:
     return f"measured cycles of {Path(share).name}" if isinstance(share, str) else f"{share:g} of its limit"
 
 
-def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
-    from cdma.measure.timelines import PaperOutcome
+def _paper(call: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    """Steps of the paper's networks, and its figures beside ours."""
     from cdma.workload.networks.catalog import PAPER
     from cdma.workload.results.paper import beside, headline
     from cdma.workload.timeline.gpus import gpu
@@ -178,8 +195,9 @@ def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
         outcome, study = _outcome(call, name, progress)
         networks.append(outcome)
         studies.append(study)
-    return PaperOutcome(call.gpu, gpu(call.gpu).about, call.policy, networks[0].link_gb_per_s, tuple(networks),
-                        beside(headline(studies), call.gpu))
+    return {"gpu": call.gpu, "gpu_name": gpu(call.gpu).about, "policy": call.policy,
+            "link_gb_per_s": networks[0]["link_gb_per_s"], "networks": networks,
+            "beside": beside(headline(studies), call.gpu)}
 
 
 def _share_or_file(text: str) -> float | str:
