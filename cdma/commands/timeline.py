@@ -6,14 +6,22 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.networks import compute_options, efficiency_of, size_options
+from cdma.console.networks import (
+    ahead_option,
+    densities_text,
+    device_options,
+    efficiency_of,
+    look_ahead,
+    network_options,
+    profile_for,
+    schedule_text,
+    times_text,
+)
 from cdma.console.numbers import amount, number, positive, share
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
-from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
-from cdma.console.schedules import look_ahead, schedule_options, schedule_text
 from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
@@ -55,8 +63,8 @@ def add(commands: Any) -> None:
                         "--list), a file with one of yours, or a folder of cdma capture")
     parser.add_argument("--list", action="store_true", help="list networks and GPUs")
     parser.add_argument("--paper", action="store_true", help="the six networks of the paper beside its figures")
-    parser.add_argument("--gpu", default="titan-x", metavar="NAME", help="GPU (default: titan-x)")
-    size_options(parser)
+    device_options(parser, "titan-x")
+    network_options(parser)
     parser.add_argument("--dtype", metavar="TYPE", help="type of the network's values: float32, bfloat16, float16, "
                         "float8_e4m3 or float8_e5m2 (default: the network's own)")
     parser.add_argument("--policy", choices=("all", "conv", "dynamic", "lms", "budget"), default="all",
@@ -71,26 +79,16 @@ def add(commands: Any) -> None:
                         "cpu_offload_budget_gb")
     parser.add_argument("--shards", type=_count, default=1, metavar="N", help="GPUs that share the weights, their "
                         "gradients and the optimizer's state, as with FSDP (default: 1)")
-    parser.add_argument("--memory", type=positive, metavar="GB", help="memory of the device (default: the GPU's)")
-    parser.add_argument("--link", type=positive, metavar="GB/s", help="bandwidth of the link (default: 80 %% of the "
-                        "rate of the GPU's own, as the paper measured on PCIe 3 x16: 12.8)")
-    parser.add_argument("--engine", metavar="PRESET", help="engine whose dimensions and measured "
-                        "cycles are used: default, paper, tiny or wide (default: paper, six lanes of 32 bytes; wide "
-                        "for links of more than 32 GB/s)")
     parser.add_argument("--lanes", type=_count, metavar="N", help="lanes of the engine (default: the preset's)")
     parser.add_argument("--beat-bytes", type=int, choices=(16, 32, 64), help="bytes of a lane's beat (default: the "
                         "preset's)")
-    parser.add_argument("--clock", type=positive, default=1000.0, metavar="MHZ", help="clock of the engine (default: "
-                        "1000)")
     parser.add_argument("--share", type=_share_or_file, metavar="X|FILE.json", help="share of its limit that the "
                         "engine reaches: a number above 0 and at most 1, or figures of cdma bench (default: the "
                         "measured cycles of the preset)")
-    parser.add_argument("--density", type=share, metavar="X", help="density of all tensors after a ReLU, 0 to 1")
-    parser.add_argument("--densities", metavar="FILE", help="dump to measure, or .json with densities, by tensor")
-    compute_options(parser)
-    parser.add_argument("--profile", metavar="FILE.json", help="times of every layer instead of the roofline: "
-                        '{"conv1": {"forward_ms": 1.5, "backward_ms": 3.1}, ...}')
-    schedule_options(parser)
+    parser.add_argument("--schedule", choices=("layer", "queue"), default="layer", help="layer: each layer waits for "
+                        "the transfers beside it, as vDNN does; queue: asynchronous transfers, as frameworks do today "
+                        "(default: layer)")
+    ahead_option(parser, "queue: ")
     parser.add_argument("--gantt", type=picture_file, metavar="FILE.svg", help="write the timelines as a picture")
     json_option(parser)
 
