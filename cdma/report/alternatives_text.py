@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cdma.console.output import fixed
 from cdma.report.plots.bars import Bar, Panel, bars
-from cdma.report.tables import table
+from cdma.report.table import Column, Table
 
 if TYPE_CHECKING:
     from cdma.workload.alternatives.study import Alternative
@@ -40,27 +39,25 @@ def label(row: Alternative) -> str:
 
 def alternatives_text(outcome: Mapping[str, Any]) -> str:
     """The answer, then all rows."""
-    rows = [[label(row), fixed(row.step_ms, 1), fixed(row.slowdown, 3), fixed(row.memory_gb, 2),
-             "yes" if row.fits else "no", fixed(row.link_gb, 2) if row.schedule else "", fixed(row.extra_ms, 1),
-             row.accuracy, row.hardware] for row in outcome["rows"]]
+    rows = Table([Column("way", label), Column("step ms", "step_ms", ".1f"), Column("x", "slowdown", ".3f"),
+                  Column("device GB", "memory_gb", ".2f"), Column("fits", lambda row: "yes" if row.fits else "no"),
+                  Column("link GB", lambda row: row.link_gb if row.schedule else None, ".2f"),
+                  Column("added ms", "extra_ms", ".1f"), Column("accuracy lost", "accuracy"),
+                  Column("hardware", "hardware")], outcome["rows"])
     return ("{network} ({about}), batch {batch}, {dtype}, on {gpu_name} with {memory_gb:g} GB;\n{times};\ndensities: "
             "{densities};\nlink {link_gb_per_s:g} GB/s; look-ahead {ahead}; software codec {codec_gb_per_s:g} GB/s;\n"
-            "{swapped}:\n\n{verdict}\n\n".format(
-                swapped=_SWAPPED[outcome["everything"]], verdict=verdict(outcome), **outcome)
-            + table(["way", "step ms", "x", "device GB", "fits", "link GB", "added ms", "accuracy lost", "hardware"],
-                    rows, left=(0, 7, 8))
-            + "\n\nx: times the step with memory enough. Added: computing again, rounding and coding by the GPU. sync: "
-            "a wait at each layer; async: a queue of transfers.")
+            "{swapped}:\n\n{verdict}\n\n{table}\n\nx: times the step with memory enough. Added: computing again, "
+            "rounding and coding by the GPU. sync: a wait at each layer; async: a queue of transfers.".format(
+                swapped=_SWAPPED[outcome["everything"]], verdict=verdict(outcome), table=rows.text(), **outcome))
 
 
 def sensitivity_text(outcome: Mapping[str, Any]) -> str:
     """The gain of the engine over plain swapping with other inputs."""
-    rows = [[line["change"], line["schedule"], fixed(line["offload_x"], 3),
-             *(fixed(x, 3) for x in line["engine_x"].values()),
-             *(f"{gain:.0f} %" for gain in line["gain_percent"].values())] for line in outcome["sensitivity"]]
     names = list(outcome["sensitivity"][0]["engine_x"])
-    return table(["change", "schedule", "offload x", *(f"{name} x" for name in names),
-                  *(f"{name} gains" for name in names)], rows, left=(0, 1))
+    return Table([Column("change", "change"), Column("schedule", "schedule"), Column("offload x", "offload_x", ".3f"),
+                  *(Column(f"{name} x", f"engine_x.{name}", ".3f") for name in names),
+                  *(Column(f"{name} gains", f"gain_percent.{name}", ".0f", " %") for name in names)],
+                 outcome["sensitivity"]).text()
 
 
 def picture_of(outcome: Mapping[str, Any]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.console.output import count
+from cdma.report.table import Column, Table
 
 __all__ = ["kvcache_text"]
 
@@ -17,10 +17,13 @@ _WORDS = {"memory": "a device with memory enough", "offload": "rest over the lin
 def kvcache_text(outcome: Mapping[str, Any]) -> str:
     """What fits, then the rows."""
     fits, ratio = outcome["resident"], outcome["measured"]
-    rows = [[_WORDS[row["row"]], *(fixed(row[name], 2) for name in ("compute_ms", "link_ms", "step_ms")),
-             fixed(row["tokens_per_s"], 1), fixed(row["link_gb"], 2), fixed(row["host_gb"], 2),
-             f"{row['page_waste']:.0%}" if row["host_gb"] else "",
-             fixed(row["back_ms"], 2) if row["row"] != "memory" else ""] for row in outcome["rows"]]
+    rows = Table([Column("keys and values", lambda row: _WORDS[row["row"]]), Column("compute ms", "compute_ms", ".2f"),
+                  Column("link ms", "link_ms", ".2f"), Column("step ms", "step_ms", ".2f"),
+                  Column("tokens/s", "tokens_per_s", ".1f"), Column("link GB", "link_gb", ".2f"),
+                  Column("host GB", "host_gb", ".2f"),
+                  Column("page waste", lambda row: row["page_waste"] if row["host_gb"] else None, ".0%"),
+                  Column("context back ms", lambda row: None if row["row"] == "memory" else row["back_ms"], ".2f")],
+                 outcome["rows"])
     _, plain, engine = outcome["rows"]
     answer = "All of it is on the device: only contexts that come back use the link." if not fits["away"] else \
         (f"{fits['away']:.0%} of the cache is in host memory: the engine makes "
@@ -33,7 +36,6 @@ def kvcache_text(outcome: Mapping[str, Any]) -> str:
         f"{ratio['dump']}:\n\n{answer}\nKeys and values: {count(fits['token_bytes'])} bytes a token, "
         f"{fits['cache_gb']:.2f} GB; weights {fits['weights_gb']:.2f} GB.\nAlone on the device: "
         f"{count(fits['sequences'])} of these contexts, or one of {count(fits['longest'])} tokens.\n\n"
-        + table(["keys and values", "compute ms", "link ms", "step ms", "tokens/s", "link GB", "host GB", "page waste",
-                 "context back ms"], rows)
-        + "\n\nA step makes a token for each sequence. Context back: keys and values of one sequence over the link; "
+        f"{rows.text()}\n\nA step makes a token for each sequence. Context back: keys and values of one sequence over "
+        "the link; "
         f"computing them again takes {fits['again_ms']:.2f} ms.")
