@@ -1,5 +1,5 @@
-"""What all tests share: hypothesis without deadlines, since simulations share the cores; which tests a usual run has,
-and their order; the folder where what takes long to build is kept; the seed; and shards."""
+"""What all tests share: hypothesis without deadlines, since simulations share the cores; which tests a usual run has;
+the folder where what takes long to build is kept; the seed; and shards."""
 
 import gc
 import hashlib
@@ -21,19 +21,7 @@ settings.load_profile("project")
 # A design is a hundred thousand objects that stay; to look for garbage after every 700 takes a third of the time.
 gc.set_threshold(200_000, 20, 50)
 
-_HALVES = (("verif/engine", "verif/selftest", "verif", "docs"), ("synth", "hdl/generate", "cdma"))
-"""Where the long tests are: each worker begins with one half of them. What needs simulations is behind what compiles
-them, so that no worker waits for the other."""
 _TESTS = Path(__file__).parent
-
-_SAMPLED = ("hdl/common/", "hdl/codec/", "hdl/engine/", "hdl/selftest/", "golden/codec/")
-_PART = 4
-"""Where the tests of units and of formats are; a usual run has one in so many of the parameters of each."""
-
-_WHOLE = ("window", "page", "write_back", "test_ring", "coalescer", "isolation", "watch", "crossing", "dual_clock",
-          "link_clock", "crc32c", "checker", "parity", "protected", "test_buffers")
-"""Parts of names of files among them that a usual run has whole: windows, page lists, write-back, isolation, the link's
-clock, CRC, the check of descriptors, parity."""
 
 
 def pytest_configure() -> None:
@@ -105,46 +93,12 @@ def _more_than_usual(text: str) -> bool:
     return bool(text)
 
 
-def _sample(items: Sequence[pytest.Item]) -> None:
-    """Mark three quarters of the parameters of each test of a unit as extended; one is left at least.
-
-    A hash of the test's name chooses them: every fourth one would be the same value of a parameter that has four."""
-    tests: dict[tuple[Path, str], list[pytest.Item]] = {}
-    for item in items:
-        if (item.path.is_relative_to(_TESTS) and item.path.relative_to(_TESTS).as_posix().startswith(_SAMPLED)
-                and not any(part in item.path.name for part in _WHOLE)):
-            tests.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
-    for sets in tests.values():
-        sets.sort(key=lambda item: hashlib.sha256(item.name.encode()).digest())
-        for item in sets[-(-len(sets) // _PART):]:
-            item.add_marker("extended")
-
-
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a usual run and of a shard, and give two workers an order.
-
-    A usual run leaves out what is marked as extended, but for what the command line names. Two workers begin with one
-    half of the tests each: long tests come first in both, and short ones last. What is left when one has ended is then
-    short, and both end together."""
-    _sample(items)
+    """Keep the tests of a usual run and of a shard: a usual run leaves out what is marked as extended, but for what the
+    command line names."""
     named = any("::" in argument for argument in config.args)
-    if not named and not _more_than_usual(os.environ.get("CDMA_REGRESSION", "")):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("extended")])
-        items[:] = [item for item in items if not item.get_closest_marker("extended")]
+    usual = not named and not _more_than_usual(os.environ.get("CDMA_REGRESSION", ""))
     part, parts = _shard(os.environ.get("CDMA_SHARD", "1/1"))
-    config.hook.pytest_deselected(items=[item for number, item in enumerate(items) if number % parts != part - 1])
-    items[:] = items[part - 1::parts]
-    rooms = [room for half in _HALVES for room in half]
-
-    def rank(item: pytest.Item) -> int:
-        place = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
-        return next((number for number, room in enumerate(rooms) if place.startswith(f"{room}/")), len(rooms))
-
-    items.sort(key=rank)
-    if os.environ.get("PYTEST_XDIST_WORKER_COUNT") == "2":
-        # As many short ones behind the first half as make it half of all.
-        first = sum(rank(item) < len(_HALVES[0]) for item in items)
-        short = sum(rank(item) == len(rooms) for item in items)
-        behind = len(items) - min(max(len(items) // 2 - first, 0), short)
-        items[first:] = [*items[behind:], *items[first:behind]]
+    kept = [item for item in items if not (usual and item.get_closest_marker("extended"))][part - 1::parts]
+    config.hook.pytest_deselected(items=sorted({*items} - {*kept}, key=lambda item: item.nodeid))
+    items[:] = kept

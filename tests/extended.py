@@ -1,7 +1,7 @@
 """Which tests a usual run leaves out: those with the mark ``extended``.
 
-Of tests of units, ``tests/conftest.py`` marks three quarters of the parameters. ``make test-extended`` runs what is
-marked; mutation and the measurement of lines of Python have it too, and the full regression has that of
+They are the same checks on more configurations, never a test of a unit. ``make test-extended`` runs what is marked;
+mutation and the measurement of lines of Python have it too, and the full regression has that of
 ``tests/verif``.
 """
 

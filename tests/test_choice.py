@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ _FPGA = "tests/synth/area/test_fpga.py"
 _LEFT_OUT = [f"{_FPGA}::{name}" for name in (
     "test_memories_that_block_ram_cannot_be_are_named[xilinx7]", "test_every_buffer_of_an_engine_is_block_ram[ecp5]",
     "test_every_buffer_of_an_engine_is_block_ram[xilinx7]")]
-_UNIT = "tests/hdl/codec/lines/test_packer.py"
 
 
 def _collected(*tests: str, **variables: str) -> tuple[int, list[str], str]:
@@ -48,14 +46,6 @@ def test_a_usual_run_leaves_out_what_is_extended() -> None:
     for regression in ("extended", "full"):
         assert sorted(_collected(_FPGA, CDMA_REGRESSION=regression)[1]) == sorted([*usual, *_LEFT_OUT])
     assert sorted(_collected(_FPGA, "-m", "extended", CDMA_REGRESSION="extended")[1]) == sorted(_LEFT_OUT)
-
-
-def test_a_usual_run_has_a_quarter_of_the_parameters_of_a_unit() -> None:
-    """At least one."""
-    every, usual = (Counter(name.partition("[")[0] for name in _collected(_UNIT, CDMA_REGRESSION=regression)[1])
-                    for regression in ("extended", ""))
-    assert max(every.values()) > 4
-    assert usual == {test: -(-count // 4) for test, count in every.items()}
 
 
 def test_a_test_that_is_named_is_run() -> None:
