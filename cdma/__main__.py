@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from cdma.console.about import project_version
 from cdma.console.errors import CheckError, one_line, warn
-from golden.codec.errors import StreamError
+from cdma.golden.codec.errors import StreamError
 
 __all__ = ["main", "parser"]
 

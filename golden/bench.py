@@ -1,6 +1,6 @@
 """How fast the golden model is on one core, beside zlib, lz4 and zstd at level 1 on the same data in the same run.
 
-    python -m golden.bench [--json] [--megabytes N] [--density D ...]
+    python -m cdma.golden.bench [--json] [--megabytes N] [--density D ...]
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from golden.c import library
-from golden.codec.buffers import Bytes
-from golden.codec.crc32c import crc32c
-from golden.results import derived, to_json
-from golden.speeds.codecs import codecs
-from golden.speeds.samples import DENSITIES, Sample, samples
+from cdma.golden.c import library
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.results import derived, to_json
+from cdma.golden.speeds.codecs import codecs
+from cdma.golden.speeds.samples import DENSITIES, Sample, samples
 
 __all__ = ["Bench", "Speed", "crc_speed", "machine", "main", "measure", "table"]
 
@@ -41,9 +41,9 @@ class Speed:
     Parameters
     ----------
     codec, coding
-        What ran; of blocks their coding, else ``byte planes`` or nothing. See :mod:`golden.speeds.codecs`.
+        What ran; of blocks their coding, else ``byte planes`` or nothing. See :mod:`cdma.golden.speeds.codecs`.
     values, activation, density
-        The data: see :class:`golden.speeds.samples.Sample`.
+        The data: see :class:`cdma.golden.speeds.samples.Sample`.
     raw_bytes, packed_bytes
         Sizes; None where the codec is not there, as are the speeds.
     compress, decompress
@@ -95,7 +95,7 @@ def measure(chosen: Sequence[Sample] | None = None, raw_bytes: int = RAW_BYTES,
     Parameters
     ----------
     chosen
-        Data to measure with; all of :func:`golden.speeds.samples.samples` when None.
+        Data to measure with; all of :func:`cdma.golden.speeds.samples.samples` when None.
     raw_bytes
         Of each sample, a multiple of 4.
     progress
@@ -175,7 +175,7 @@ def _processor() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m golden.bench", description=(
+    parser = argparse.ArgumentParser(prog="python -m cdma.golden.bench", description=(
         "Measure the golden model on one core, beside zlib, lz4 and zstd at level 1 on the same data."))
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--megabytes", type=_megabytes, default=RAW_BYTES >> 20, metavar="N",

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from synth.tools.yosys import Yosys
-from verif.common.runner import lock
+from cdma.synth.tools.yosys import Yosys
+from cdma.verif.common.runner import lock
 
 settings.register_profile("project", deadline=None, print_blob=True)
 settings.load_profile("project")

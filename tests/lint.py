@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from verif.common.lint import findings
+from cdma.verif.common.lint import findings
 
 __all__ = ["lint"]
 

@@ -17,10 +17,10 @@ from cdma.report.characterise_tables import Measured
 from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Table
 from cdma.report.results_page import results_page
-from workload.characterise.arrays import Coded, characterise
-from workload.data import shipped_dumps
-from workload.results.figures import results
-from workload.timeline.scenario import CLOCK_MHZ, LINK, PRESET
+from cdma.workload.characterise.arrays import Coded, characterise
+from cdma.workload.data import shipped_dumps
+from cdma.workload.results.figures import results
+from cdma.workload.timeline.scenario import CLOCK_MHZ, LINK, PRESET
 
 _TITLE = "What compressing activations gains"
 _CODINGS = {"blocks": "block stream", "exponents": "with exponents", "zlib": "zlib", "rle": "RLE"}

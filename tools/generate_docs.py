@@ -21,6 +21,12 @@ from pathlib import Path
 from cdma.__main__ import main as cdma
 from cdma.__main__ import parser
 from cdma.console.options import DEFAULT_CORES
+from cdma.golden.results import from_json, to_json
+from cdma.hdl.config.catalog import kinds
+from cdma.hdl.config.engine import engine_preset_names, load_engine
+from cdma.hdl.engine.control.table import with_options
+from cdma.hdl.generate.handover.register_map import register_page
+from cdma.hdl.generate.handover.statuses import ADVICE, MEANINGS
 from cdma.measure.compare import read_figures
 from cdma.measure.figures import Figures
 from cdma.measure.outcomes import EngineOutcome
@@ -36,16 +42,10 @@ from cdma.report.performance_timing import SWEEP_PLOT
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.results_page import results_page
 from cdma.report.simulation_text import engine_simulation_text, simulation_text
-from golden.results import from_json, to_json
-from hdl.config.catalog import kinds
-from hdl.config.engine import engine_preset_names, load_engine
-from hdl.engine.control.table import with_options
-from hdl.generate.handover.register_map import register_page
-from hdl.generate.handover.statuses import ADVICE, MEANINGS
-from verif.evidence.store import Evidence
-from workload.results.figures import alike, results
-from workload.results.records import Results
-from workload.timeline.engine_share import summary
+from cdma.verif.evidence.store import Evidence
+from cdma.workload.results.figures import alike, results
+from cdma.workload.results.records import Results
+from cdma.workload.timeline.engine_share import summary
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONFIGURATION = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from workload.capturing.example import example, points
-from workload.data import DIGITS
+from cdma.workload.capturing.example import example, points
+from cdma.workload.data import DIGITS
 
 _IMAGES = 8
 _LAYERS = ("conv*", "pool*", "fc*")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from workload.capturing.example import example, points
-from workload.capturing.sums import BATCH
-from workload.data import SUMS
-from workload.dumps import load, type_name
+from cdma.workload.capturing.example import example, points
+from cdma.workload.capturing.sums import BATCH
+from cdma.workload.data import SUMS
+from cdma.workload.dumps import load, type_name
 
 SEQUENCES = 3  # about 1 MB
 

@@ -14,9 +14,9 @@ import sys
 
 import numpy as np
 
-from workload.data import SUMS
-from workload.dumps import entries, load
-from workload.timeline.ratios import TABLE, RoleRatios, measured, table_text, together
+from cdma.workload.data import SUMS
+from cdma.workload.dumps import entries, load
+from cdma.workload.timeline.ratios import TABLE, RoleRatios, measured, table_text, together
 
 ROLES = {
     "sum": r"tokens|blocks\.\d\.(out|mlp)",

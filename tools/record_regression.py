@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verif.evidence.store import recording, stamp_now
-from verif.regression.record import read_suite, read_verification
+from cdma.verif.evidence.store import recording, stamp_now
+from cdma.verif.regression.record import read_suite, read_verification
 
 TEST, REGRESSION = "test", "regression"
 """Targets of make that run tests: the second one in shards."""

@@ -10,7 +10,7 @@ import sys
 
 from cdma.report.evidence.checklist import checklist, reached, stale_sections
 from cdma.report.tables import table
-from verif.evidence.store import Evidence
+from cdma.verif.evidence.store import Evidence
 
 
 def main() -> int:

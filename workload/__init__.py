@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workload.capturing import capture
-    from workload.capturing.profiling import profile
-    from workload.training import offload
+    from cdma.workload.capturing import capture
+    from cdma.workload.capturing.profiling import profile
+    from cdma.workload.training import offload
 
 __all__ = ["capture", "offload", "profile"]
 
 # The package is called capturing because a module named capture would hide the function.
-_HOMES = {"capture": "workload.capturing", "offload": "workload.training", "profile": "workload.capturing.profiling"}
+_HOMES = {"capture": "cdma.workload.capturing", "offload": "cdma.workload.training", "profile": "cdma.workload.capturing.profiling"}
 
 
 def __getattr__(name: str) -> Any:

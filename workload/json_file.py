@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hdl.config.files import refuse_pipe
+from cdma.hdl.config.files import refuse_pipe
 
 __all__ = ["read_json"]
 

@@ -14,9 +14,9 @@ from cdma.console.pictures import picture_file
 from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
 from cdma.console.schedules import ahead_option, look_ahead
+from cdma.hdl.config.files import write_file
 from cdma.report.alternatives_text import alternatives_text, picture_of, sensitivity_text
 from cdma.report.plots.drawing import require_extra
-from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.alternatives import AlternativesOutcome
@@ -92,9 +92,9 @@ def run(call: argparse.Namespace) -> int:
 
 def _outcome(call: argparse.Namespace, progress: Progress) -> AlternativesOutcome:
     from cdma.measure.alternatives import AlternativesOutcome, sensitive
-    from workload.alternatives.study import Inputs, alternatives, best, worth_a_look
-    from workload.timeline.compute import roofline
-    from workload.timeline.scenario import Scenario, build_engine, suiting_preset
+    from cdma.workload.alternatives.study import Inputs, alternatives, best, worth_a_look
+    from cdma.workload.timeline.compute import roofline
+    from cdma.workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
     reached = efficiency_of(call)
     scenario = Scenario(call.network, call.gpu, call.batch, memory=call.memory, link=call.link, density=call.density,

@@ -11,10 +11,10 @@ from cdma.console.progress import Progress
 from cdma.report.area_text import area_text, core_timing_text, engine_area_text, engine_fpga_text
 
 if TYPE_CHECKING:
+    from cdma.hdl.config.catalog import Design
     from cdma.measure.figures import EngineOnFpga
-    from hdl.config.catalog import Design
-    from synth.area.cores import AreaReport
-    from synth.area.engines import EngineArea
+    from cdma.synth.area.cores import AreaReport
+    from cdma.synth.area.engines import EngineArea
 
 _DESCRIPTION = """\
 Synthesise cores with Yosys and print their area, by submodule and in total: cells, flip-flops and kGE (thousands of
@@ -73,7 +73,7 @@ def run(call: argparse.Namespace) -> int:
 
 def _text(report: AreaReport | EngineArea | EngineOnFpga) -> str:
     from cdma.measure.figures import EngineOnFpga
-    from synth.area.engines import EngineArea
+    from cdma.synth.area.engines import EngineArea
 
     if isinstance(report, EngineArea):
         return engine_area_text(report)
@@ -84,10 +84,10 @@ def _text(report: AreaReport | EngineArea | EngineOnFpga) -> str:
 
 def _report(config: Design, call: argparse.Namespace,
             progress: Progress) -> AreaReport | EngineArea | EngineOnFpga:
+    from cdma.hdl.config.block_core import BlockCoreConfig
+    from cdma.hdl.config.core import CoreConfig
     from cdma.measure.synthesis import measured_engine, measured_on_fpga
-    from hdl.config.block_core import BlockCoreConfig
-    from hdl.config.core import CoreConfig
-    from synth.area.cores import area
+    from cdma.synth.area.cores import area
 
     target = call.target or ("liberty" if call.liberty else "generic")
     if isinstance(config, CoreConfig | BlockCoreConfig):

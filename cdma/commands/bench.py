@@ -13,10 +13,10 @@ from cdma.console.numbers import amount
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from cdma.golden.results import from_json, to_json
+from cdma.hdl.config.files import write_file
 from cdma.measure.compare import Comparison, compare, read_figures
 from cdma.report.comparison_text import comparison_text
-from golden.results import from_json, to_json
-from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Measure all published figures: the shipped dump through the simulated engines and cores, dense values of bfloat16
@@ -90,7 +90,7 @@ def run(call: argparse.Namespace) -> int:
 def _check(call: argparse.Namespace) -> None:
     if call.liberty is not None:
         # Hours may pass before a section needs it.
-        from synth.cells.liberty import parse, read
+        from cdma.synth.cells.liberty import parse, read
 
         parse(read(call.liberty), call.liberty)
     if call.liberty is None and set(call.only or ()) & set(_IN_CELLS):

@@ -12,13 +12,13 @@ from cdma.console.files import WrittenFile, print_written, write_files
 from cdma.console.options import add_command, json_option, whole_number
 from cdma.console.output import fixed, print_json
 from cdma.console.progress import Progress
+from cdma.hdl.codec.coding import LINE_BYTES
 from cdma.report.tables import table
-from hdl.codec.coding import LINE_BYTES
 
 if TYPE_CHECKING:
-    from hdl.selftest.config import SelftestConfig
-    from synth.boards.build import Built
-    from synth.boards.catalog import Board
+    from cdma.hdl.selftest.config import SelftestConfig
+    from cdma.synth.boards.build import Built
+    from cdma.synth.boards.catalog import Board
 
 _DESCRIPTION = """\
 Write the self-test image of an FPGA board: test data of every density and lines of a dump go through a whole engine,
@@ -112,9 +112,9 @@ def run(call: argparse.Namespace) -> int:
     if call.board is None:
         raise ValueError("give a board: 'cdma board --list' shows those that are known")
     from cdma.measure.arrays import dump_lines
-    from synth.boards.build import build
-    from synth.boards.catalog import board
-    from synth.boards.project import project
+    from cdma.synth.boards.build import build
+    from cdma.synth.boards.catalog import board
+    from cdma.synth.boards.project import project
 
     of = board(call.board)
     config = _default(call.test, of).with_settings(call.settings)
@@ -138,7 +138,7 @@ def run(call: argparse.Namespace) -> int:
 
 def _default(test: str, of: Board | None) -> SelftestConfig:
     """The configuration of a test, unless parameters are changed."""
-    from hdl.selftest.config import CoresTestConfig, EngineTestConfig
+    from cdma.hdl.selftest.config import CoresTestConfig, EngineTestConfig
 
     if test == "cores":
         return CoresTestConfig()
@@ -147,7 +147,7 @@ def _default(test: str, of: Board | None) -> SelftestConfig:
 
 def _lines(config: SelftestConfig) -> int:
     """Lines of the dump, unless a number is given."""
-    from hdl.selftest.config import EngineTestConfig
+    from cdma.hdl.selftest.config import EngineTestConfig
 
     return config.raw_bytes // LINE_BYTES if isinstance(config, EngineTestConfig) else _LINES
 
@@ -166,7 +166,7 @@ def _built_text(built: Built) -> str:
 
 
 def _list(as_json: bool) -> int:
-    from synth.boards.catalog import BOARDS
+    from cdma.synth.boards.catalog import BOARDS
 
     configs = {test: _default(test, None) for test in _TESTS}
     listed = _Listed(

@@ -18,7 +18,7 @@ from cdma.report.capture_text import accuracy_text, capture_text, profile_times_
 
 if TYPE_CHECKING:
     from cdma.measure.captures import TrainedExample
-    from workload.capturing.script import Watched
+    from cdma.workload.capturing.script import Watched
 
 _DESCRIPTION = """\
 Write the activations that a PyTorch model keeps for backward, as a dump that all other commands read. The script
@@ -105,7 +105,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _script(call: argparse.Namespace) -> int:
-    from workload.capturing.manifest import check_folder
+    from cdma.workload.capturing.manifest import check_folder
 
     if (call.output is None) == (call.profile is None):
         raise ValueError("give one of -o FOLDER for a dump and --profile FILE.json for times, before the script: cdma "
@@ -115,8 +115,8 @@ def _script(call: argparse.Namespace) -> int:
     if call.profile is not None:
         return _profile(call)
     check_folder(call.output)
-    from workload.capturing import capture
-    from workload.capturing.script import Watched
+    from cdma.workload.capturing import capture
+    from cdma.workload.capturing.script import Watched
 
     watched = Watched(lambda model: capture(model, call.output, every=call.every or 100, steps=call.steps,
                                             **_choices(call)), call.model)
@@ -129,9 +129,9 @@ def _script(call: argparse.Namespace) -> int:
 
 def _profile(call: argparse.Namespace) -> int:
     from cdma.measure.captures import ProfileOutcome
-    from workload.capturing import CaptureError
-    from workload.capturing.profiling import Profiler, check_file
-    from workload.capturing.script import Watched
+    from cdma.workload.capturing import CaptureError
+    from cdma.workload.capturing.profiling import Profiler, check_file
+    from cdma.workload.capturing.script import Watched
 
     check_file(call.profile)
     watched = Watched(lambda model: Profiler(model, call.profile), call.model)
@@ -150,8 +150,8 @@ def _profile(call: argparse.Namespace) -> int:
 
 def _run(call: argparse.Namespace, watched: Watched) -> int:
     """Run the script, and return its exit code."""
-    from workload.capturing import CaptureError
-    from workload.capturing.script import run_script
+    from cdma.workload.capturing import CaptureError
+    from cdma.workload.capturing.script import run_script
 
     code = 0
     try:
@@ -174,7 +174,7 @@ def _run(call: argparse.Namespace, watched: Watched) -> int:
 
 
 def _example(call: argparse.Namespace) -> int:
-    from workload.capturing.manifest import check_folder
+    from cdma.workload.capturing.manifest import check_folder
 
     if call.every or call.steps or call.seeds:
         raise ValueError("--example is captured at points of its own: leave --every, --steps and --seeds out")
@@ -185,7 +185,7 @@ def _example(call: argparse.Namespace) -> int:
                          "already")
     check_folder(call.example)
     from cdma.measure.captures import TrainedExample
-    from workload.capturing.example import NETWORKS, example
+    from cdma.workload.capturing.example import NETWORKS, example
 
     network = call.network or "cnn"
     with Progress() as progress:
@@ -199,7 +199,7 @@ def _accuracy(call: argparse.Namespace) -> int:
     if call.every or call.steps:
         raise ValueError("--accuracy writes no dump: leave --every and --steps out")
     from cdma.measure.captures import AccuracyOutcome, FormatAccuracy
-    from workload.capturing.accuracy import accuracies
+    from cdma.workload.capturing.accuracy import accuracies
 
     with Progress() as progress:
         found = accuracies(_formats(call.narrow or ["none", "bfloat16", "float16"]), call.seeds or 5, progress)
@@ -211,7 +211,7 @@ def _accuracy(call: argparse.Namespace) -> int:
 def _print_dump(call: argparse.Namespace, folder: str, example: TrainedExample | None = None) -> None:
     """Print the content of a dump that was written."""
     from cdma.measure.captures import CaptureOutcome, ExampleOutcome
-    from workload.capturing.manifest import read_manifest
+    from cdma.workload.capturing.manifest import read_manifest
 
     manifest = read_manifest(folder)
     if not call.json:

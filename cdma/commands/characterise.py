@@ -12,8 +12,8 @@ from cdma.console.numbers import positive
 from cdma.console.options import add_command, check_raw_options, dtype_option, element_option, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from cdma.hdl.config.files import write_file
 from cdma.report.characterise_tables import Measured, characterise_text
-from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Say what dumps gain, and what it depends on. A verdict in words comes first: which coding gains how much, and what that
@@ -91,12 +91,12 @@ def _shape(text: str) -> tuple[int, ...]:
 
 def run(call: argparse.Namespace) -> int:
     """Measure and print."""
+    from cdma.golden.results import to_json
     from cdma.report.characterise_page import characterise_page
     from cdma.report.plots.drawing import require_extra
-    from golden.results import to_json
-    from workload.characterise.arrays import characterise
-    from workload.data import shipped
-    from workload.timeline.engine_share import measured
+    from cdma.workload.characterise.arrays import characterise
+    from cdma.workload.data import shipped
+    from cdma.workload.timeline.engine_share import measured
 
     if call.report is not None:
         check_folder_of(call.report)

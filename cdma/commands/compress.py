@@ -62,9 +62,9 @@ def run(call: argparse.Namespace) -> int:
     """Compress, write, and print sizes; if the stream goes to standard output, nothing else is printed there."""
     import numpy as np
 
+    from cdma.golden.codec.files import head_of
     from cdma.measure.streams import CompressedBlocks, compress_blocks, compress_lines
-    from golden.codec.files import head_of
-    from workload.dumps import own_element_bytes, type_name
+    from cdma.workload.dumps import own_element_bytes, type_name
 
     for option in ("coding", "block_bytes", "no_fallback"):
         if call.lines and getattr(call, option):
@@ -101,8 +101,8 @@ def run(call: argparse.Namespace) -> int:
 
 def _coding(call: argparse.Namespace, array: Any, element_bytes: int) -> Any:
     """The coding that was asked for, or zero-value coding in elements of this size."""
-    from golden.codec.coding import Coding
-    from golden.codec.smallest import of_elements, smallest
+    from cdma.golden.codec.coding import Coding
+    from cdma.golden.codec.smallest import of_elements, smallest
 
     if call.coding is None:
         return Coding(0x10 | element_bytes)

@@ -14,7 +14,7 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
-    from verif.coverage.runs import Run
+    from cdma.verif.coverage.runs import Run
 
 _DESCRIPTION = """\
 Run every bench on a chosen set of designs, count what it sees, and print what of the coverage plan was hit, and each
@@ -68,8 +68,8 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Measure, or merge, and print."""
     from cdma.report.coverage_text import plan_text
-    from verif.coverage.plan import PLAN
-    from verif.evidence.store import check_store
+    from cdma.verif.coverage.plan import PLAN
+    from cdma.verif.evidence.store import check_store
 
     if call.plan:
         refuse(call, "--plan runs nothing", "--merge", "--record", *_OF_RUNS)
@@ -98,7 +98,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _measured(call: argparse.Namespace, folder: Path) -> bool:
-    from verif.coverage.runs import chosen_runs, every_run, measure, shard
+    from cdma.verif.coverage.runs import chosen_runs, every_run, measure, shard
 
     runs = shard((every_run if call.every else chosen_runs)(call.seed, call.seeds), *call.shard)
     if call.only:
@@ -117,15 +117,15 @@ def _measured(call: argparse.Namespace, folder: Path) -> bool:
 
 
 def _tested(call: argparse.Namespace, folder: Path) -> bool:
-    from verif.coverage.python_lines import run_tests
+    from cdma.verif.coverage.python_lines import run_tests
 
     return run_tests([Path(each) for each in call.tests], folder, call.shard) != 0
 
 
 def _report(call: argparse.Namespace, folders: list[Path], command: str) -> list[str]:
     from cdma.report.coverage_text import coverage_text
-    from verif.coverage.recorded import record
-    from verif.coverage.report import read_report
+    from cdma.verif.coverage.recorded import record
+    from cdma.verif.coverage.report import read_report
 
     found = read_report(folders)
     if call.record:

@@ -22,7 +22,7 @@ from cdma.console.options import (
 from cdma.console.output import count
 
 if TYPE_CHECKING:
-    from golden.codec.files import Head
+    from cdma.golden.codec.files import Head
 
 _DESCRIPTION = """\
 Expand a file of 'cdma compress'; its head says what is in it, and a cut is seen. With --stream, expand a bare block
@@ -57,8 +57,8 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Expand and write, then print sizes unless standard output is the target."""
-    from golden.codec import blocks, files
-    from golden.codec import lines as zvc
+    from cdma.golden.codec import blocks, files
+    from cdma.golden.codec import lines as zvc
 
     if call.stream and call.lines and call.element is None:
         raise ValueError("a line stream does not have the element size in it: give --element 8, 16 or 32")
@@ -107,7 +107,7 @@ def _check(head: Head, call: argparse.Namespace) -> None:
 
 def _own_type(head: Head | None) -> str:
     """The type of an array of what a head says: the bits of the values where NumPy does not have their type."""
-    from workload.dumps.types import element_type
+    from cdma.workload.dumps.types import element_type
 
     if head is None:
         return "uint8"

@@ -15,7 +15,7 @@ from cdma.console.progress import Progress
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from hdl.config.catalog import Design
+    from cdma.hdl.config.catalog import Design
 
 _DESCRIPTION = """\
 Write the files for a design and its flow, for each configuration: NAME.v; NAME.json with the resolved configuration,
@@ -78,9 +78,9 @@ def run(call: argparse.Namespace) -> int:
     """List, or generate and print which files were written."""
     if call.list:
         return _list(call.json)
-    from golden.c.library import sources
-    from hdl.generate.handover.files import files
-    from hdl.generate.verilog import emit
+    from cdma.golden.c.library import sources
+    from cdma.hdl.generate.handover.files import files
+    from cdma.hdl.generate.verilog import emit
 
     configs = configurations(call)
     folder = Path(call.output)
@@ -99,7 +99,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _list(as_json: bool) -> int:
-    from hdl.config.catalog import kinds
+    from cdma.hdl.config.catalog import kinds
 
     found = {kind: _Kind(presets, {name: _Parameter(field.metadata["help"], field.metadata["allowed"])
                                    for name, field in of.fields().items()})

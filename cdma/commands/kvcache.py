@@ -69,12 +69,12 @@ def run(call: argparse.Namespace) -> int:
 
 def _outcome(call: argparse.Namespace) -> KvOutcome:
     from cdma.measure.kvcaches import KvOutcome
-    from workload.data import SUMS
-    from workload.serving.decoders import load_decoder
-    from workload.serving.kvcache import Cache, kv_cache
-    from workload.serving.ratios import SHIPPED_ARRAYS, kv_ratio
-    from workload.timeline.gpus import gpu
-    from workload.timeline.scenario import build_engine, suiting_preset
+    from cdma.workload.data import SUMS
+    from cdma.workload.serving.decoders import load_decoder
+    from cdma.workload.serving.kvcache import Cache, kv_cache
+    from cdma.workload.serving.ratios import SHIPPED_ARRAYS, kv_ratio
+    from cdma.workload.timeline.gpus import gpu
+    from cdma.workload.timeline.scenario import build_engine, suiting_preset
 
     if call.dump and not call.array:
         raise ValueError("say which arrays of the dump are keys and values: --array 'PATTERN' (cdma characterise "

@@ -12,8 +12,8 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
-    from verif.mutation.mutant import Mutant
-    from verif.mutation.results import MutantResult
+    from cdma.verif.mutation.mutant import Mutant
+    from cdma.verif.mutation.results import MutantResult
 
 _DESCRIPTION = """\
 Put one fault at a time into the sources of the hardware, and run tests until one fails: comparisons and operators are
@@ -82,8 +82,8 @@ def run(call: argparse.Namespace) -> int:
         print_json([{"name": each.name, "operator": each.operator} for each in mutants]) if call.json else print(
             "\n".join(each.name for each in mutants))
         return 0
-    from verif.common.tools import MissingToolError
-    from verif.mutation.results import MutationReport
+    from cdma.verif.common.tools import MissingToolError
+    from cdma.verif.mutation.results import MutationReport
 
     try:
         report = MutationReport(tuple(_tried(call, mutants)))
@@ -94,7 +94,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _chosen(call: argparse.Namespace) -> list[Mutant]:
-    from verif.mutation.sample import changed_lines, named, of_changes, sample, units
+    from cdma.verif.mutation.sample import changed_lines, named, of_changes, sample, units
 
     if sum(map(bool, (call.changed, call.only, call.again))) > 1:
         raise ValueError("--changed, --only and --again each choose the mutants: give one of them")
@@ -118,8 +118,8 @@ def _chosen(call: argparse.Namespace) -> list[Mutant]:
 
 
 def _with_verdict(verdict: str) -> list[str]:
-    from verif.evidence.store import Evidence
-    from verif.mutation.results import Verdict, recorded
+    from cdma.verif.evidence.store import Evidence
+    from cdma.verif.mutation.results import Verdict, recorded
 
     if verdict not in list(Verdict):
         raise ValueError(f"--again must be one of {', '.join(Verdict)}, not {verdict!r}")
@@ -130,9 +130,9 @@ def _with_verdict(verdict: str) -> list[str]:
 
 
 def _tried(call: argparse.Namespace, mutants: list[Mutant]) -> list[MutantResult]:
-    from verif.evidence.store import check_store
-    from verif.mutation.results import record
-    from verif.mutation.run import try_mutants
+    from cdma.verif.evidence.store import check_store
+    from cdma.verif.mutation.results import record
+    from cdma.verif.mutation.run import try_mutants
 
     before = _before(call.before) if call.before else {}
     if call.record:
@@ -163,8 +163,8 @@ def _tried(call: argparse.Namespace, mutants: list[Mutant]) -> list[MutantResult
 
 def _before(path: Path) -> dict[str, MutantResult]:
     """The results of an earlier store, by the mutants' names."""
-    from verif.evidence.store import Evidence
-    from verif.mutation.results import recorded
+    from cdma.verif.evidence.store import Evidence
+    from cdma.verif.mutation.results import recorded
 
     advice = "git show COMMIT:docs/verification.json writes one that can be used"
     if not path.is_file():
@@ -179,14 +179,14 @@ def _before(path: Path) -> dict[str, MutantResult]:
 
 
 def _recorded_names() -> set[str]:
-    from verif.evidence.store import Evidence
+    from cdma.verif.evidence.store import Evidence
 
     evidence = Evidence.load()
     return set() if evidence.stale("mutation") else set((evidence.results("mutation") or {})["mutants"])
 
 
 def _text(results: tuple[MutantResult, ...]) -> str:
-    from verif.mutation.results import MutationReport, scores
+    from cdma.verif.mutation.results import MutationReport, scores
 
     lines = [f"{'unit':44} {'own':>5} {'other':>5} {'survived':>8} {'equivalent':>10} {'invalid':>7}"]
     total = MutationReport(results).score

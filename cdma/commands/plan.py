@@ -22,16 +22,16 @@ from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
 from cdma.console.profiles import profile_for
 from cdma.console.progress import Progress
+from cdma.hdl.config.files import write_file
 from cdma.report.plan_text import plan_text
 from cdma.report.tuning_text import tuning_text
-from hdl.config.files import write_file
 
 if TYPE_CHECKING:
+    from cdma.hdl.config.engine import EngineConfig
     from cdma.measure.plans import PlanInputs
-    from hdl.config.engine import EngineConfig
-    from workload.plan.choice import Hidden, Plan
-    from workload.plan.cycles import Timing
-    from workload.plan.options import Tensor
+    from cdma.workload.plan.choice import Hidden, Plan
+    from cdma.workload.plan.cycles import Timing
+    from cdma.workload.plan.options import Tensor
 
 _DESCRIPTION = """\
 Choose for every tensor of a dump or a network how the engine moves it: left raw, zero-value coding in elements of 8,
@@ -62,7 +62,8 @@ _EXAMPLES = """\
   cdma plan --tune run.npz --iterations 500 --picture run.svg"""
 
 CODINGS = ("zvc", "exponents")
-"""The families of :data:`workload.plan.codings.CODINGS`, which the parser names without importing what predicts."""
+"""The families of :data:`cdma.workload.plan.codings.CODINGS`, which the parser names without importing what
+predicts."""
 
 _MOST_ITERATIONS = 1_000_000
 _NETWORK = ("gpu", "batch", "positions", "compute", "policy", "density", "densities", "efficiency", "profile")
@@ -116,10 +117,10 @@ def add(commands: Any) -> None:
 def run(call: argparse.Namespace) -> int:
     """Plan, and print a row per layer and the totals."""
     from cdma.measure.plans import PlanOutcome
-    from workload.plan.cycles import Timing
-    from workload.plan.file import plan_file
-    from workload.plan.summary import summary
-    from workload.plan.treatments import check_narrowing
+    from cdma.workload.plan.cycles import Timing
+    from cdma.workload.plan.file import plan_file
+    from cdma.workload.plan.summary import summary
+    from cdma.workload.plan.treatments import check_narrowing
 
     config = engine(call.engine or "default", call.settings)
     if call.lossy:
@@ -154,8 +155,8 @@ def _tune(call: argparse.Namespace, timing: Timing) -> int:
     from cdma.measure.plans import TuningOutcome
     from cdma.report.plots.drawing import require_extra
     from cdma.report.plots.tuning import picture
-    from workload.data import DIGITS
-    from workload.plan.tuning_replay import replay, tracks
+    from cdma.workload.data import DIGITS
+    from cdma.workload.plan.tuning_replay import replay, tracks
 
     if call.codings:
         raise ValueError("--codings is for plans of one iteration: leave --tune or --codings out")
@@ -192,7 +193,7 @@ def _inputs(call: argparse.Namespace, source: str, timing: Timing) -> PlanInputs
 
 def _allowed(call: argparse.Namespace, config: EngineConfig) -> tuple[str, ...]:
     """The families of codings that may be chosen."""
-    from workload.plan.codings import allowed
+    from cdma.workload.plan.codings import allowed
 
     plain = call.tune or _is_network(call)
     return allowed(config, call.codings or (CODINGS[:1] if plain else None))
@@ -205,7 +206,7 @@ def _source(call: argparse.Namespace, default: str) -> str:
 def _tensors(call: argparse.Namespace, sources: list[str], timing: Timing, progress: Progress) -> list[Tensor]:
     """The tensors of dumps, each with all its treatments."""
     from cdma.measure.arrays import named_arrays
-    from workload.plan.choice import dump_tensor
+    from cdma.workload.plan.choice import dump_tensor
 
     for option in _NETWORK:
         if getattr(call, option) is not None:
@@ -226,8 +227,8 @@ def _plan(call: argparse.Namespace, timing: Timing, progress: Progress) -> tuple
             if getattr(call, option):
                 raise ValueError(f"--{option} is for dumps, not for networks: leave it out")
         return _network(call, timing, progress), call.sources[0]
-    from workload.dumps.steps import titled_step
-    from workload.plan.choice import plan_dump
+    from cdma.workload.dumps.steps import titled_step
+    from cdma.workload.plan.choice import plan_dump
 
     tensors = _tensors(call, call.sources, timing, progress)
     names = list(dict.fromkeys(titled_step(tensor.name)[0] for tensor in tensors))
@@ -253,8 +254,8 @@ def hidden(given: list[tuple[str | None, float]], names: list[str]) -> Hidden:
 
 def _is_network(call: argparse.Namespace) -> bool:
     """Whether the call names a network; a folder of ``cdma capture`` is one with --gpu, and else a dump."""
-    from workload.networks.captured import captured_in
-    from workload.networks.catalog import NETWORKS
+    from cdma.workload.networks.captured import captured_in
+    from cdma.workload.networks.catalog import NETWORKS
 
     sources: list[str] = call.sources
     if call.gpu and len(sources) == 1 and captured_in(sources[0]):
@@ -266,10 +267,10 @@ def _is_network(call: argparse.Namespace) -> bool:
 
 
 def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Plan:
-    from workload.plan.network import plan_network
-    from workload.timeline.gpus import gpu
-    from workload.timeline.scenario import Scenario
-    from workload.timeline.swapping import swapped
+    from cdma.workload.plan.network import plan_network
+    from cdma.workload.timeline.gpus import gpu
+    from cdma.workload.timeline.scenario import Scenario
+    from cdma.workload.timeline.swapping import swapped
 
     if "exponents" in _allowed(call, timing.config):
         raise ValueError("exponents are predicted from values, and of a network only densities are known: leave "
@@ -289,7 +290,7 @@ def _network(call: argparse.Namespace, timing: Timing, progress: Progress) -> Pl
 
 def _link(call: argparse.Namespace) -> float:
     """10^9 bytes a second of the link: as given, that of a network's GPU, or the paper's."""
-    from workload.timeline.gpus import gpu
+    from cdma.workload.timeline.gpus import gpu
 
     return call.link or gpu(call.gpu if call.gpu and _is_network(call) else "titan-x").link_reached
 

@@ -12,7 +12,7 @@ from cdma.console.output import print_json
 from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
-    from verif.formal.proof import Proof, ProofReport
+    from cdma.verif.formal.proof import Proof, ProofReport
 
 _DESCRIPTION = """\
 Prove properties of the hardware with Yosys, an SMT solver and a SAT solver, which look at all inputs and at all states
@@ -53,12 +53,12 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Run the proofs and print a table."""
-    from hdl.config.catalog import load_design
-    from verif.common.tools import MissingToolError
-    from verif.evidence.store import check_store
-    from verif.formal.evidence import record
-    from verif.formal.run import choose, prove
-    from verif.formal.table import PROOFS, proofs_of
+    from cdma.hdl.config.catalog import load_design
+    from cdma.verif.common.tools import MissingToolError
+    from cdma.verif.evidence.store import check_store
+    from cdma.verif.formal.evidence import record
+    from cdma.verif.formal.run import choose, prove
+    from cdma.verif.formal.table import PROOFS, proofs_of
 
     if call.config and call.record:
         raise ValueError("--record is for the table: leave --config out")

@@ -10,9 +10,9 @@ from cdma.console.files import check_folder_of
 from cdma.console.options import add_command, json_option
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.results_page import results_page
-from hdl.config.files import write_file
 
 _DESCRIPTION = """\
 Print the gain of the engine beside the figures of Rhu et al.: densities and ratios of the shipped dumps; training
@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
 
 def run(call: argparse.Namespace) -> int:
     """Compute the figures and print or write the page."""
-    from workload.results.figures import results
+    from cdma.workload.results.figures import results
 
     paths = [Path(path) for path in (call.output, call.report) if path is not None]
     for path in paths:

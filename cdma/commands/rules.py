@@ -35,7 +35,7 @@ def run(call: argparse.Namespace) -> int:
     """List rules, or write their modules."""
     from cdma.console.files import print_written, write_files
     from cdma.report.tables import table
-    from verif.rules.catalogue import FILES, rules, source
+    from cdma.verif.rules.catalogue import FILES, rules, source
 
     modules = {rule.module: f"{rule.module.removesuffix('_rules')}.v" for rule in rules()}
     if call.module is not None and call.module not in modules:

@@ -19,13 +19,13 @@ from cdma.console.options import (
 )
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
+from cdma.hdl.config.settings import BEAT_BYTES, BLOCK_BYTES
 from cdma.report.simulation_text import (
     blocks_simulation_text,
     engine_simulation_text,
     planned_simulation_text,
     simulation_text,
 )
-from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES
 
 if TYPE_CHECKING:
     from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, PlannedOutcome
@@ -195,7 +195,7 @@ def _check(call: argparse.Namespace) -> None:
 
 
 def _check_dumps(dumps: list[str]) -> None:
-    from hdl.config.catalog import kinds
+    from cdma.hdl.config.catalog import kinds
 
     of = {name: kind for kind, (_, presets) in kinds().items() for name in presets}
     for dump in dumps:

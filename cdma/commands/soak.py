@@ -14,7 +14,7 @@ from cdma.console.output import count, print_json
 from cdma.console.progress import Progress
 
 if TYPE_CHECKING:
-    from verif.soak.soak import SoakReport
+    from cdma.verif.soak.soak import SoakReport
 
 _DESCRIPTION = """\
 Soak the engine: draw a configuration with pairs of options that were not seen together before, generate and compile it,
@@ -74,8 +74,8 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _soak(call: argparse.Namespace) -> int:
-    from verif.evidence.store import Evidence, check_store, recording
-    from verif.soak.soak import joined, soak, streams_only
+    from cdma.verif.evidence.store import Evidence, check_store, recording
+    from cdma.verif.soak.soak import joined, soak, streams_only
 
     if call.record:
         check_store()
@@ -108,7 +108,7 @@ def _text(found: SoakReport, seed: int) -> str:
 
 
 def _replay(call: argparse.Namespace) -> int:
-    from verif.soak.cases import read_case, run_case
+    from cdma.verif.soak.cases import read_case, run_case
 
     case = read_case(Path(call.replay))
     result = run_case(case, Path(call.build_dir), waves=Path(call.waves) if call.waves else None)

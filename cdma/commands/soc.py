@@ -14,9 +14,9 @@ from cdma.console.progress import Progress
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from golden.codec.coding import Coding
-    from hdl.config.engine import EngineConfig
-    from verif.soc.simulate import SocRun
+    from cdma.golden.codec.coding import Coding
+    from cdma.hdl.config.engine import EngineConfig
+    from cdma.verif.soc.simulate import SocRun
 
 _DESCRIPTION = """\
 Build a SoC with LiteX, with a RISC-V core, memories, a UART and an engine on its bus, and simulate it while the core
@@ -72,9 +72,9 @@ def run(call: argparse.Namespace) -> int:
         raise ValueError(f"a board is not simulated and has SDRAM: leave out {'--waves' if call.waves else '--memory'}")
     import numpy as np
 
+    from cdma.hdl.litex.catalog import fpga
+    from cdma.hdl.litex.layout import Layout
     from cdma.measure.arrays import arrays_with_codings
-    from hdl.litex.catalog import fpga
-    from hdl.litex.layout import Layout
 
     if call.board:
         fpga(call.board)
@@ -93,7 +93,7 @@ def run(call: argparse.Namespace) -> int:
             raise ValueError(f"a SoC needs the Python package {package}: pip install 'cdma-rtl[soc]'")
     if call.board:
         return _board(call.board, config, tensor.tobytes(), asked.coding, Path(call.output or call.board), call.json)
-    from verif.soc.simulate import simulate_soc
+    from cdma.verif.soc.simulate import simulate_soc
 
     build_dir = Path(call.build_dir).resolve()
     waves = build_dir / "waves" if call.waves else None
@@ -112,7 +112,7 @@ def run(call: argparse.Namespace) -> int:
 
 
 def _board(board: str, config: EngineConfig, tensor: bytes, coding: Coding, folder: Path, as_json: bool) -> int:
-    from hdl.litex.boards import write_board
+    from cdma.hdl.litex.boards import write_board
 
     files = write_board(board, config, tensor, coding, folder)
     if as_json:

@@ -14,13 +14,13 @@ from cdma.console.pictures import picture_file
 from cdma.console.profiles import densities_text, profile_for, times_text
 from cdma.console.progress import Progress
 from cdma.console.schedules import look_ahead, schedule_options, schedule_text
+from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.timeline_text import lists_text, paper_text, timeline_text
-from hdl.config.files import write_file
 
 if TYPE_CHECKING:
     from cdma.measure.timelines import PaperOutcome, TimelineOutcome
-    from workload.timeline.study import Study
+    from cdma.workload.timeline.study import Study
 
 _DESCRIPTION = """\
 Model one training step of a network that swaps its activations to host memory, as vDNN and Rhu et al. do: a layer's
@@ -131,8 +131,8 @@ def run(call: argparse.Namespace) -> int:
 
 def _outcome(call: argparse.Namespace, name: str, progress: Progress) -> tuple[TimelineOutcome, Study]:
     from cdma.measure.timelines import EngineInputs, TimelineOutcome
-    from workload.timeline.gpus import gpu
-    from workload.timeline.scenario import Scenario, build_engine, suiting_preset
+    from cdma.workload.timeline.gpus import gpu
+    from cdma.workload.timeline.scenario import Scenario, build_engine, suiting_preset
 
     if (call.policy == "budget") != (call.budget is not None):
         raise ValueError("--policy budget and --budget GB belong together: give both, or neither")
@@ -165,9 +165,9 @@ def _share_text(share: float | str | None) -> str:
 
 def _paper(call: argparse.Namespace, progress: Progress) -> PaperOutcome:
     from cdma.measure.timelines import PaperOutcome
-    from workload.networks.catalog import PAPER
-    from workload.results.paper import beside, headline
-    from workload.timeline.gpus import gpu
+    from cdma.workload.networks.catalog import PAPER
+    from cdma.workload.results.paper import beside, headline
+    from cdma.workload.timeline.gpus import gpu
 
     for option in ("densities", "profile", "gantt", "batch", "positions"):
         if getattr(call, option) is not None:

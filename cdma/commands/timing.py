@@ -17,15 +17,15 @@ from cdma.console.options import (
 from cdma.console.output import print_json
 from cdma.console.pictures import picture_file
 from cdma.console.progress import Progress
+from cdma.hdl.config.files import write_file
 from cdma.report.plots.drawing import require_extra
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text, pnr_text, pnr_units_text, sweep_text
-from hdl.config.files import write_file
 
 if TYPE_CHECKING:
-    from hdl.config.catalog import Design
-    from synth.timing.cores import TimingReport
-    from synth.timing.engines import EngineTiming
+    from cdma.hdl.config.catalog import Design
+    from cdma.synth.timing.cores import TimingReport
+    from cdma.synth.timing.engines import EngineTiming
 
 _DESCRIPTION = """\
 Print the clock that cores and engines reach, and the path that limits it. In the cells of a library Yosys maps the
@@ -125,10 +125,10 @@ def _measured(call: argparse.Namespace, progress: Progress) -> tuple[object, str
 
 def _in_cells(config: Design, call: argparse.Namespace,
               progress: Progress) -> TimingReport | EngineTiming:
+    from cdma.hdl.config.block_core import BlockCoreConfig
+    from cdma.hdl.config.engine import EngineConfig
     from cdma.measure.synthesis import timed_block_core, timed_engine
-    from hdl.config.block_core import BlockCoreConfig
-    from hdl.config.engine import EngineConfig
-    from synth.timing.cores import timing
+    from cdma.synth.timing.cores import timing
 
     if isinstance(config, EngineConfig):
         return timed_engine(config, call.liberty, call.recipe, progress, output=call.memory_output,

@@ -15,11 +15,11 @@ from cdma.console.numbers import one_or_more, positive
 from cdma.console.options import add_command, json_option, refuse, shard_option, whole_number
 from cdma.console.output import print_json
 from cdma.console.progress import Progress
-from verif.common.tools import SIMULATORS
+from cdma.verif.common.tools import SIMULATORS
 
 if TYPE_CHECKING:
+    from cdma.hdl.config.catalog import Design
     from cdma.measure.verified import Verification
-    from hdl.config.catalog import Design
 
 _DESCRIPTION = """\
 Verify a configuration of yours: generate it, lint it, run every bench that its options call for against the golden
@@ -129,7 +129,7 @@ def _merged(call: argparse.Namespace) -> int:
 
 
 def _configured(call: argparse.Namespace) -> Design:
-    from hdl.config.catalog import load_design
+    from cdma.hdl.config.catalog import load_design
 
     return load_design(call.configuration or "engine").with_settings(call.settings)
 
@@ -153,9 +153,9 @@ def _verified(config: Design, call: argparse.Namespace) -> Verification:
 
 def _done(found: Verification, call: argparse.Namespace) -> int:
     from cdma.console.files import print_written, write_files
+    from cdma.golden.results import to_json
     from cdma.report.junit import junit
     from cdma.report.verify_page import verify_page, verify_text
-    from golden.results import to_json
 
     written = []
     if call.report:

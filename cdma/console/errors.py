@@ -50,7 +50,7 @@ def block_size_hint(block_bytes: int, given: bool) -> Iterator[None]:
     CheckError
         In place of a StreamError about a block, if the size was not given.
     """
-    from golden.codec.errors import StreamError
+    from cdma.golden.codec.errors import StreamError
 
     try:
         yield
@@ -73,8 +73,8 @@ def simulation_errors() -> Iterator[None]:
         If the Verilog does not compile or a bench fails; the message is the first lines of the simulator's, which
         name the log that has them all.
     """
-    from verif.common.runner import BenchError, BuildError
-    from verif.common.tools import MissingToolError
+    from cdma.verif.common.runner import BenchError, BuildError
+    from cdma.verif.common.tools import MissingToolError
 
     try:
         yield

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdma.console.output import count
-from hdl.config.files import write_file
+from cdma.hdl.config.files import write_file
 
 __all__ = ["WrittenFile", "check_folder_of", "print_written", "write_files"]
 

@@ -9,7 +9,7 @@ from cdma.console.numbers import share
 from cdma.console.options import whole_number
 
 if TYPE_CHECKING:
-    from workload.timeline.efficiency import Efficiency
+    from cdma.workload.timeline.efficiency import Efficiency
 
 __all__ = ["compute_options", "efficiency_of", "size_options"]
 
@@ -47,7 +47,7 @@ def efficiency_of(call: argparse.Namespace) -> Efficiency:
     ValueError
         If it is not allowed, or the call also names a profile, which has times already.
     """
-    from workload.timeline.efficiency import efficiency
+    from cdma.workload.timeline.efficiency import efficiency
 
     if call.profile and call.efficiency is not None:
         raise ValueError("--profile has times already: leave --efficiency out")

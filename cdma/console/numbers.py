@@ -41,7 +41,7 @@ def one_or_more(text: str) -> int:
 
 def byte_size(text: str) -> int:
     """Bytes, with a unit or without: 65536, 64K, 4M, 1.5G."""
-    from workload.capturing.settings import byte_count
+    from cdma.workload.capturing.settings import byte_count
 
     try:
         return byte_count(text)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdl.config.files import refuse_pipe, write_file
+from cdma.hdl.config.files import refuse_pipe, write_file
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from hdl.config.catalog import Design
-    from hdl.config.engine import EngineConfig
+    from cdma.hdl.config.catalog import Design
+    from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["DEFAULT_BLOCK_BYTES", "DEFAULT_CORES", "add_command", "block_size", "check_raw_options", "configurations",
            "core_options", "dtype_option", "element_option", "engine", "engine_option", "json_option", "one_array",
@@ -151,7 +151,7 @@ def configurations(call: argparse.Namespace) -> list[Design]:
 
 def _configured(name: str, settings: list[str]) -> Design:
     """A configuration with settings applied; an error of a setting says of which configuration."""
-    from hdl.config.catalog import load_design
+    from cdma.hdl.config.catalog import load_design
 
     config = load_design(name)
     try:
@@ -173,8 +173,8 @@ def engine(name: str, settings: list[str]) -> EngineConfig:
     ValueError
         If it cannot be loaded, or is no engine.
     """
-    from hdl.config.catalog import load_design, names
-    from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+    from cdma.hdl.config.catalog import load_design, names
+    from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
 
     among_all = name in names() and name not in engine_preset_names()
     config = load_design(name) if among_all else load_engine(name)
@@ -191,7 +191,7 @@ def one_array(path: str, name: str | None, element: int | None, dtype: str | Non
     ValueError
         If the file cannot be read or has several arrays and none is named.
     """
-    from workload.dumps import load, raw_array
+    from cdma.workload.dumps import load, raw_array
 
     size = element and element // 8
     if path == "-":
@@ -221,7 +221,7 @@ def check_raw_options(paths: Sequence[str | Path], dtype: str | None, shape: Seq
     ValueError
         If one is given, but all dumps say which types they hold.
     """
-    from workload.dumps import has_types
+    from cdma.workload.dumps import has_types
 
     given = f"--dtype {dtype}" if dtype is not None else f"--shape {','.join(map(str, shape))}" if shape else None
     if given is None or not all(map(has_types, paths)):
@@ -253,7 +253,7 @@ def read_stream(call: argparse.Namespace, path: str, *bare: str) -> bytes:
     ValueError
         If it is a named pipe, has no head, or an option does not go with a head.
     """
-    from golden.codec.files import MAGIC
+    from cdma.golden.codec.files import MAGIC
 
     if not call.stream:
         refuse(call, "the head of the file says it (without a head: add --stream)", *bare)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from golden.results import to_json
+from cdma.golden.results import to_json
 
 __all__ = ["arrays_text", "count", "fixed", "lanes_text", "print_json"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from cdma.console.errors import warn
 
 if TYPE_CHECKING:
-    from workload.networks.tensors import Tensors
-    from workload.timeline.efficiency import Efficiency
-    from workload.timeline.profiles import Profile
-    from workload.timeline.ratios import Filling
-    from workload.timeline.scenario import Scenario
+    from cdma.workload.networks.tensors import Tensors
+    from cdma.workload.timeline.efficiency import Efficiency
+    from cdma.workload.timeline.profiles import Profile
+    from cdma.workload.timeline.ratios import Filling
+    from cdma.workload.timeline.scenario import Scenario
 
 __all__ = ["densities_text", "profile_for", "times_text"]
 
@@ -31,7 +31,7 @@ def times_text(scenario: Scenario, profile: str | None, reached: Efficiency) -> 
     reached
         Shares of the GPU's peaks, of its roofline.
     """
-    from workload.timeline.profiles import captured_profile
+    from cdma.workload.timeline.profiles import captured_profile
 
     if profile is not None and scenario.profile is not None:
         device = scenario.profile.measured_on
@@ -48,7 +48,7 @@ def times_text(scenario: Scenario, profile: str | None, reached: Efficiency) -> 
 
 def densities_text(scenario: Scenario, plan: Tensors, fillings: Mapping[str, Filling]) -> str:
     """Where the densities of a scenario's tensors come from, in words: of all sources, those that a tensor has."""
-    from workload.timeline.densities import default_fillings, sources
+    from cdma.workload.timeline.densities import default_fillings, sources
 
     rest = f"{scenario.density:g} behind every ReLU" if scenario.density is not None else sources(plan)
     own = scenario.densities or (scenario.network if scenario.captured else None)
@@ -69,15 +69,15 @@ def profile_for(path: str | None, gpu_name: str) -> Profile | None:
     path
         Of the file.
     gpu_name
-        The GPU that is modelled with it, see :data:`workload.timeline.gpus.GPUS`.
+        The GPU that is modelled with it, see :data:`cdma.workload.timeline.gpus.GPUS`.
 
     Raises
     ------
     ValueError
         If the file cannot be read, or there is no such GPU.
     """
-    from workload.timeline.gpus import gpu
-    from workload.timeline.profiles import load_profile
+    from cdma.workload.timeline.gpus import gpu
+    from cdma.workload.timeline.profiles import load_profile
 
     if path is None:
         return None

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workload.timeline.queued import Ahead
-    from workload.timeline.study import Study
+    from cdma.workload.timeline.queued import Ahead
+    from cdma.workload.timeline.study import Study
 
 __all__ = ["ahead_option", "look_ahead", "schedule_options", "schedule_text"]
 
@@ -38,7 +38,7 @@ def look_ahead(call: argparse.Namespace) -> Ahead | None:
     ValueError
         If one is given for a schedule without a queue.
     """
-    from workload.timeline.queued import Ahead
+    from cdma.workload.timeline.queued import Ahead
 
     if call.ahead is None:
         return None

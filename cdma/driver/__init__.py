@@ -5,7 +5,7 @@ from cdma.driver.driver import OWN_TAGS, Caches, Driver, DriverError, Memories, 
 from cdma.driver.library import Pages, Ring, WriteBackRing
 from cdma.driver.library import text as error_text
 from cdma.driver.model import ModelRegisters
-from hdl.generate.handover.codes import Code
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["OWN_TAGS", "Caches", "Code", "Driver", "DriverError", "FileRegisters", "Memories", "ModelRegisters",
            "Pages", "Registers", "Ring", "TransferError", "UioRegisters", "VfioRegisters", "WriteBackRing",

@@ -16,8 +16,8 @@ from cdma.driver import library
 from cdma.driver.access import Registers
 from cdma.driver.layout import REGISTERS, mask
 from cdma.driver.library import Pages, Ring, State, WriteBackRing
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Status, Window
-from hdl.generate.handover.codes import Code
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Status, Window
+from cdma.hdl.generate.handover.codes import Code
 
 __all__ = ["OWN_TAGS", "Caches", "Driver", "DriverError", "Memories", "TransferError"]
 
@@ -508,7 +508,7 @@ class Driver:
         lane
             Its number.
         memory
-            Of :class:`hdl.engine.transfer.buffers.LaneMemory`.
+            Of :class:`cdma.hdl.engine.transfer.buffers.LaneMemory`.
 
         Raises
         ------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import ADDRESS_BITS, registers, with_options
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.table import ADDRESS_BITS, registers, with_options
 
 __all__ = ["REGISTERS", "WINDOW_SIZE", "mask"]
 

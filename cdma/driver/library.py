@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from golden.c.compiled import COMPILERS, compiled
-from hdl.config.engine import EngineConfig
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver
+from cdma.golden.c.compiled import COMPILERS, compiled
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.files import DRIVER, driver
 
 __all__ = ["BUFFER", "GO_ON", "PLACE", "READ", "WRITE", "Attributes", "Counters", "Descriptor", "Hooks", "Pages",
            "Result", "Ring", "State", "Window", "WriteBackRing", "function", "text"]
@@ -69,7 +69,7 @@ class Descriptor(Structure):
 
 
 class Result(Structure):
-    """A completion; fields are named as those of :class:`golden.engine.Completion`."""
+    """A completion; fields are named as those of :class:`cdma.golden.engine.Completion`."""
 
     _fields_ = (*((name, c_uint32) for name in ("tag", "status", "operation", "lane", "response", "crc", "raw_blocks")),
                 *((name, c_uint64) for name in ("bytes_written", "nonzero", "cycles", "place")), ("pages", c_uint32))

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from cdma.driver.layout import mask
-from golden.engine import (
+from cdma.golden.engine import (
     RECORD_BYTES,
     Completion,
     Descriptor,
@@ -19,8 +19,8 @@ from golden.engine import (
     Window,
     Windows,
 )
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import registers
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.table import registers
 
 __all__ = ["ModelRegisters"]
 

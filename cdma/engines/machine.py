@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from cdma.driver import Registers
-from golden.codec.buffers import Bytes
+from cdma.golden.codec.buffers import Bytes
 
 __all__ = ["Machine", "Side"]
 

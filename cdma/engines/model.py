@@ -7,9 +7,9 @@ import numpy as np
 from cdma.driver import ModelRegisters
 from cdma.engines.machine import Side
 from cdma.engines.tensors import DriverEngine
-from golden.codec.buffers import Bytes
-from golden.engine import Memory
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.engine import Memory
+from cdma.hdl.config.engine import EngineConfig, load_engine
 
 __all__ = ["MEMORY_BYTES", "ModelMachine", "model_engine"]
 

@@ -20,12 +20,12 @@ import numpy as np
 from cdma.driver import Driver, DriverError, Pages, TransferError
 from cdma.engines.machine import Machine, Side
 from cdma.engines.places import FullError, Places
-from golden.codec.buffers import Bytes
-from golden.codec.coding import Coding, coding_name
-from golden.codec.smallest import smallest
-from golden.engine import ENTRY_BYTES, PAGE_SIZES, Completion
-from hdl.config.engine import EngineConfig
-from workload.training import EngineError
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.codec.smallest import smallest
+from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Completion
+from cdma.hdl.config.engine import EngineConfig
+from cdma.workload.training import EngineError
 
 __all__ = ["DriverEngine", "Transfer", "check_pages"]
 
@@ -96,7 +96,7 @@ def check_pages(config: EngineConfig, page_bytes: int) -> int:
 
 
 class DriverEngine:
-    """An engine that keeps tensors, as :class:`workload.training.TensorEngine` asks.
+    """An engine that keeps tensors, as :class:`cdma.workload.training.TensorEngine` asks.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class DriverEngine:
             self._close()
 
     def offload(self, data: Bytes, dtype: str) -> Any:
-        """Take a tensor; see :class:`workload.training.TensorEngine`."""
+        """Take a tensor; see :class:`cdma.workload.training.TensorEngine`."""
         # The tensor is padded to whole elements anyway, so its length leaves no coding out.
         coding = smallest(_padded(data, -(-data.size // 4) * 4), self.config.numbers, self.config.block_bytes)
         size = coding.element_bytes
@@ -175,7 +175,7 @@ class DriverEngine:
         return stream
 
     def prefetch(self, handle: Any) -> Bytes:
-        """Bring a tensor back; see :class:`workload.training.TensorEngine`."""
+        """Bring a tensor back; see :class:`cdma.workload.training.TensorEngine`."""
         stream: _Stream = handle
         transfer = stream.transfer
         self._reclaim()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from cdma.engines.machine import Side
 from cdma.engines.tensors import DriverEngine, check_pages
-from golden.codec.buffers import Bytes
-from hdl.config.engine import EngineConfig, load_engine
-from verif.common.runner import BenchError, BuildError
-from verif.common.tools import MissingToolError
-from verif.engine.memory import Behaviour
-from verif.engine.remote import RemoteEngine
-from verif.engine.top import IMAGE_BYTES
-from workload.training import EngineError
+from cdma.golden.codec.buffers import Bytes
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.common.runner import BenchError, BuildError
+from cdma.verif.common.tools import MissingToolError
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.remote import RemoteEngine
+from cdma.verif.engine.top import IMAGE_BYTES
+from cdma.workload.training import EngineError
 
 __all__ = ["MEMORY_BYTES", "verilog_engine"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from workload.alternatives.study import CODINGS, Alternative, Inputs, sensitivity
+from cdma.workload.alternatives.study import CODINGS, Alternative, Inputs, sensitivity
 
 __all__ = ["WAITS_US", "AlternativesOutcome", "Sensitive", "sensitive"]
 

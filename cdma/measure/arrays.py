@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from cdma.console.options import check_raw_options, one_array
-from golden.codec.coding import Coding
-from golden.codec.smallest import SIZED, of_elements, smallest
-from hdl.codec.coding import LINE_BYTES
-from verif.core.blocks.simulate import BlockArray
-from workload.data import shipped
-from workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
-from workload.dumps.narrow import narrow
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.smallest import SIZED, of_elements, smallest
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.verif.core.blocks.simulate import BlockArray
+from cdma.workload.data import shipped
+from cdma.workload.dumps import check_once, is_floating, load, own_element_bytes, type_name, values
+from cdma.workload.dumps.narrow import narrow
 
 __all__ = ["MOST_LINES", "arrays_by_element", "arrays_with_codings", "dump_lines", "named_arrays"]
 

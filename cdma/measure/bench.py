@@ -9,6 +9,12 @@ from pathlib import Path
 
 from cdma.console.errors import CheckError, simulation_errors
 from cdma.console.progress import Progress
+from cdma.golden import bench
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
+from cdma.hdl.config.core import CoreConfig, load, preset_names
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.config.settings import BEAT_BYTES
 from cdma.measure import clocks
 from cdma.measure.arrays import arrays_by_element, arrays_with_codings
 from cdma.measure.figures import PEER_CORES, DumpToggles, PresetArea, PresetTiming
@@ -16,23 +22,17 @@ from cdma.measure.options import engine_options
 from cdma.measure.outcomes import EngineOutcome
 from cdma.measure.simulation import simulated, simulated_blocks, simulated_engine
 from cdma.measure.synthesis import measured_engine
-from golden import bench
-from golden.codec.coding import Coding
-from hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
-from hdl.config.core import CoreConfig, load, preset_names
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.config.settings import BEAT_BYTES
-from synth.area.cores import area
-from synth.timing.block_cores import block_timing
-from synth.timing.cores import TimingReport, timing
-from synth.tools.scripts import DEFAULT_RECIPE
-from verif.core import throughput as cores
-from verif.core.blocks.throughput import BlockThroughput, block_throughput
-from verif.core.throughput import Latency, Throughput
-from verif.engine import throughput as engines
-from verif.engine.throughput import EngineThroughput, SmallTensors
-from verif.engine.throughput_options import paged, written_back
-from workload.data import SUMS, shipped, shipped_dumps
+from cdma.synth.area.cores import area
+from cdma.synth.timing.block_cores import block_timing
+from cdma.synth.timing.cores import TimingReport, timing
+from cdma.synth.tools.scripts import DEFAULT_RECIPE
+from cdma.verif.core import throughput as cores
+from cdma.verif.core.blocks.throughput import BlockThroughput, block_throughput
+from cdma.verif.core.throughput import Latency, Throughput
+from cdma.verif.engine import throughput as engines
+from cdma.verif.engine.throughput import EngineThroughput, SmallTensors
+from cdma.verif.engine.throughput_options import paged, written_back
+from cdma.workload.data import SUMS, shipped, shipped_dumps
 
 __all__ = ["SECTIONS", "Section", "Setup"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workload.capturing.manifest import StoredStep
+from cdma.workload.capturing.manifest import StoredStep
 
 if TYPE_CHECKING:
-    from workload.capturing.accuracy import Accuracy
-    from workload.capturing.training import Training
+    from cdma.workload.capturing.accuracy import Accuracy
+    from cdma.workload.capturing.training import Training
 
 __all__ = ["AccuracyOutcome", "CaptureOutcome", "ExampleOutcome", "FormatAccuracy", "ProfileOutcome", "TrainedExample"]
 
@@ -56,7 +56,7 @@ class ProfileOutcome:
 
 @dataclass(frozen=True)
 class FormatAccuracy:
-    """The runs of the worked example with one format: see :class:`workload.capturing.accuracy.Accuracy`."""
+    """The runs of the worked example with one format: see :class:`cdma.workload.capturing.accuracy.Accuracy`."""
 
     narrow: str | None
     accuracy: float

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from cdma.console.progress import Progress
+from cdma.hdl.codec.coding import ELEMENT_BITS
+from cdma.hdl.config.block_core import block_preset_names, load_block
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.core import load, preset_names
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.config.settings import BEAT_BYTES
 from cdma.measure.figures import EngineClocks, PlacedEngine, PlacedPreset
 from cdma.measure.synthesis import placed, placed_units, swept, timed_engine
-from hdl.codec.coding import ELEMENT_BITS
-from hdl.config.block_core import block_preset_names, load_block
-from hdl.config.catalog import Design
-from hdl.config.core import load, preset_names
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.config.settings import BEAT_BYTES
-from synth.timing.sweep import Sweep
-from synth.tools.scripts import DEFAULT_RECIPE
+from cdma.synth.timing.sweep import Sweep
+from cdma.synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["PLACED_ENGINES", "PLACED_SPEEDS", "ROUTED_ENGINES", "TIMED_ENGINES", "block_pnr", "pnr", "pnr_units",
            "sweep", "timing_units"]
@@ -40,13 +40,13 @@ _BOTH_SPEEDS = ("compressor", "decompressor", "tiny")
 
 
 def timing_units(liberty: str, progress: Progress) -> tuple[EngineClocks, ...]:
-    """Clock and slowest path of each unit of engines; errors as :func:`synth.timing.engines.engine_timing`."""
+    """Clock and slowest path of each unit of engines; errors as :func:`cdma.synth.timing.engines.engine_timing`."""
     return tuple(EngineClocks.of(name, timed_engine(load_engine(name), liberty, DEFAULT_RECIPE, progress))
                  for name in TIMED_ENGINES)
 
 
 def pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
-    """Presets placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
+    """Presets placed and routed; errors as :func:`cdma.synth.pnr.place.place_and_route`."""
     jobs: list[tuple[str, Design]] = [*((name, load(name)) for name in preset_names()), *ROUTED_ENGINES.items()]
     rows = []
     for speed in PLACED_SPEEDS:
@@ -58,7 +58,7 @@ def pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
 
 
 def block_pnr(progress: Progress) -> tuple[PlacedPreset, ...]:
-    """Presets of the block cores placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
+    """Presets of the block cores placed and routed; errors as :func:`cdma.synth.pnr.place.place_and_route`."""
     configs = [(name, load_block(name)) for name in block_preset_names()]
     return tuple(PlacedPreset.of(name, placed(config, _DEVICE, PLACED_SPEEDS[0], _seeds(config), progress))
                  for name, config in configs)
@@ -70,11 +70,11 @@ def _seeds(config: Design) -> int:
 
 
 def pnr_units(progress: Progress) -> tuple[PlacedEngine, ...]:
-    """Units of engines placed and routed; errors as :func:`synth.pnr.place.place_and_route`."""
+    """Units of engines placed and routed; errors as :func:`cdma.synth.pnr.place.place_and_route`."""
     return tuple(PlacedEngine.of(name, placed_units(config, _DEVICE, PLACED_SPEEDS[0], 1, progress))
                  for name, config in PLACED_ENGINES.items())
 
 
 def sweep(liberty: str, progress: Progress) -> Sweep:
-    """Cores and engines over beats, lanes and pipelines; errors as :func:`synth.timing.cores.timing`."""
+    """Cores and engines over beats, lanes and pipelines; errors as :func:`cdma.synth.timing.cores.timing`."""
     return swept(liberty, DEFAULT_RECIPE, progress)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from golden.results import derived
-from workload.json_file import read_json
+from cdma.golden.results import derived
+from cdma.workload.json_file import read_json
 
 __all__ = ["Change", "Comparison", "compare", "number_text", "read_figures"]
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cdma.golden.bench import Bench
+from cdma.golden.results import INLINED
 from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, Toggles
-from golden.bench import Bench
-from golden.results import INLINED
-from synth.area.cores import AreaReport
-from synth.area.engines import EngineArea
-from synth.area.fpga import FpgaArea
-from synth.pnr.engines import PlacedUnit, PlacedUnits
-from synth.pnr.place import Best, PnrReport, Resources, Run
-from synth.timing.cores import TimingReport
-from synth.timing.engines import WHOLE, EngineTiming, UnitClock
-from synth.timing.macros import MacroTiming
-from synth.timing.sweep import Sweep
-from verif.core.blocks.throughput import BlockThroughput
-from verif.core.throughput import Latency, Throughput
-from verif.engine.throughput import EngineThroughput, SmallTensors
-from verif.engine.throughput_options import PagedStreams, WrittenBack
+from cdma.synth.area.cores import AreaReport
+from cdma.synth.area.engines import EngineArea
+from cdma.synth.area.fpga import FpgaArea
+from cdma.synth.pnr.engines import PlacedUnit, PlacedUnits
+from cdma.synth.pnr.place import Best, PnrReport, Resources, Run
+from cdma.synth.timing.cores import TimingReport
+from cdma.synth.timing.engines import WHOLE, EngineTiming, UnitClock
+from cdma.synth.timing.macros import MacroTiming
+from cdma.synth.timing.sweep import Sweep
+from cdma.verif.core.blocks.throughput import BlockThroughput
+from cdma.verif.core.throughput import Latency, Throughput
+from cdma.verif.engine.throughput import EngineThroughput, SmallTensors
+from cdma.verif.engine.throughput_options import PagedStreams, WrittenBack
 
 __all__ = ["PEER_CORES", "BestSeed", "DumpToggles", "EngineClocks", "EngineOnFpga", "Figures", "OptionCost",
            "PlacedEngine", "PlacedPreset", "PresetArea", "PresetTiming", "RoutedPath", "SeedClock", "UnitOnFpga"]
@@ -73,7 +73,7 @@ class EngineClocks:
     preset
         The preset.
     name, lanes, library, recipe, tool, yosys, macros, mhz
-        As for :class:`synth.timing.engines.EngineTiming`.
+        As for :class:`cdma.synth.timing.engines.EngineTiming`.
     units
         Unit by unit, then the whole engine.
     """
@@ -105,7 +105,7 @@ class OptionCost:
     option
         The option, as it is in the table.
     name, lanes, library, recipe, tool, yosys
-        As for :class:`synth.timing.engines.EngineTiming`.
+        As for :class:`cdma.synth.timing.engines.EngineTiming`.
     kge
         Logic of all units and lanes, in thousands of two-input NAND gates.
     memory_bits
@@ -149,7 +149,7 @@ class SeedClock:
 
 @dataclass(frozen=True)
 class RoutedPath:
-    """The slowest path from register to register, without its stages: see :class:`synth.pnr.place.PnrPath`."""
+    """The slowest path from register to register, without its stages: see :class:`cdma.synth.pnr.place.PnrPath`."""
 
     ns: float
     start: str
@@ -184,7 +184,7 @@ class PlacedPreset:
     preset
         The preset.
     name, device, speed, yosys, nextpnr, used, available, runs, best, median_mhz
-        As for :class:`synth.pnr.place.PnrReport`; paths have no stages.
+        As for :class:`cdma.synth.pnr.place.PnrReport`; paths have no stages.
     """
 
     preset: str
@@ -208,7 +208,7 @@ class PlacedPreset:
 
 @dataclass(frozen=True)
 class UnitOnFpga:
-    """A unit of an engine, placed and routed by itself: as :class:`synth.pnr.engines.PlacedUnit`, paths without
+    """A unit of an engine, placed and routed by itself: as :class:`cdma.synth.pnr.engines.PlacedUnit`, paths without
     stages."""
 
     name: str
@@ -233,7 +233,7 @@ class PlacedEngine:
     preset
         The preset.
     name, device, speed, yosys, nextpnr, available, units, total
-        As for :class:`synth.pnr.engines.PlacedUnits`.
+        As for :class:`cdma.synth.pnr.engines.PlacedUnits`.
     """
 
     preset: str

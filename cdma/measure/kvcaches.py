@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workload.serving.kvcache import CacheRow, Resident
-from workload.serving.ratios import KvRatio
+from cdma.workload.serving.kvcache import CacheRow, Resident
+from cdma.workload.serving.ratios import KvRatio
 
 __all__ = ["KvOutcome"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdma.console.progress import Progress
+from cdma.hdl.config.engine import load_engine
 from cdma.measure.figures import OptionCost
 from cdma.measure.synthesis import timed_engine
-from hdl.config.engine import load_engine
-from synth.timing.engines import PartTiming
-from synth.tools.scripts import DEFAULT_RECIPE
+from cdma.synth.timing.engines import PartTiming
+from cdma.synth.tools.scripts import DEFAULT_RECIPE
 
 __all__ = ["OPTIONS", "OPTIONS_OF", "engine_options"]
 
@@ -34,7 +34,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def engine_options(liberty: str, progress: Progress) -> tuple[OptionCost, ...]:
-    """Area and clock of an engine with each option by itself; errors as :func:`synth.timing.engines.engine_timing`."""
+    """Area and clock of an engine with each option by itself; errors as
+    :func:`cdma.synth.timing.engines.engine_timing`."""
     known: dict[str, PartTiming] = {}
     return tuple(
         OptionCost.of(option, timed_engine(load_engine(OPTIONS_OF).replace(**values), liberty, DEFAULT_RECIPE, progress,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from golden.results import INLINED, derived
-from verif.core.blocks.simulate import BlockArrayResult
-from verif.core.simulate import ArrayResult
-from verif.engine.simulate import EngineArrayResult, RowCycles
-from workload.plan.file import Predicted
+from cdma.golden.results import INLINED, derived
+from cdma.verif.core.blocks.simulate import BlockArrayResult
+from cdma.verif.core.simulate import ArrayResult
+from cdma.verif.engine.simulate import EngineArrayResult, RowCycles
+from cdma.workload.plan.file import Predicted
 
 __all__ = ["BlocksOutcome", "CodingTotal", "CoresOutcome", "EngineOutcome", "Errors", "Moved",
            "PlannedArray", "PlannedOutcome", "SimulatedArray", "Toggles"]

@@ -8,13 +8,13 @@ import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
+from cdma.hdl.config.engine import EngineConfig
 from cdma.measure.outcomes import PlannedArray, PlannedOutcome
-from hdl.config.engine import EngineConfig
-from verif.engine.jobs import Handling
-from verif.engine.memory import Behaviour
-from verif.engine.simulate import simulate
-from workload.plan.codings import coding_of
-from workload.plan.file import load_plan
+from cdma.verif.engine.jobs import Handling
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.simulate import simulate
+from cdma.workload.plan.codings import coding_of
+from cdma.workload.plan.file import load_plan
 
 __all__ = ["planned"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from golden.results import INLINED
-from hdl.config.engine import EngineConfig
-from workload.plan.summary import PlanSummary
-from workload.plan.tuning_replay import ReplaySummary
+from cdma.golden.results import INLINED
+from cdma.hdl.config.engine import EngineConfig
+from cdma.workload.plan.summary import PlanSummary
+from cdma.workload.plan.tuning_replay import ReplaySummary
 
 __all__ = ["PlanInputs", "PlanOutcome", "TuningOutcome"]
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from cdma.console.errors import simulation_errors
 from cdma.console.progress import Progress
+from cdma.golden.codec.blocks import BLOCK_BYTES
+from cdma.hdl.config.engine import EngineConfig
 from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, SimulatedArray
-from golden.codec.blocks import BLOCK_BYTES
-from hdl.config.engine import EngineConfig
-from verif.core.blocks.simulate import BlockArray, simulate_blocks
-from verif.core.simulate import simulate
-from verif.engine.jobs import Handling
-from verif.engine.memory import Behaviour
-from verif.engine.simulate import simulate as simulate_engine
-from verif.engine.simulate import simulate_row
+from cdma.verif.core.blocks.simulate import BlockArray, simulate_blocks
+from cdma.verif.core.simulate import simulate
+from cdma.verif.engine.jobs import Handling
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.simulate import simulate as simulate_engine
+from cdma.verif.engine.simulate import simulate_row
 
 __all__ = ["simulated", "simulated_blocks", "simulated_engine"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec import blocks, crc32c, exponents, files, lines
-from golden.codec.coding import WORD_BYTES, Coding, coding_name
-from golden.results import derived
+from cdma.golden.codec import blocks, crc32c, exponents, files, lines
+from cdma.golden.codec.coding import WORD_BYTES, Coding, coding_name
+from cdma.golden.results import derived
 
 __all__ = ["BlockFacts", "CompressedBlocks", "CompressedLines", "ExponentFacts", "StreamFacts", "compress_blocks",
            "compress_lines", "file_facts", "stream_facts"]
@@ -135,7 +135,7 @@ def stream_facts(file: str, stream: bytes, block_bytes: int) -> StreamFacts:
 
     Raises
     ------
-    golden.codec.errors.StreamError
+    cdma.golden.codec.errors.StreamError
         If it is malformed.
     """
     raw_bytes = blocks.decompress(stream, block_bytes).size
@@ -156,7 +156,7 @@ def file_facts(file: str, content: bytes) -> StreamFacts:
     ------
     ValueError
         If it begins with no head.
-    golden.codec.errors.StreamError
+    cdma.golden.codec.errors.StreamError
         If head or stream are malformed.
     """
     head, _ = files.expand(content)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdma.console.progress import Progress
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.verilog import emit
 from cdma.measure.figures import EngineOnFpga
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import Design
-from hdl.config.engine import EngineConfig
-from hdl.generate.verilog import emit
-from synth.area.engines import EngineArea, engine_area
-from synth.area.fpga import fpga_area
-from synth.pnr.engines import PlacedUnits, place_units
-from synth.pnr.place import PnrReport, place_and_route
-from synth.timing.block_cores import block_timing
-from synth.timing.cores import TimingReport
-from synth.timing.engines import EngineTiming, PartTiming, engine_timing
-from synth.timing.macros import DEFAULT, MacroTiming
-from synth.timing.sweep import Sweep, sweep
+from cdma.synth.area.engines import EngineArea, engine_area
+from cdma.synth.area.fpga import fpga_area
+from cdma.synth.pnr.engines import PlacedUnits, place_units
+from cdma.synth.pnr.place import PnrReport, place_and_route
+from cdma.synth.timing.block_cores import block_timing
+from cdma.synth.timing.cores import TimingReport
+from cdma.synth.timing.engines import EngineTiming, PartTiming, engine_timing
+from cdma.synth.timing.macros import DEFAULT, MacroTiming
+from cdma.synth.timing.sweep import Sweep, sweep
 
 __all__ = ["measured_engine", "measured_on_fpga", "placed", "placed_units", "swept", "timed_block_core",
            "timed_engine"]
@@ -55,7 +55,7 @@ def timed_engine(config: EngineConfig, liberty: str, recipe: str, progress: Prog
                  output: float | None = None, setup: float | None = None,
                  known: dict[str, PartTiming] | None = None) -> EngineTiming:
     """The timing of an engine in cells; ``output`` and ``setup`` are the times of memory macros, in ps, ``known`` is as
-    for :func:`synth.timing.engines.engine_timing`."""
+    for :func:`cdma.synth.timing.engines.engine_timing`."""
     progress(f"generating {config.name}", 0, 0)
     return engine_timing(config, emit(config).text, liberty=liberty, recipe=recipe, macros=_macros(output, setup),
                          known=known, progress=progress)

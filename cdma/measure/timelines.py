@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from golden.results import INLINED
-from workload.networks.catalog import NETWORKS, load_network
-from workload.networks.tensors import tensors
-from workload.results.paper import Beside
-from workload.timeline.gpus import GPUS, Gpu
-from workload.timeline.study import RowSummary, Summary
+from cdma.golden.results import INLINED
+from cdma.workload.networks.catalog import NETWORKS, load_network
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.results.paper import Beside
+from cdma.workload.timeline.gpus import GPUS, Gpu
+from cdma.workload.timeline.study import RowSummary, Summary
 
 __all__ = ["EngineInputs", "NetworkEntry", "PaperOutcome", "TimelineLists", "TimelineOutcome", "lists"]
 

@@ -14,18 +14,18 @@ from cdma.console.progress import Progress
 from cdma.engines import DriverEngine, Transfer, model_engine, verilog_engine
 from cdma.engines.model import MEMORY_BYTES as MODEL_MEMORY
 from cdma.engines.verilog import MEMORY_BYTES as VERILOG_MEMORY
-from golden.codec.buffers import Bytes
-from golden.codec.coding import coding_name
-from golden.results import derived
-from hdl.config.engine import EngineConfig
-from verif.engine.simulate import plain_bytes_per_cycle
-from workload.extra import package
-from workload.plan.cycles import Timing
-from workload.plan.treatments import Treatment, packed
-from workload.training import EngineError, offload
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import coding_name
+from cdma.golden.results import derived
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.engine.simulate import plain_bytes_per_cycle
+from cdma.workload.extra import package
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.treatments import Treatment, packed
+from cdma.workload.training import EngineError, offload
 
 if TYPE_CHECKING:
-    from workload.training.hooks import Counts
+    from cdma.workload.training.hooks import Counts
 
 __all__ = ["Asked", "Predicting", "TrainingOutcome", "TypeRow", "trained"]
 
@@ -37,7 +37,7 @@ class Asked:
     Parameters
     ----------
     example, batch, steps, seed
-        Which of :data:`workload.training.examples.EXAMPLES`, the samples of a batch (None: its own), and how long.
+        Which of :data:`cdma.workload.training.examples.EXAMPLES`, the samples of a batch (None: its own), and how long.
     engine
         What keeps the saved tensors.
     model
@@ -211,7 +211,7 @@ def trained(asked: Asked, *, build_dir: Path, progress: Progress) -> TrainingOut
         If the Verilog does not compile, or the engine does not move a tensor.
     """
     package("torch", "torch")
-    from workload.training.examples import EXAMPLES, begin, differences, train
+    from cdma.workload.training.examples import EXAMPLES, begin, differences, train
 
     begun = begin(asked.example, asked.seed, asked.batch)
     try:

@@ -11,22 +11,22 @@ from pathlib import Path
 
 from cdma.console.about import project_version
 from cdma.console.progress import Progress
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.catalog import Design, kinds
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.config.engine import EngineConfig
 from cdma.measure.synthesis import measured_engine
 from cdma.measure.verified import Verification
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import Design, kinds
-from hdl.config.core import CoreConfig
-from hdl.config.engine import EngineConfig
-from synth.area.cores import area
-from verif.common.tools import MissingToolError, require
-from verif.evidence.digest import rtl_digest
-from verif.formal.proof import ProofResult
-from verif.formal.run import prove
-from verif.formal.table import proofs_of
-from verif.regression.outcomes import Figure, Outcome, State, TestOutcome
-from verif.regression.plan import Step, steps
-from verif.regression.run import Task, run_step, with_waves
-from workload.characterise.spread import on_cluster, on_cores
+from cdma.synth.area.cores import area
+from cdma.verif.common.tools import MissingToolError, require
+from cdma.verif.evidence.digest import rtl_digest
+from cdma.verif.formal.proof import ProofResult
+from cdma.verif.formal.run import prove
+from cdma.verif.formal.table import proofs_of
+from cdma.verif.regression.outcomes import Figure, Outcome, State, TestOutcome
+from cdma.verif.regression.plan import Step, steps
+from cdma.verif.regression.run import Task, run_step, with_waves
+from cdma.workload.characterise.spread import on_cluster, on_cores
 
 __all__ = ["AREA", "PROOFS", "all_steps", "chosen_steps", "verify"]
 

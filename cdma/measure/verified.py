@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from golden.results import derived, from_json
-from hdl.codec.coding import CODINGS
-from hdl.config.block_core import BLOCK_CORES
-from hdl.config.core import CORES
-from verif.coverage.functional import FeatureResult, add_up, functional
-from verif.coverage.plan import PLAN
-from verif.regression.outcomes import Outcome, State
+from cdma.golden.results import derived, from_json
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.block_core import BLOCK_CORES
+from cdma.hdl.config.core import CORES
+from cdma.verif.coverage.functional import FeatureResult, add_up, functional
+from cdma.verif.coverage.plan import PLAN
+from cdma.verif.regression.outcomes import Outcome, State
 
 __all__ = ["WAVES", "Verification", "copy_waves", "merged", "read_verification"]
 

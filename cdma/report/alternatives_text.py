@@ -10,7 +10,7 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.alternatives import AlternativesOutcome
-    from workload.alternatives.study import Alternative
+    from cdma.workload.alternatives.study import Alternative
 
 __all__ = ["alternatives_text", "label", "picture_of", "sensitivity_text", "verdict"]
 _SWAPPED = {False: "as many tensors are swapped as it needs to fit", True: "all tensors are swapped"}

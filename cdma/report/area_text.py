@@ -10,9 +10,9 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.figures import EngineOnFpga
-    from synth.area.cores import AreaReport
-    from synth.area.engines import EngineArea
-    from synth.area.rows import AreaRow
+    from cdma.synth.area.cores import AreaReport
+    from cdma.synth.area.engines import EngineArea
+    from cdma.synth.area.rows import AreaRow
 
 __all__ = ["area_text", "core_timing_text", "engine_area_text", "engine_fpga_text"]
 

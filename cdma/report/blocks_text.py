@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workload.timeline.study import LayerSummary
+    from cdma.workload.timeline.study import LayerSummary
 
 __all__ = ["alike_blocks"]
 

@@ -10,7 +10,7 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.captures import AccuracyOutcome, ProfileOutcome, TrainedExample
-    from workload.capturing.manifest import Content, StoredStep
+    from cdma.workload.capturing.manifest import Content, StoredStep
 
 __all__ = ["accuracy_text", "capture_text", "profile_times_text"]
 

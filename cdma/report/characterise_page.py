@@ -22,8 +22,8 @@ from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Histograms, Lines, Part, Stems, Table, Tiles, Trend
 
 if TYPE_CHECKING:
-    from workload.characterise.arrays import Array, Coded
-    from workload.characterise.groups import Group
+    from cdma.workload.characterise.arrays import Array, Coded
+    from cdma.workload.characterise.groups import Group
 
 __all__ = ["characterise_page"]
 
@@ -176,7 +176,7 @@ def _has_zeros(arrays: Sequence[Array]) -> bool:
 
 def _zeros(arrays: Sequence[Array], classes: Sequence[int]) -> tuple[list[float], list[float]]:
     """Share of the zeros in runs of each class of lengths, found, and expected of zeros at random places."""
-    from workload.characterise.density import strewn
+    from cdma.workload.characterise.density import strewn
 
     found, expected, total = [0.0] * len(classes), [0.0] * len(classes), 0
     for array in arrays:

@@ -14,10 +14,10 @@ from cdma.console.output import count, fixed
 from cdma.report.tables import table
 
 if TYPE_CHECKING:
-    from workload.characterise.arrays import Array, Coded
-    from workload.characterise.groups import Group
-    from workload.verdict.offloads import Offload, Path
-    from workload.verdict.verdict import Verdict
+    from cdma.workload.characterise.arrays import Array, Coded
+    from cdma.workload.characterise.groups import Group
+    from cdma.workload.verdict.offloads import Offload, Path
+    from cdma.workload.verdict.verdict import Verdict
 
 __all__ = ["CODINGS", "Measured", "array_table", "characterise_text", "group_table", "over_steps", "step_label",
            "total_table", "training"]
@@ -72,7 +72,7 @@ class Measured:
         dumps
             What the dumps are called.
         arrays
-            What :func:`workload.characterise.arrays.characterise` gives.
+            What :func:`cdma.workload.characterise.arrays.characterise` gives.
         link
             10^9 bytes a second.
         engine, clock
@@ -85,11 +85,11 @@ class Measured:
         ValueError
             If the preset was not measured.
         """
-        from workload.characterise.arrays import in_all
-        from workload.characterise.groups import groups
-        from workload.timeline.scenario import build_engine
-        from workload.verdict.offloads import Path
-        from workload.verdict.verdict import verdict
+        from cdma.workload.characterise.arrays import in_all
+        from cdma.workload.characterise.groups import groups
+        from cdma.workload.timeline.scenario import build_engine
+        from cdma.workload.verdict.offloads import Path
+        from cdma.workload.verdict.verdict import verdict
 
         path, grouped = Path(link, build_engine(engine, clock)), groups(arrays)
         return cls(dumps, arrays, grouped, in_all(arrays), verdict(arrays, grouped, path), path,

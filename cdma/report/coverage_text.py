@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdma.report.tables import table
-from verif.coverage.feature import Feature
-from verif.coverage.report import GOALS, CoverageReport
+from cdma.verif.coverage.feature import Feature
+from cdma.verif.coverage.report import GOALS, CoverageReport
 
 __all__ = ["coverage_text", "plan_text"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdma.report.parts import LINK, Fenced, Plot, Plots, Table, Tiles
 from cdma.report.plots.drawing import EXTRA
-from workload.extra import package
+from cdma.workload.extra import package
 
 if TYPE_CHECKING:
     from cdma.report.page import Page

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 if TYPE_CHECKING:
     from cdma.measure.verified import Verification
-    from verif.regression.outcomes import Outcome
+    from cdma.verif.regression.outcomes import Outcome
 
 __all__ = ["junit"]
 
@@ -32,7 +32,7 @@ def junit(found: Verification) -> str:
 
 
 def _suite(top: ElementTree.Element, found: Verification, outcome: Outcome) -> None:
-    from verif.regression.outcomes import State
+    from cdma.verif.regression.outcomes import State
 
     of = f"{found.name}.{outcome.step}"
     suite = ElementTree.SubElement(top, "testsuite", name=f"{of}.seed{outcome.seed}")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cdma.console.output import fixed
+from cdma.hdl.config.block_core import load_block
 from cdma.measure.figures import PEER_CORES, Figures
 from cdma.report.parts import Table
-from hdl.config.block_core import load_block
-from synth.timing.cores import TimingReport
+from cdma.synth.timing.cores import TimingReport
 
 __all__ = ["MEASURED", "Peer", "blocks_table", "codecs_table", "exponents_table", "paper_table"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cdma.golden.bench import Bench, Speed
 from cdma.measure.figures import Figures
 from cdma.report.page import Page, Section
 from cdma.report.parts import Fenced, Part, Table, prose
@@ -12,8 +13,7 @@ from cdma.report.performance_blocks import block_sections
 from cdma.report.performance_engine import engine_sections
 from cdma.report.performance_timing import timing_sections
 from cdma.report.simulation_text import simulation_text
-from golden.bench import Bench, Speed
-from verif.core.throughput import Latency, Throughput
+from cdma.verif.core.throughput import Latency, Throughput
 
 __all__ = ["performance_page"]
 

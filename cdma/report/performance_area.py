@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from cdma.console.output import count, fixed
 from cdma.measure.figures import PresetArea, PresetTiming
 from cdma.report.parts import Part, Table
-from synth.timing.cores import TimingReport
+from cdma.synth.timing.cores import TimingReport
 
 __all__ = ["area_tables", "timing_tables"]
 

@@ -11,7 +11,7 @@ from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.performance_area import area_tables, timing_tables
 from cdma.report.performance_timing import placed_tables
 from cdma.report.simulation_text import blocks_simulation_text
-from verif.core.blocks.throughput import BlockThroughput
+from cdma.verif.core.blocks.throughput import BlockThroughput
 
 __all__ = ["block_sections"]
 

@@ -10,8 +10,8 @@ from cdma.report.area_text import engine_area_text
 from cdma.report.page import Section
 from cdma.report.parts import Fenced, Part, Table, prose
 from cdma.report.simulation_text import engine_simulation_text
-from verif.engine.throughput import EngineThroughput, SmallTensors
-from verif.engine.throughput_options import PagedStreams, WrittenBack
+from cdma.verif.engine.throughput import EngineThroughput, SmallTensors
+from cdma.verif.engine.throughput_options import PagedStreams, WrittenBack
 
 __all__ = ["engine_sections"]
 

@@ -18,7 +18,7 @@ from cdma.report.timing_text import (
     sweep_rows,
     unit_rows,
 )
-from synth.timing.sweep import Sweep
+from cdma.synth.timing.sweep import Sweep
 
 __all__ = ["SWEEP_PLOT", "placed_tables", "timing_sections"]
 

@@ -10,7 +10,7 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.plans import PlanOutcome
-    from workload.plan.summary import TensorSummary
+    from cdma.workload.plan.summary import TensorSummary
 
 __all__ = ["plan_text"]
 

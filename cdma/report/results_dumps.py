@@ -11,7 +11,7 @@ from cdma.report.page import Section
 from cdma.report.parts import Bars, Lines, Part, Table, prose
 
 if TYPE_CHECKING:
-    from workload.results.dumps import ArrayFigures, DumpFigures, Figures, StepFigures
+    from cdma.workload.results.dumps import ArrayFigures, DumpFigures, Figures, StepFigures
 
 __all__ = ["dump_sections"]
 

@@ -1,4 +1,4 @@
-"""The page of results: text, tables and plots of the figures of :mod:`workload.results.figures`."""
+"""The page of results: text, tables and plots of the figures of :mod:`cdma.workload.results.figures`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cdma.report.page import Page, Section
 from cdma.report.parts import Bars, Part, Table, prose
 from cdma.report.results_dumps import dump_sections
 from cdma.report.results_today import today, today_summary
-from workload.networks.published import Counts
+from cdma.workload.networks.published import Counts
 
 if TYPE_CHECKING:
-    from workload.results.dumps import DumpFigures
-    from workload.results.paper import Headline
-    from workload.results.records import NetworkRow, PaperHeadline, Results
+    from cdma.workload.results.dumps import DumpFigures
+    from cdma.workload.results.paper import Headline
+    from cdma.workload.results.records import NetworkRow, PaperHeadline, Results
 
 __all__ = ["results_page"]
 
@@ -29,7 +29,7 @@ def results_page(figures: Results) -> Page:
     Parameters
     ----------
     figures
-        What :func:`workload.results.figures.results` returns.
+        What :func:`cdma.workload.results.figures.results` returns.
     """
     return Page("What the engine gains", [
         Section("", _summary(figures)),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from cdma.console.output import fixed
 from cdma.report import results_words as words
 from cdma.report.parts import Bars, Part, Table, prose
-from workload.timeline.swapping import copies
+from cdma.workload.timeline.swapping import copies
 
 if TYPE_CHECKING:
-    from workload.results.records import Results, TodayRow
+    from cdma.workload.results.records import Results, TodayRow
 
 __all__ = ["today", "today_summary"]
 

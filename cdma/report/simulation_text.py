@@ -9,10 +9,10 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.outcomes import BlocksOutcome, CoresOutcome, EngineOutcome, Errors, Moved, PlannedOutcome
-    from verif.core.blocks.simulate import BlockArrayResult
-    from verif.core.simulate import ArrayResult
-    from verif.engine.simulate import EngineArrayResult
-    from workload.plan.file import Predicted
+    from cdma.verif.core.blocks.simulate import BlockArrayResult
+    from cdma.verif.core.simulate import ArrayResult
+    from cdma.verif.engine.simulate import EngineArrayResult
+    from cdma.workload.plan.file import Predicted
 
 __all__ = ["blocks_simulation_text", "engine_simulation_text", "planned_simulation_text", "simulation_text"]
 

@@ -10,11 +10,11 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.figures import PlacedEngine, PlacedPreset, UnitOnFpga
-    from synth.pnr.engines import PlacedUnit, PlacedUnits
-    from synth.pnr.place import PnrReport, Resources
-    from synth.timing.cores import TimingReport
-    from synth.timing.engines import EngineTiming, UnitClock
-    from synth.timing.sweep import Sweep, SweepPoint
+    from cdma.synth.pnr.engines import PlacedUnit, PlacedUnits
+    from cdma.synth.pnr.place import PnrReport, Resources
+    from cdma.synth.timing.cores import TimingReport
+    from cdma.synth.timing.engines import EngineTiming, UnitClock
+    from cdma.synth.timing.sweep import Sweep, SweepPoint
 
 __all__ = ["CELLS_HEAD", "PNR_HEAD", "SWEEP_HEAD", "cells_text", "core_row", "pnr_row", "pnr_text", "pnr_units_rows",
            "pnr_units_text", "sweep_rows", "sweep_text", "unit_rows"]
@@ -45,7 +45,7 @@ def unit_rows(clocks: Sequence[UnitClock]) -> list[list[str]]:
 
 def cells_text(reports: Sequence[TimingReport | EngineTiming]) -> str:
     """What is printed for cores and engines in the cells of a library: a table of the cores, and one of each engine."""
-    from synth.timing.engines import EngineTiming
+    from cdma.synth.timing.engines import EngineTiming
 
     cores = [report for report in reports if not isinstance(report, EngineTiming)]
     parts = [_engine_cells_text(report) for report in reports if isinstance(report, EngineTiming)]

@@ -10,7 +10,7 @@ from cdma.report.tables import table
 
 if TYPE_CHECKING:
     from cdma.measure.plans import TuningOutcome
-    from workload.plan.tuning_replay import Run
+    from cdma.workload.plan.tuning_replay import Run
 
 __all__ = ["tuning_text"]
 

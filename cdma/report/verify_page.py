@@ -11,7 +11,7 @@ from cdma.report.parts import Fenced, Part, Table, Tiles
 
 if TYPE_CHECKING:
     from cdma.measure.verified import Verification
-    from verif.regression.outcomes import Outcome
+    from cdma.verif.regression.outcomes import Outcome
 
 _HOLES = 6
 """Bins that are named, of a feature."""
@@ -21,7 +21,7 @@ __all__ = ["verdict", "verify_page", "verify_text"]
 
 def verdict(found: Verification) -> str:
     """Whether it passed, in a sentence."""
-    from verif.regression.outcomes import State
+    from cdma.verif.regression.outcomes import State
 
     parts = [f"{found.count(state)} {state}" for state in State if found.count(state)]
     cycles = sum(outcome.cycles for outcome in found.outcomes)
@@ -44,7 +44,7 @@ def verify_page(found: Verification) -> Page:
 
 
 def _head(found: Verification) -> Section:
-    from verif.regression.outcomes import State
+    from cdma.verif.regression.outcomes import State
 
     tiles = {"steps": count(len(found.outcomes)), **{str(state): count(found.count(state)) for state in State},
              "tests": count(sum(len(outcome.tests) for outcome in found.outcomes)),
@@ -68,7 +68,7 @@ def _measured(found: Verification) -> list[Section]:
 
 
 def _failures(found: Verification) -> list[Section]:
-    from verif.regression.outcomes import State
+    from cdma.verif.regression.outcomes import State
 
     wrong = [outcome for outcome in found.outcomes if outcome.state is State.FAILED or outcome.said]
     late = [outcome.step for outcome in found.outcomes if outcome.state is State.NOT_RUN and not outcome.said]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.c.compiled import COMPILERS, compiled, compiler
-from golden.codec.buffers import Bytes
+from cdma.golden.c.compiled import COMPILERS, compiled, compiler
+from cdma.golden.codec.buffers import Bytes
 
 __all__ = ["CODECS", "about", "available", "built", "compress", "expand", "sources", "use"]
 
@@ -90,7 +90,7 @@ def about() -> str:
 
 
 def compress(raw: Bytes, coding: int, block_bytes: int, fallback: bool) -> Bytes:
-    """The block stream of whole elements; arguments as :func:`golden.codec.blocks.compress`, checked."""
+    """The block stream of whole elements; arguments as :func:`cdma.golden.codec.blocks.compress`, checked."""
     library = _library()
     assert library is not None
     flags = int(not fallback)

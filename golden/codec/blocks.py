@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.c import library
-from golden.codec import exponents, tags_first
-from golden.codec import lines as zvc
-from golden.codec.buffers import Bytes, as_bytes, check_raw_bytes, whole_number
-from golden.codec.coding import SHORT, WORD_BYTES, Coding, check_coding, choose, left_raw_from, longest
-from golden.codec.crc32c import crc32c
-from golden.codec.errors import Reason, StreamError
-from golden.codec.headers import HEADER_BYTES, LARGEST_BLOCK, Block, Frame, Scan, check_header, pack_headers, scan
-from golden.codec.layout import LINE_BYTES, line_layout
-from golden.kernels import exponents_numpy, numpy_kernels
+from cdma.golden.c import library
+from cdma.golden.codec import exponents, tags_first
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.buffers import Bytes, as_bytes, check_raw_bytes, whole_number
+from cdma.golden.codec.coding import SHORT, WORD_BYTES, Coding, check_coding, choose, left_raw_from, longest
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.headers import HEADER_BYTES, LARGEST_BLOCK, Block, Frame, Scan, check_header, pack_headers, scan
+from cdma.golden.codec.layout import LINE_BYTES, line_layout
+from cdma.golden.kernels import exponents_numpy, numpy_kernels
 
 __all__ = [
     "BLOCK_BYTES",
@@ -61,7 +61,7 @@ def compress(raw: Any, coding: int, block_bytes: int = BLOCK_BYTES, fallback: bo
     raw
         Array of any shape and type, or a buffer; its bytes in C order. A multiple of the coding's element.
     coding
-        Of the blocks: a :class:`~golden.codec.coding.Coding` other than raw, or its number.
+        Of the blocks: a :class:`~cdma.golden.codec.coding.Coding` other than raw, or its number.
     block_bytes
         Raw bytes of a block: 512 to 32768, a multiple of 128.
     fallback
@@ -72,7 +72,7 @@ def compress(raw: Any, coding: int, block_bytes: int = BLOCK_BYTES, fallback: bo
     Returns
     -------
     numpy.ndarray
-        The bytes of the stream; its CRC is :func:`golden.codec.crc32c.crc32c` of them.
+        The bytes of the stream; its CRC is :func:`cdma.golden.codec.crc32c.crc32c` of them.
 
     Raises
     ------

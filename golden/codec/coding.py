@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import whole_number
-from golden.codec.layout import LINE_BYTES, TAG_BYTES
+from cdma.golden.codec.buffers import whole_number
+from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
 
 __all__ = [
     "SHORT", "WORD_BYTES", "Coding", "check_coding", "choose", "coding_name", "fields", "left_raw_from", "longest",

@@ -7,7 +7,7 @@ from typing import Any
 
 import google_crc32c
 
-from golden.codec.buffers import as_bytes, whole_number
+from cdma.golden.codec.buffers import as_bytes, whole_number
 
 __all__ = ["crc32c"]
 

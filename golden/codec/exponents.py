@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec.buffers import Bytes
-from golden.codec.errors import Reason, StreamError
-from golden.codec.headers import HEADER_BYTES
-from golden.codec.layout import LINE_BYTES, TAG_BYTES
-from golden.codec.tags_first import check_data, check_end, check_missing, check_tags, padded_lines
-from golden.kernels import exponents_numpy
-from golden.kernels.exponent_fields import GROUPS, WHOLE, ZEROS
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.headers import HEADER_BYTES
+from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
+from cdma.golden.codec.tags_first import check_data, check_end, check_missing, check_tags, padded_lines
+from cdma.golden.kernels import exponents_numpy
+from cdma.golden.kernels.exponent_fields import GROUPS, WHOLE, ZEROS
 
 __all__ = ["LineFacts", "compress_short", "decompress", "read_facts"]
 

@@ -9,10 +9,10 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from golden.codec import blocks, lines
-from golden.codec.buffers import Bytes, as_bytes
-from golden.codec.crc32c import crc32c
-from golden.codec.errors import Reason, StreamError
+from cdma.golden.codec import blocks, lines
+from cdma.golden.codec.buffers import Bytes, as_bytes
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.codec.errors import Reason, StreamError
 
 __all__ = ["HEAD_BYTES", "MAGIC", "Head", "expand", "head_of", "read_head"]
 

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
-from golden.codec.coding import SHORT, Coding, fields, longest, shortest
-from golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import SHORT, Coding, fields, longest, shortest
+from cdma.golden.codec.errors import Reason, StreamError
 
 __all__ = ["HEADER_BYTES", "LARGEST_BLOCK", "Block", "Frame", "Scan", "check_header", "pack_headers", "scan"]
 
@@ -37,7 +37,7 @@ class Block:
     payload_bytes
         Without padding.
     coding
-        Its coding; see :class:`golden.codec.coding.Coding`.
+        Its coding; see :class:`cdma.golden.codec.coding.Coding`.
     short
         Whether the header marks it as a short block, whose payload says how many raw bytes it has.
     sequence

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes, as_bytes, check_element_bytes, check_raw_bytes
-from golden.codec.errors import Reason, StreamError
-from golden.codec.layout import LINE_BYTES, TAG_BYTES, LineLayout, line_layout
-from golden.kernels import numpy_kernels
+from cdma.golden.codec.buffers import Bytes, as_bytes, check_element_bytes, check_raw_bytes
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES, LineLayout, line_layout
+from cdma.golden.kernels import numpy_kernels
 
 __all__ = ["LINE_BYTES", "TAG_BYTES", "compress", "decompress", "line_packed_bytes", "packed_bytes"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes, as_bytes
-from golden.codec.coding import Coding
+from cdma.golden.codec.buffers import Bytes, as_bytes
+from cdma.golden.codec.coding import Coding
 
 __all__ = ["NARROWED_BYTES", "NARROWED_CODINGS", "WIDE_BYTES", "Narrowing", "narrow", "widen"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.buffers import Bytes, as_bytes
-from golden.codec.coding import Coding, coding_name
+from cdma.golden.codec import blocks
+from cdma.golden.codec.buffers import Bytes, as_bytes
+from cdma.golden.codec.coding import Coding, coding_name
 
 __all__ = ["SAMPLE_BYTES", "SIZED", "of_elements", "smallest"]
 

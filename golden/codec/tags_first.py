@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
-from golden.codec.errors import Reason, StreamError
-from golden.codec.layout import LINE_BYTES, line_layout
-from golden.kernels import numpy_kernels
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.layout import LINE_BYTES, line_layout
+from cdma.golden.kernels import numpy_kernels
 
 __all__ = ["check_data", "check_end", "check_missing", "check_tags", "compress_short", "decompress", "packed_bytes",
            "padded_lines"]

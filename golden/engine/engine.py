@@ -27,19 +27,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.buffers import Bytes
-from golden.codec.coding import Coding
-from golden.codec.crc32c import crc32c
-from golden.codec.errors import Reason, StreamError
-from golden.codec.headers import HEADER_BYTES, Frame, Scan, scan
-from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, narrow, widen
-from golden.engine.memory import BurstError, Memory
-from golden.engine.pages import BadPage, PageList, Span, gathered, scattered
-from golden.engine.parameters import LENGTH_BITS, Parameters
-from golden.engine.records import RECORD_BYTES, Completion, Descriptor
-from golden.engine.status import Operation, Status, status_of
-from golden.engine.windows import OPEN, Windows
+from cdma.golden.codec import blocks
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.headers import HEADER_BYTES, Frame, Scan, scan
+from cdma.golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, narrow, widen
+from cdma.golden.engine.memory import BurstError, Memory
+from cdma.golden.engine.pages import BadPage, PageList, Span, gathered, scattered
+from cdma.golden.engine.parameters import LENGTH_BITS, Parameters
+from cdma.golden.engine.records import RECORD_BYTES, Completion, Descriptor
+from cdma.golden.engine.status import Operation, Status, status_of
+from cdma.golden.engine.windows import OPEN, Windows
 
 __all__ = ["Engine", "Silence"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec.buffers import Bytes, whole_number
-from golden.engine.status import Response
+from cdma.golden.codec.buffers import Bytes, whole_number
+from cdma.golden.engine.status import Response
 
 __all__ = ["BurstError", "Fault", "Memory"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec.buffers import Bytes
-from golden.engine.memory import BurstError, Memory
-from golden.engine.status import Status
-from golden.engine.windows import OPEN, Window
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.engine.memory import BurstError, Memory
+from cdma.golden.engine.status import Status
+from cdma.golden.engine.windows import OPEN, Window
 
 __all__ = ["ENTRY_BYTES", "PAGE_SIZES", "BadPage", "PageList", "Span", "gathered", "scattered"]
 

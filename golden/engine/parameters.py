@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from golden.codec.blocks import check_block_bytes
-from golden.codec.coding import Coding, check_coding, coding_name
-from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
-from golden.engine.pages import ENTRY_BYTES, PAGE_SIZES
-from golden.engine.records import RECORD_BYTES, Descriptor
-from golden.engine.status import Operation, Status
-from golden.engine.windows import OPEN, Window, Windows
+from cdma.golden.codec.blocks import check_block_bytes
+from cdma.golden.codec.coding import Coding, check_coding, coding_name
+from cdma.golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
+from cdma.golden.engine.pages import ENTRY_BYTES, PAGE_SIZES
+from cdma.golden.engine.records import RECORD_BYTES, Descriptor
+from cdma.golden.engine.status import Operation, Status
+from cdma.golden.engine.windows import OPEN, Window, Windows
 
 __all__ = ["LENGTH_BITS", "MOST_PAGES", "RING_ENTRIES", "Parameters"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from golden.engine.status import Status
+from cdma.golden.engine.status import Status
 
 __all__ = ["RECORD_BYTES", "Completion", "Descriptor"]
 
@@ -35,7 +35,7 @@ class Descriptor:
     operation
         1 offload, 2 prefetch.
     coding
-        Number of the :class:`golden.codec.coding.Coding` that every block has which is not raw.
+        Number of the :class:`cdma.golden.codec.coding.Coding` that every block has which is not raw.
     source, destination
         Byte addresses.
     raw_bytes
@@ -52,7 +52,7 @@ class Descriptor:
         Flags; ``fallback`` False forbids raw blocks, ``leave_raw`` makes every block raw.
     narrow
         Format that float32 values are rounded to before they are coded: 0 for none, or one of
-        :class:`golden.codec.narrowing.Narrowing`.
+        :class:`cdma.golden.codec.narrowing.Narrowing`.
     page_list
         Flag: the address at the link is that of a list of pages.
     pages, page_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.errors import Reason, StreamError
 
 __all__ = ["Operation", "Response", "Status", "status_of"]
 

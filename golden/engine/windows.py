@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from golden.codec.buffers import whole_number
+from cdma.golden.codec.buffers import whole_number
 
 __all__ = ["OPEN", "WINDOW_BYTES", "Window", "Windows"]
 

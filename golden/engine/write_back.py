@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec.buffers import whole_number
-from golden.engine.memory import Memory
-from golden.engine.records import RECORD_BYTES, Completion
+from cdma.golden.codec.buffers import whole_number
+from cdma.golden.engine.memory import Memory
+from cdma.golden.engine.records import RECORD_BYTES, Completion
 
 __all__ = ["RecordReader", "RecordWriter", "pack_record", "unpack_record"]
 

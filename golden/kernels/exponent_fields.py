@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
-from golden.codec.layout import TAG_BYTES
-from golden.kernels import windows
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.layout import TAG_BYTES
+from cdma.golden.kernels import windows
 
 __all__ = ["GROUPS", "MANTISSA", "STEP_LINES", "WHOLE", "ZEROS", "Fields", "for_groups", "found_fields", "read_fields"]
 

@@ -2,7 +2,7 @@
 
 The *word* of an element has as many bits as the element: its byte part in the lower bits and its rest in the
 uppermost 8. Only elements that are not zero have one. The rests and the byte parts of a group are copied as
-:mod:`windows <golden.kernels.windows>`; what a window has beyond its group is overwritten by the next one.
+:mod:`windows <cdma.golden.kernels.windows>`; what a window has beyond its group is overwritten by the next one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
-from golden.codec.layout import LINE_BYTES
-from golden.kernels import windows
-from golden.kernels.exponent_fields import GROUPS, MANTISSA, Fields, for_groups
-from golden.kernels.octets import spread, squeezed
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.layout import LINE_BYTES
+from cdma.golden.kernels import windows
+from cdma.golden.kernels.exponent_fields import GROUPS, MANTISSA, Fields, for_groups
+from cdma.golden.kernels.octets import spread, squeezed
 
 __all__ = ["GROUP_DATA", "Groups", "packed_groups", "raw_elements"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
-from golden.codec.layout import LINE_BYTES, TAG_BYTES
-from golden.kernels import windows
-from golden.kernels.exponent_fields import GROUPS, STEP_LINES, found_fields, read_fields
-from golden.kernels.exponent_words import GROUP_DATA, Groups, packed_groups, raw_elements
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
+from cdma.golden.kernels import windows
+from cdma.golden.kernels.exponent_fields import GROUPS, STEP_LINES, found_fields, read_fields
+from cdma.golden.kernels.exponent_words import GROUP_DATA, Groups, packed_groups, raw_elements
 
 __all__ = ["expand_exponents", "pack_exponents"]
 

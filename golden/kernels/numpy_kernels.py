@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
-from golden.codec.layout import LINE_BYTES, LineLayout, line_layout
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.layout import LINE_BYTES, LineLayout, line_layout
 
 __all__ = ["expand", "expand_blocks", "expand_tags_first", "pack", "walk"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.codec.buffers import Bytes
+from cdma.golden.codec.buffers import Bytes
 
 __all__ = ["read", "runs", "spans", "write"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from golden.reference.exponents import compress_exponents, decompress_exponents
-from golden.reference.lines import LINE, MalformedError, compress_lines, decompress_lines
-from golden.reference.tags_first import compress_tags_first, decompress_tags_first
+from cdma.golden.reference.exponents import compress_exponents, decompress_exponents
+from cdma.golden.reference.lines import LINE, MalformedError, compress_lines, decompress_lines
+from cdma.golden.reference.tags_first import compress_tags_first, decompress_tags_first
 
 __all__ = ["Reader", "compress_blocks", "crc"]
 

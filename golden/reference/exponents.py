@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from golden.reference.lines import LINE, MalformedError
-from golden.reference.tags_first import check_data, check_missing, lines_of, places_of, tag_of
+from cdma.golden.reference.lines import LINE, MalformedError
+from cdma.golden.reference.tags_first import check_data, check_missing, lines_of, places_of, tag_of
 
 __all__ = ["compress_exponents", "decompress_exponents"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from golden.reference.lines import LINE, MalformedError, elements_of
+from cdma.golden.reference.lines import LINE, MalformedError, elements_of
 
 __all__ = [
     "check_data", "check_missing", "compress_tags_first", "decompress_tags_first", "lines_of", "places_of", "tag_of"]

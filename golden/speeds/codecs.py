@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from golden.c.library import CODECS, built, use
-from golden.codec import blocks
-from golden.codec.buffers import Bytes
-from golden.codec.coding import coding_name
-from golden.speeds.samples import Sample
+from cdma.golden.c.library import CODECS, built, use
+from cdma.golden.codec import blocks
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import coding_name
+from cdma.golden.speeds.samples import Sample
 
 __all__ = ["BYTE_PLANES", "Codec", "Functions", "codecs", "from_planes", "to_planes"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec.buffers import Bytes
-from golden.codec.coding import Coding
-from golden.codec.narrowing import Narrowing, narrow
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.narrowing import Narrowing, narrow
 
 __all__ = ["DENSITIES", "GELU", "RELU", "VALUES", "Sample", "samples"]
 

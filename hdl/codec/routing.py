@@ -26,7 +26,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.bits import thermometer
+from cdma.hdl.common.bits import thermometer
 
 __all__ = [
     "Gather", "Ranks", "Scatter", "Steer", "block_counts", "merged_counts", "ranks_layout", "swap_layout",

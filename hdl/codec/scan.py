@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import element_layout, select
+from cdma.hdl.codec.coding import element_layout, select
 
 __all__ = ["Scan"]
 

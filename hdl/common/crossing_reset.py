@@ -6,7 +6,7 @@ from amaranth.hdl import Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.synchronizer import Synchronizer
+from cdma.hdl.common.synchronizer import Synchronizer
 
 __all__ = ["CrossingReset"]
 

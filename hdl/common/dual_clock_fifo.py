@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.synchronizer import Synchronizer
+from cdma.hdl.common.synchronizer import Synchronizer
 
 __all__ = ["DualClockFifo", "GrayCount", "TakenRow"]
 
@@ -105,8 +105,8 @@ class DualClockFifo(wiring.Component):
 
     **Clearing.** A count that is reset jumps, and Gray code does not protect jumps. So no reset of a domain reaches the
     FIFO: ``i_clear`` and ``o_clear`` do, and who uses it makes sure that a side is cleared only while the other one is
-    not used, and used only when both have been: see :class:`hdl.common.crossing_reset.CrossingReset`. Amaranth's FIFO
-    has an asynchronous reset from the writer instead, and does not empty when the reader is reset.
+    not used, and used only when both have been: see :class:`cdma.hdl.common.crossing_reset.CrossingReset`. Amaranth's
+    FIFO has an asynchronous reset from the writer instead, and does not empty when the reader is reset.
 
     More than 32 rows are in a memory whose read port has the reader's clock, as block RAM has; fewer are in LUTs or
     registers, and ``out`` takes them into the reader's domain.

@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.common.sram import LEAST_BITS
+from cdma.hdl.common.sram import LEAST_BITS
 
 __all__ = ["WORD_BITS", "Kept", "load_words", "word_memory"]
 

@@ -10,7 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.common.fifo import StreamFifo
+from cdma.hdl.common.fifo import StreamFifo
 
 __all__ = ["ParityCheck", "ProtectedFifo", "ProtectedMemory", "memory_of", "protection", "stream_fifo"]
 
@@ -160,12 +160,12 @@ class ProtectedMemory(wiring.Component):
 
 
 class ProtectedFifo(wiring.Component):
-    """As :class:`hdl.common.fifo.StreamFifo`, and each transfer has parity.
+    """As :class:`cdma.hdl.common.fifo.StreamFifo`, and each transfer has parity.
 
     Members
     -------
     i, o, level
-        As those of :class:`hdl.common.fifo.StreamFifo`.
+        As those of :class:`cdma.hdl.common.fifo.StreamFifo`.
     inject, bad
         As :func:`protection` says; ``bad`` is high in the cycle after the transfer is at ``o``. What waits there stays.
     """

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.protected import memory_of, protection
+from cdma.hdl.common.protected import memory_of, protection
 
 __all__ = ["RowFifo"]
 
@@ -57,7 +57,7 @@ class RowFifo(wiring.Component):
     level : Out(range(depth + 1))
         Rows that are committed and not yet taken.
     inject, bad
-        If ``protected``: as :func:`hdl.common.protected.protection` says.
+        If ``protected``: as :func:`cdma.hdl.common.protected.protection` says.
     """
 
     o: stream.Interface

@@ -7,7 +7,7 @@ from typing import Any
 from amaranth.hdl import ClockSignal, Instance, Shape
 from amaranth.lib.memory import Memory
 
-from hdl.common.modules import Modules
+from cdma.hdl.common.modules import Modules
 
 __all__ = ["LEAST_BITS", "SramWrapping", "sram_name", "wrapper"]
 
@@ -21,7 +21,7 @@ def sram_name(top: str) -> str:
 
 
 class SramWrapping(Modules):
-    """As :class:`hdl.common.modules.Modules`, and large memories become instances of the wrapper.
+    """As :class:`cdma.hdl.common.modules.Modules`, and large memories become instances of the wrapper.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdl.config.settings import (
+from cdma.hdl.config.settings import (
     BLOCK_BYTES,
     CODINGS_ALLOWED,
     PRESETS,
@@ -64,5 +64,5 @@ def block_preset_names() -> list[str]:
 
 
 def load_block(preset_or_file: str | Path) -> BlockCoreConfig:
-    """The configuration of a preset by name, or of a TOML file by path; errors as :func:`hdl.config.core.load`."""
+    """The configuration of a preset by name, or of a TOML file by path; errors as :func:`cdma.hdl.config.core.load`."""
     return read_named(BlockCoreConfig, _PRESETS, preset_or_file, " of the block cores")

@@ -6,12 +6,12 @@ import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 
-from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_names, load_block
-from hdl.config.core import CORES, CoreConfig, preset_names
-from hdl.config.core import load as load_core
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.config.files import refuse_pipe
-from hdl.config.settings import read
+from cdma.hdl.config.block_core import BLOCK_CORES, BlockCoreConfig, block_preset_names, load_block
+from cdma.hdl.config.core import CORES, CoreConfig, preset_names
+from cdma.hdl.config.core import load as load_core
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.config.files import refuse_pipe
+from cdma.hdl.config.settings import read
 
 __all__ = ["Design", "engine_name", "kinds", "load_design", "names"]
 

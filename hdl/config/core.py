@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdl.codec.coding import ELEMENT_BITS
-from hdl.config.settings import PRESETS, CoreSettings, names_in, parameter, read_named
+from cdma.hdl.codec.coding import ELEMENT_BITS
+from cdma.hdl.config.settings import PRESETS, CoreSettings, names_in, parameter, read_named
 
 __all__ = ["CORES", "CoreConfig", "load", "preset_names"]
 

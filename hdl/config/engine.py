@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdl.codec.coding import CODINGS, TAGS_FIRST, largest_payload
-from hdl.codec.narrowing.rounding import NARROWED_BYTES
-from hdl.config.settings import (
+from cdma.hdl.codec.coding import CODINGS, TAGS_FIRST, largest_payload
+from cdma.hdl.codec.narrowing.rounding import NARROWED_BYTES
+from cdma.hdl.config.settings import (
     BEAT_BYTES,
     BLOCK_BYTES,
     CODINGS_ALLOWED,
@@ -218,5 +218,5 @@ def engine_preset_names() -> list[str]:
 
 
 def load_engine(preset_or_file: str | Path) -> EngineConfig:
-    """The configuration of a preset by name, or of a TOML file by path; errors as :func:`hdl.config.core.load`."""
+    """The configuration of a preset by name, or of a TOML file by path; errors as :func:`cdma.hdl.config.core.load`."""
     return read_named(EngineConfig, _PRESETS, preset_or_file, " of the engine")

@@ -9,8 +9,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from hdl.codec.coding import CODINGS, ELEMENT_BITS, EXPONENTS, TAGS_FIRST
-from hdl.config.files import refuse_pipe
+from cdma.hdl.codec.coding import CODINGS, ELEMENT_BITS, EXPONENTS, TAGS_FIRST
+from cdma.hdl.config.files import refuse_pipe
 
 __all__ = [
     "BEAT_BYTES",
@@ -181,7 +181,8 @@ class CoreSettings(Settings):
 
 
 class CodingSettings(Settings):
-    """What the configurations have in common whose blocks have codings: names of :data:`hdl.codec.coding.CODINGS`."""
+    """What the configurations have in common whose blocks have codings: names of
+    :data:`cdma.hdl.codec.coding.CODINGS`."""
 
     codings: tuple[str, ...]
 

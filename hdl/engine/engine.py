@@ -8,18 +8,18 @@ from amaranth.hdl import Cat, ClockDomain, DomainRenamer, Module, Value, ValueLi
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
-from hdl.engine.axi.attributes import AttributeHold, attributes_layout
-from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.axi.crossing import FAR, AxiCrossing
-from hdl.engine.axi.reorder import AxiReorder
-from hdl.engine.axi.signature import axi_full, axi_lite
-from hdl.engine.axi.watch import PortWatch, read_answers, write_answers
-from hdl.engine.control.control import Control
-from hdl.engine.control.table import ADDRESS_BITS
-from hdl.engine.paths.offload import OffloadPath
-from hdl.engine.paths.prefetch import PrefetchPath
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from cdma.hdl.engine.axi.attributes import AttributeHold, attributes_layout
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.axi.crossing import FAR, AxiCrossing
+from cdma.hdl.engine.axi.reorder import AxiReorder
+from cdma.hdl.engine.axi.signature import axi_full, axi_lite
+from cdma.hdl.engine.axi.watch import PortWatch, read_answers, write_answers
+from cdma.hdl.engine.control.control import Control
+from cdma.hdl.engine.control.table import ADDRESS_BITS
+from cdma.hdl.engine.paths.offload import OffloadPath
+from cdma.hdl.engine.paths.prefetch import PrefetchPath
 
 __all__ = ["Engine"]
 
@@ -42,10 +42,10 @@ class Engine(wiring.Component):
 
     With ``write_back``, offload path and control share the write channels of the link's port, through an arbiter too:
     control writes records of completions. With ``link_read_ids``, what is read at the link is put in order between the
-    port and the arbiter, by :class:`hdl.engine.axi.reorder.AxiReorder`.
+    port and the arbiter, by :class:`cdma.hdl.engine.axi.reorder.AxiReorder`.
 
-    With ``link_clock`` separate, :class:`hdl.engine.axi.crossing.AxiCrossing` stands before ``m_axi_link``: all else,
-    the time limits included, sees its near side.
+    With ``link_clock`` separate, :class:`cdma.hdl.engine.axi.crossing.AxiCrossing` stands before ``m_axi_link``: all
+    else, the time limits included, sees its near side.
 
     Both directions run at the same time, each with its own descriptors.
 

@@ -8,9 +8,9 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
-from hdl.config.core import CoreConfig
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.config.core import CoreConfig
 
 __all__ = ["AxiStreamCore", "AxiStreamTop"]
 

@@ -6,11 +6,11 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
-from hdl.codec.coding import EXPONENTS
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.config.block_core import BlockCoreConfig
-from hdl.generate.axis import AxiStreamTop
+from cdma.hdl.codec.coding import EXPONENTS
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.generate.axis import AxiStreamTop
 
 __all__ = ["AxiStreamBlockCompressor", "AxiStreamBlockDecompressor", "axi_stream_block_core", "block_user_layout",
            "raw_user_layout"]
@@ -44,7 +44,7 @@ class AxiStreamBlockCompressor(AxiStreamTop):
         s_axis_*, tuser: coding, fallback --> BlockCompressor --> m_axis_*, tuser: facts of the block
 
     Packets in are of any length, packets out are payloads, one of each block. Latency and throughput are those of
-    :class:`hdl.codec.payload.block_compressor.BlockCompressor`.
+    :class:`cdma.hdl.codec.payload.block_compressor.BlockCompressor`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class AxiStreamBlockDecompressor(AxiStreamTop):
                                                               +---> error_code, error_line
 
     Each packet in is the payload of a block, each packet out its raw bytes. Latency and throughput are those of
-    :class:`hdl.codec.payload.block_decompressor.BlockDecompressor`.
+    :class:`cdma.hdl.codec.payload.block_decompressor.BlockDecompressor`.
 
     Parameters
     ----------

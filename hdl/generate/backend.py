@@ -12,7 +12,7 @@ from amaranth.hdl import Fragment, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
-from hdl.common.modules import SharedModule
+from cdma.hdl.common.modules import SharedModule
 
 __all__ = ["convert", "mark_memories", "mark_ports", "verilog_text"]
 

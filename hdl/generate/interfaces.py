@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hdl.config.catalog import Design
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
 
 __all__ = ["AXI", "CLOCK", "INTERRUPT", "RESET", "STREAM", "Bus", "Interface", "Port", "attributes", "interfaces"]
 

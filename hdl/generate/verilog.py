@@ -10,17 +10,17 @@ from pathlib import Path
 
 from amaranth.hdl import Fragment
 
-from hdl.common.modules import Modules, port_values
-from hdl.common.sram import SramWrapping, sram_name, wrapper
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import Design
-from hdl.config.engine import EngineConfig
-from hdl.engine.engine import Engine
-from hdl.generate.axis import AxiStreamCore
-from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor, axi_stream_block_core
-from hdl.generate.backend import verilog_text
-from hdl.generate.interfaces import Interface, Port, attributes, interfaces
-from hdl.generate.split.modules import split_modules
+from cdma.hdl.common.modules import Modules, port_values
+from cdma.hdl.common.sram import SramWrapping, sram_name, wrapper
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.engine import Engine
+from cdma.hdl.generate.axis import AxiStreamCore
+from cdma.hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor, axi_stream_block_core
+from cdma.hdl.generate.backend import verilog_text
+from cdma.hdl.generate.interfaces import Interface, Port, attributes, interfaces
+from cdma.hdl.generate.split.modules import split_modules
 
 __all__ = ["WAIVERS", "Verilog", "emit", "ports"]
 
@@ -84,7 +84,8 @@ class Verilog:
 def emit(config: Design, progress: Callable[[str, int, int], None] | None = None, *, split: bool = False) -> Verilog:
     """Generates the Verilog of a core, a block core or an engine.
 
-    The text depends on the configuration and the tool versions alone; see :func:`hdl.generate.backend.verilog_text`.
+    The text depends on the configuration and the tool versions alone; see
+    :func:`cdma.hdl.generate.backend.verilog_text`.
 
     Parameters
     ----------
@@ -93,8 +94,8 @@ def emit(config: Design, progress: Callable[[str, int, int], None] | None = None
     progress
         Called with the name of each stage and two zeros, since progress within a stage is not known.
     split : bool
-        One text for each module, for readers, as :func:`hdl.generate.split.modules.split_modules` describes it; it does
-        the same as the single text.
+        One text for each module, for readers, as :func:`cdma.hdl.generate.split.modules.split_modules` describes it; it
+        does the same as the single text.
 
     Returns
     -------

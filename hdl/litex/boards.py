@@ -17,10 +17,10 @@ from litex.soc.cores.clock import ECP5PLL
 from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
-from hdl.config.engine import EngineConfig
-from hdl.litex.catalog import fpga
-from hdl.litex.firmware import compiler, firmware
-from hdl.litex.soc import TOP, CdmaSoC, plain_errors
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.litex.catalog import fpga
+from cdma.hdl.litex.firmware import compiler, firmware
+from cdma.hdl.litex.soc import TOP, CdmaSoC, plain_errors
 
 __all__ = ["CLOCK_HZ", "write_board"]
 
@@ -51,7 +51,7 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     Parameters
     ----------
     board : str
-        One of :data:`hdl.litex.catalog.BOARDS`.
+        One of :data:`cdma.hdl.litex.catalog.BOARDS`.
     config : EngineConfig
         The engine.
     tensor : bytes
@@ -69,7 +69,8 @@ def write_board(board: str, config: EngineConfig, tensor: bytes, coding: int, fo
     Raises
     ------
     ValueError
-        If there is no such board, or the tensor or the engine does not fit; or as :func:`hdl.litex.firmware.firmware`.
+        If there is no such board, or the tensor or the engine does not fit; or as
+        :func:`cdma.hdl.litex.firmware.firmware`.
     """
     device = fpga(board)
     compiler()

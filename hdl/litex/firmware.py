@@ -9,8 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from hdl.litex.layout import Layout
-from hdl.litex.soc import CdmaSoC
+from cdma.hdl.litex.layout import Layout
+from cdma.hdl.litex.soc import CdmaSoC
 
 __all__ = ["FirmwareError", "compiler", "firmware"]
 

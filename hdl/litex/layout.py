@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.descriptor import RECORD_BYTES
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.descriptor import RECORD_BYTES
 
 __all__ = ["ADDRESS_BITS", "PARTS", "ROM_BYTES", "Layout"]
 

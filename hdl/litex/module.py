@@ -15,12 +15,12 @@ from litex.soc.interconnect import axi, wishbone
 from litex.soc.interconnect.csr_eventmanager import SharedIRQ
 from migen import ClockSignal, Instance, ResetSignal, Signal
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver
-from hdl.generate.interfaces import AXI, Interface, interfaces
-from hdl.generate.verilog import emit, ports
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.files import DRIVER, driver
+from cdma.hdl.generate.interfaces import AXI, Interface, interfaces
+from cdma.hdl.generate.verilog import emit, ports
 
 __all__ = ["CDMA", "add_cdma", "write_headers"]
 

@@ -23,9 +23,9 @@ from litex.soc.integration.export import get_csr_header, get_linker_regions, get
 from litex.soc.integration.soc import SoCError
 from litex.soc.integration.soc_core import SoCCore
 
-from hdl.config.engine import EngineConfig
-from hdl.litex.layout import ROM_BYTES
-from hdl.litex.module import add_cdma, write_headers
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.litex.layout import ROM_BYTES
+from cdma.hdl.litex.module import add_cdma, write_headers
 
 __all__ = ["TOP", "CdmaSoC", "plain_errors", "simulation_soc"]
 
@@ -75,7 +75,7 @@ class CdmaSoC(SoCCore):
     uart_name : str
         As LiteX names them: ``serial``, or ``sim`` in a simulation.
     verilog : Path
-        As for :class:`hdl.litex.module.CDMA`.
+        As for :class:`cdma.hdl.litex.module.CDMA`.
     """
 
     def __init__(self, platform: Any, clk_freq: int, config: EngineConfig, *, crg: Any, uart_name: str, verilog: Path,
@@ -96,7 +96,7 @@ class CdmaSoC(SoCCore):
         """Write what firmware includes: addresses, registers and sizes of the SoC, and the driver of the engine.
 
         Files: ``generated/csr.h``, ``mem.h``, ``soc.h`` and ``regions.ld`` of LiteX; ``generated/dram.h``, which starts
-        the DRAM; and those of :func:`hdl.litex.module.write_headers`. The SoC is complete after it.
+        the DRAM; and those of :func:`cdma.hdl.litex.module.write_headers`. The SoC is complete after it.
         """
         self.finalize()
         generated = folder / "generated"

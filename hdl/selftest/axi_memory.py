@@ -7,11 +7,11 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hdl.common.bits import ones, thermometer
-from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import INCR
-from hdl.engine.axi.signature import Resp, axi_full
-from hdl.selftest.delay import Delay
+from cdma.hdl.common.bits import ones, thermometer
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.engine.axi.bursts import INCR
+from cdma.hdl.engine.axi.signature import Resp, axi_full
+from cdma.hdl.selftest.delay import Delay
 
 __all__ = ["PAUSE_BITS", "AxiMemory", "faults_layout", "local_port"]
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.codec.coding import CODINGS, ELEMENT_BITS, LINE_BYTES, WORD_BYTES
-from hdl.config.core import CoreConfig
-from hdl.config.engine import EngineConfig
-from hdl.config.settings import BEAT_BYTES, BLOCK_BYTES, CODINGS_ALLOWED, PIPELINES, CodingSettings, Settings, parameter
+from cdma.hdl.codec.coding import CODINGS, ELEMENT_BITS, LINE_BYTES, WORD_BYTES
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.settings import (
+    BEAT_BYTES,
+    BLOCK_BYTES,
+    CODINGS_ALLOWED,
+    PIPELINES,
+    CodingSettings,
+    Settings,
+    parameter,
+)
 
 __all__ = ["CoresTestConfig", "EngineTestConfig", "SelftestConfig"]
 

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.common.fifo import StreamFifo
+from cdma.hdl.common.fifo import StreamFifo
 
 __all__ = ["Delay"]
 

@@ -7,21 +7,21 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.codec.coding import CODINGS
-from hdl.engine.control.descriptor import Operation, descriptor_layout
-from hdl.engine.engine import Engine
-from hdl.selftest.axi_memory import PAUSE_BITS, AxiMemory
-from hdl.selftest.config import EngineTestConfig
-from hdl.selftest.noise import Noise
-from hdl.selftest.pattern import PLACES, Pattern
-from hdl.selftest.program import DEVICE_BASE, LINK_BASE, Word, program
-from hdl.selftest.sequencer import Sequencer
-from hdl.selftest.source import DUMP
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.engine.control.descriptor import Operation, descriptor_layout
+from cdma.hdl.engine.engine import Engine
+from cdma.hdl.selftest.axi_memory import PAUSE_BITS, AxiMemory
+from cdma.hdl.selftest.config import EngineTestConfig
+from cdma.hdl.selftest.noise import Noise
+from cdma.hdl.selftest.pattern import PLACES, Pattern
+from cdma.hdl.selftest.program import DEVICE_BASE, LINK_BASE, Word, program
+from cdma.hdl.selftest.sequencer import Sequencer
+from cdma.hdl.selftest.source import DUMP
 
 __all__ = ["ENGINE_ITEMS", "FLIPPED", "EngineTrial", "lengths"]
 
 FLIPPED = DUMP + 1
-"""The first item whose stream has a flipped bit; there is one for each of :data:`hdl.selftest.pattern.PLACES`."""
+"""The first item whose stream has a flipped bit; there is one for each of :data:`cdma.hdl.selftest.pattern.PLACES`."""
 
 ENGINE_ITEMS = FLIPPED + len(PLACES)
 """How many items there are: densities, the dump, and flipped bits."""
@@ -49,8 +49,8 @@ class EngineTrial(wiring.Component):
             |          irq +--------+ m_axi_link  +-----------------+   |
             +--> pattern: fill, flip a bit, compare --------------------+
 
-    :mod:`hdl.selftest.program` has what is done and checked. A trial that does not end in time fails. After a trial
-    that failed, engine and memories are held in reset until the next one.
+    :mod:`cdma.hdl.selftest.program` has what is done and checked. A trial that does not end in time fails. After a
+    trial that failed, engine and memories are held in reset until the next one.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class EngineTrial(wiring.Component):
     start : In(1)
         Begin a test. ``item``, ``coding`` and ``fault`` must hold until it is done.
     item : In(range(ENGINE_ITEMS))
-        Density in eighths, :data:`hdl.selftest.source.DUMP`, or from :data:`FLIPPED` on: half of the elements are zero,
-        and a bit of the stream is flipped; such a test passes if the engine finds it.
+        Density in eighths, :data:`cdma.hdl.selftest.source.DUMP`, or from :data:`FLIPPED` on: half of the elements are
+        zero, and a bit of the stream is flipped; such a test passes if the engine finds it.
     coding : In(range(len(config.codings)))
         Which of the codings.
     fault : In(1)

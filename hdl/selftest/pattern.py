@@ -7,11 +7,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hdl.common.bits import ones, thermometer
-from hdl.selftest.axi_memory import local_port
-from hdl.selftest.config import EngineTestConfig
-from hdl.selftest.program import Action
-from hdl.selftest.source import ITEMS, Source
+from cdma.hdl.common.bits import ones, thermometer
+from cdma.hdl.selftest.axi_memory import local_port
+from cdma.hdl.selftest.config import EngineTestConfig
+from cdma.hdl.selftest.program import Action
+from cdma.hdl.selftest.source import ITEMS, Source
 
 __all__ = ["PLACES", "Pattern"]
 
@@ -46,7 +46,7 @@ class Pattern(wiring.Component):
     go : In(1)
         Begin it; what follows must hold until it is done.
     item, element, floats : In
-        As for :class:`~hdl.selftest.source.Source`.
+        As for :class:`~cdma.hdl.selftest.source.Source`.
     raw_bytes : In(range(config.raw_bytes + 1))
         Bytes of the tensor.
     place : In(1)

@@ -8,9 +8,9 @@ from amaranth.hdl import Array, Module, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.selftest.decimal import Decimal, digits_of
-from hdl.selftest.divider import Divider
-from hdl.selftest.text import END, NUMBER, THOUSANDTHS, Part, encode
+from cdma.hdl.selftest.decimal import Decimal, digits_of
+from cdma.hdl.selftest.divider import Divider
+from cdma.hdl.selftest.text import END, NUMBER, THOUSANDTHS, Part, encode
 
 __all__ = ["Printer"]
 

@@ -52,11 +52,11 @@ from typing import Any
 
 from amaranth.lib import data, enum
 
-from hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout, descriptor_layout
-from hdl.engine.control.register import Register
-from hdl.engine.control.table import ADDRESS_BITS, MAGIC, registers
-from hdl.engine.transfer.records import Status
-from hdl.selftest.config import EngineTestConfig
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout, descriptor_layout
+from cdma.hdl.engine.control.register import Register
+from cdma.hdl.engine.control.table import ADDRESS_BITS, MAGIC, registers
+from cdma.hdl.engine.transfer.records import Status
+from cdma.hdl.selftest.config import EngineTestConfig
 
 __all__ = ["DEVICE_BASE", "LINK_BASE", "Action", "Step", "Trials", "Word", "encode_steps", "program",
            "program_rows", "step_layout"]

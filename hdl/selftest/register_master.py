@@ -6,7 +6,7 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.engine.axi.signature import Resp, axi_lite
+from cdma.hdl.engine.axi.signature import Resp, axi_lite
 
 __all__ = ["RegisterMaster"]
 

@@ -9,11 +9,11 @@ from amaranth.lib import wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-from hdl.selftest.config import SelftestConfig
-from hdl.selftest.printer import Printer
-from hdl.selftest.suites import suite_of
-from hdl.selftest.text import Number, Part
-from hdl.selftest.uart import UartTransmitter
+from cdma.hdl.selftest.config import SelftestConfig
+from cdma.hdl.selftest.printer import Printer
+from cdma.hdl.selftest.suites import suite_of
+from cdma.hdl.selftest.text import Number, Part
+from cdma.hdl.selftest.uart import UartTransmitter
 
 __all__ = ["SWITCHES", "Selftest"]
 

@@ -8,11 +8,11 @@ from amaranth.hdl import Array, Module, Shape, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.engine.axi.signature import axi_lite
-from hdl.engine.control.table import ADDRESS_BITS
-from hdl.engine.transfer.records import Status
-from hdl.selftest.program import MALFORMED, Action, Step, Trials, Word, encode_steps, step_layout
-from hdl.selftest.register_master import RegisterMaster
+from cdma.hdl.engine.axi.signature import axi_lite
+from cdma.hdl.engine.control.table import ADDRESS_BITS
+from cdma.hdl.engine.transfer.records import Status
+from cdma.hdl.selftest.program import MALFORMED, Action, Step, Trials, Word, encode_steps, step_layout
+from cdma.hdl.selftest.register_master import RegisterMaster
 
 __all__ = ["Sequencer"]
 

@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select
-from hdl.codec.packets import coded_beat_stream
-from hdl.selftest.noise import Noise
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, one_hot_element, select
+from cdma.hdl.codec.packets import coded_beat_stream
+from cdma.hdl.selftest.noise import Noise
 
 __all__ = ["DUMP", "ITEMS", "Source"]
 

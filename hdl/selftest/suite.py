@@ -9,7 +9,7 @@ from amaranth.hdl import Module, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.selftest.text import Part
+from cdma.hdl.selftest.text import Part
 
 __all__ = ["Suite", "Texts"]
 

@@ -7,13 +7,13 @@ import enum
 from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
-from hdl.selftest.engine_trial import ENGINE_ITEMS, FLIPPED, EngineTrial
-from hdl.selftest.pattern import PLACES
-from hdl.selftest.source import DUMP, ITEMS
-from hdl.selftest.suite import Suite, Texts
-from hdl.selftest.text import Number
-from hdl.selftest.trial import Trial
+from cdma.hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
+from cdma.hdl.selftest.engine_trial import ENGINE_ITEMS, FLIPPED, EngineTrial
+from cdma.hdl.selftest.pattern import PLACES
+from cdma.hdl.selftest.source import DUMP, ITEMS
+from cdma.hdl.selftest.suite import Suite, Texts
+from cdma.hdl.selftest.text import Number
+from cdma.hdl.selftest.trial import Trial
 
 __all__ = ["CoresSuite", "EngineSuite", "suite_of"]
 

@@ -7,13 +7,13 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
-from hdl.codec.packets import ErrorCode, coded_beat_layout
-from hdl.common.bits import length
-from hdl.common.fifo import StreamFifo
-from hdl.selftest.config import CoresTestConfig
-from hdl.selftest.source import ITEMS, Source
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.codec.packets import ErrorCode, coded_beat_layout
+from cdma.hdl.common.bits import length
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.selftest.config import CoresTestConfig
+from cdma.hdl.selftest.source import ITEMS, Source
 
 __all__ = ["Trial", "patience"]
 
@@ -51,7 +51,7 @@ class Trial(wiring.Component):
     start : In(1)
         Begin a test. ``item``, ``element`` and ``fault`` must hold until it is done.
     item, element : In
-        As for :class:`~hdl.selftest.source.Source`.
+        As for :class:`~cdma.hdl.selftest.source.Source`.
     fault : In(1)
         Flip the first bit of the packed packet, which is of a tag: no such packet decodes to what went in.
     done : Out(1)

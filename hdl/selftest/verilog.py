@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hdl.generate.backend import verilog_text
-from hdl.selftest.config import SelftestConfig
-from hdl.selftest.selftest import Selftest
+from cdma.hdl.generate.backend import verilog_text
+from cdma.hdl.selftest.config import SelftestConfig
+from cdma.hdl.selftest.selftest import Selftest
 
 __all__ = ["selftest_verilog"]
 
 
 def selftest_verilog(config: SelftestConfig, lines: bytes, clock_hz: int) -> str:
-    """The self-test for a simulator: ports ``clk``, ``rst`` and those of :class:`~hdl.selftest.selftest.Selftest`."""
+    """The self-test for a simulator: ports ``clk``, ``rst`` and those of
+    :class:`~cdma.hdl.selftest.selftest.Selftest`."""
     config.check_lines(lines)
     return verilog_text(Selftest(config, lines, clock_hz), config.name)

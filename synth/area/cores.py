@@ -10,20 +10,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from golden.results import derived
-from hdl.common.sram import LEAST_BITS
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.core import CoreConfig
-from hdl.generate.verilog import emit
-from synth.area.rows import TOTAL, AreaRow, row
-from synth.cells import library as libraries
-from synth.cells.fpga import FPGA
-from synth.cells.library import Library
-from synth.timing import cores as timings
-from synth.timing.cores import TimingPath
-from synth.tools import opensta, scripts
-from synth.tools.yosys import Progress, YosysError, find, report
-from synth.units.hierarchy import Design, Macro
+from cdma.golden.results import derived
+from cdma.hdl.common.sram import LEAST_BITS
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.generate.verilog import emit
+from cdma.synth.area.rows import TOTAL, AreaRow, row
+from cdma.synth.cells import library as libraries
+from cdma.synth.cells.fpga import FPGA
+from cdma.synth.cells.library import Library
+from cdma.synth.timing import cores as timings
+from cdma.synth.timing.cores import TimingPath
+from cdma.synth.tools import opensta, scripts
+from cdma.synth.tools.yosys import Progress, YosysError, find, report
+from cdma.synth.units.hierarchy import Design, Macro
 
 __all__ = ["AreaReport", "area", "measure", "target_library"]
 
@@ -89,7 +89,7 @@ def area(config: CoreConfig | BlockCoreConfig, *, target: str = "generic", liber
         How logic is mapped to gates or cells: ``fast`` or ``small``.
     timed : bool
         Whether to time the same netlist as well: in the cells of a library, where OpenSTA is installed. Not for block
-        cores, whose clock :func:`synth.timing.block_cores.block_timing` calculates with the timing of macros.
+        cores, whose clock :func:`cdma.synth.timing.block_cores.block_timing` calculates with the timing of macros.
     modules : bool
         Whether to map the modules one by one as well; without, the report has the row of the whole design alone.
     progress : callable, optional

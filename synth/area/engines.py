@@ -12,17 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.results import derived
-from hdl.common.sram import LEAST_BITS
-from hdl.config.engine import EngineConfig
-from synth.area.cores import target_library
-from synth.area.rows import AreaRow, row
-from synth.cells.generic import BIT_UM2, NAND2_UM2
-from synth.cells.library import Library
-from synth.tools import scripts
-from synth.tools.yosys import Progress, Yosys, YosysError, find, report
-from synth.units.division import UNITS, division, of_lane
-from synth.units.hierarchy import Design, Macro
+from cdma.golden.results import derived
+from cdma.hdl.common.sram import LEAST_BITS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.area.cores import target_library
+from cdma.synth.area.rows import AreaRow, row
+from cdma.synth.cells.generic import BIT_UM2, NAND2_UM2
+from cdma.synth.cells.library import Library
+from cdma.synth.tools import scripts
+from cdma.synth.tools.yosys import Progress, Yosys, YosysError, find, report
+from cdma.synth.units.division import UNITS, division, of_lane
+from cdma.synth.units.hierarchy import Design, Macro
 
 __all__ = ["PAPER_MM2", "SCALE_28", "EngineArea", "Scaled", "Total", "UnitArea", "engine_area"]
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
-from golden.results import derived
-from hdl.common.sram import LEAST_BITS
-from synth.area.rows import row
-from synth.cells.fpga import FPGA
-from synth.tools import scripts
-from synth.tools.yosys import Progress, YosysError, find, report
+from cdma.golden.results import derived
+from cdma.hdl.common.sram import LEAST_BITS
+from cdma.synth.area.rows import row
+from cdma.synth.cells.fpga import FPGA
+from cdma.synth.tools import scripts
+from cdma.synth.tools.yosys import Progress, YosysError, find, report
 
 __all__ = ["BLOCK", "DISTRIBUTED", "LUT_WORDS", "REGISTERS", "BuiltMemory", "FpgaArea", "built_memories", "fpga_area"]
 

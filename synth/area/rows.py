@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synth.cells.fpga import FPGA
-from synth.cells.generic import CLOCK_GATE, FLIP_FLOP, gate_size
-from synth.cells.library import Library
-from synth.tools.yosys import YosysError
+from cdma.synth.cells.fpga import FPGA
+from cdma.synth.cells.generic import CLOCK_GATE, FLIP_FLOP, gate_size
+from cdma.synth.cells.library import Library
+from cdma.synth.tools.yosys import YosysError
 
 __all__ = ["TOTAL", "AreaRow", "row"]
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hdl.config.files import write_file
-from synth.area.rows import row
-from synth.boards.catalog import Board, platform
-from synth.boards.project import nextpnr_options, synthesis_script
-from synth.pnr.place import read_run
-from synth.tools.nextpnr import find as find_nextpnr
-from synth.tools.yosys import Progress, find, report
+from cdma.hdl.config.files import write_file
+from cdma.synth.area.rows import row
+from cdma.synth.boards.catalog import Board, platform
+from cdma.synth.boards.project import nextpnr_options, synthesis_script
+from cdma.synth.pnr.place import read_run
+from cdma.synth.tools.nextpnr import find as find_nextpnr
+from cdma.synth.tools.yosys import Progress, find, report
 
 __all__ = ["BoardError", "Built", "Use", "build"]
 
@@ -90,7 +90,7 @@ class Built:
 
 
 def build(board: Board, name: str, folder: Path, progress: Progress | None = None) -> Built:
-    """Build the files that :func:`synth.boards.project.project` made.
+    """Build the files that :func:`cdma.synth.boards.project.project` made.
 
     Parameters
     ----------

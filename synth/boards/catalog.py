@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from hdl.codec.coding import CODINGS
+from cdma.hdl.codec.coding import CODINGS
 
 __all__ = ["BOARDS", "Board", "Pll", "board", "platform"]
 

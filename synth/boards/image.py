@@ -8,9 +8,9 @@ from amaranth.hdl import Cat, ClockDomain, ClockSignal, Elaboratable, Instance, 
 from amaranth.lib import io
 from amaranth.lib.cdc import FFSynchronizer, ResetSynchronizer
 
-from hdl.selftest.config import SelftestConfig
-from hdl.selftest.selftest import SWITCHES, Selftest
-from synth.boards.catalog import Board, Pll
+from cdma.hdl.selftest.config import SelftestConfig
+from cdma.hdl.selftest.selftest import SWITCHES, Selftest
+from cdma.synth.boards.catalog import Board, Pll
 
 __all__ = ["Image"]
 

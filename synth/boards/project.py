@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from amaranth.back import verilog
 
-from hdl.generate.backend import mark_memories
-from hdl.selftest.config import SelftestConfig
-from synth.boards.catalog import Board, platform
-from synth.boards.image import Image
-from synth.boards.readme import readme
-from synth.tools import scripts
+from cdma.hdl.generate.backend import mark_memories
+from cdma.hdl.selftest.config import SelftestConfig
+from cdma.synth.boards.catalog import Board, platform
+from cdma.synth.boards.image import Image
+from cdma.synth.boards.readme import readme
+from cdma.synth.tools import scripts
 
 __all__ = ["nextpnr_options", "project", "synthesis_script"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
-from hdl.selftest.program import program_rows
-from synth.boards.catalog import Board
+from cdma.hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
+from cdma.hdl.selftest.program import program_rows
+from cdma.synth.boards.catalog import Board
 
 __all__ = ["readme"]
 

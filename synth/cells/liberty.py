@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hdl.config.files import refuse_pipe
+from cdma.hdl.config.files import refuse_pipe
 
 __all__ = ["Group", "LibertyError", "parse", "read"]
 

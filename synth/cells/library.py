@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from synth.cells.liberty import Group, LibertyError, parse, read
+from cdma.synth.cells.liberty import Group, LibertyError, parse, read
 
 __all__ = ["AVOIDED", "Cell", "ClockGate", "Library", "Pin", "load"]
 

@@ -1,8 +1,8 @@
 """The units of an engine on an ECP5, each placed and routed by itself.
 
-Units are those of :mod:`synth.units.division`. A part of a unit stands between registers, and registers replace the
-parts that are cut out of it (see :mod:`synth.pnr.harness`). A path from unit to unit counts in both, up to the border.
-Parts of lane 0 stand for all lanes.
+Units are those of :mod:`cdma.synth.units.division`. A part of a unit stands between registers, and registers replace
+the parts that are cut out of it (see :mod:`cdma.synth.pnr.harness`). A path from unit to unit counts in both, up to the
+border. Parts of lane 0 stand for all lanes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field, replace
 
-from golden.results import HIDDEN, derived
-from hdl.config.engine import EngineConfig
-from synth.pnr.harness import CLOCK, stand_in
-from synth.pnr.place import DEVICES, Best, PnrReport, Resources, Run, place_and_route
-from synth.tools.yosys import Progress, report
-from synth.units.division import division, of_lane
-from synth.units.hierarchy import Design
+from cdma.golden.results import HIDDEN, derived
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.pnr.harness import CLOCK, stand_in
+from cdma.synth.pnr.place import DEVICES, Best, PnrReport, Resources, Run, place_and_route
+from cdma.synth.tools.yosys import Progress, report
+from cdma.synth.units.division import division, of_lane
+from cdma.synth.units.hierarchy import Design
 
 __all__ = ["PlacedUnit", "PlacedUnits", "place_part", "place_units"]
 
@@ -72,7 +72,7 @@ class PlacedUnits:
     name : str
         The engine's top module.
     device, speed, yosys, nextpnr, available
-        As for :class:`synth.pnr.place.PnrReport`.
+        As for :class:`cdma.synth.pnr.place.PnrReport`.
     units : tuple of PlacedUnit
         The units.
     """
@@ -102,12 +102,12 @@ def place_units(config: EngineConfig, verilog: str, *, device: str = "LFE5U-85F"
     verilog : str
         Its Verilog.
     device, speed, seeds, progress
-        As for :func:`synth.pnr.place.place_and_route`.
+        As for :func:`cdma.synth.pnr.place.place_and_route`.
 
     Raises
     ------
     ValueError
-        As for :func:`synth.pnr.place.place_and_route`.
+        As for :func:`cdma.synth.pnr.place.place_and_route`.
     """
     design = Design(verilog, config.name)
     parts, cut = division(design, config.lanes)
@@ -152,7 +152,7 @@ def place_part(design: Design, part: str, cut: Collection[str], *, device: str, 
     Raises
     ------
     ValueError
-        As for :func:`synth.pnr.place.place_and_route`.
+        As for :func:`cdma.synth.pnr.place.place_and_route`.
     """
     root = design.paths()[part]
     clock = CLOCK if root == design.top else _INNER_CLOCK

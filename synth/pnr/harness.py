@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hdl.generate.interfaces import Port
+from cdma.hdl.generate.interfaces import Port
 
 __all__ = ["CHAINS", "CLOCK", "INSTANCE", "Harness", "harness", "stand_in"]
 

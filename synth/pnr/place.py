@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median_low
 
-from golden.results import HIDDEN, derived
-from hdl.generate.interfaces import Port
-from synth.cells.fpga import FPGA
-from synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
-from synth.tools import scripts
-from synth.tools.nextpnr import Nextpnr, NextpnrError, Report, find
-from synth.tools.yosys import Progress, report
-from synth.tools.yosys import find as find_yosys
+from cdma.golden.results import HIDDEN, derived
+from cdma.hdl.generate.interfaces import Port
+from cdma.synth.cells.fpga import FPGA
+from cdma.synth.pnr.harness import CHAINS, CLOCK, INSTANCE, Harness, harness
+from cdma.synth.tools import scripts
+from cdma.synth.tools.nextpnr import Nextpnr, NextpnrError, Report, find
+from cdma.synth.tools.yosys import Progress, report
+from cdma.synth.tools.yosys import find as find_yosys
 
 __all__ = ["DEVICES", "SPEEDS", "NextpnrError", "PnrPath", "PnrReport", "PnrStage", "Resources", "Run",
            "place_and_route", "read_run"]
@@ -158,7 +158,7 @@ class PnrReport:
 def place_and_route(verilog: str, top: str, ports: Sequence[Port], *, device: str = "LFE5U-85F",
                     speed: int = 8, seeds: int = 1, clock: str = CLOCK, inside: Sequence[Harness] = (),
                     progress: Progress | None = None) -> PnrReport:
-    """Place a design on an ECP5, between the registers of :mod:`synth.pnr.harness`.
+    """Place a design on an ECP5, between the registers of :mod:`cdma.synth.pnr.harness`.
 
     A design that takes more than the part has is not placed: its report says what it takes after synthesis.
 

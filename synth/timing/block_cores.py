@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hdl.config.block_core import BlockCoreConfig
-from hdl.generate.verilog import emit
-from synth.cells import library as libraries
-from synth.timing.cores import TimingReport
-from synth.timing.engines import Means, part_timing
-from synth.timing.macros import DEFAULT, MacroTiming
-from synth.tools import opensta, scripts
-from synth.tools.yosys import Progress, find, report
-from synth.units.hierarchy import Design
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.generate.verilog import emit
+from cdma.synth.cells import library as libraries
+from cdma.synth.timing.cores import TimingReport
+from cdma.synth.timing.engines import Means, part_timing
+from cdma.synth.timing.macros import DEFAULT, MacroTiming
+from cdma.synth.tools import opensta, scripts
+from cdma.synth.tools.yosys import Progress, find, report
+from cdma.synth.units.hierarchy import Design
 
 __all__ = ["block_timing"]
 
@@ -28,12 +28,12 @@ def block_timing(config: BlockCoreConfig, *, liberty: str | Path, recipe: str = 
     macros : MacroTiming
         Assumed timing of memory macros.
     liberty, recipe, progress
-        As for :func:`synth.timing.cores.timing`.
+        As for :func:`cdma.synth.timing.cores.timing`.
 
     Raises
     ------
     ValueError
-        As for :func:`synth.timing.cores.timing`.
+        As for :func:`cdma.synth.timing.cores.timing`.
     """
     opensta.require()
     means = Means(find(progress), libraries.load(liberty), macros, recipe)

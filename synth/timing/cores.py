@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdl.config.core import CoreConfig
-from hdl.generate.verilog import emit
-from synth.cells import library as libraries
-from synth.cells.library import Library
-from synth.tools import opensta, scripts
-from synth.tools.netlist import Netlist, read
-from synth.tools.yosys import Progress, find, report
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.generate.verilog import emit
+from cdma.synth.cells import library as libraries
+from cdma.synth.cells.library import Library
+from cdma.synth.tools import opensta, scripts
+from cdma.synth.tools.netlist import Netlist, read
+from cdma.synth.tools.yosys import Progress, find, report
 
 __all__ = ["CLOCK", "NETLIST", "REGISTERS", "Stage", "TimingPath", "TimingReport", "measure", "of_netlist", "timing"]
 
@@ -153,7 +153,7 @@ def of_netlist(files: Mapping[str, str], top: str, library: Library, *, clock: s
     Parameters
     ----------
     files : mapping of str to str
-        Text of the :data:`NETLIST` that :func:`synth.tools.scripts.library_script` leaves.
+        Text of the :data:`NETLIST` that :func:`cdma.synth.tools.scripts.library_script` leaves.
     top, library, clock
         As for :func:`timing`.
 

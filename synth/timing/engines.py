@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from golden.results import derived
-from hdl.common.sram import LEAST_BITS
-from hdl.config.engine import EngineConfig
-from synth.cells import library as libraries
-from synth.cells.library import Library
-from synth.timing.cores import CLOCK, NETLIST, REGISTERS, TimingPath, of_netlist
-from synth.timing.macros import DEFAULT, MacroTiming, cells, techmap, with_macros
-from synth.tools import opensta, scripts
-from synth.tools.netlist import read
-from synth.tools.yosys import Progress, Yosys, find, report
-from synth.units.division import division, lane_roots, of_lane
-from synth.units.hierarchy import Design
+from cdma.golden.results import derived
+from cdma.hdl.common.sram import LEAST_BITS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.cells import library as libraries
+from cdma.synth.cells.library import Library
+from cdma.synth.timing.cores import CLOCK, NETLIST, REGISTERS, TimingPath, of_netlist
+from cdma.synth.timing.macros import DEFAULT, MacroTiming, cells, techmap, with_macros
+from cdma.synth.tools import opensta, scripts
+from cdma.synth.tools.netlist import read
+from cdma.synth.tools.yosys import Progress, Yosys, find, report
+from cdma.synth.units.division import division, lane_roots, of_lane
+from cdma.synth.units.hierarchy import Design
 
 __all__ = ["WHOLE", "EngineTiming", "Means", "PartTiming", "UnitClock", "engine_timing", "part_timing"]
 
@@ -96,7 +96,7 @@ class EngineTiming:
     lanes : int
         How many there are; parts of lane 0 stand for all.
     library, recipe, tool, yosys : str
-        As for :class:`synth.timing.cores.TimingReport`.
+        As for :class:`cdma.synth.timing.cores.TimingReport`.
     macros : MacroTiming
         What was assumed of memory macros.
     parts : tuple of PartTiming
@@ -147,7 +147,7 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
     verilog : str
         Its Verilog.
     liberty, recipe, progress
-        As for :func:`synth.timing.cores.timing`.
+        As for :func:`cdma.synth.timing.cores.timing`.
     macros : MacroTiming
         Assumed timing of memory macros.
     whole : bool
@@ -159,7 +159,7 @@ def engine_timing(config: EngineConfig, verilog: str, *, liberty: str | Path, re
     Raises
     ------
     ValueError
-        As for :func:`synth.timing.cores.timing`, or if a memory that is too large for registers is read
+        As for :func:`cdma.synth.timing.cores.timing`, or if a memory that is too large for registers is read
         without a clock.
     """
     opensta.require()

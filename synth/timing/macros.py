@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from synth.cells.library import Library
+from cdma.synth.cells.library import Library
 
 __all__ = ["DEFAULT", "MacroTiming", "cells", "techmap", "with_macros"]
 

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from golden.results import derived
-from hdl.config.core import CORES, CoreConfig
-from hdl.config.engine import load_engine
-from hdl.config.settings import BEAT_BYTES, PIPELINES
-from hdl.generate.verilog import emit
-from synth.cells.generic import BIT_UM2
-from synth.cells.library import load
-from synth.timing.cores import REGISTERS, timing
-from synth.timing.engines import PartTiming, engine_timing
-from synth.tools import opensta, scripts
-from synth.tools.yosys import Progress, report
+from cdma.golden.results import derived
+from cdma.hdl.config.core import CORES, CoreConfig
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.config.settings import BEAT_BYTES, PIPELINES
+from cdma.hdl.generate.verilog import emit
+from cdma.synth.cells.generic import BIT_UM2
+from cdma.synth.cells.library import load
+from cdma.synth.timing.cores import REGISTERS, timing
+from cdma.synth.timing.engines import PartTiming, engine_timing
+from cdma.synth.tools import opensta, scripts
+from cdma.synth.tools.yosys import Progress, report
 
 __all__ = ["LANES", "Sweep", "SweepPoint", "front", "sweep", "sweep_cores", "sweep_engines"]
 
@@ -39,7 +39,7 @@ class SweepPoint:
     pipeline : str
         ``small`` or ``fast``.
     kge : float
-        Area; of an engine, its memories at :data:`synth.cells.generic.BIT_UM2` included.
+        Area; of an engine, its memories at :data:`cdma.synth.cells.generic.BIT_UM2` included.
     mhz : float
         The clock that the slowest path from register to register allows.
     start, end : str
@@ -71,7 +71,7 @@ class Sweep:
     Parameters
     ----------
     library, recipe, tool : str
-        As for :class:`synth.timing.cores.TimingReport`.
+        As for :class:`cdma.synth.timing.cores.TimingReport`.
     points : tuple of SweepPoint
         The configurations, design by design.
     """
@@ -88,7 +88,7 @@ def sweep(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, progress
     Raises
     ------
     ValueError
-        As :func:`synth.timing.cores.timing`.
+        As :func:`cdma.synth.timing.cores.timing`.
     """
     opensta.require()
     points = [*sweep_cores(liberty=liberty, recipe=recipe, progress=progress),
@@ -112,7 +112,7 @@ def front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 def sweep_cores(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, cores: Iterable[str] = CORES,
                 beat_bytes: Iterable[int] = BEAT_BYTES, pipelines: Iterable[str] = PIPELINES,
                 progress: Progress | None = None) -> list[SweepPoint]:
-    """Both cores over beats and pipelines, all element sizes; errors as :func:`synth.timing.cores.timing`."""
+    """Both cores over beats and pipelines, all element sizes; errors as :func:`cdma.synth.timing.cores.timing`."""
     configs = [CoreConfig(core=core, beat_bytes=beat, pipeline=pipeline)
                for core in cores for beat in beat_bytes for pipeline in pipelines]
     points = []
@@ -129,7 +129,7 @@ def sweep_engines(*, liberty: str | Path, recipe: str = scripts.DEFAULT_RECIPE, 
                   pipelines: Iterable[str] = PIPELINES,
                   progress: Progress | None = None) -> list[SweepPoint]:
     """The default engine over lanes and pipelines, its clock that of its slowest unit; errors as
-    :func:`synth.timing.engines.engine_timing`."""
+    :func:`cdma.synth.timing.engines.engine_timing`."""
     nand2 = load(liberty).nand2.area
     configs = [load_engine("default").replace(lanes=number, pipeline=pipeline)
                for pipeline in pipelines for number in lanes]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
-from synth.cells.library import Library
+from cdma.synth.cells.library import Library
 
 __all__ = ["Netlist", "read"]
 

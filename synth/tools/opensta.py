@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from synth.cells.library import Library
-from synth.tools.netlist import Netlist
+from cdma.synth.cells.library import Library
+from cdma.synth.tools.netlist import Netlist
 
 __all__ = ["OpenStaError", "Step", "available", "require", "script", "steps", "version", "worst_paths"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synth.cells.fpga import FPGA
-from synth.cells.generic import CLOCK_GATE, FLIP_FLOP, LATCH, genlib
-from synth.cells.library import ClockGate, Library
+from cdma.synth.cells.fpga import FPGA
+from cdma.synth.cells.generic import CLOCK_GATE, FLIP_FLOP, LATCH, genlib
+from cdma.synth.cells.library import ClockGate, Library
 
 __all__ = ["DEFAULT_RECIPE", "GATED_AT_LEAST", "RECIPES", "TARGETS", "Recipe", "fpga_script", "gates_script", "inputs",
            "library_script", "memories_script", "output_load"]

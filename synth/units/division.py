@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from synth.units.hierarchy import Design
+from cdma.synth.units.hierarchy import Design
 
 __all__ = ["UNITS", "division", "lane_roots", "of_lane"]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from hdl.generate.interfaces import Port
+from cdma.hdl.generate.interfaces import Port
 
 __all__ = ["Design", "Macro"]
 
@@ -37,7 +37,7 @@ class Macro:
 
 
 class Design:
-    """A design in the Verilog that :func:`hdl.generate.verilog.emit` writes.
+    """A design in the Verilog that :func:`cdma.hdl.generate.verilog.emit` writes.
 
     Modules that are instantiated several times, as lanes, are copied here: each instance has a module of its own, named
     by its path. A part of one lane can then be cut out, and stay in the others.

@@ -15,8 +15,8 @@ from cdma.__main__ import main, parser
 from cdma.commands import COMMANDS
 from cdma.console import progress as progress_module
 from cdma.console.options import DEFAULT_CORES
+from cdma.hdl.config.core import preset_names
 from cdma.report.tables import table
-from hdl.config.core import preset_names
 
 NAMES = [command.__name__.rpartition(".")[2] for command in COMMANDS]
 

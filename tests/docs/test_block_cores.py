@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from amaranth.lib import data
 
-from hdl.codec.payload.unpacking import PayloadError
-from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
-from hdl.generate.axis_blocks import block_user_layout, raw_user_layout
-from hdl.generate.verilog import emit
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
+from cdma.hdl.generate.axis_blocks import block_user_layout, raw_user_layout
+from cdma.hdl.generate.verilog import emit
 from tests.docs.pages import ROOT, all_blocks, table
 from tests.docs.test_cores import example_compiles, port_width
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from cdma.__main__ import parser
-from hdl.config.catalog import kinds
+from cdma.hdl.config.catalog import kinds
+from cdma.verif.regression.plan import steps
 from tests.docs.pages import ROOT, table
-from verif.regression.plan import steps
 
 _FILES = sorted((ROOT / "docs/ci").glob("*.yml"))
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks
-from workload.data import shipped
-from workload.dumps import load
 
 PAGES_WITH_COMMANDS = [page for page in PAGES if any(block.info == "sh" for block in blocks(page))]
 

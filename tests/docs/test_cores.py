@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hdl.codec.packets import ErrorCode
-from hdl.config.core import CORES, CoreConfig
-from hdl.generate.verilog import emit
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.config.core import CORES, CoreConfig
+from cdma.hdl.generate.verilog import emit
 from tests.docs.pages import ROOT, all_blocks, table
 
 PAGE = ROOT / "docs/cores.md"

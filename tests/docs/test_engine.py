@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from amaranth.lib import data
 
-from golden.c.library import sources
-from golden.codec import blocks
-from golden.engine import Engine, Memory, Status
-from hdl.codec.coding import CODINGS
-from hdl.common.sram import wrapper
-from hdl.config.engine import load_engine
-from hdl.engine.control.descriptor import completion_layout, descriptor_layout
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver, files
-from hdl.generate.interfaces import Port
-from hdl.generate.verilog import Verilog
+from cdma.golden.c.library import sources
+from cdma.golden.codec import blocks
+from cdma.golden.engine import Engine, Memory, Status
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.common.sram import wrapper
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.descriptor import completion_layout, descriptor_layout
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.files import DRIVER, driver, files
+from cdma.hdl.generate.interfaces import Port
+from cdma.hdl.generate.verilog import Verilog
+from cdma.verif.common import tools
 from tests.docs.pages import ROOT, all_blocks, table
 from tests.golden.engines import BUILT, DEVICE, LINK, PREFETCH, tensor
 from tests.hdl.generate.handover.moved import move
-from verif.common import tools
 
 _INTEGRATION, _PROGRAMMING = ROOT / "docs/integration.md", ROOT / "docs/programming.md"
 _ERRORS = ROOT / "docs/errors.md"

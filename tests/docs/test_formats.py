@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from golden.codec import blocks, crc32c, files
-from golden.codec import lines as zvc
-from golden.codec.coding import SHORT, Coding, coding_name
-from golden.codec.errors import Reason
-from golden.reference import blocks as reference
+from cdma.golden.codec import blocks, crc32c, files
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import SHORT, Coding, coding_name
+from cdma.golden.codec.errors import Reason
+from cdma.golden.reference import blocks as reference
 from tests.docs.pages import ROOT, Block, table
 from tests.docs.pages import blocks as fenced
 

@@ -8,12 +8,12 @@ from amaranth.hdl import Fragment, Shape
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
-from hdl.common.modules import Modules
-from hdl.common.sram import LEAST_BITS
-from hdl.config.engine import load_engine
-from hdl.engine.engine import Engine
-from hdl.engine.lanes.offload import OffloadLane
-from hdl.engine.lanes.prefetch import PrefetchLane
+from cdma.hdl.common.modules import Modules
+from cdma.hdl.common.sram import LEAST_BITS
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.engine import Engine
+from cdma.hdl.engine.lanes.offload import OffloadLane
+from cdma.hdl.engine.lanes.prefetch import PrefetchLane
 from tests.docs.pages import ROOT, table
 
 _PAGE = ROOT / "docs/integration.md"

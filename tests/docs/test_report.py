@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec import blocks
+from cdma.golden.codec import blocks
+from cdma.workload.data import shipped_dumps
+from cdma.workload.dumps import load, own_element_bytes
 from tests.docs.pages import ROOT
-from workload.data import shipped_dumps
-from workload.dumps import load, own_element_bytes
 
 
 def test_the_report_has_a_page_of_every_shipped_dump_and_of_the_results(tmp_path: Path) -> None:

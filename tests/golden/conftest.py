@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from golden.c.library import CODECS, built, use
+from cdma.golden.c.library import CODECS, built, use
 
 
 @pytest.fixture(params=CODECS if built() else ("numpy",), scope="module")

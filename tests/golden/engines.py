@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Status
-from golden.reference import blocks as reference
-from golden.reference.lines import MalformedError, elements_of
-from golden.reference.narrowing import narrowed
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion, Descriptor, Engine, Fault, Memory, Parameters, Status
+from cdma.golden.reference import blocks as reference
+from cdma.golden.reference.lines import MalformedError, elements_of
+from cdma.golden.reference.narrowing import narrowed
 
 CODINGS = (0x11, 0x12, 0x14, 0x22, 0x24)
 """Those that an engine can be built for."""

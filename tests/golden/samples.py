@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from golden.codec.errors import StreamError
-from golden.reference.lines import MalformedError
+from cdma.golden.codec.errors import StreamError
+from cdma.golden.reference.lines import MalformedError
 
 ELEMENT_BYTES = (1, 2, 4)
 CODINGS = (0x01, 0x02, 0x04, 0x11, 0x12, 0x14, 0x22, 0x24)

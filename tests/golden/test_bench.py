@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from golden import bench
-from golden.c import library
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.speeds import codecs
-from golden.speeds.samples import Sample
+from cdma.golden import bench
+from cdma.golden.c import library
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.speeds import codecs
+from cdma.golden.speeds.samples import Sample
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.results import HIDDEN, INLINED, derived, from_json, to_json
+from cdma.golden.results import HIDDEN, INLINED, derived, from_json, to_json
 
 
 class Kind(IntEnum):

@@ -7,7 +7,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Mux, Signal
 
-from hdl.common.synchronizer import Synchronizer
+from cdma.hdl.common.synchronizer import Synchronizer
 from tests.hdl.memories import WrongCollisions
 
 __all__ = ["FAR_HALF", "RATIOS", "FarClock", "LateBits", "TwoClocks"]

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from amaranth.lib import wiring
 
-import hdl
+from cdma import hdl
 
 _TESTS = Path(__file__).resolve().parent
 _SIMULATES = {"Bench", "clocked", "settled"}
 
 WHOLE = {
-    "hdl.engine.engine.Engine", "hdl.generate.axis.AxiStreamCore", "hdl.generate.axis_blocks.AxiStreamBlockCompressor",
-    "hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "hdl.selftest.engine_trial.EngineTrial",
-    "hdl.selftest.selftest.Selftest", "hdl.selftest.suites.CoresSuite", "hdl.selftest.suites.EngineSuite",
+    "cdma.hdl.engine.engine.Engine", "cdma.hdl.generate.axis.AxiStreamCore", "cdma.hdl.generate.axis_blocks.AxiStreamBlockCompressor",
+    "cdma.hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "cdma.hdl.selftest.engine_trial.EngineTrial",
+    "cdma.hdl.selftest.selftest.Selftest", "cdma.hdl.selftest.suites.CoresSuite", "cdma.hdl.selftest.suites.EngineSuite",
 }
 """Whole designs: the benches of tests/verif drive their Verilog."""
 
@@ -26,11 +26,11 @@ WHOLE = {
 def _components() -> set[str]:
     """All components that ``hdl`` defines, as ``module.class``, but private bases of others.
 
-    What is in ``hdl.litex`` is no component of Amaranth's, and needs an extra.
+    What is in ``cdma.hdl.litex`` is no component of Amaranth's, and needs an extra.
     """
     found = set()
     for module in pkgutil.walk_packages(hdl.__path__, "hdl."):
-        if module.name.startswith("hdl.litex."):
+        if module.name.startswith("cdma.hdl.litex."):
             continue
         for name, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(each, wiring.Component) and each.__module__ == module.name and not name.startswith("_") \

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from golden.codec.coding import Coding
-from hdl.config.engine import load_engine
-from hdl.litex.boards import write_board
-from hdl.litex.catalog import BOARDS
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.litex.boards import write_board
+from cdma.hdl.litex.catalog import BOARDS
 
 TINY = load_engine("tiny")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from hdl.config.engine import load_engine
-from hdl.litex.firmware import FirmwareError, compiler, firmware
-from hdl.litex.layout import PARTS, Layout
-from hdl.litex.soc import plain_errors, simulation_soc
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.litex.firmware import FirmwareError, compiler, firmware
+from cdma.hdl.litex.layout import PARTS, Layout
+from cdma.hdl.litex.soc import plain_errors, simulation_soc
 
 TINY = load_engine("tiny")
 

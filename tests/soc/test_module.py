@@ -19,11 +19,11 @@ from litex.build.sim import SimPlatform
 from litex.soc.integration.soc import SoCRegion
 from litex.soc.integration.soc_core import SoCCore
 
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.generate.verilog import ports
-from hdl.litex import module as made
-from hdl.litex.module import add_cdma, write_headers
-from hdl.litex.soc import TOP, plain_errors, simulation_soc
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.generate.verilog import ports
+from cdma.hdl.litex import module as made
+from cdma.hdl.litex.module import add_cdma, write_headers
+from cdma.hdl.litex.soc import TOP, plain_errors, simulation_soc
 from tests.docs.pages import PAGES, blocks
 
 TINY = load_engine("tiny")

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.crc32c import crc32c
-from hdl.config.engine import load_engine
-from hdl.litex.layout import Layout
-from verif.soc import simulate
-from verif.soc.simulate import WRITE_BACK, simulate_soc, ways
-from verif.soc.top import Console
-from workload.data import shipped
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.crc32c import crc32c
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.litex.layout import Layout
+from cdma.verif.soc import simulate
+from cdma.verif.soc.simulate import WRITE_BACK, simulate_soc, ways
+from cdma.verif.soc.top import Console
+from cdma.workload.data import shipped
 
 TINY = load_engine("tiny").replace(write_back=True)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.cells.library import Library
-from synth.tools import opensta
+from cdma.synth.cells.library import Library
+from cdma.synth.tools import opensta
 
 TINY = Path(__file__).parent / "tiny.lib"
 

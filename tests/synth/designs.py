@@ -1,6 +1,6 @@
 """Netlists in the cells of the small library whose paths are worked out by hand."""
 
-from synth.tools.netlist import Netlist
+from cdma.synth.tools.netlist import Netlist
 
 CHAIN = Netlist(
     name="chain",

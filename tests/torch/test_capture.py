@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdma.workload import capture
+from cdma.workload.capturing import CaptureError
+from cdma.workload.capturing.manifest import read_manifest
+from cdma.workload.dumps import load, values
 from tests.torch.networks import BATCH, Plain, Residual, images, nn, torch
-from workload import capture
-from workload.capturing import CaptureError
-from workload.capturing.manifest import read_manifest
-from workload.dumps import load, values
 
 
 def kept(model: Any, output: Any) -> list[Any]:

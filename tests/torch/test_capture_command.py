@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.results import to_json
-from workload.capturing.manifest import read_manifest
-from workload.dumps import load
+from cdma.golden.results import to_json
+from cdma.workload.capturing.manifest import read_manifest
+from cdma.workload.dumps import load
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = '''

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdma.workload import capture
+from cdma.workload.capturing import CaptureError
+from cdma.workload.capturing.manifest import read_manifest
+from cdma.workload.dumps import load
 from tests.torch.networks import Plain, Residual, images, nn, torch, train
-from workload import capture
-from workload.capturing import CaptureError
-from workload.capturing.manifest import read_manifest
-from workload.dumps import load
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_always_called", "_forward_hooks_with_kwargs")
 

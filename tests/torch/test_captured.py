@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from cdma.workload.capturing import capture, digits, sums
+from cdma.workload.capturing.manifest import read_manifest
+from cdma.workload.networks.captured import NETWORK, Captured, read_captured
 from tests.torch.networks import Residual, nn, torch, train
-from workload.capturing import capture, digits, sums
-from workload.capturing.manifest import read_manifest
-from workload.networks.captured import NETWORK, Captured, read_captured
 
 
 def saved_bytes(found: Captured) -> int:

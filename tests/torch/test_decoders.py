@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from workload.networks.decoder import DecoderBuilder
-from workload.networks.tensors import tensors
+from cdma.workload.networks.decoder import DecoderBuilder
+from cdma.workload.networks.tensors import tensors
 
 torch: Any = import_module("torch")
 nn: Any = torch.nn

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workload.dumps import load, type_name, values
+from cdma.workload.dumps import load, type_name, values
 
 torch: Any = import_module("torch")
 

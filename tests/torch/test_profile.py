@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from cdma.workload import profile
+from cdma.workload.capturing import CaptureError, profiling
+from cdma.workload.capturing.profiling import Profiler, layer_times
+from cdma.workload.timeline.profiles import load_profile
 from tests.torch.networks import Plain, images, nn, torch
-from workload import profile
-from workload.capturing import CaptureError, profiling
-from workload.capturing.profiling import Profiler, layer_times
-from workload.timeline.profiles import load_profile
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORK = {"name": "plain", "batch": 6, "input": [3, 8, 8], "layers": [

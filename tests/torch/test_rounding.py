@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from cdma.workload.capturing import digits
+from cdma.workload.capturing.accuracy import accuracies
+from cdma.workload.capturing.rounding import rounded
 from tests.torch.networks import Plain, Residual, images, torch, train
-from workload.capturing import digits
-from workload.capturing.accuracy import accuracies
-from workload.capturing.rounding import rounded
 
 
 def cast(model: Any, kind: Any) -> Any:

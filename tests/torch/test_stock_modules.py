@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-import workload
+from cdma import workload
 from cdma.engines import model_engine
-from workload.dumps import load
+from cdma.workload.dumps import load
 
 torch: Any = import_module("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -397,7 +397,7 @@ TYPES = sorted({each for each in vars(torch).values() if isinstance(each, torch.
                 and not str(each).startswith(("torch.q", "torch.quint"))}, key=str)
 
 
-@pytest.mark.filterwarnings("ignore:ComplexHalf", "ignore::workload.dumps.reading.DumpWarning")
+@pytest.mark.filterwarnings("ignore:ComplexHalf", "ignore::cdma.workload.dumps.reading.DumpWarning")
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_every_type(dtype: Any, tmp_path: Any) -> None:
     raw = torch.arange(4096).to(torch.uint8) % 2

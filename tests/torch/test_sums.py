@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdma.workload import networks
+from cdma.workload.capturing import sums
+from cdma.workload.capturing.example import example, points
+from cdma.workload.dumps import load, type_name, values
 from tests.torch.test_capture_command import cdma
-from workload import networks
-from workload.capturing import sums
-from workload.capturing.example import example, points
-from workload.dumps import load, type_name, values
 
 
 def test_every_line_is_a_sum() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdma.__main__ import main
-from workload.training import examples
+from cdma.workload.training import examples
 
 BUILD = Path(__file__).resolve().parents[2] / "build/sim"
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import workload
+from cdma import workload
 from cdma.engines import DriverEngine, Side, model_engine
 from cdma.engines.model import ModelMachine
-from golden.engine import Fault
-from hdl.config.engine import load_engine
+from cdma.golden.engine import Fault
+from cdma.hdl.config.engine import load_engine
+from cdma.workload.training import EngineError
+from cdma.workload.training.examples import EXAMPLES, Trained, begin, differences
+from cdma.workload.training.examples import train as train_example
 from tests.torch.networks import Plain, Residual, train
-from workload.training import EngineError
-from workload.training.examples import EXAMPLES, Trained, begin, differences
-from workload.training.examples import train as train_example
 
 torch: Any = import_module("torch")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from hdl.config.core import CoreConfig
-from verif.common import runner
-from verif.core import streaming
+from cdma.hdl.config.core import CoreConfig
+from cdma.verif.common import runner
+from cdma.verif.core import streaming
 
 REPO = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("CDMA_REGRESSION", "") == "full"

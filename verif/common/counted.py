@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from verif.common.cover import VARIABLE
+from cdma.verif.common.cover import VARIABLE
 
 __all__ = ["RTL_VARIABLE", "collect", "options", "restored_points"]
 
 RTL_VARIABLE = "CDMA_COVERAGE_RTL"
-"""Set to 1 beside :data:`verif.common.cover.VARIABLE`, designs are compiled so that Verilator counts, too."""
+"""Set to 1 beside :data:`cdma.verif.common.cover.VARIABLE`, designs are compiled so that Verilator counts, too."""
 
 _OPTIONS = ("--coverage-line", "--coverage-toggle", "--coverage-user", "-DCDMA_COVER")
 _COUNT = re.compile(rb"' (\d+)$", re.MULTILINE)

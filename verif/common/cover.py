@@ -1,8 +1,8 @@
 """Samples of functional coverage: what a bench has seen, counted by feature and bin.
 
 Nothing is counted unless CDMA_COVERAGE names a folder. A simulation then writes its counts there when it ends. The bins
-that are wanted are in :mod:`verif.coverage.plan`. (cocotb-coverage declares bins with decorators of the functions that
-sample, in a global registry, so a plan could not be read, checked or printed without running the benches.)
+that are wanted are in :mod:`cdma.verif.coverage.plan`. (cocotb-coverage declares bins with decorators of the functions
+that sample, in a global registry, so a plan could not be read, checked or printed without running the benches.)
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from golden.results import to_json
+from cdma.golden.results import to_json
 
 __all__ = ["folder", "load", "progress", "report"]
 
@@ -22,18 +22,18 @@ def folder() -> Path:
     """
     place = os.environ.get("CDMA_JOB")
     if place is None:
-        raise RuntimeError("a bench is started by verif.common.runner.run, which sets CDMA_JOB")
+        raise RuntimeError("a bench is started by cdma.verif.common.runner.run, which sets CDMA_JOB")
     return Path(place)
 
 
 def load() -> Any:
-    """The job that :func:`verif.common.runner.run` was given, as JSON; :func:`golden.results.from_json` makes it what
-    it was."""
+    """The job that :func:`cdma.verif.common.runner.run` was given, as JSON; :func:`cdma.golden.results.from_json` makes
+    it what it was."""
     return json.loads((folder() / "job.json").read_text())
 
 
 def report(values: object) -> None:
-    """Return values to the process that started the run, as :func:`golden.results.to_json` writes them."""
+    """Return values to the process that started the run, as :func:`cdma.golden.results.to_json` writes them."""
     (folder() / "report.json").write_text(json.dumps(to_json(values)))
 
 

@@ -6,8 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from hdl.generate.verilog import WAIVERS
-from verif.common import tools
+from cdma.hdl.generate.verilog import WAIVERS
+from cdma.verif.common import tools
 
 __all__ = ["findings"]
 

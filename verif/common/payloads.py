@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.codec.layout import LINE_BYTES, TAG_BYTES
-from verif.common.stream import Bytes
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.layout import LINE_BYTES, TAG_BYTES
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["DAMAGES", "damaged_payload"]
 

@@ -20,7 +20,7 @@ def random_registers(text: str, seed: int) -> str:
     Parameters
     ----------
     text : str
-        What :func:`hdl.generate.backend.verilog_text` wrote: every ``reg`` is a register or a memory.
+        What :func:`cdma.hdl.generate.backend.verilog_text` wrote: every ``reg`` is a register or a memory.
     seed : int
         Of the values.
 

@@ -23,10 +23,10 @@ import cocotb
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator, get_runner
 
-from golden.results import to_json
-from verif.common import counted, runtime, tools
-from verif.common.broken import broken
-from verif.common.cover import VARIABLE
+from cdma.golden.results import to_json
+from cdma.verif.common import counted, runtime, tools
+from cdma.verif.common.broken import broken
+from cdma.verif.common.cover import VARIABLE
 
 __all__ = ["BenchError", "Build", "BuildError", "build", "lock", "run"]
 
@@ -62,7 +62,7 @@ class Build:
     top
         Name of the top module.
     simulator
-        One of :data:`verif.common.tools.SIMULATORS`.
+        One of :data:`cdma.verif.common.tools.SIMULATORS`.
     folder
         Where the compiled design is.
     waves
@@ -193,7 +193,7 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
     module
         Dotted name of the module that holds the cocotb tests.
     job
-        What the bench reads with :func:`verif.common.job.load`: a dataclass or plain values.
+        What the bench reads with :func:`cdma.verif.common.job.load`: a dataclass or plain values.
     folder
         Where the run writes its log, results and waves (made when missing).
     seed
@@ -206,7 +206,7 @@ def run(built: Build, module: str, *, job: object, folder: Path, seed: int = 1,
     Returns
     -------
     JSON
-        What the bench handed to :func:`verif.common.job.report`; an empty object when it reported nothing.
+        What the bench handed to :func:`cdma.verif.common.job.report`; an empty object when it reported nothing.
 
     Raises
     ------

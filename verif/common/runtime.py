@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from verif.common import tools
+from cdma.verif.common import tools
 
 __all__ = ["keep", "objects", "place", "use"]
 

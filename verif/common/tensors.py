@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from golden.codec.coding import SHORT, Coding
-from golden.codec.layout import LINE_BYTES
-from verif.common.stream import Bytes, Packet
+from cdma.golden.codec.coding import SHORT, Coding
+from cdma.golden.codec.layout import LINE_BYTES
+from cdma.verif.common.stream import Bytes, Packet
 
 __all__ = ["corners", "network_values", "random_raw", "random_values"]
 

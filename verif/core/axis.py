@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from verif.common.base import Driver, Monitor
-from verif.common.stream import Beat, Bytes, Packet, Received, beats, from_texts
+from cdma.verif.common.base import Driver, Monitor
+from cdma.verif.common.stream import Beat, Bytes, Packet, Received, beats, from_texts
 
 __all__ = ["Pin", "Sink", "Source"]
 

@@ -1,10 +1,11 @@
-"""The records that :mod:`verif.core.streaming` exchanges with its bench, as JSON: what to send, and what was seen."""
+"""The records that :mod:`cdma.verif.core.streaming` exchanges with its bench, as JSON: what to send, and what was
+seen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.config.core import CoreConfig
+from cdma.hdl.config.core import CoreConfig
 
 __all__ = ["PacketFiles", "StreamJob", "StreamReport"]
 

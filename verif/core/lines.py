@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.codec.coding import LINE_BYTES
-from verif.common.stream import Bytes
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["Line", "walk"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from verif.common import tools
+from cdma.verif.common import tools
 
 __all__ = ["Meter", "Progress", "keep_waves", "rate"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hdl.config.core import CoreConfig
-from hdl.config.settings import BEAT_BYTES
-from verif.common import tools
-from verif.core.runs import Meter, Progress, keep_waves, rate
-from verif.core.streaming import Passage, Tensor, build_core, limit, stream
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.config.settings import BEAT_BYTES
+from cdma.verif.common import tools
+from cdma.verif.core.runs import Meter, Progress, keep_waves, rate
+from cdma.verif.core.streaming import Passage, Tensor, build_core, limit, stream
 
 __all__ = ["ArrayResult", "simulate"]
 
@@ -76,7 +76,7 @@ def simulate(arrays: Mapping[str, np.ndarray], element_bytes: int, beat_bytes: i
     stalls
         Share of the cycles that either side of a core pauses, from 0 to below 1.
     simulator
-        One of :data:`verif.common.tools.SIMULATORS`.
+        One of :data:`cdma.verif.common.tools.SIMULATORS`.
     waves
         Folder for the waves of both cores, ``compressor.fst`` and ``decompressor.fst``; ``.vcd`` where the simulator
         cannot write FST (a warning is logged).

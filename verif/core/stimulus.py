@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from golden.codec import lines as zvc
-from hdl.codec.coding import LINE_BYTES
-from verif.common.stream import Bytes, Packet
-from verif.common.tensors import random_raw
-from verif.core.lines import walk
+from cdma.golden.codec import lines as zvc
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.verif.common.stream import Bytes, Packet
+from cdma.verif.common.tensors import random_raw
+from cdma.verif.core.lines import walk
 
 __all__ = ["damaged", "fractions", "packed", "partial_lines", "random_packets"]
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec import lines as zvc
-from golden.results import from_json
-from hdl.codec.coding import LINE_BYTES
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.core import CoreConfig
-from hdl.generate.verilog import Verilog, emit
-from verif.common import runner
-from verif.common.progress import watch
-from verif.common.stream import Bytes
-from verif.core.jobs import PacketFiles, StreamJob, StreamReport
-from verif.rules.instances import instance, with_rules
+from cdma.golden.codec import lines as zvc
+from cdma.golden.results import from_json
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.generate.verilog import Verilog, emit
+from cdma.verif.common import runner
+from cdma.verif.common.progress import watch
+from cdma.verif.common.stream import Bytes
+from cdma.verif.core.jobs import PacketFiles, StreamJob, StreamReport
+from cdma.verif.rules.instances import instance, with_rules
 
 __all__ = ["Passage", "Tensor", "build_core", "checked_core", "limit", "stream"]
 
@@ -151,7 +151,7 @@ def stream(built: runner.Build, config: CoreConfig, tensors: Sequence[Tensor], *
         packets.append(PacketFiles(files[data], files[expected], files["starts"], tensor.element_bytes))
     job = StreamJob(config, tuple(packets), stalls, burst, alone)
     with watch(folder / "progress", progress):
-        report = from_json(StreamReport, runner.run(built, "verif.core.benches.stream", job=job, folder=folder,
+        report = from_json(StreamReport, runner.run(built, "cdma.verif.core.benches.stream", job=job, folder=folder,
                                                     seed=seed))
     return [_passage(report, number) for number in range(len(tensors))]
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from golden.codec import lines as zvc
-from golden.codec.errors import StreamError
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.packets import ErrorCode
-from hdl.config.core import CoreConfig
-from verif.common.base import Model, Testbench
-from verif.common.cover import cover
-from verif.common.stalls import pattern
-from verif.common.stream import Bytes, Packet, Received
-from verif.core.axis import Sink, Source
-from verif.core.lines import walk
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.errors import StreamError
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.config.core import CoreConfig
+from cdma.verif.common.base import Model, Testbench
+from cdma.verif.common.cover import cover
+from cdma.verif.common.stalls import pattern
+from cdma.verif.common.stream import Bytes, Packet, Received
+from cdma.verif.core.axis import Sink, Source
+from cdma.verif.core.lines import walk
 
 __all__ = ["CompressorModel", "CoreModel", "CoreTestbench", "DecompressorModel", "Expected", "StreamTestbench",
            "first_difference", "model_of"]

@@ -1,6 +1,6 @@
 """Measures the cores in simulation: beats per cycle over density and element size, and latency.
 
-    python -m verif.core.throughput [PRESET or FILE.toml ...] [--json FILE] [--simulator verilator|icarus]
+    python -m cdma.verif.core.throughput [PRESET or FILE.toml ...] [--json FILE] [--simulator verilator|icarus]
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.config.core import CoreConfig, load, preset_names
-from verif.common import runner, tools
-from verif.common.tensors import random_raw
-from verif.core.lines import walk
-from verif.core.streaming import Passage, Tensor, build_core, limit, stream
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.config.core import CoreConfig, load, preset_names
+from cdma.verif.common import runner, tools
+from cdma.verif.common.tensors import random_raw
+from cdma.verif.core.lines import walk
+from cdma.verif.core.streaming import Passage, Tensor, build_core, limit, stream
 
 __all__ = ["DENSITIES", "Latency", "Throughput", "latency", "main", "measure", "table"]
 
@@ -190,9 +190,9 @@ def table(rows: Sequence[Throughput], latencies: Sequence[Latency] = ()) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure presets, print the table, and write the JSON; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m verif.core.throughput",
+    parser = argparse.ArgumentParser(prog="python -m cdma.verif.core.throughput",
                                      description="Measures the cores in simulation.",
-                                     epilog="example: python -m verif.core.throughput compressor --json figures.json")
+                                     epilog="example: python -m cdma.verif.core.throughput compressor --json figures.json")
     parser.add_argument("configs", nargs="*", metavar="PRESET", help="presets or TOML files; all presets by default")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - prints them instead of the table")
     parser.add_argument("--simulator", choices=tools.SIMULATORS, default=tools.SIMULATORS[0])

@@ -16,7 +16,7 @@ class Feature:
     Parameters
     ----------
     name
-        As :func:`verif.common.cover.cover` is given it.
+        As :func:`cdma.verif.common.cover.cover` is given it.
     room
         The part of the plan it belongs to.
     about

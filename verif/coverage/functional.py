@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from verif.coverage.exclusions import Exclusion, judge
-from verif.coverage.feature import Feature
-from verif.coverage.plan import PLAN
-from verif.coverage.points import Point
+from cdma.verif.coverage.exclusions import Exclusion, judge
+from cdma.verif.coverage.feature import Feature
+from cdma.verif.coverage.plan import PLAN
+from cdma.verif.coverage.points import Point
 
 __all__ = ["FeatureResult", "Samples", "add_up", "functional", "of_points"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from verif.coverage.feature import Feature
-from verif.coverage.plan_control import CONTROL
-from verif.coverage.plan_formats import FORMATS
-from verif.coverage.plan_memory import MEMORY
-from verif.coverage.plan_options import OPTIONS
-from verif.coverage.plan_status import STATUSES
+from cdma.verif.coverage.feature import Feature
+from cdma.verif.coverage.plan_control import CONTROL
+from cdma.verif.coverage.plan_formats import FORMATS
+from cdma.verif.coverage.plan_memory import MEMORY
+from cdma.verif.coverage.plan_options import OPTIONS
+from cdma.verif.coverage.plan_status import STATUSES
 
 __all__ = ["PLAN", "feature"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hdl.config.engine import load_engine
-from hdl.engine.control.register import Access, Register
-from hdl.engine.control.table import DIRECTIONS, MEMORIES, PORTS, registers, with_options
-from verif.coverage.feature import Feature, crossed
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.register import Access, Register
+from cdma.hdl.engine.control.table import DIRECTIONS, MEMORIES, PORTS, registers, with_options
+from cdma.verif.coverage.feature import Feature, crossed
 
 __all__ = ["CONTROL", "REGISTERS"]
 

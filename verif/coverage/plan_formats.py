@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from golden.codec.coding import Coding, coding_name
-from golden.codec.narrowing import NARROWED_CODINGS, Narrowing
-from hdl.codec.coding import CODINGS
-from hdl.codec.packets import ErrorCode
-from hdl.codec.payload.unpacking import PayloadError
-from verif.coverage.feature import Feature, crossed
-from verif.coverage.plan_status import DIRECTIONS
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.codec.narrowing import NARROWED_CODINGS, Narrowing
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.verif.coverage.feature import Feature, crossed
+from cdma.verif.coverage.plan_status import DIRECTIONS
 
 __all__ = ["BLOCK_PLACES", "FORMATS", "NAMES"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hdl.engine.control.table import MEMORIES
-from verif.coverage.feature import Feature, crossed
-from verif.coverage.plan_status import DIRECTIONS
+from cdma.hdl.engine.control.table import MEMORIES
+from cdma.verif.coverage.feature import Feature, crossed
+from cdma.verif.coverage.plan_status import DIRECTIONS
 
 __all__ = ["MEMORY", "PORT_COVERS"]
 

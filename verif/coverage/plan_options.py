@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verif.coverage.feature import Feature, crossed
-from verif.coverage.plan_formats import NAMES
-from verif.engine.parameter_bins import PARAMETERS
+from cdma.verif.coverage.feature import Feature, crossed
+from cdma.verif.coverage.plan_formats import NAMES
+from cdma.verif.engine.parameter_bins import PARAMETERS
 
 __all__ = ["NOT_COVERED", "OPTIONS"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from golden.engine import Operation, Status
-from verif.coverage.feature import Feature, crossed
+from cdma.golden.engine import Operation, Status
+from cdma.verif.coverage.feature import Feature, crossed
 
 __all__ = ["DIRECTIONS", "ONLY_OFFLOAD", "ONLY_PREFETCH", "OPTION_OF", "STATUSES"]
 

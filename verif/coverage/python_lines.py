@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from verif.coverage.exclusions import Exclusion
-from verif.evidence.digest import ROOT
+from cdma.verif.coverage.exclusions import Exclusion
+from cdma.verif.evidence.digest import ROOT
 
 __all__ = ["PACKAGES", "PackageResult", "python_results", "run_tests", "settings"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from golden.results import to_json
-from verif.coverage.report import CoverageReport
-from verif.evidence.store import RECORDED, recording, stamp_now
+from cdma.golden.results import to_json
+from cdma.verif.coverage.report import CoverageReport
+from cdma.verif.evidence.store import RECORDED, recording, stamp_now
 
 __all__ = ["record"]
 

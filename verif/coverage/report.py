@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.results import derived
-from verif.common.counted import restored_points
-from verif.common.cover import restored
-from verif.coverage.exclusions import Exclusion, read_exclusions
-from verif.coverage.functional import FeatureResult, Samples, add_up, functional, of_points
-from verif.coverage.points import read_points
-from verif.coverage.python_lines import PackageResult, python_results
-from verif.coverage.verilog import DesignResult, design_results
+from cdma.golden.results import derived
+from cdma.verif.common.counted import restored_points
+from cdma.verif.common.cover import restored
+from cdma.verif.coverage.exclusions import Exclusion, read_exclusions
+from cdma.verif.coverage.functional import FeatureResult, Samples, add_up, functional, of_points
+from cdma.verif.coverage.points import read_points
+from cdma.verif.coverage.python_lines import PackageResult, python_results
+from cdma.verif.coverage.verilog import DesignResult, design_results
 
 __all__ = ["GOALS", "CoverageReport", "read_report"]
 

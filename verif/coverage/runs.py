@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdl.config.block_core import load_block
-from hdl.config.catalog import Design
-from hdl.config.core import load, preset_names
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from verif.common.counted import RTL_VARIABLE
-from verif.common.cover import VARIABLE
-from verif.evidence.digest import rtl_digest
-from verif.regression.outcomes import Outcome, State
-from verif.regression.plan import LINT, THROUGHPUT, steps
-from verif.regression.run import Task, run_step
+from cdma.hdl.config.block_core import load_block
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.core import load, preset_names
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.verif.common.counted import RTL_VARIABLE
+from cdma.verif.common.cover import VARIABLE
+from cdma.verif.evidence.digest import rtl_digest
+from cdma.verif.regression.outcomes import Outcome, State
+from cdma.verif.regression.plan import LINT, THROUGHPUT, steps
+from cdma.verif.regression.run import Task, run_step
 
 __all__ = ["CHOSEN", "Run", "chosen_runs", "every_run", "measure", "shard"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from verif.coverage.exclusions import Exclusion, judge
-from verif.coverage.points import Point, merged
+from cdma.verif.coverage.exclusions import Exclusion, judge
+from cdma.verif.coverage.points import Point, merged
 
 __all__ = ["DesignResult", "design_results"]
 

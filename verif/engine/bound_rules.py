@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite
-from verif.engine.top import LITE_BITS, link_clock, rules
-from verif.rules.instances import instance, with_rules
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite
+from cdma.verif.engine.top import LITE_BITS, link_clock, rules
+from cdma.verif.rules.instances import instance, with_rules
 
 __all__ = ["with_port_rules"]
 

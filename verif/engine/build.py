@@ -10,14 +10,14 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
-import hdl
-from hdl.common.sram import wrapper
-from hdl.config.engine import EngineConfig
-from hdl.config.files import write_file
-from hdl.generate.verilog import emit
-from verif.common import runner
-from verif.engine.bound_rules import with_port_rules
-from verif.engine.top import IMAGE_BYTES, top, top_name
+from cdma import hdl
+from cdma.hdl.common.sram import wrapper
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.files import write_file
+from cdma.hdl.generate.verilog import emit
+from cdma.verif.common import runner
+from cdma.verif.engine.bound_rules import with_port_rules
+from cdma.verif.engine.top import IMAGE_BYTES, top, top_name
 
 __all__ = ["build_bare", "build_engine", "checked_top", "engine_text"]
 
@@ -28,7 +28,7 @@ would take longer. Simulation takes as long either way."""
 
 def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simulator: str = "verilator", build_dir: Path,
                  waves: bool = False, sram: str | None = None) -> runner.Build:
-    """An engine between a device memory and a link memory; errors as :func:`verif.common.runner.build`.
+    """An engine between a device memory and a link memory; errors as :func:`cdma.verif.common.runner.build`.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def build_engine(config: EngineConfig, *, image_bytes: int = IMAGE_BYTES, simula
 
 
 def checked_top(engine: str, config: EngineConfig, image_bytes: int = IMAGE_BYTES) -> str:
-    """The top of a simulation as :func:`verif.engine.top.top` writes it, with the protocol rules at the ports."""
+    """The top of a simulation as :func:`cdma.verif.engine.top.top` writes it, with the protocol rules at the ports."""
     return with_port_rules(top(engine, config, image_bytes), top_name(config), config)
 
 
@@ -66,7 +66,7 @@ def _with_lanes_apart(text: str, config: EngineConfig) -> str:
 
 def build_bare(config: EngineConfig, *, simulator: str = "verilator", build_dir: Path,
                waves: bool = False) -> runner.Build:
-    """An engine alone, for bus models that drive its pins; errors as :func:`verif.common.runner.build`."""
+    """An engine alone, for bus models that drive its pins; errors as :func:`cdma.verif.common.runner.build`."""
     text = with_port_rules(engine_text(config, build_dir), config.name, config)
     return runner.build(text, config.name, simulator=simulator, build_dir=build_dir, waves=waves)
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import RisingEdge, Timer
 
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, RecordReader, Windows
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import COUNTERS, registers
-from verif.common import cover
-from verif.common.base import CLOCK_NS
-from verif.engine.layout import Arena
-from verif.engine.lite import Registers
-from verif.engine.sampling import Sampler
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, RecordReader, Windows
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.table import COUNTERS, registers
+from cdma.verif.common import cover
+from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.engine.layout import Arena
+from cdma.verif.engine.lite import Registers
+from cdma.verif.engine.sampling import Sampler
 
 __all__ = ["Channel", "Control", "Ring", "WriteBackRing"]
 

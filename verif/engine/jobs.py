@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from golden.results import INLINED
-from hdl.config.engine import EngineConfig
-from verif.engine.memory import Behaviour
-from verif.engine.top import IMAGE_BYTES
+from cdma.golden.results import INLINED
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["ArrayReport", "Busy", "Handling", "MeasureJob", "Move", "NetworkJob", "NetworkReport", "Passage",
            "PassageReport", "RemoteJob"]
@@ -20,11 +20,11 @@ class Handling:
     Parameters
     ----------
     coding
-        Of the blocks of the stream, one of :class:`golden.codec.coding.Coding`.
+        Of the blocks of the stream, one of :class:`cdma.golden.codec.coding.Coding`.
     fallback, leave_raw
         Whether blocks may stay raw, and whether all do.
     narrow
-        What float32 values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
+        What float32 values are rounded to, one of :class:`cdma.golden.codec.narrowing.Narrowing`.
     """
 
     coding: int
@@ -43,7 +43,7 @@ class Move:
 
 @dataclass(frozen=True)
 class NetworkJob:
-    """Job of :mod:`verif.engine.benches.network`.
+    """Job of :mod:`cdma.verif.engine.benches.network`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class ArrayReport:
 
 @dataclass(frozen=True)
 class NetworkReport:
-    """Report of :mod:`verif.engine.benches.network`.
+    """Report of :mod:`cdma.verif.engine.benches.network`.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class NetworkReport:
 
 @dataclass(frozen=True)
 class MeasureJob:
-    """Job of :mod:`verif.engine.benches.measure`.
+    """Job of :mod:`cdma.verif.engine.benches.measure`.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class MeasureJob:
     raw_bytes
         Size of each tensor.
     coding
-        Of their blocks, one of :class:`golden.codec.coding.Coding`.
+        Of their blocks, one of :class:`cdma.golden.codec.coding.Coding`.
     behaviour
         How the memories answer.
     count
@@ -184,14 +184,14 @@ class Passage:
 
 @dataclass(frozen=True)
 class PassageReport:
-    """Report of :mod:`verif.engine.benches.measure`."""
+    """Report of :mod:`cdma.verif.engine.benches.measure`."""
 
     passages: tuple[Passage, ...]
 
 
 @dataclass(frozen=True)
 class RemoteJob:
-    """Job of :mod:`verif.engine.benches.remote`.
+    """Job of :mod:`cdma.verif.engine.benches.remote`.
 
     Parameters
     ----------

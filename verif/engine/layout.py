@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from verif.common.stream import Bytes
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["Arena", "OutOfSpaceError"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from golden.codec.headers import HEADER_BYTES
-from golden.codec.layout import LINE_BYTES
-from golden.engine import Descriptor, Operation
-from hdl.config.engine import EngineConfig
-from verif.common.stream import Bytes
+from cdma.golden.codec.headers import HEADER_BYTES
+from cdma.golden.codec.layout import LINE_BYTES
+from cdma.golden.engine import Descriptor, Operation
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["Written", "where"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from cocotb.triggers import Lock, ReadOnly, RisingEdge
 
-from verif.common.cover import cover, note
-from verif.common.stream import Bytes
+from cdma.verif.common.cover import cover, note
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["ANSWER", "CHANNELS", "COUNTS", "FULL_BANDWIDTH", "KNOBS", "RULES", "SOURCE", "Behaviour", "Knobs", "Memory",
            "Traffic"]
@@ -115,7 +115,7 @@ class Knobs:
     Parameters
     ----------
     dut
-        The top that :func:`verif.engine.top.top` makes, or one with the same pins.
+        The top that :func:`cdma.verif.engine.top.top` makes, or one with the same pins.
     clocks
         Of the memories, where it is not ``aclk``, by the numbers of the memories.
     """
@@ -238,7 +238,7 @@ class Memory:
         await self.set("silent", sum(1 << CHANNELS.index(each) for each in stopped), port)
 
     async def expect(self, attributes: int) -> None:
-        """Choose the attributes that requests must have from now on, as :func:`verif.engine.top.attributes` gives
+        """Choose the attributes that requests must have from now on, as :func:`cdma.verif.engine.top.attributes` gives
         them."""
         await self.set("attributes", attributes)
 

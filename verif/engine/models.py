@@ -1,8 +1,8 @@
 """Memories and a register master around cocotbext-axi, whose authors know nothing of this project.
 
-They do the same for a bench as :class:`verif.engine.memory.Memory` and :class:`verif.engine.lite.Lite`, tens of times
-slower, and follow the AXI specification as others read it: addresses and data of a write are taken in any order,
-and every signal is checked to be known.
+They do the same for a bench as :class:`cdma.verif.engine.memory.Memory` and :class:`cdma.verif.engine.lite.Lite`, tens
+of times slower, and follow the AXI specification as others read it: addresses and data of a write are taken in any
+order, and every signal is checked to be known.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cocotb.triggers import ClockCycles
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlaveRead, AxiSlaveWrite
 
-from hdl.engine.axi.attributes import attributes_layout
-from verif.common.base import CLOCK_NS
-from verif.common.stalls import pattern
-from verif.common.stream import Bytes
-from verif.engine.lite import OKAY, RegisterError
-from verif.engine.memory import Behaviour
-from verif.engine.top import Rules
+from cdma.hdl.engine.axi.attributes import attributes_layout
+from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.common.stalls import pattern
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.lite import OKAY, RegisterError
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.top import Rules
 
 __all__ = ["ModelLite", "ModelMemory"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor
-from verif.common.stream import Bytes
-from verif.engine.layout import Arena
+from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.layout import Arena
 
 __all__ = ["Listed", "listed_bytes", "pages_of", "take_pages"]
 

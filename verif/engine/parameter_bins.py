@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["PARAMETERS", "parameter_bin"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from golden.engine import Descriptor, Operation, Status
-from verif.engine.stimulus import random_tensor
-from verif.engine.testbench import EngineTestbench
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.verif.engine.stimulus import random_tensor
+from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["goes_on", "reset_softly", "right_pair"]
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hdl.config.engine import EngineConfig
-from verif.common import runner
-from verif.common.stream import Bytes
-from verif.engine.build import build_engine
-from verif.engine.jobs import RemoteJob
-from verif.engine.memory import Behaviour
-from verif.engine.top import IMAGE_BYTES
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import runner
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.build import build_engine
+from cdma.verif.engine.jobs import RemoteJob
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["RemoteEngine"]
 
@@ -76,7 +76,7 @@ class RemoteEngine:
 
         def run() -> None:
             try:
-                runner.run(built, "verif.engine.benches.remote", job=job, folder=folder, seed=self._seed)
+                runner.run(built, "cdma.verif.engine.benches.remote", job=job, folder=folder, seed=self._seed)
             except BaseException as error:
                 self._failure = error
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from golden.engine import Completion, Operation, Status
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Access
-from hdl.engine.control.table import registers
-from verif.common import cover
-from verif.common.cover import condition
-from verif.engine.lite import RegisterError, Registers
-from verif.engine.parameter_bins import PARAMETERS, parameter_bin
+from cdma.golden.engine import Completion, Operation, Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Access
+from cdma.hdl.engine.control.table import registers
+from cdma.verif.common import cover
+from cdma.verif.common.cover import condition
+from cdma.verif.engine.lite import RegisterError, Registers
+from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
 
 __all__ = ["Sampler", "sample_config"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from golden.codec.coding import Coding, coding_name
-from golden.engine import (
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.engine import (
     ENTRY_BYTES,
     Completion,
     Descriptor,
@@ -21,13 +21,13 @@ from golden.engine import (
     Status,
     Windows,
 )
-from hdl.config.engine import EngineConfig
-from verif.common import cover
-from verif.common.stream import Bytes
-from verif.engine.layout import Arena
-from verif.engine.locate import Written, where
-from verif.engine.pages import listed_bytes, pages_of
-from verif.engine.stream_sampling import sample_transfer, sample_windows
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import cover
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.layout import Arena
+from cdma.verif.engine.locate import Written, where
+from cdma.verif.engine.pages import listed_bytes, pages_of
+from cdma.verif.engine.stream_sampling import sample_transfer, sample_windows
 
 __all__ = ["Scoreboard", "Totals"]
 

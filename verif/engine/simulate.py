@@ -9,19 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec.coding import Coding, coding_name
-from golden.codec.narrowing import NARROWED_CODINGS
-from golden.results import from_json
-from hdl.config.engine import EngineConfig
-from verif.common import runner, tools
-from verif.common.progress import watch
-from verif.common.stream import Bytes
-from verif.engine.build import build_engine
-from verif.engine.jobs import ArrayReport, Handling, Move, NetworkJob, NetworkReport
-from verif.engine.memory import Behaviour
-from verif.engine.stimulus import RawTensor
-from verif.engine.toggles import bus_beats, toggles
-from verif.engine.top import IMAGE_BYTES
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.codec.narrowing import NARROWED_CODINGS
+from cdma.golden.results import from_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import runner, tools
+from cdma.verif.common.progress import watch
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.build import build_engine
+from cdma.verif.engine.jobs import ArrayReport, Handling, Move, NetworkJob, NetworkReport
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.stimulus import RawTensor
+from cdma.verif.engine.toggles import bus_beats, toggles
+from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["EngineArrayResult", "RowCycles", "plain_bytes_per_cycle", "simulate", "simulate_row"]
 
@@ -182,7 +182,7 @@ def _run(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], con
         names = [*tensors, *reversed(tensors)]
         with watch(folder / "progress", progress and (lambda done: progress(names[min(done, len(names) - 1)], done,
                                                                              len(names)))):
-            report = from_json(NetworkReport, runner.run(built, "verif.engine.benches.network", job=job, folder=folder,
+            report = from_json(NetworkReport, runner.run(built, "cdma.verif.engine.benches.network", job=job, folder=folder,
                                                          seed=seed))
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)

@@ -16,10 +16,10 @@ import numpy as np
 from cocotb.task import bridge, resume
 
 from cdma.driver import OWN_TAGS, Code, Driver, DriverError, Pages, Ring, TransferError, WriteBackRing, error_text
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
-from verif.engine.lite import RegisterError
-from verif.engine.stimulus import codings, random_tensor
-from verif.engine.testbench import EngineTestbench
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Status
+from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.stimulus import codings, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["OWN_TAGS", "POLLS", "Code", "RingMemory", "Software", "both_work", "check_result", "error_text",
            "two_transfers"]

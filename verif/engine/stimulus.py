@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import SHORT, WORD_BYTES, Coding, coding_name
-from golden.codec.headers import HEADER_BYTES, Block, pack_headers
-from golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow
-from hdl.codec.coding import LINE_BYTES
-from hdl.config.engine import EngineConfig
-from verif.common import payloads
-from verif.common.stream import Bytes
-from verif.common.tensors import random_values
-from verif.engine.memory import Behaviour
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import SHORT, WORD_BYTES, Coding, coding_name
+from cdma.golden.codec.headers import HEADER_BYTES, Block, pack_headers
+from cdma.golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import payloads
+from cdma.verif.common.stream import Bytes
+from cdma.verif.common.tensors import random_values
+from cdma.verif.engine.memory import Behaviour
 
 __all__ = ["BEHAVIOURS", "DAMAGES", "NARROWINGS", "RawTensor", "codings", "damage", "edges", "random_behaviour",
            "random_tensor"]
@@ -46,7 +46,7 @@ class RawTensor:
     coding
         Of the blocks of its stream.
     narrow
-        What its values are rounded to, one of :class:`golden.codec.narrowing.Narrowing`.
+        What its values are rounded to, one of :class:`cdma.golden.codec.narrowing.Narrowing`.
     """
 
     raw: Bytes

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import WORD_BYTES, Coding, coding_name, shortest
-from golden.codec.headers import Block
-from golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
-from golden.engine import PAGE_SIZES, Completion, Descriptor, Operation, Status, Windows
-from golden.engine.windows import Window
-from hdl.codec.coding import LINE_BYTES
-from hdl.config.engine import EngineConfig
-from verif.common.cover import cover
-from verif.common.stream import Bytes
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import WORD_BYTES, Coding, coding_name, shortest
+from cdma.golden.codec.headers import Block
+from cdma.golden.codec.narrowing import NARROWED_BYTES, WIDE_BYTES, Narrowing, narrow
+from cdma.golden.engine import PAGE_SIZES, Completion, Descriptor, Operation, Status, Windows
+from cdma.golden.engine.windows import Window
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common.cover import cover
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["sample_transfer", "sample_windows"]
 

@@ -19,23 +19,23 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 
-from golden.engine import OPEN, Completion, Descriptor, Operation, Windows
-from golden.results import from_json
-from hdl.config.engine import EngineConfig
-from verif.common import cover, job
-from verif.common.base import CLOCK_NS
-from verif.engine.driver import Channel, Control, Ring, WriteBackRing
-from verif.engine.layout import OutOfSpaceError
-from verif.engine.link_clock import LinkClock
-from verif.engine.lite import Lite
-from verif.engine.memory import Behaviour, Knobs, Memory
-from verif.engine.models import ModelLite, ModelMemory
-from verif.engine.pages import listed_bytes
-from verif.engine.sampling import sample_config
-from verif.engine.scoreboard import Scoreboard
-from verif.engine.stimulus import RawTensor
-from verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, link_clock, rules
-from verif.engine.transfers import Transfers
+from cdma.golden.engine import OPEN, Completion, Descriptor, Operation, Windows
+from cdma.golden.results import from_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import cover, job
+from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.engine.driver import Channel, Control, Ring, WriteBackRing
+from cdma.verif.engine.layout import OutOfSpaceError
+from cdma.verif.engine.link_clock import LinkClock
+from cdma.verif.engine.lite import Lite
+from cdma.verif.engine.memory import Behaviour, Knobs, Memory
+from cdma.verif.engine.models import ModelLite, ModelMemory
+from cdma.verif.engine.pages import listed_bytes
+from cdma.verif.engine.sampling import sample_config
+from cdma.verif.engine.scoreboard import Scoreboard
+from cdma.verif.engine.stimulus import RawTensor
+from cdma.verif.engine.top import DEVICE, IMAGE_BYTES, LINK, attributes, link_clock, rules
+from cdma.verif.engine.transfers import Transfers
 
 __all__ = ["EngineTestbench", "generator", "of_job", "ready", "share"]
 
@@ -73,7 +73,7 @@ class EngineTestbench(Transfers):
     Parameters
     ----------
     dut
-        The top of :mod:`verif.engine.top`, or an engine alone.
+        The top of :mod:`cdma.verif.engine.top`, or an engine alone.
     rng
         Makes every choice that is left open: addresses, gaps, tags, capacities.
     config

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.codec.coding import Coding, coding_name
-from golden.results import from_json
-from hdl.config.engine import EngineConfig
-from verif.common import runner
-from verif.engine.build import build_engine
-from verif.engine.jobs import MeasureJob, Passage, PassageReport
-from verif.engine.memory import Behaviour
-from verif.engine.top import IMAGE_BYTES
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.results import from_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import runner
+from cdma.verif.engine.build import build_engine
+from cdma.verif.engine.jobs import MeasureJob, Passage, PassageReport
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["DENSITIES", "LANES", "LATENCIES", "LOADS", "QUICK", "RAW_BYTES", "SIZES", "SLOW", "SMALL_BYTES",
            "EngineThroughput", "SmallTensors", "measure", "passages", "row_of", "scaling", "small", "small_image"]
@@ -155,7 +155,7 @@ def passages(job: MeasureJob, build_dir: Path, seed: int) -> tuple[Passage, ...]
     """What the bench of a job saw; errors as :func:`measure`."""
     built = build_engine(job.config, image_bytes=job.image_bytes, build_dir=build_dir)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
-        return from_json(PassageReport, runner.run(built, "verif.engine.benches.measure", job=job, folder=Path(place),
+        return from_json(PassageReport, runner.run(built, "cdma.verif.engine.benches.measure", job=job, folder=Path(place),
                                                    seed=seed)).passages
 
 

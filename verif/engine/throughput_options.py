@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.codec.coding import Coding
-from hdl.config.engine import EngineConfig
-from verif.engine.jobs import MeasureJob, Passage
-from verif.engine.memory import Behaviour
-from verif.engine.throughput import LATENCIES, LOADS, RAW_BYTES, SIZES, SMALL_BYTES, passages, row_of, small_image
-from verif.engine.top import IMAGE_BYTES
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.engine.jobs import MeasureJob, Passage
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.throughput import LATENCIES, LOADS, RAW_BYTES, SIZES, SMALL_BYTES, passages, row_of, small_image
+from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["PAGED_LOADS", "PagedStreams", "WrittenBack", "paged", "written_back"]
 
@@ -62,7 +62,7 @@ class WrittenBack:
     Parameters
     ----------
     name, direction, latency, coding, density
-        As in :class:`verif.engine.throughput.EngineThroughput`.
+        As in :class:`cdma.verif.engine.throughput.EngineThroughput`.
     tensor_bytes, tensors
         Size and number of the tensors, one directly after the other.
     record_cycles
@@ -123,7 +123,7 @@ def written_back(config: EngineConfig, sizes: Sequence[int] = SIZES, latencies: 
                  density: float = 0.4, raw_bytes: int = SMALL_BYTES, build_dir: Path,
                  seed: int = 1) -> list[WrittenBack]:
     """How fast an engine with write-back moves small tensors, with records in a ring and without, and how long after
-    the data a record is there; errors as :func:`verif.engine.throughput.measure`.
+    the data a record is there; errors as :func:`cdma.verif.engine.throughput.measure`.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, log2
 
-from verif.engine.testbench import EngineTestbench
+from cdma.verif.engine.testbench import EngineTestbench
 
 __all__ = ["limit_ports", "longest_silence"]
 

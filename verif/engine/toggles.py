@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from verif.common.stream import Bytes
+from cdma.verif.common.stream import Bytes
 
 __all__ = ["bus_beats", "toggles"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Member
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.attributes import attributes_layout
-from hdl.engine.axi.bursts import MOST_BEATS
-from hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite, axi_read, axi_write
-from verif.engine.memory import SOURCE
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.attributes import attributes_layout
+from cdma.hdl.engine.axi.bursts import MOST_BEATS
+from cdma.hdl.engine.axi.signature import ID_BITS, axi_full, axi_lite, axi_read, axi_write
+from cdma.verif.engine.memory import SOURCE
 
 __all__ = ["DEVICE", "IMAGE_BYTES", "KNOB_PORTS", "LINK", "LITE_BITS", "Rules", "attributes", "link_clock", "memory",
            "rules", "top", "top_name", "wire_range"]

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from golden.codec.crc32c import crc32c
-from golden.engine import Descriptor, Operation
-from hdl.config.engine import EngineConfig
-from verif.common.stream import Bytes
-from verif.engine.layout import Arena
-from verif.engine.pages import Listed, pages_of, take_pages
-from verif.engine.stimulus import RawTensor
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.engine import Descriptor, Operation
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.layout import Arena
+from cdma.verif.engine.pages import Listed, pages_of, take_pages
+from cdma.verif.engine.stimulus import RawTensor
 
 __all__ = ["Transfers"]
 

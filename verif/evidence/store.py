@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from golden.results import to_json
-from hdl.config.files import write_file
-from verif.evidence.digest import ROOT, rtl_digest
+from cdma.golden.results import to_json
+from cdma.hdl.config.files import write_file
+from cdma.verif.evidence.digest import ROOT, rtl_digest
 
 __all__ = ["RECORDED", "SECTIONS", "Evidence", "Stamp", "check_store", "recording", "stamp_now"]
 
@@ -42,7 +42,7 @@ class Stamp:
     date
         The day, as YYYY-MM-DD in UTC.
     digest
-        What :func:`verif.evidence.digest.rtl_digest` gave.
+        What :func:`cdma.verif.evidence.digest.rtl_digest` gave.
     """
 
     command: str

@@ -8,8 +8,8 @@ from typing import Any
 from amaranth.hdl import Const, Instance, ResetSignal, Signal, Value
 from amaranth.utils import ceil_log2
 
-from verif.formal.harness import Harness
-from verif.rules.catalogue import source
+from cdma.verif.formal.harness import Harness
+from cdma.verif.rules.catalogue import source
 
 __all__ = ["Rules", "lite_rules", "read_rules", "stream_rules", "write_rules"]
 

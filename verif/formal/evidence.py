@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from golden.results import to_json
-from verif.evidence.store import RECORDED, recording
-from verif.formal.proof import ProofReport
-from verif.formal.table import PROOFS
+from cdma.golden.results import to_json
+from cdma.verif.evidence.store import RECORDED, recording
+from cdma.verif.formal.proof import ProofReport
+from cdma.verif.formal.table import PROOFS
 
 __all__ = ["record"]
 

@@ -12,9 +12,9 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, Module, Signal, Value, ValueLike
 from amaranth.hdl._ast import Initial
 
-from verif.evidence.digest import ROOT
-from verif.formal.names import names_of
-from verif.formal.platform import FormalPlatform
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.formal.names import names_of
+from cdma.verif.formal.platform import FormalPlatform
 
 __all__ = ["Harness", "assigned"]
 
@@ -140,7 +140,7 @@ class Harness:
     def inner(self, path: str) -> Any:
         """A signal inside a component, for invariants: names of submodules and of the signal, joined by dots.
 
-        Names are those of :func:`~verif.formal.names.names_of`.
+        Names are those of :func:`~cdma.verif.formal.names.names_of`.
 
         Raises
         ------

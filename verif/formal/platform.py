@@ -61,7 +61,8 @@ class FormalPlatform:
         return m
 
     def get_synchronizer(self, synchronizer: Any) -> Module:
-        """The module built for a synchroniser; :class:`hdl.common.synchronizer.Synchronizer` calls it by its name."""
+        """The module built for a synchroniser; :class:`cdma.hdl.common.synchronizer.Synchronizer` calls it by its
+        name."""
         m = Module()
         width = len(synchronizer.i)
         before = Signal(width, name="before", reset_less=True)

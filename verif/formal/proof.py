@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from golden.results import HIDDEN, derived
-from verif.formal.harness import Harness
+from cdma.golden.results import HIDDEN, derived
+from cdma.verif.formal.harness import Harness
 
 __all__ = ["MODES", "SETS", "SOLVERS", "Proof", "ProofReport", "ProofResult"]
 

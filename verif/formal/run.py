@@ -13,12 +13,12 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from golden.results import from_json, to_json
-from hdl.config.files import write_file
-from verif.formal import aiger, sat, solver, unroll
-from verif.formal.harness import Harness
-from verif.formal.proof import SETS, Proof, ProofReport, ProofResult
-from verif.formal.table import PROOFS
+from cdma.golden.results import from_json, to_json
+from cdma.hdl.config.files import write_file
+from cdma.verif.formal import aiger, sat, solver, unroll
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import SETS, Proof, ProofReport, ProofResult
+from cdma.verif.formal.table import PROOFS
 
 __all__ = ["BUILD", "LIMIT", "choose", "prove", "run"]
 

@@ -3,11 +3,11 @@
 Each assertion that holds is given to the solver before the next one is asked, in the order of the harness and cycle by
 cycle. So a harness helps the solver with assertions about inner signals, from which the last ones follow.
 
-A network of gates that has every cycle (:mod:`verif.formal.unroll`) knows what follows from the reset, such as the
+A network of gates that has every cycle (:mod:`cdma.verif.formal.unroll`) knows what follows from the reset, such as the
 places that a packet without gaps is written to, and is much smaller than as many copies of the circuit. The SMT solver
 is given copies, and is slower by orders of magnitude where data pass through networks and memories.
 
-It runs as a program of its own, ``python -m verif.formal.sat FOLDER CYCLES``, so that it can be stopped.
+It runs as a program of its own, ``python -m cdma.verif.formal.sat FOLDER CYCLES``, so that it can be stopped.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from verif.formal.aiger import read
-from verif.formal.unroll import Network, Unrolled
+from cdma.verif.formal.aiger import read
+from cdma.verif.formal.unroll import Network, Unrolled
 
 __all__ = ["CIRCUIT", "explore"]
 

@@ -18,9 +18,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from verif.common.tools import MissingToolError
-from verif.evidence.digest import ROOT
-from verif.formal.sat import CIRCUIT
+from cdma.verif.common.tools import MissingToolError
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.formal.sat import CIRCUIT
 
 __all__ = ["Run", "circuit", "explore", "induct", "model", "reach", "require", "search", "yosys"]
 
@@ -198,7 +198,7 @@ def search(folder: Path, steps: int, seconds: float, first: int = 0) -> Run:
 
 def explore(folder: Path, steps: int, seconds: float) -> Run:
     """Look with the SAT solver for a run of so many cycles that violates an assertion, and for covers."""
-    command = [sys.executable, "-m", "verif.formal.sat", str(folder.resolve()), str(steps)]
+    command = [sys.executable, "-m", "cdma.verif.formal.sat", str(folder.resolve()), str(steps)]
     said, ended = _output(command, ROOT, seconds)
     folder.joinpath("explore.log").write_text(said, encoding="utf-8")
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]

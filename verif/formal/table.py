@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hdl.config.catalog import Design
-from hdl.config.core import CoreConfig
-from hdl.config.engine import EngineConfig
-from verif.formal.proof import Proof
-from verif.formal.proofs import (
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs import (
     arithmetic,
     buffers,
     bursts,

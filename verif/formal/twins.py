@@ -10,9 +10,9 @@ from amaranth.hdl import Cat, Const, Fragment, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Flow
 
-from verif.formal.harness import Harness, assigned
-from verif.formal.names import names_of
-from verif.formal.proofs.inside import place_after
+from cdma.verif.formal.harness import Harness, assigned
+from cdma.verif.formal.names import names_of
+from cdma.verif.formal.proofs.inside import place_after
 
 __all__ = ["Twins"]
 
@@ -147,7 +147,8 @@ class Twins:
             self._h.check(f"loaded_{_name(path)}", ~condition | (one == other))
 
     def buffers(self) -> None:
-        """Invariants of the FIFOs of :class:`hdl.common.fifo.StreamFifo` inside: what is in use of them is equal."""
+        """Invariants of the FIFOs of :class:`cdma.hdl.common.fifo.StreamFifo` inside: what is in use of them is
+        equal."""
         for path in [path for path in self.registers if path.endswith("fifo.inner_level")]:
             inside, folder = self.registers[path][0], path.removesuffix("inner_level")
             rows = [pair for name, pair in self.registers.items() if name.startswith(f"{folder}storage.row_")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verif.formal.aiger import Circuit
+from cdma.verif.formal.aiger import Circuit
 
 __all__ = ["Network", "Unrolled"]
 
@@ -10,7 +10,7 @@ __all__ = ["Network", "Unrolled"]
 class Network:
     """AND gates over free variables. No gate is made twice, and none whose value is known.
 
-    Literals are those of :class:`verif.formal.aiger.Circuit`.
+    Literals are those of :class:`cdma.verif.formal.aiger.Circuit`.
 
     Attributes
     ----------

@@ -10,8 +10,8 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
-from verif.evidence.digest import ROOT
-from verif.mutation.mutant import Mutant
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.mutation.mutant import Mutant
 
 __all__ = ["Children", "require"]
 
@@ -48,7 +48,7 @@ class Children:
                        "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0",
                        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
                        "AMARANTH_USE_YOSYS": "builtin"}
-        self._process = subprocess.Popen([sys.executable, "-m", "verif.mutation.worker"], cwd=ROOT, env=environment,
+        self._process = subprocess.Popen([sys.executable, "-m", "cdma.verif.mutation.worker"], cwd=ROOT, env=environment,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
@@ -62,7 +62,7 @@ class Children:
         self._process.stdout.close()
 
     def do(self, work: str, processor_s: float, mutant: Mutant | None = None, **given: Any) -> dict[str, Any]:
-        """Do a job of :mod:`verif.mutation.jobs` in a child, with a mutant in the place of its module.
+        """Do a job of :mod:`cdma.verif.mutation.jobs` in a child, with a mutant in the place of its module.
 
         Parameters
         ----------

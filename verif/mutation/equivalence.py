@@ -30,8 +30,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from verif.formal.solver import yosys
-from verif.mutation.netlists import (
+from cdma.verif.formal.solver import yosys
+from cdma.verif.mutation.netlists import (
     Flat,
     Modules,
     black_box,

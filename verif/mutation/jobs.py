@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from verif.evidence.digest import ROOT
+from cdma.verif.evidence.digest import ROOT
 
 __all__ = ["bench", "equivalence", "netlist", "proof", "tests"]
 
@@ -99,7 +99,7 @@ def _lines(measured: Any) -> dict[str, list[int]]:
 
 def proof(folder: Path, proof: str, limit: float) -> dict[str, Any]:
     """Run a proof: ``passed``, ``failed`` or ``invalid``, as of tests."""
-    from verif.formal.run import choose, run
+    from cdma.verif.formal.run import choose, run
 
     one, = (each for each in choose([proof]) if each.name == proof)
     try:
@@ -137,10 +137,10 @@ def _netlist(design: str, kept: str = "") -> dict[str, Any]:
     from amaranth.back import rtlil  # type: ignore[attr-defined]
     from amaranth.hdl import Fragment
 
-    from hdl.common.modules import Modules, port_values
-    from hdl.common.sram import SramWrapping
-    from hdl.generate.verilog import _top
-    from verif.coverage.runs import CHOSEN
+    from cdma.hdl.common.modules import Modules, port_values
+    from cdma.hdl.common.sram import SramWrapping
+    from cdma.hdl.generate.verilog import _top
+    from cdma.verif.coverage.runs import CHOSEN
 
     config = CHOSEN[design][0]
     try:
@@ -159,16 +159,16 @@ def _netlist(design: str, kept: str = "") -> dict[str, Any]:
 
 def _has_wrapper(config: Any) -> bool:
     """Whether a design has its large memories in a module of their own."""
-    from hdl.config.engine import EngineConfig
+    from cdma.hdl.config.engine import EngineConfig
 
     return isinstance(config, EngineConfig) and config.memories == "wrapped"
 
 
 def equivalence(folder: Path, design: str, plain: str, other: str) -> dict[str, Any]:
     """Prove that two kept netlists of a design do the same: ``proved``, or ``passed`` when there is no proof."""
-    from hdl.common.sram import wrapper
-    from verif.coverage.runs import CHOSEN
-    from verif.mutation.equivalence import prove
+    from cdma.hdl.common.sram import wrapper
+    from cdma.verif.coverage.runs import CHOSEN
+    from cdma.verif.mutation.equivalence import prove
 
     config = CHOSEN[design][0]
     proved = prove(Path(plain).read_text(encoding="utf-8"), Path(other).read_text(encoding="utf-8"), folder,
@@ -179,9 +179,9 @@ def equivalence(folder: Path, design: str, plain: str, other: str) -> dict[str, 
 def bench(folder: Path, design: str, step: str, builds: str) -> dict[str, Any]:
     """Run a step of the regression on a design of the coverage's choice. It is compiled into ``builds``, where other
     steps of the same mutant find it."""
-    from verif.coverage.runs import CHOSEN
-    from verif.regression.outcomes import State
-    from verif.regression.run import Task, run_step
+    from cdma.verif.coverage.runs import CHOSEN
+    from cdma.verif.regression.outcomes import State
+    from cdma.verif.regression.run import Task, run_step
 
     try:
         done = run_step(Task(CHOSEN[design][0], step, 1, Path(builds), ""))

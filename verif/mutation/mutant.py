@@ -20,7 +20,7 @@ class Mutant:
     change
         What is changed, in a few words.
     operator
-        The kind of change, as those of :data:`verif.mutation.operators.OPERATORS`.
+        The kind of change, as those of :data:`cdma.verif.mutation.operators.OPERATORS`.
     start, end
         The bytes of the file that are replaced.
     new

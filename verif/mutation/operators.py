@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from verif.mutation.mutant import Mutant
-from verif.mutation.syntax import assigned_in_clock, is_domain, is_next, is_text, whole_number
+from cdma.verif.mutation.mutant import Mutant
+from cdma.verif.mutation.syntax import assigned_in_clock, is_domain, is_next, is_text, whole_number
 
 __all__ = ["OPERATORS", "candidates"]
 

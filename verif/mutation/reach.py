@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from hdl.config.files import write_file
-from verif.evidence.digest import ROOT
-from verif.mutation.children import Children
-from verif.mutation.mutant import Mutant
+from cdma.hdl.config.files import write_file
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.mutation.children import Children
+from cdma.verif.mutation.mutant import Mutant
 
 __all__ = ["BASE_LIMIT", "WHOLE", "Baselines", "distances", "own_tests", "reaches", "read_times"]
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from golden.results import derived, to_json
-from verif.evidence.store import RECORDED, recording
+from cdma.golden.results import derived, to_json
+from cdma.verif.evidence.store import RECORDED, recording
 
 __all__ = ["GOALS", "MutantResult", "MutationReport", "Score", "Verdict", "record", "recorded",
            "scores"]

@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from golden.results import to_json
-from verif.coverage.runs import CHOSEN
-from verif.evidence.digest import ROOT
-from verif.formal.table import PROOFS
-from verif.mutation.children import Children
-from verif.mutation.mutant import Mutant
-from verif.mutation.reach import BASE_LIMIT, WHOLE, Baselines, distances, own_tests, reaches
-from verif.mutation.results import MutantResult, Verdict
-from verif.regression.plan import LINT, THROUGHPUT, steps
+from cdma.golden.results import to_json
+from cdma.verif.coverage.runs import CHOSEN
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.formal.table import PROOFS
+from cdma.verif.mutation.children import Children
+from cdma.verif.mutation.mutant import Mutant
+from cdma.verif.mutation.reach import BASE_LIMIT, WHOLE, Baselines, distances, own_tests, reaches
+from cdma.verif.mutation.results import MutantResult, Verdict
+from cdma.verif.regression.plan import LINT, THROUGHPUT, steps
 
 __all__ = ["BUDGET", "BUILD", "Trial", "try_mutants"]
 

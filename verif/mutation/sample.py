@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from verif.evidence.digest import ROOT
-from verif.mutation.mutant import Mutant
-from verif.mutation.operators import candidates
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.mutation.mutant import Mutant
+from cdma.verif.mutation.operators import candidates
 
 __all__ = ["ROOMS", "changed_lines", "named", "of_changes", "sample", "units"]
 

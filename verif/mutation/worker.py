@@ -1,4 +1,5 @@
-"""A process that has imported what all tests need, and forks a child for each job: ``python -m verif.mutation.worker``.
+"""A process that has imported what all tests need, and forks a child for each job: ``python -m
+cdma.verif.mutation.worker``.
 
 It reads jobs from standard input and writes their results to standard output, a line of JSON each. No module of the
 hardware is imported before a child has put a mutant over it.
@@ -20,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from verif.mutation.overlay import Overlay
+from cdma.verif.mutation.overlay import Overlay
 
 __all__ = ["main"]
 
@@ -104,7 +105,7 @@ def _child(job: dict[str, Any], folder: str, writes: int) -> None:
         tempfile.tempdir = None
         if (over := job.get("overlay")) is not None:
             Overlay(over["module"], Path(over["path"]), over["text"].encode()).install()
-        work = getattr(importlib.import_module("verif.mutation.jobs"), job["work"])
+        work = getattr(importlib.import_module("cdma.verif.mutation.jobs"), job["work"])
         answer = work(Path(folder), **job["with"])
         with open(writes, "wb") as pipe:
             pipe.write(json.dumps(answer).encode())

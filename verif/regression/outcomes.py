@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from xml.etree import ElementTree
 
-from golden.results import derived
-from verif.common.base import CLOCK_NS
+from cdma.golden.results import derived
+from cdma.verif.common.base import CLOCK_NS
 
 __all__ = ["Figure", "Outcome", "State", "TestOutcome", "tests_of"]
 

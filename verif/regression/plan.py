@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import Design
-from hdl.config.core import CoreConfig
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Access
-from hdl.engine.control.table import registers
-from verif.engine.top import IMAGE_BYTES
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Access
+from cdma.hdl.engine.control.table import registers
+from cdma.verif.engine.top import IMAGE_BYTES
 
 __all__ = ["LINT", "THROUGHPUT", "Step", "image_bytes", "register_map", "steps"]
 
@@ -67,8 +67,8 @@ def steps(config: Design) -> Sequence[Step]:
     kind = "lines" if isinstance(config, CoreConfig) else "blocks"
     return [lint,
             Step(config.core, f"packets of {kind}: corners, random, damaged, stalls, resets",
-                 f"verif.core.benches.{config.core}", 0.5),
-            Step("bus_models", "cocotbext-axi's streams on the other side", "verif.core.benches.interoperate")]
+                 f"cdma.verif.core.benches.{config.core}", 0.5),
+            Step("bus_models", "cocotbext-axi's streams on the other side", "cdma.verif.core.benches.interoperate")]
 
 
 def _engine(config: EngineConfig) -> list[Step]:
@@ -102,12 +102,12 @@ def _engine(config: EngineConfig) -> list[Step]:
         found.append(_bench("link_clock", "unrelated clocks, resets of either side, a clock that stands", 0.4,
                             image_bytes=_SMALL_IMAGE))
     found.append(Step("bus_models", "transfers with cocotbext-axi's memories and registers",
-                      "verif.engine.benches.transfers", share / 2, True, MappingProxyType({"image_bytes": 1 << 20})))
+                      "cdma.verif.engine.benches.transfers", share / 2, True, MappingProxyType({"image_bytes": 1 << 20})))
     return found
 
 
 def _bench(name: str, about: str, share: float, **job: Any) -> Step:
-    return Step(name, about, f"verif.engine.benches.{name}", share, job=MappingProxyType(job))
+    return Step(name, about, f"cdma.verif.engine.benches.{name}", share, job=MappingProxyType(job))
 
 
 def register_map(config: EngineConfig) -> dict[str, tuple[int, int, int]]:

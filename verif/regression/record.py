@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from verif.regression.outcomes import State
+from cdma.verif.regression.outcomes import State
 
 __all__ = ["Room", "Skipped", "Suite", "Verified", "read_suite", "read_verification"]
 

@@ -8,18 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from golden.codec.coding import Coding
-from hdl.config.catalog import Design
-from hdl.config.engine import EngineConfig
-from hdl.generate.verilog import emit
-from verif.common import runner, tools
-from verif.common.cover import restored
-from verif.common.lint import findings
-from verif.core.streaming import build_core
-from verif.engine.build import build_bare, build_engine, engine_text
-from verif.engine.throughput import LOADS, QUICK, measure
-from verif.regression.outcomes import Figure, Outcome, State, tests_of
-from verif.regression.plan import LINT, THROUGHPUT, Step, image_bytes, steps
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.verilog import emit
+from cdma.verif.common import runner, tools
+from cdma.verif.common.cover import restored
+from cdma.verif.common.lint import findings
+from cdma.verif.core.streaming import build_core
+from cdma.verif.engine.build import build_bare, build_engine, engine_text
+from cdma.verif.engine.throughput import LOADS, QUICK, measure
+from cdma.verif.regression.outcomes import Figure, Outcome, State, tests_of
+from cdma.verif.regression.plan import LINT, THROUGHPUT, Step, image_bytes, steps
 
 __all__ = ["Task", "run_step", "with_waves"]
 
@@ -54,7 +54,7 @@ class Task:
     tests
         Regular expression of the tests to run; None for all.
     simulator
-        One of :data:`verif.common.tools.SIMULATORS`.
+        One of :data:`cdma.verif.common.tools.SIMULATORS`.
     """
 
     config: Design

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from verif.rules.catalogue import source
+from cdma.verif.rules.catalogue import source
 
 __all__ = ["instance", "with_rules"]
 
@@ -18,7 +18,7 @@ def instance(file: str, name: str, parameters: Mapping[str, int], pins: Mapping[
     Parameters
     ----------
     file
-        One of :data:`verif.rules.catalogue.FILES`.
+        One of :data:`cdma.verif.rules.catalogue.FILES`.
     name
         Of the instance: reports name it.
     parameters

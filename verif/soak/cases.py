@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from golden.results import from_json, to_json
-from hdl.config.engine import EngineConfig
-from hdl.config.files import write_file
-from verif.common import runner
-from verif.engine.build import build_engine
-from verif.regression.outcomes import State, TestOutcome, tests_of
-from verif.regression.plan import image_bytes, steps
-from verif.soak.configs import OPTIONS
+from cdma.golden.results import from_json, to_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.files import write_file
+from cdma.verif.common import runner
+from cdma.verif.engine.build import build_engine
+from cdma.verif.regression.outcomes import State, TestOutcome, tests_of
+from cdma.verif.regression.plan import image_bytes, steps
+from cdma.verif.soak.configs import OPTIONS
 
 __all__ = ["Case", "CaseResult", "read_case", "run_case", "shrink", "write_case"]
 
@@ -41,7 +41,7 @@ class Case:
     config
         The engine.
     bench
-        Name of a module in :mod:`verif.engine.benches`.
+        Name of a module in :mod:`cdma.verif.engine.benches`.
     seed
         Of all random choices.
     share
@@ -104,7 +104,7 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         folder = Path(place)
         try:
-            report = runner.run(built, f"verif.engine.benches.{case.bench}", job=job, folder=folder, seed=case.seed,
+            report = runner.run(built, f"cdma.verif.engine.benches.{case.bench}", job=job, folder=folder, seed=case.seed,
                                 tests=f"{re.escape(case.tests)}$" if case.tests else None)
         except runner.BenchError as error:
             said = str(error)

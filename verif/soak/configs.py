@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hdl.codec.coding import CODINGS
-from hdl.config.engine import EngineConfig
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["CHOICES", "OPTIONS", "all_pairs", "pairs", "random_config"]
 

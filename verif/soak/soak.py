@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from golden.results import derived, to_json
-from hdl.config.engine import EngineConfig
-from verif.common import runner
-from verif.regression.plan import Step, steps
-from verif.soak.cases import Case, CaseResult, run_case, shrink, write_case
-from verif.soak.configs import Pair, all_pairs, pairs, random_config
-from verif.soak.streams import check_streams
+from cdma.golden.results import derived, to_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.common import runner
+from cdma.verif.regression.plan import Step, steps
+from cdma.verif.soak.cases import Case, CaseResult, run_case, shrink, write_case
+from cdma.verif.soak.configs import Pair, all_pairs, pairs, random_config
+from cdma.verif.soak.streams import check_streams
 
 __all__ = ["SoakReport", "joined", "soak", "streams_only"]
 

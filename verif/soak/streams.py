@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.errors import StreamError
-from golden.reference.blocks import Reader
-from golden.reference.lines import MalformedError
-from verif.common.stream import Bytes
-from verif.common.tensors import random_values
-from verif.engine.stimulus import damage
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.errors import StreamError
+from cdma.golden.reference.blocks import Reader
+from cdma.golden.reference.lines import MalformedError
+from cdma.verif.common.stream import Bytes
+from cdma.verif.common.tensors import random_values
+from cdma.verif.engine.stimulus import damage
 
 __all__ = ["StreamCase", "StreamTotals", "check_streams", "judge", "stream_cases"]
 
@@ -37,7 +37,7 @@ class StreamCase:
     stream
         The stream.
     block_bytes, raw_bytes, coding
-        As for :func:`golden.codec.blocks.decompress`.
+        As for :func:`cdma.golden.codec.blocks.decompress`.
     """
 
     kind: str

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.codec import blocks
-from golden.codec.coding import Coding, coding_name
-from golden.codec.crc32c import crc32c
-from golden.results import from_json
-from hdl.config.engine import EngineConfig
-from hdl.litex.firmware import compiler, firmware
-from hdl.litex.layout import Layout
-from hdl.litex.soc import TOP, plain_errors, simulation_soc
-from verif.common import runner, tools
-from verif.engine.bound_rules import with_port_rules
-from verif.engine.build import engine_text
-from verif.soc.top import NAME, Console, top
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.results import from_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.litex.firmware import compiler, firmware
+from cdma.hdl.litex.layout import Layout
+from cdma.hdl.litex.soc import TOP, plain_errors, simulation_soc
+from cdma.verif.common import runner, tools
+from cdma.verif.engine.bound_rules import with_port_rules
+from cdma.verif.engine.build import engine_text
+from cdma.verif.soc.top import NAME, Console, top
 
 __all__ = ["MEMORIES", "WRITE_BACK", "SocRun", "Transfer", "simulate_soc", "ways"]
 
@@ -144,7 +144,7 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
     ValueError
         If the tensor or the engine does not fit the SoC, or there is no compiler for its firmware.
     MissingToolError, BuildError, BenchError
-        As :func:`verif.common.runner.build` and :func:`verif.common.runner.run`.
+        As :func:`cdma.verif.common.runner.build` and :func:`cdma.verif.common.runner.run`.
     """
     say = progress or (lambda stage, done, total: None)
     tools.require("verilator")
@@ -170,7 +170,7 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
         soc.write_rom(rom, folder)
         say("running the firmware", 0, 0)
         job = {"cycles": _CYCLES + _CYCLES_PER_BYTE * len(tensor)}
-        console = from_json(Console, runner.run(built, "verif.soc.benches.console", job=job, folder=folder, seed=seed))
+        console = from_json(Console, runner.run(built, "cdma.verif.soc.benches.console", job=job, folder=folder, seed=seed))
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from workload.networks.tensors import Tensors
-from workload.timeline.compute import Compute
-from workload.timeline.swapping import high_water
+from cdma.workload.networks.tensors import Tensors
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.swapping import high_water
 
 __all__ = ["PRODUCTS", "Recomputed", "best_checkpoints", "cheap_layers", "checkpoints", "cuts"]
 

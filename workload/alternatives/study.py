@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from workload.alternatives.published import ACTNN
-from workload.alternatives.recomputing import Recomputed, best_checkpoints, cheap_layers
-from workload.dumps.types import element_type
-from workload.networks.tensors import Tensor, Tensors
-from workload.timeline.compute import Compute
-from workload.timeline.densities import ALGORITHMS, Filling
-from workload.timeline.queued import Ahead, queued
-from workload.timeline.schedule import Engine, Timeline, Transfer, plain_dma, run
-from workload.timeline.swapping import swapped
+from cdma.workload.alternatives.published import ACTNN
+from cdma.workload.alternatives.recomputing import Recomputed, best_checkpoints, cheap_layers
+from cdma.workload.dumps.types import element_type
+from cdma.workload.networks.tensors import Tensor, Tensors
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.densities import ALGORITHMS, Filling
+from cdma.workload.timeline.queued import Ahead, queued
+from cdma.workload.timeline.schedule import Engine, Timeline, Transfer, plain_dma, run
+from cdma.workload.timeline.swapping import swapped
 
 __all__ = ["CODEC_RATE", "CODINGS", "Alternative", "Inputs", "alternatives", "best", "sensitivity", "worth_a_look"]
 

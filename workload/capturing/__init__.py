@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workload.capturing.settings import CaptureError, Settings
+from cdma.workload.capturing.settings import CaptureError, Settings
 
 if TYPE_CHECKING:
-    from workload.capturing.recorder import Recorder
+    from cdma.workload.capturing.recorder import Recorder
 
 __all__ = ["CaptureError", "capture"]
 
@@ -32,7 +32,7 @@ def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[i
     folder
         A new dump: a file of arrays for each step, ``manifest.json``, and ``network.json``, the network's table.
     every, steps, modules, outputs, least, max_array, max_total, form, times
-        See :class:`workload.capturing.settings.Settings`.
+        See :class:`cdma.workload.capturing.settings.Settings`.
 
     Returns
     -------
@@ -51,6 +51,6 @@ def capture(model: Any, folder: str | Path, *, every: int = 1, steps: Iterable[i
     patterns = (modules,) if isinstance(modules, str) else tuple(modules)
     settings = Settings(every, None if steps is None else tuple(steps), patterns, outputs, least, max_array, max_total,
                         form, times)
-    from workload.capturing.recorder import Recorder
+    from cdma.workload.capturing.recorder import Recorder
 
     return Recorder(model, folder, settings)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from workload.capturing.digits import EPOCHS, train
-from workload.capturing.training import Training
+from cdma.workload.capturing.digits import EPOCHS, train
+from cdma.workload.capturing.training import Training
 
 __all__ = ["Accuracy", "accuracies"]
 

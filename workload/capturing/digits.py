@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from workload.capturing.rounding import rounded
-from workload.capturing.training import Begun, Training, step, watched
-from workload.extra import package
+from cdma.workload.capturing.rounding import rounded
+from cdma.workload.capturing.training import Begun, Training, step, watched
+from cdma.workload.extra import package
 
 __all__ = ["BATCH", "EPOCHS", "Digits", "begin", "steps", "train"]
 
@@ -79,12 +79,12 @@ def train(narrow: str | None = None, seed: int = 0,
     Parameters
     ----------
     narrow
-        Format of :data:`workload.dumps.types.FORMATS` that the activations kept for backward are rounded to; None
+        Format of :data:`cdma.workload.dumps.types.FORMATS` that the activations kept for backward are rounded to; None
         does not round.
     seed
         Seed of weights and order.
     watch, progress
-        See :func:`workload.capturing.training.watched`.
+        See :func:`cdma.workload.capturing.training.watched`.
 
     Returns
     -------

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from workload.capturing import capture, digits, sums
-from workload.capturing.training import Training
+from cdma.workload.capturing import capture, digits, sums
+from cdma.workload.capturing.training import Training
 
 __all__ = ["NETWORKS", "PERCENT", "example", "points"]
 
@@ -15,8 +15,8 @@ PERCENT = (0, 2, 20, 60, 100)
 """Captured points of the training, in per cent."""
 
 NETWORKS = {"cnn": "test images classified", **dict.fromkeys(sums.PERCEPTRONS, "bytes of new sums predicted")}
-"""The examples by their networks: :mod:`workload.capturing.digits` and :mod:`workload.capturing.sums`; and what their
-accuracy is a share of."""
+"""The examples by their networks: :mod:`cdma.workload.capturing.digits` and :mod:`cdma.workload.capturing.sums`; and
+what their accuracy is a share of."""
 
 
 def points(network: str = "cnn") -> dict[int, int]:
@@ -36,9 +36,9 @@ def example(folder: str | Path, network: str = "cnn", narrow: str | None = None,
     network
         One of :data:`NETWORKS`.
     narrow, seed, progress
-        See :func:`workload.capturing.digits.train`; only the network ``cnn`` is narrowed.
+        See :func:`cdma.workload.capturing.digits.train`; only the network ``cnn`` is narrowed.
     limits
-        Further choices of :func:`workload.capturing.capture`.
+        Further choices of :func:`cdma.workload.capturing.capture`.
 
     Raises
     ------

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from workload.capturing.settings import CaptureError
-from workload.extra import package
+from cdma.workload.capturing.settings import CaptureError
+from cdma.workload.extra import package
 
 __all__ = ["writer"]
 

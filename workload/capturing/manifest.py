@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from golden.results import INLINED, from_json, to_json
-from workload.capturing.settings import CaptureError
-from workload.dumps.folder import FORMAT, MANIFEST, VERSION
-from workload.networks.captured import NETWORK, Table
+from cdma.golden.results import INLINED, from_json, to_json
+from cdma.workload.capturing.settings import CaptureError
+from cdma.workload.dumps.folder import FORMAT, MANIFEST, VERSION
+from cdma.workload.networks.captured import NETWORK, Table
 
 __all__ = ["Content", "Entry", "Manifest", "StoredArray", "StoredStep", "check_folder", "read_manifest"]
 

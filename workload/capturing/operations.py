@@ -1,7 +1,7 @@
 """The operations of a captured call: how much each layer computes, and which memory it reads and writes.
 
 Operations are seen below autograd and autocast, as the device runs them. Functions between modules count to the module
-that finished before, as in :mod:`workload.capturing.profiling`.
+that finished before, as in :mod:`cdma.workload.capturing.profiling`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from workload.capturing.storage import Weights, kept_bytes, storage_of, tensors, type_of
-from workload.extra import package
+from cdma.workload.capturing.storage import Weights, kept_bytes, storage_of, tensors, type_of
+from cdma.workload.extra import package
 
 __all__ = ["Operations", "Visit"]
 
@@ -44,7 +44,7 @@ class Visit:
     name
         Of the module.
     parts
-        Operations and moved bytes by the kinds of :data:`workload.networks.captured.KINDS`.
+        Operations and moved bytes by the kinds of :data:`cdma.workload.networks.captured.KINDS`.
     reads, writes
         Keys of the memory that was read before it was written here, and that was written.
     weights
@@ -76,7 +76,7 @@ class Operations(_Mode):
     visits
         In the order of the call.
     roles
-        The role of the values in each memory, see :data:`workload.networks.tensors.ROLES`.
+        The role of the values in each memory, see :data:`cdma.workload.networks.tensors.ROLES`.
     shapes
         Shape and type of the largest tensor that was seen in each memory.
     computed

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hdl.config.files import write_file
-from workload.capturing.settings import CaptureError
-from workload.capturing.storage import tensors
-from workload.extra import package
-from workload.timeline.profiles import profile_text
+from cdma.hdl.config.files import write_file
+from cdma.workload.capturing.settings import CaptureError
+from cdma.workload.capturing.storage import tensors
+from cdma.workload.extra import package
+from cdma.workload.timeline.profiles import profile_text
 
 __all__ = ["STEPS", "WARM_UP", "Profiler", "check_file", "device_of", "layer_names", "layer_times", "profile"]
 
@@ -45,7 +45,7 @@ class Profiler:
         The model that is trained. A step is a call of it in training mode with gradients recorded, and the backward
         after it.
     file
-        Written as JSON, see :mod:`workload.timeline.profiles`; None writes none, and is content with fewer steps.
+        Written as JSON, see :mod:`cdma.workload.timeline.profiles`; None writes none, and is content with fewer steps.
     warm_up, steps
         Number of steps before the measured ones, and number of measured steps.
 

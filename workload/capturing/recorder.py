@@ -8,16 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from workload.capturing.files import writer
-from workload.capturing.manifest import Manifest
-from workload.capturing.profiling import STEPS, WARM_UP, Profiler, device_of, layer_names
-from workload.capturing.settings import CaptureError, Settings, prefix
-from workload.capturing.step import Step
-from workload.capturing.storage import storage_of
-from workload.capturing.table import table, timed
-from workload.extra import package
-from workload.networks.captured import Table
-from workload.networks.layers import INPUT
+from cdma.workload.capturing.files import writer
+from cdma.workload.capturing.manifest import Manifest
+from cdma.workload.capturing.profiling import STEPS, WARM_UP, Profiler, device_of, layer_names
+from cdma.workload.capturing.settings import CaptureError, Settings, prefix
+from cdma.workload.capturing.step import Step
+from cdma.workload.capturing.storage import storage_of
+from cdma.workload.capturing.table import table, timed
+from cdma.workload.extra import package
+from cdma.workload.networks.captured import Table
+from cdma.workload.networks.layers import INPUT
 
 __all__ = ["Recorder"]
 
@@ -25,7 +25,7 @@ torch = package("torch", "torch")
 
 
 class Recorder:
-    """Captures steps of a model's training, as a context manager; see :func:`workload.capture`.
+    """Captures steps of a model's training, as a context manager; see :func:`cdma.workload.capture`.
 
     A step is a call of the model in training mode while gradients are recorded. Between captured steps only the model
     has two hooks; in a captured step each of its modules has. Backward gets the saved tensors unchanged.

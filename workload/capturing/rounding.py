@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from workload.capturing.storage import Weights, activation
-from workload.dumps.narrow import narrow
-from workload.dumps.types import FORMATS
-from workload.extra import package
+from cdma.workload.capturing.storage import Weights, activation
+from cdma.workload.dumps.narrow import narrow
+from cdma.workload.dumps.types import FORMATS
+from cdma.workload.extra import package
 
 __all__ = ["rounded"]
 

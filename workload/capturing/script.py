@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from workload.capturing.settings import CaptureError
-from workload.extra import package
+from cdma.workload.capturing.settings import CaptureError
+from cdma.workload.extra import package
 
 __all__ = ["Watched", "run_script"]
 

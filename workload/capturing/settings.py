@@ -114,7 +114,7 @@ class Names:
 
 
 def prefix(step: int) -> str:
-    """Prefix of the names of a step's file and arrays; :mod:`workload.characterise.arrays` reads it."""
+    """Prefix of the names of a step's file and arrays; :mod:`cdma.workload.characterise.arrays` reads it."""
     return f"step{step:06d}"
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from workload.capturing.manifest import Entry
-from workload.capturing.operations import Operations
-from workload.capturing.settings import Names, Settings, sample
-from workload.capturing.storage import (
+from cdma.workload.capturing.manifest import Entry
+from cdma.workload.capturing.operations import Operations
+from cdma.workload.capturing.settings import Names, Settings, sample
+from cdma.workload.capturing.storage import (
     Seen,
     Weights,
     activation,
@@ -23,8 +23,8 @@ from workload.capturing.storage import (
     type_of,
     without_repeats,
 )
-from workload.extra import package
-from workload.networks.layers import INPUT
+from cdma.workload.extra import package
+from cdma.workload.networks.layers import INPUT
 
 __all__ = ["Met", "Step"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from workload.extra import package
+from cdma.workload.extra import package
 
 __all__ = ["KINDS", "Part", "Seen", "Weights", "activation", "bits", "in_memory", "is_plain", "kept_bytes",
            "storage_of", "tensors", "type_of", "without_repeats"]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from workload.capturing.training import Begun, Training, step, watched
-from workload.extra import package
+from cdma.workload.capturing.training import Begun, Training, step, watched
+from cdma.workload.extra import package
 
 __all__ = ["BATCH", "CONTEXT", "EPOCHS", "PERCEPTRONS", "Gpt", "begin", "steps", "text", "train"]
 
@@ -210,7 +210,7 @@ def train(seed: int = 0, watch: Callable[[Any], AbstractContextManager[Any]] | N
           progress: Callable[[str, int, int], None] | None = None, network: str = "gpt") -> Training:
     """Train one of the networks of :data:`PERCEPTRONS` and test it.
 
-    Other parameters are those of :func:`workload.capturing.digits.train`.
+    Other parameters are those of :func:`cdma.workload.capturing.digits.train`.
 
     Returns
     -------

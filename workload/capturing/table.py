@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from workload.capturing.operations import Operations, Visit
-from workload.capturing.settings import Names
-from workload.capturing.step import Met, Step
-from workload.networks.captured import FORMAT, VERSION, CapturedStep, CapturedTensor, Part, Table
-from workload.networks.layers import COMPUTE, INPUT
+from cdma.workload.capturing.operations import Operations, Visit
+from cdma.workload.capturing.settings import Names
+from cdma.workload.capturing.step import Met, Step
+from cdma.workload.networks.captured import FORMAT, VERSION, CapturedStep, CapturedTensor, Part, Table
+from cdma.workload.networks.layers import COMPUTE, INPUT
 
 __all__ = ["table", "timed"]
 
@@ -24,7 +24,7 @@ def table(model: Any, layers: Collection[str], step: Step, number: int, device: 
     model
         That was called.
     layers
-        Modules that are layers, see :func:`workload.capturing.profiling.layer_names`.
+        Modules that are layers, see :func:`cdma.workload.capturing.profiling.layer_names`.
     step, number
         The call with its operations, and its number.
     device

@@ -58,7 +58,7 @@ def watched(model: Any, epochs: int, watch: Callable[[Any], AbstractContextManag
         What is trained, and how long.
     watch
         Called with the model; training runs in the context manager that it returns, for example
-        :class:`workload.capturing.recorder.Recorder`, which is told each epoch.
+        :class:`cdma.workload.capturing.recorder.Recorder`, which is told each epoch.
     progress
         Called with a stage, the epochs done and all of them.
     """

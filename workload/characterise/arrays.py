@@ -13,21 +13,21 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec import lines as zvc
-from golden.codec.coding import Coding, coding_name
-from golden.codec.smallest import SIZED
-from golden.results import HIDDEN, INLINED, derived
-from workload.characterise import deflate, rle
-from workload.characterise.density import Density, measure
-from workload.characterise.entropy import bound_bytes
-from workload.characterise.exponents import Exponents, measure_exponents
-from workload.characterise.spread import on_cluster, on_cores
-from workload.dumps import check_once, entries, is_floating, load, own_element_bytes, type_name
-from workload.dumps.layouts import LAYOUTS, reorder
-from workload.dumps.narrow import narrow
-from workload.dumps.steps import training_step
-from workload.dumps.types import element_type
+from cdma.golden.codec import blocks
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.codec.smallest import SIZED
+from cdma.golden.results import HIDDEN, INLINED, derived
+from cdma.workload.characterise import deflate, rle
+from cdma.workload.characterise.density import Density, measure
+from cdma.workload.characterise.entropy import bound_bytes
+from cdma.workload.characterise.exponents import Exponents, measure_exponents
+from cdma.workload.characterise.spread import on_cluster, on_cores
+from cdma.workload.dumps import check_once, entries, is_floating, load, own_element_bytes, type_name
+from cdma.workload.dumps.layouts import LAYOUTS, reorder
+from cdma.workload.dumps.narrow import narrow
+from cdma.workload.dumps.steps import training_step
+from cdma.workload.dumps.types import element_type
 
 __all__ = ["CODINGS", "Array", "Coded", "Packed", "characterise", "characterise_array", "in_all"]
 
@@ -59,11 +59,11 @@ class Coded:
     """One or more arrays in one layout and format: statistics of zeros, and bytes under every coding.
 
     ``format`` is the format of the values and ``narrowed`` says that they were rounded to it; ``bounds`` are the bytes
-    of the bound of mask coding for elements of the size that the coding has, see :mod:`workload.characterise.entropy`,
-    and for block streams of the size of the values. ``streams`` are the bytes of each block stream that engines write.
-    ``best`` names the coding of blocks with the fewest bytes, ``raw`` where none has fewer than the array, and
-    ``best_bytes`` are its bytes. ``exponent_statistics`` are those of floating-point values in the stored layout; None
-    for others, and for a sum over several types.
+    of the bound of mask coding for elements of the size that the coding has, see
+    :mod:`cdma.workload.characterise.entropy`, and for block streams of the size of the values. ``streams`` are the
+    bytes of each block stream that engines write. ``best`` names the coding of blocks with the fewest bytes, ``raw``
+    where none has fewer than the array, and ``best_bytes`` are its bytes. ``exponent_statistics`` are those of
+    floating-point values in the stored layout; None for others, and for a sum over several types.
     """
 
     layout: str
@@ -137,7 +137,7 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     Parameters
     ----------
     paths
-        Dumps, as :func:`workload.dumps.load` reads them.
+        Dumps, as :func:`cdma.workload.dumps.load` reads them.
     names
         Arrays to measure of every dump; all of them when None.
     layout
@@ -149,7 +149,7 @@ def characterise(paths: Iterable[str | Path], names: Iterable[str] | None = None
     jobs
         Worker processes; None takes one for each core, 1 measures in this process.
     scheduler
-        Address of a Dask cluster that is to measure instead, see :func:`workload.characterise.spread.on_cluster`.
+        Address of a Dask cluster that is to measure instead, see :func:`cdma.workload.characterise.spread.on_cluster`.
     progress
         Called with a stage, the arrays done and all of them.
 

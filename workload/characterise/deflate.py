@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from golden.codec.buffers import as_bytes
+from cdma.golden.codec.buffers import as_bytes
 
 __all__ = ["LEVEL", "WINDOW_BYTES", "compress", "decompress", "packed_bytes"]
 

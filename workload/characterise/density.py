@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from golden.codec.buffers import as_bytes, check_element_bytes, check_raw_bytes
-from golden.results import HIDDEN, derived
-from workload.dumps import own_element_bytes
+from cdma.golden.codec.buffers import as_bytes, check_element_bytes, check_raw_bytes
+from cdma.golden.results import HIDDEN, derived
+from cdma.workload.dumps import own_element_bytes
 
 __all__ = ["BLOCK_BYTES", "Density", "Spread", "ZeroRuns", "elements", "measure", "runs", "strewn"]
 
@@ -28,7 +28,7 @@ def elements(array: Any, element_bytes: int | None = None) -> np.ndarray:
     array
         Array of any shape and type, or a buffer.
     element_bytes
-        1, 2 or 4; that of the array's values when None, see :func:`workload.dumps.own_element_bytes`.
+        1, 2 or 4; that of the array's values when None, see :func:`cdma.workload.dumps.own_element_bytes`.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from golden.codec.buffers import check_element_bytes
+from cdma.golden.codec.buffers import check_element_bytes
 
 __all__ = ["bound_bytes", "mask_entropy"]
 

@@ -1,7 +1,7 @@
 """Statistics of floating-point values as a coding of exponents sees them: how much their exponents tell, how far they
 lie apart within lines, and the zeros that are none to zero-value coding.
 
-Every statistic is a sum, as in :mod:`workload.characterise.density`.
+Every statistic is a sum, as in :mod:`cdma.workload.characterise.density`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from golden.codec.layout import LINE_BYTES
-from golden.kernels.exponent_fields import STEP_LINES, WHOLE, ZEROS, found_fields
-from golden.results import HIDDEN, derived
-from workload.dumps import is_floating, type_name
+from cdma.golden.codec.layout import LINE_BYTES
+from cdma.golden.kernels.exponent_fields import STEP_LINES, WHOLE, ZEROS, found_fields
+from cdma.golden.results import HIDDEN, derived
+from cdma.workload.dumps import is_floating, type_name
 
 __all__ = ["CODED", "Exponents", "measure_exponents"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
-from golden.results import HIDDEN, derived
-from workload.characterise.arrays import Array, Coded
+from cdma.golden.results import HIDDEN, derived
+from cdma.workload.characterise.arrays import Array, Coded
 
 __all__ = ["Group", "groups"]
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from golden.codec.buffers import as_bytes, check_element_bytes
-from workload.characterise.density import elements, runs
+from cdma.golden.codec.buffers import as_bytes, check_element_bytes
+from cdma.workload.characterise.density import elements, runs
 
 __all__ = ["LONGEST", "compress", "decompress", "packed_bytes"]
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from workload.extra import package
+from cdma.workload.extra import package
 
 __all__ = ["on_cluster", "on_cores"]
 

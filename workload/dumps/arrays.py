@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from workload.dumps.reading import Strange, reading
-from workload.dumps.types import element_type
+from cdma.workload.dumps.reading import Strange, reading
+from cdma.workload.dumps.types import element_type
 
 __all__ = ["npz_names", "raw_array", "read_npy", "read_npz", "read_raw"]
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from workload.dumps.reading import reading
+from cdma.workload.dumps.reading import reading
 
 __all__ = ["FORMAT", "MANIFEST", "PARTS", "VERSION", "parts"]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hdl.config.files import refuse_pipe
-from workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
-from workload.dumps.folder import parts
-from workload.dumps.pickled import pickled_names, read_pickled
-from workload.dumps.reading import DumpWarning, Strange, reading, some
-from workload.dumps.safetensors import read_safetensors, safetensors_names
-from workload.dumps.types import is_number, type_name
+from cdma.hdl.config.files import refuse_pipe
+from cdma.workload.dumps.arrays import npz_names, read_npy, read_npz, read_raw
+from cdma.workload.dumps.folder import parts
+from cdma.workload.dumps.pickled import pickled_names, read_pickled
+from cdma.workload.dumps.reading import DumpWarning, Strange, reading, some
+from cdma.workload.dumps.safetensors import read_safetensors, safetensors_names
+from cdma.workload.dumps.types import is_number, type_name
 
 __all__ = ["check_once", "entries", "has_types", "load"]
 
@@ -80,7 +80,7 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
     array
         Name or names of the arrays to read; all of them when None.
     dtype
-        Type of a raw file's elements, see :func:`workload.dumps.types.element_type`.
+        Type of a raw file's elements, see :func:`cdma.workload.dumps.types.element_type`.
     element_bytes
         Size of a raw file's elements when no ``dtype`` is given: 1, 2 or 4.
     shape
@@ -90,7 +90,7 @@ def load(path: str | Path, array: str | Iterable[str] | None = None, dtype: str 
     -------
     dict[str, np.ndarray]
         Little-endian, C-contiguous arrays by name, in the order of the dump. Types that NumPy does not have are those
-        of :mod:`workload.dumps.types`.
+        of :mod:`cdma.workload.dumps.types`.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workload.dumps.types import FORMATS
+from cdma.workload.dumps.types import FORMATS
 
 __all__ = ["DEFAULT_FORMAT", "narrow"]
 
@@ -22,7 +22,7 @@ def narrow(array: np.ndarray, element_bytes: int, name: str | None = None) -> np
     element_bytes
         Bytes of a narrowed value, 1 or 2.
     name
-        One of :data:`workload.dumps.types.FORMATS` of that size; :data:`DEFAULT_FORMAT` when None.
+        One of :data:`cdma.workload.dumps.types.FORMATS` of that size; :data:`DEFAULT_FORMAT` when None.
 
     Returns
     -------

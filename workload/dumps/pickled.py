@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from workload.dumps.reading import Strange, reading
-from workload.dumps.types import element_type
-from workload.extra import package
+from cdma.workload.dumps.reading import Strange, reading
+from cdma.workload.dumps.types import element_type
+from cdma.workload.extra import package
 
 __all__ = ["pickled_names", "read_pickled"]
 

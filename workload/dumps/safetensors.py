@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from workload.dumps.reading import Strange, reading
-from workload.dumps.types import element_type
+from cdma.workload.dumps.reading import Strange, reading
+from cdma.workload.dumps.types import element_type
 
 __all__ = ["read_safetensors", "safetensors_names"]
 

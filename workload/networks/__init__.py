@@ -1,1 +1,2 @@
-"""Networks as tables of layers, with shapes computed from hyper-parameters; see :mod:`workload.networks.catalog`."""
+"""Networks as tables of layers, with shapes computed from hyper-parameters; see
+:mod:`cdma.workload.networks.catalog`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from workload.networks.layers import INPUT, Layer, Network
+from cdma.workload.networks.layers import INPUT, Layer, Network
 
 __all__ = ["Builder", "check_sizes"]
 
@@ -21,7 +21,7 @@ class Builder:
     Parameters
     ----------
     name, about, batch, dtype, compute, input_dtype
-        See :class:`workload.networks.layers.Network`.
+        See :class:`cdma.workload.networks.layers.Network`.
     input_shape
         One sample: channels, height, width; or positions, features.
     """

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from golden.results import from_json
-from workload.dumps.types import element_type, is_floating, type_name
-from workload.json_file import read_json
-from workload.networks.layers import COMPUTE, INPUT, Layer, Network
-from workload.networks.tensors import ROLES, Step, Tensor, Tensors
+from cdma.golden.results import from_json
+from cdma.workload.dumps.types import element_type, is_floating, type_name
+from cdma.workload.json_file import read_json
+from cdma.workload.networks.layers import COMPUTE, INPUT, Layer, Network
+from cdma.workload.networks.tensors import ROLES, Step, Tensor, Tensors
 
 __all__ = ["FORMAT", "KINDS", "NETWORK", "VERSION", "Captured", "CapturedStep", "CapturedTensor", "Part", "Table",
            "captured_in", "read_captured"]
@@ -71,7 +71,7 @@ class CapturedStep:
 @dataclass(frozen=True)
 class CapturedTensor:
     """A tensor of the whole batch: shape, type as PyTorch names it, and the one of
-    :data:`workload.networks.tensors.ROLES` that made its values."""
+    :data:`cdma.workload.networks.tensors.ROLES` that made its values."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -93,7 +93,7 @@ class Table:
     batch
         Samples of a step.
     compute
-        Type that most operations of products have, one of :data:`workload.networks.layers.COMPUTE`.
+        Type that most operations of products have, one of :data:`cdma.workload.networks.layers.COMPUTE`.
     device, device_name
         Type of the device that trained, as PyTorch names it, and its maker's name if it is known.
     tensors, steps

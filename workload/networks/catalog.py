@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workload.dumps.types import element_type, type_name
-from workload.json_file import read_json
-from workload.networks.alexnet import alexnet
-from workload.networks.decoder import DecoderBuilder
-from workload.networks.googlenet import googlenet
-from workload.networks.gpt2 import gpt2, gpt2_xl
-from workload.networks.layers import Network
-from workload.networks.llama import llama, moe, relu2
-from workload.networks.nin import nin
-from workload.networks.overfeat import overfeat
-from workload.networks.resnet50 import resnet50
-from workload.networks.squeezenet import squeezenet
-from workload.networks.transformer import transformer
-from workload.networks.vgg16 import vgg16
-from workload.networks.vit import vit
+from cdma.workload.dumps.types import element_type, type_name
+from cdma.workload.json_file import read_json
+from cdma.workload.networks.alexnet import alexnet
+from cdma.workload.networks.decoder import DecoderBuilder
+from cdma.workload.networks.googlenet import googlenet
+from cdma.workload.networks.gpt2 import gpt2, gpt2_xl
+from cdma.workload.networks.layers import Network
+from cdma.workload.networks.llama import llama, moe, relu2
+from cdma.workload.networks.nin import nin
+from cdma.workload.networks.overfeat import overfeat
+from cdma.workload.networks.resnet50 import resnet50
+from cdma.workload.networks.squeezenet import squeezenet
+from cdma.workload.networks.transformer import transformer
+from cdma.workload.networks.vgg16 import vgg16
+from cdma.workload.networks.vit import vit
 
 __all__ = ["NETWORKS", "PAPER", "TODAY", "load_network"]
 
@@ -51,12 +51,12 @@ def load_network(name: str, batch: int | None = None, dtype: str | None = None, 
     name
         A name of :data:`NETWORKS`, or the path of a JSON file: an object with ``name``, ``batch``, ``dtype``,
         ``compute``, ``input`` (the shape of one sample) and ``layers``, a list of objects that have the ``kind`` and
-        ``name`` of a layer, the arguments of that method of :class:`workload.networks.decoder.DecoderBuilder`, and its
-        own ``dtype`` if it differs.
+        ``name`` of a layer, the arguments of that method of :class:`cdma.workload.networks.decoder.DecoderBuilder`, and
+        its own ``dtype`` if it differs.
     batch
         Samples of a step; None takes the network's own.
     dtype, compute
-        Type of its values, and type that matrix products use, see :class:`workload.networks.layers.Network`; None
+        Type of its values, and type that matrix products use, see :class:`cdma.workload.networks.layers.Network`; None
         takes the network's own. Another ``dtype`` brings its own ``compute``.
     positions
         Length of a sequence, for decoders; None takes the network's own.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from workload.networks.builder import Builder, check_sizes
-from workload.networks.layers import INPUT, Layer
+from cdma.workload.networks.builder import Builder, check_sizes
+from cdma.workload.networks.layers import INPUT, Layer
 
 __all__ = ["DecoderBuilder"]
 
@@ -20,7 +20,7 @@ _FLASH_GRADIENTS = 2.5  # five products in backward, which computes the scores a
 
 
 class DecoderBuilder(Builder):
-    """Layers of decoders, and of encoders of the same parts; see :class:`workload.networks.builder.Builder`."""
+    """Layers of decoders, and of encoders of the same parts; see :class:`cdma.workload.networks.builder.Builder`."""
 
     def __init__(self, name: str, about: str, batch: int, input_shape: Sequence[int], dtype: str = "float32",
                  compute: str = "", input_dtype: str | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from workload.dumps.types import element_type, is_floating, type_name
+from cdma.workload.dumps.types import element_type, is_floating, type_name
 
 __all__ = ["COMPUTE", "INPUT", "Layer", "Network", "compute_of"]
 
@@ -42,7 +42,7 @@ class Layer:
     reads_input, reads_output
         Backward reads the input or output of the layer, so that it is kept until then.
     dtype
-        Type of the values that it writes, see :func:`workload.dumps.types.element_type`; None is the network's.
+        Type of the values that it writes, see :func:`cdma.workload.dumps.types.element_type`; None is the network's.
     statistics
         float32 values of one sample that it keeps for backward beside its input and output: means and deviations of a
         normalisation, the log-sum-exp of attention.
@@ -88,7 +88,8 @@ class Network:
     layers
         In the order of the forward pass.
     dtype
-        Type of the values that layers write, unless a layer has its own; see :func:`workload.dumps.types.element_type`.
+        Type of the values that layers write, unless a layer has its own; see
+        :func:`cdma.workload.dumps.types.element_type`.
     compute
         The one of :data:`COMPUTE` that matrix products and convolutions use; left out, the one of ``dtype``.
     input_dtype

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workload.networks.decoder import DecoderBuilder
-from workload.networks.layers import Network
+from cdma.workload.networks.decoder import DecoderBuilder
+from cdma.workload.networks.layers import Network
 
 __all__ = ["llama", "moe", "relu2"]
 

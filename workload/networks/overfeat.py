@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workload.networks.builder import Builder
-from workload.networks.layers import Network
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.layers import Network
 
 __all__ = ["overfeat"]
 

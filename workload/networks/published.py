@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workload.networks.layers import Network
+from cdma.workload.networks.layers import Network
 
 __all__ = ["PRODUCTS", "PUBLISHED", "Counts", "counts"]
 

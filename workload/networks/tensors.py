@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from workload.dumps.types import element_type, type_name
-from workload.networks.layers import INPUT, Layer, Network
+from cdma.workload.dumps.types import element_type, type_name
+from cdma.workload.networks.layers import INPUT, Layer, Network
 
 __all__ = ["ROLES", "Step", "Tensor", "Tensors", "tensors"]
 
@@ -63,7 +63,7 @@ class Tensor:
     elements, size
         Values, bytes.
     dtype
-        Type of its values, see :func:`workload.dumps.types.element_type`.
+        Type of its values, see :func:`cdma.workload.dumps.types.element_type`.
     role
         The one of :data:`ROLES` that made its values. Max pooling, dropout and concatenations keep that of their
         input, and normalisation across channels keeps the zeros of a ReLU.

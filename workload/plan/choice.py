@@ -16,13 +16,13 @@ from math import inf
 
 import numpy as np
 
-from golden.codec.narrowing import WIDE_BYTES, Narrowing
-from workload.dumps import own_element_bytes
-from workload.plan.cycles import Blocks, Timing
-from workload.plan.layers import Layer, layers
-from workload.plan.options import Option, Tensor
-from workload.plan.rounding import BOUNDS, rounding
-from workload.plan.treatments import expected, packed, treatments
+from cdma.golden.codec.narrowing import WIDE_BYTES, Narrowing
+from cdma.workload.dumps import own_element_bytes
+from cdma.workload.plan.cycles import Blocks, Timing
+from cdma.workload.plan.layers import Layer, layers
+from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.plan.rounding import BOUNDS, rounding
+from cdma.workload.plan.treatments import expected, packed, treatments
 
 __all__ = ["EQUAL", "Choice", "Hidden", "Plan", "Totals", "always", "dump_tensor", "least", "network_tensor",
            "never", "plan_dump"]
@@ -107,8 +107,8 @@ def dump_tensor(name: str, array: np.ndarray, timing: Timing, lossy: Sequence[st
     max_error
         Largest allowed error, as a share of the largest magnitude; None allows every finite error.
     codings
-        Families of codings that may be chosen, of :data:`workload.plan.codings.CODINGS`; all that the engine builds
-        when not given.
+        Families of codings that may be chosen, of :data:`cdma.workload.plan.codings.CODINGS`; all that the engine
+        builds when not given.
 
     Raises
     ------

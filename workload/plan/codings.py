@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from golden.codec.coding import Coding, coding_name
-from hdl.config.engine import EngineConfig
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["CODINGS", "allowed", "check_built", "coding_of", "exponents", "zero_value"]
 

@@ -17,7 +17,7 @@ one before is read. A lane expands a block at one beat per cycle while it arrive
     done[k]  = max(come[k], max(begin[k], done[k - lanes]) + beats)
 
 The rest are the constants below. They were read from simulations and are the same for all presets.
-:mod:`verif.engine.simulate` measures what this module predicts.
+:mod:`cdma.verif.engine.simulate` measures what this module predicts.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.codec.coding import most_tag_rows
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.codec.coding import most_tag_rows
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
 
 __all__ = ["Blocks", "Timing"]
 

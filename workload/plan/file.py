@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
-from golden.results import INLINED, to_json
-from hdl.config.engine import EngineConfig
-from hdl.config.files import write_file
-from workload.json_file import read_json
-from workload.plan.choice import Plan
-from workload.plan.codings import check_built, coding_of
-from workload.plan.cycles import Timing
-from workload.plan.treatments import Treatment, check_narrowing
+from cdma.golden.codec.narrowing import NARROWED_CODINGS, WIDE_BYTES, Narrowing
+from cdma.golden.results import INLINED, to_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.config.files import write_file
+from cdma.workload.json_file import read_json
+from cdma.workload.plan.choice import Plan
+from cdma.workload.plan.codings import check_built, coding_of
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.treatments import Treatment, check_narrowing
 
 __all__ = ["VERSION", "Entry", "PlanFile", "Predicted", "load_plan", "plan_file"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from workload.dumps.steps import titled_step
-from workload.plan.options import Option, Tensor
-from workload.plan.rounding import of_all
-from workload.plan.treatments import Treatment
+from cdma.workload.dumps.steps import titled_step
+from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.plan.rounding import of_all
+from cdma.workload.plan.treatments import Treatment
 
 __all__ = ["Layer", "layers"]
 

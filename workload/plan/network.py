@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from golden.codec.narrowing import WIDE_BYTES
-from workload.dumps.types import element_type
-from workload.networks.tensors import Tensors
-from workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never
-from workload.plan.cycles import Timing
-from workload.plan.options import Option, Tensor
-from workload.timeline.compute import Compute
-from workload.timeline.schedule import Timeline, run
+from cdma.golden.codec.narrowing import WIDE_BYTES
+from cdma.workload.dumps.types import element_type
+from cdma.workload.networks.tensors import Tensors
+from cdma.workload.plan.choice import EQUAL, Choice, Plan, Totals, always, least, network_tensor, never
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.schedule import Timeline, run
 
 __all__ = ["plan_network"]
 
@@ -32,7 +32,7 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
     plan, compute
         The network, and the times of its steps without swapping.
     chosen
-        Tensors that are swapped, see :func:`workload.timeline.swapping.swapped`.
+        Tensors that are swapped, see :func:`cdma.workload.timeline.swapping.swapped`.
     densities
         Of the tensors by name.
     timing, clock_mhz
@@ -40,7 +40,7 @@ def plan_network(plan: Tensors, compute: Sequence[Compute], chosen: frozenset[st
     bandwidth
         Bytes per second of the device's memory.
     lossy, max_error, codings
-        As for :func:`workload.plan.choice.dump_tensor`; exponents cannot be predicted from densities.
+        As for :func:`cdma.workload.plan.choice.dump_tensor`; exponents cannot be predicted from densities.
     progress
         Called with a stage, the tensors done, and all of them.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workload.plan.rounding import Rounding
-from workload.plan.treatments import Treatment
+from cdma.workload.plan.rounding import Rounding
+from cdma.workload.plan.treatments import Treatment
 
 __all__ = ["Option", "Tensor"]
 

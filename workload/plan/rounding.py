@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec.narrowing import Narrowing, narrow, widen
+from cdma.golden.codec.narrowing import Narrowing, narrow, widen
 
 __all__ = ["BOUNDS", "Rounding", "of_all", "rounding"]
 
@@ -53,7 +53,7 @@ def rounding(values: np.ndarray, form: Narrowing | int) -> Rounding:
     values
         Any shape; float32.
     form
-        A format of :class:`golden.codec.narrowing.Narrowing`.
+        A format of :class:`cdma.golden.codec.narrowing.Narrowing`.
 
     Raises
     ------

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from golden.results import INLINED
-from workload.plan.choice import Choice, Plan, Totals
-from workload.plan.options import Option
-from workload.plan.rounding import Rounding
-from workload.plan.treatments import Treatment
+from cdma.golden.results import INLINED
+from cdma.workload.plan.choice import Choice, Plan, Totals
+from cdma.workload.plan.options import Option
+from cdma.workload.plan.rounding import Rounding
+from cdma.workload.plan.treatments import Treatment
 
 __all__ = ["OptionSummary", "PlanSummary", "TensorSummary", "TotalSummary", "summary"]
 
 
 @dataclass(frozen=True)
 class OptionSummary:
-    """The predicted result of a treatment; see :class:`workload.plan.options.Option`."""
+    """The predicted result of a treatment; see :class:`cdma.workload.plan.options.Option`."""
 
     treatment: str
     lossy: bool

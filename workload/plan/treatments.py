@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec import blocks, tags_first
-from golden.codec import lines as zvc
-from golden.codec.buffers import Bytes
-from golden.codec.coding import WORD_BYTES, Coding, choose
-from golden.codec.headers import HEADER_BYTES, Frame, scan
-from golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow
-from hdl.config.engine import EngineConfig
-from workload.plan.codings import allowed, coding_of, exponents, zero_value
-from workload.plan.cycles import Blocks
+from cdma.golden.codec import blocks, tags_first
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.buffers import Bytes
+from cdma.golden.codec.coding import WORD_BYTES, Coding, choose
+from cdma.golden.codec.headers import HEADER_BYTES, Frame, scan
+from cdma.golden.codec.narrowing import NARROWED_BYTES, NARROWED_CODINGS, WIDE_BYTES, Narrowing, narrow
+from cdma.hdl.config.engine import EngineConfig
+from cdma.workload.plan.codings import allowed, coding_of, exponents, zero_value
+from cdma.workload.plan.cycles import Blocks
 
 __all__ = ["LOSSY", "Treatment", "check_narrowing", "expected", "packed", "treatments"]
 
@@ -89,8 +89,8 @@ def treatments(config: EngineConfig, name: str, raw_bytes: int, own_bytes: int, 
     lossy
         Formats that are allowed, of :data:`LOSSY`.
     codings
-        Families of codings that are allowed, of :data:`workload.plan.codings.CODINGS`; all that the engine builds when
-        not given.
+        Families of codings that are allowed, of :data:`cdma.workload.plan.codings.CODINGS`; all that the engine builds
+        when not given.
 
     Raises
     ------

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from golden.codec import lines as zvc
-from golden.codec.headers import HEADER_BYTES
-from workload.plan.cycles import Timing
-from workload.plan.treatments import Treatment, expected
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.headers import HEADER_BYTES
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.treatments import Treatment, expected
 
 __all__ = ["Controller", "Counts", "Settings"]
 

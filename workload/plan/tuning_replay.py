@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workload.dumps.steps import titled_step
-from workload.plan.choice import EQUAL, Hidden
-from workload.plan.cycles import Timing
-from workload.plan.options import Option, Tensor
-from workload.plan.treatments import Treatment
-from workload.plan.tuning import Controller, Counts, Settings
+from cdma.workload.dumps.steps import titled_step
+from cdma.workload.plan.choice import EQUAL, Hidden
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.plan.treatments import Treatment
+from cdma.workload.plan.tuning import Controller, Counts, Settings
 
 __all__ = ["Replay", "Row", "Track", "replay", "tracks"]
 
@@ -39,7 +39,7 @@ class Track:
     options
         The treatments that are allowed at every point; those that change the tensor least come first.
     counts
-        For each treatment and each field of :class:`workload.plan.tuning.Counts`, a value for each iteration.
+        For each treatment and each field of :class:`cdma.workload.plan.tuning.Counts`, a value for each iteration.
     """
 
     name: str
@@ -163,7 +163,7 @@ def tracks(tensors: Iterable[Tensor], iterations: int) -> list[Track]:
     Parameters
     ----------
     tensors
-        Each with all its treatments; names as :func:`workload.dumps.steps.training_step` reads them.
+        Each with all its treatments; names as :func:`cdma.workload.dumps.steps.training_step` reads them.
     iterations
         Number of iterations from the first step to the last; between two steps of the dump, densities, counts and
         times are interpolated linearly.

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from golden.results import INLINED
-from workload.characterise.arrays import Array, Coded, characterise, in_all
-from workload.data import shipped_dumps
+from cdma.golden.results import INLINED
+from cdma.workload.characterise.arrays import Array, Coded, characterise, in_all
+from cdma.workload.data import shipped_dumps
 
 __all__ = ["ArrayFigures", "DumpFigures", "Figures", "LayoutFigures", "StepFigures", "dump_figures", "dumps"]
 

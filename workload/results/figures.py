@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from workload.alternatives.recomputing import cheap_layers
-from workload.data import DIGITS
-from workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
-from workload.networks.published import PUBLISHED, counts
-from workload.results.dumps import dump_figures, dumps
-from workload.results.paper import (
+from cdma.workload.alternatives.recomputing import cheap_layers
+from cdma.workload.data import DIGITS
+from cdma.workload.networks.catalog import NETWORKS, PAPER, TODAY, load_network
+from cdma.workload.networks.published import PUBLISHED, counts
+from cdma.workload.results.dumps import dump_figures, dumps
+from cdma.workload.results.paper import (
     CSWAP,
     HIGHEST_RATIO,
     RATIO,
@@ -30,7 +30,7 @@ from workload.results.paper import (
     Swapping,
     headline,
 )
-from workload.results.records import (
+from cdma.workload.results.records import (
     CountsRow,
     CswapCase,
     DensityRow,
@@ -52,15 +52,15 @@ from workload.results.records import (
     VdnnCase,
     VdnnFigures,
 )
-from workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_fillings, published_networks, uniform
-from workload.timeline.efficiency import EFFICIENCY
-from workload.timeline.engine_share import DIRECTIONS
-from workload.timeline.gpus import gpu
-from workload.timeline.queued import Ahead, queued
-from workload.timeline.scenario import LINK, Scenario, build_engine
-from workload.timeline.schedule import Engine, Transfer, plain_dma, run
-from workload.timeline.study import SCHEDULES, Study
-from workload.timeline.swapping import POLICIES, high_water, swapped
+from cdma.workload.timeline.densities import ALGORITHMS, PAPER_AVERAGE, default_fillings, published_networks, uniform
+from cdma.workload.timeline.efficiency import EFFICIENCY
+from cdma.workload.timeline.engine_share import DIRECTIONS
+from cdma.workload.timeline.gpus import gpu
+from cdma.workload.timeline.queued import Ahead, queued
+from cdma.workload.timeline.scenario import LINK, Scenario, build_engine
+from cdma.workload.timeline.schedule import Engine, Transfer, plain_dma, run
+from cdma.workload.timeline.study import SCHEDULES, Study
+from cdma.workload.timeline.swapping import POLICIES, high_water, swapped
 
 __all__ = ["CODINGS", "DECODERS", "DENSITIES", "EFFICIENCIES", "ENGINES", "LINKS", "TODAYS_GPUS", "alike", "results"]
 

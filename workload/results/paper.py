@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workload.timeline.study import Study
+from cdma.workload.timeline.study import Study
 
 __all__ = ["CSWAP", "HIGHEST_RATIO", "RATIO", "SPEEDUPS", "TORCHTITAN", "VDNN_LOSS", "VDNN_MEMORY", "Beside",
            "Headline", "Offloaded", "Published", "Swapping", "beside", "headline"]

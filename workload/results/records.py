@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from golden.results import INLINED
-from workload.networks.published import Counts
-from workload.results.dumps import DumpFigures
-from workload.results.paper import Headline, Offloaded, Swapping
-from workload.timeline.engine_share import Reached
+from cdma.golden.results import INLINED
+from cdma.workload.networks.published import Counts
+from cdma.workload.results.dumps import DumpFigures
+from cdma.workload.results.paper import Headline, Offloaded, Swapping
+from cdma.workload.timeline.engine_share import Reached
 
 __all__ = ["CountsRow", "CswapCase", "DensityRow", "DriftRow", "EfficiencyRow", "EngineShares", "GpuHeadline",
            "GpuNetworks", "Link", "LinkRow", "NetworkRow", "OffloadRow", "PaperHeadline", "PolicyRow", "Results",

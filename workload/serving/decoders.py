@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workload.dumps.types import element_type
-from workload.networks.catalog import load_network
-from workload.networks.layers import INPUT, Network
+from cdma.workload.dumps.types import element_type
+from cdma.workload.networks.catalog import load_network
+from cdma.workload.networks.layers import INPUT, Network
 
 __all__ = ["Decoder", "decoder_of", "load_decoder"]
 

@@ -23,9 +23,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-from workload.dumps.types import element_type
-from workload.serving.decoders import Decoder
-from workload.timeline.schedule import Engine
+from cdma.workload.dumps.types import element_type
+from cdma.workload.serving.decoders import Decoder
+from cdma.workload.timeline.schedule import Engine
 
 __all__ = ["BLOCK_TOKENS", "PAGE_BYTES", "Cache", "CacheRow", "Resident", "kv_cache"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.smallest import smallest
-from workload.data import SUMS
-from workload.dumps import entries, load, own_element_bytes
-from workload.dumps.types import type_name
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.smallest import smallest
+from cdma.workload.data import SUMS
+from cdma.workload.dumps import entries, load, own_element_bytes
+from cdma.workload.dumps.types import type_name
 
 __all__ = ["SHIPPED_ARRAYS", "KvRatio", "kv_ratio"]
 

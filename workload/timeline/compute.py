@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workload.dumps.types import element_type
-from workload.networks.layers import INPUT, Layer
-from workload.networks.tensors import Step, Tensors
-from workload.timeline.efficiency import Efficiency, efficiency
-from workload.timeline.gpus import Gpu
+from cdma.workload.dumps.types import element_type
+from cdma.workload.networks.layers import INPUT, Layer
+from cdma.workload.networks.tensors import Step, Tensors
+from cdma.workload.timeline.efficiency import Efficiency, efficiency
+from cdma.workload.timeline.gpus import Gpu
 
 __all__ = ["Compute", "profiled", "roofline"]
 
@@ -71,7 +71,7 @@ def roofline(plan: Tensors, gpu: Gpu, shares: Efficiency | float | None = None) 
 
 
 def profiled(plan: Tensors, profile: Mapping[str, tuple[float, float]]) -> list[Compute]:
-    """Times of a network's steps from the user's own profile; see :class:`workload.timeline.profiles.Profile`.
+    """Times of a network's steps from the user's own profile; see :class:`cdma.workload.timeline.profiles.Profile`.
 
     Raises
     ------

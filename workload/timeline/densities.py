@@ -1,7 +1,7 @@
 """The density of a network's tensors, and so the ratio of each algorithm on them.
 
 With a dump, ratios are measured on its arrays. Densities of other tensors are published, counted in a shipped dump, or
-an average; :mod:`workload.timeline.ratios` has the ratios that belong to them.
+an average; :mod:`cdma.workload.timeline.ratios` has the ratios that belong to them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workload.dumps import entries, load
-from workload.dumps.steps import training_step
-from workload.json_file import read_json
-from workload.networks.tensors import Tensor, Tensors
-from workload.timeline.ratios import ALGORITHMS, Filling, by_role, measured, together, uniform
+from cdma.workload.dumps import entries, load
+from cdma.workload.dumps.steps import training_step
+from cdma.workload.json_file import read_json
+from cdma.workload.networks.tensors import Tensor, Tensors
+from cdma.workload.timeline.ratios import ALGORITHMS, Filling, by_role, measured, together, uniform
 
 __all__ = ["ALGORITHMS", "PAPER_AVERAGE", "Filling", "default_fillings", "fillings_from_file", "measured",
            "published_networks", "sources", "uniform"]
@@ -61,7 +61,7 @@ def default_fillings(plan: Tensors, density: float | None = None, factor: float 
     density
         Density of all tensors with zeros from a ReLU. None takes those of the table: by tensor, else one for the
         network, else the paper's average. All other tensors have what was measured for their role and type, see
-        :func:`workload.timeline.ratios.by_role`.
+        :func:`cdma.workload.timeline.ratios.by_role`.
     factor
         Densities are multiplied by it, up to 1: how they change while a network trains.
     """

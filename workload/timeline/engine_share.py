@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from golden.results import INLINED, from_json
-from workload.json_file import read_json
+from cdma.golden.results import INLINED, from_json
+from cdma.workload.json_file import read_json
 
 __all__ = ["DIRECTIONS", "Measured", "Reach", "Reached", "constant", "from_file", "measured", "presets", "summary"]
 

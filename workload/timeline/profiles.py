@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workload.json_file import read_json
-from workload.networks.captured import Captured
-from workload.timeline.gpus import GPUS, Gpu
+from cdma.workload.json_file import read_json
+from cdma.workload.networks.captured import Captured
+from cdma.workload.timeline.gpus import GPUS, Gpu
 
 __all__ = ["Profile", "captured_profile", "load_profile", "profile_text"]
 

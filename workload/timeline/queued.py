@@ -1,7 +1,7 @@
 """The timeline of a training step with asynchronous swapping: a queue of transfers instead of a wait at each layer.
 
 This is what swapping in today's frameworks does: torchtitan, Transformer Engine, torchtune's activation offloading.
-:mod:`workload.timeline.schedule` has vDNN's, which waits at each layer. The rules:
+:mod:`cdma.workload.timeline.schedule` has vDNN's, which waits at each layer. The rules:
 
 1. **Two directions.** Offloads and prefetches have a queue each, in order, one transfer at a time. Both queues may be
    busy at the same time, because PCIe and NVLink are full duplex, and so is the engine.
@@ -32,10 +32,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from workload.networks.tensors import Tensors
-from workload.timeline.compute import Compute
-from workload.timeline.schedule import Move, Slot, Timeline, Transfer
-from workload.timeline.swapping import most_bytes, use_by_step
+from cdma.workload.networks.tensors import Tensors
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.schedule import Move, Slot, Timeline, Transfer
+from cdma.workload.timeline.swapping import most_bytes, use_by_step
 
 __all__ = ["Ahead", "queued"]
 
@@ -75,7 +75,7 @@ def queued(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], tra
     Parameters
     ----------
     plan, compute, chosen, transfer, bandwidth, again
-        As for :func:`workload.timeline.schedule.run`.
+        As for :func:`cdma.workload.timeline.schedule.run`.
     ahead
         The look-ahead.
     """

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.smallest import smallest
-from golden.results import INLINED
-from workload.characterise import deflate, rle
-from workload.data import DIGITS, shipped
-from workload.dumps import entries, load, own_element_bytes
-from workload.dumps.types import element_type
-from workload.json_file import read_json
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.smallest import smallest
+from cdma.golden.results import INLINED
+from cdma.workload.characterise import deflate, rle
+from cdma.workload.data import DIGITS, shipped
+from cdma.workload.dumps import entries, load, own_element_bytes
+from cdma.workload.dumps.types import element_type
+from cdma.workload.json_file import read_json
 
 __all__ = ["ALGORITHMS", "TABLE", "Filling", "RoleRatios", "by_role", "measured", "table_text", "together", "uniform"]
 
@@ -112,7 +112,7 @@ def uniform(density: float, dtype: str = "float32") -> Filling:
     density
         Share of the values that are not zero.
     dtype
-        Type of the values, see :func:`workload.dumps.types.element_type`.
+        Type of the values, see :func:`cdma.workload.dumps.types.element_type`.
 
     Raises
     ------

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from workload.networks.captured import Captured, captured_in, read_captured
-from workload.networks.catalog import load_network
-from workload.networks.tensors import Tensors, tensors
-from workload.timeline.compute import Compute, profiled, roofline
-from workload.timeline.densities import Filling, default_fillings, fillings_from_file
-from workload.timeline.efficiency import EFFICIENCY, Efficiency
-from workload.timeline.engine_share import constant, from_file, measured
-from workload.timeline.gpus import Gpu, gpu
-from workload.timeline.profiles import Profile, captured_profile
-from workload.timeline.queued import Ahead
-from workload.timeline.schedule import Engine
-from workload.timeline.study import SCHEDULES, Study, study
-from workload.timeline.swapping import swapped
+from cdma.workload.networks.captured import Captured, captured_in, read_captured
+from cdma.workload.networks.catalog import load_network
+from cdma.workload.networks.tensors import Tensors, tensors
+from cdma.workload.timeline.compute import Compute, profiled, roofline
+from cdma.workload.timeline.densities import Filling, default_fillings, fillings_from_file
+from cdma.workload.timeline.efficiency import EFFICIENCY, Efficiency
+from cdma.workload.timeline.engine_share import constant, from_file, measured
+from cdma.workload.timeline.gpus import Gpu, gpu
+from cdma.workload.timeline.profiles import Profile, captured_profile
+from cdma.workload.timeline.queued import Ahead
+from cdma.workload.timeline.schedule import Engine
+from cdma.workload.timeline.study import SCHEDULES, Study, study
+from cdma.workload.timeline.swapping import swapped
 
 __all__ = ["CLOCK_MHZ", "LINK", "PRESET", "Parts", "Scenario", "build_engine", "suiting_preset"]
 
@@ -38,7 +38,7 @@ def build_engine(preset: str = PRESET, clock_mhz: float = CLOCK_MHZ, lanes: int 
     Parameters
     ----------
     preset
-        One of :func:`workload.timeline.engine_share.presets`.
+        One of :func:`cdma.workload.timeline.engine_share.presets`.
     clock_mhz
         Its clock.
     lanes, beat_bytes
@@ -80,14 +80,14 @@ class Scenario:
     Parameters
     ----------
     network
-        Name or path, see :func:`workload.networks.catalog.load_network`, or a folder that was captured.
+        Name or path, see :func:`cdma.workload.networks.catalog.load_network`, or a folder that was captured.
     gpu
-        Name, see :data:`workload.timeline.gpus.GPUS`.
+        Name, see :data:`cdma.workload.timeline.gpus.GPUS`.
     batch, dtype, compute, positions
         Samples of a step, type of values, type of matrix products, and length of a sequence; None takes the network's
         own.
     policy, least_bytes, use, budget
-        What is swapped (``budget`` in 10^9 bytes), see :func:`workload.timeline.swapping.swapped`.
+        What is swapped (``budget`` in 10^9 bytes), see :func:`cdma.workload.timeline.swapping.swapped`.
     memory
         10^9 bytes of device memory; None takes the GPU's.
     link
@@ -103,8 +103,8 @@ class Scenario:
     profile
         File with the user's own times, in place of the roofline.
     schedule, ahead
-        When transfers wait, one of :data:`workload.timeline.study.SCHEDULES`, and the look-ahead of ``queue``; None is
-        as far as the device's memory allows.
+        When transfers wait, one of :data:`cdma.workload.timeline.study.SCHEDULES`, and the look-ahead of ``queue``;
+        None is as far as the device's memory allows.
     shards
         GPUs that share the weights, as with FSDP: each has this part of the weights' copies.
     """

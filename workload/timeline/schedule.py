@@ -1,6 +1,6 @@
 """The timeline of a training step with activations swapped over a link, as Rhu et al. model it on top of vDNN.
 
-:mod:`workload.timeline.queued` has another schedule, with a queue of transfers instead of a wait at each layer.
+:mod:`cdma.workload.timeline.queued` has another schedule, with a queue of transfers instead of a wait at each layer.
 
 Forward runs step by step. While a step computes, the tensors that no later step reads are offloaded; the next step
 begins when computing and transfers are complete. Backward runs the steps in reverse. While a step computes, the tensors
@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from workload.networks.tensors import Tensors
-from workload.timeline.compute import Compute
-from workload.timeline.engine_share import Reach
-from workload.timeline.swapping import high_water
+from cdma.workload.networks.tensors import Tensors
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.engine_share import Reach
+from cdma.workload.timeline.swapping import high_water
 
 __all__ = ["Engine", "Move", "Slot", "Timeline", "Transfer", "plain_dma", "run", "slowed"]
 
@@ -37,7 +37,7 @@ class Engine:
     link_beat_bytes
         Bytes of a beat on its port to the link, which has the same clock.
     reach
-        The share of its limit that it reaches, see :mod:`workload.timeline.engine_share`.
+        The share of its limit that it reaches, see :mod:`cdma.workload.timeline.engine_share`.
     """
 
     lanes: int
@@ -179,7 +179,8 @@ def run(plan: Tensors, compute: Sequence[Compute], chosen: Iterable[str], transf
     bandwidth
         Bytes per second of the device's memory.
     again
-        Tensors that are made again, see :func:`workload.timeline.swapping.high_water`; ``compute`` includes their time.
+        Tensors that are made again, see :func:`cdma.workload.timeline.swapping.high_water`; ``compute`` includes their
+        time.
     """
     names = set(chosen)
     leaving: list[list[str]] = [[] for _ in plan.steps]

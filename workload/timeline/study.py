@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workload.networks.tensors import Tensors
-from workload.timeline.compute import Compute
-from workload.timeline.densities import ALGORITHMS, Filling
-from workload.timeline.gpus import Gpu
-from workload.timeline.queued import Ahead, queued
-from workload.timeline.schedule import Engine, Timeline, plain_dma, run
+from cdma.workload.networks.tensors import Tensors
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.densities import ALGORITHMS, Filling
+from cdma.workload.timeline.gpus import Gpu
+from cdma.workload.timeline.queued import Ahead, queued
+from cdma.workload.timeline.schedule import Engine, Timeline, plain_dma, run
 
 __all__ = ["SCHEDULES", "LayerSummary", "RowSummary", "Study", "Summary", "study"]
 
 SCHEDULES = ("layer", "queue")
-"""``layer``: a wait at each layer, :mod:`workload.timeline.schedule`. ``queue``: asynchronous swapping with look-ahead,
-:mod:`workload.timeline.queued`."""
+"""``layer``: a wait at each layer, :mod:`cdma.workload.timeline.schedule`. ``queue``: asynchronous swapping with
+look-ahead, :mod:`cdma.workload.timeline.queued`."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def study(plan: Tensors, compute: Sequence[Compute], gpu: Gpu, chosen: frozenset
     plan, compute, gpu
         The network, the times of its steps, and the GPU with its memory bandwidth.
     chosen
-        Tensors that are swapped, see :func:`workload.timeline.swapping.swapped`.
+        Tensors that are swapped, see :func:`cdma.workload.timeline.swapping.swapped`.
     fillings
         Density and ratios of every tensor.
     engine, link

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import accumulate, chain
 
-from workload.networks.tensors import Tensor, Tensors
+from cdma.workload.networks.tensors import Tensor, Tensors
 
 __all__ = ["POLICIES", "copies", "high_water", "most_bytes", "swapped", "use_by_step"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workload.training.engine import EngineError, TensorEngine
+from cdma.workload.training.engine import EngineError, TensorEngine
 
 if TYPE_CHECKING:
-    from workload.training.hooks import Offload
+    from cdma.workload.training.hooks import Offload
 
 __all__ = ["EngineError", "TensorEngine", "offload"]
 
@@ -47,6 +47,6 @@ def offload(model: Any, engine: TensorEngine, *, least: int = 4096) -> Offload:
     EngineError
         In forward or backward passes: the engine did not move a tensor.
     """
-    from workload.training.hooks import Offload
+    from cdma.workload.training.hooks import Offload
 
     return Offload(model, engine, least)

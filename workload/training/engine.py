@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from golden.codec.buffers import Bytes
+from cdma.golden.codec.buffers import Bytes
 
 __all__ = ["EngineError", "TensorEngine"]
 

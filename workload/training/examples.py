@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from workload.capturing import digits, sums
-from workload.capturing.storage import bits
-from workload.capturing.training import Begun, step
-from workload.extra import package
+from cdma.workload.capturing import digits, sums
+from cdma.workload.capturing.storage import bits
+from cdma.workload.capturing.training import Begun, step
+from cdma.workload.extra import package
 
 __all__ = ["EXAMPLES", "Trained", "begin", "differences", "train"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from workload.capturing.storage import Part, Weights, is_plain, kept_bytes, storage_of
-from workload.extra import package
-from workload.training.engine import TensorEngine
-from workload.training.parts import View, restored
+from cdma.workload.capturing.storage import Part, Weights, is_plain, kept_bytes, storage_of
+from cdma.workload.extra import package
+from cdma.workload.training.engine import TensorEngine
+from cdma.workload.training.parts import View, restored
 
 __all__ = ["Counts", "Offload"]
 
@@ -55,7 +55,7 @@ class Counts:
 
 
 class Offload:
-    """While entered, an engine keeps what autograd saves; see :func:`workload.offload`.
+    """While entered, an engine keeps what autograd saves; see :func:`cdma.workload.offload`.
 
     Members
     -------

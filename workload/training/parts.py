@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workload.capturing.storage import KINDS, Part
-from workload.extra import package
+from cdma.workload.capturing.storage import KINDS, Part
+from cdma.workload.extra import package
 
 __all__ = ["View", "restored"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 
-from workload.characterise.arrays import Array, Coded
-from workload.dumps.types import element_type, is_floating
+from cdma.workload.characterise.arrays import Array, Coded
+from cdma.workload.dumps.types import element_type, is_floating
 
 __all__ = ["MANY", "notes"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from golden.results import derived
-from workload.characterise.arrays import Coded
-from workload.timeline.schedule import Engine
+from cdma.golden.results import derived
+from cdma.workload.characterise.arrays import Coded
+from cdma.workload.timeline.schedule import Engine
 
 __all__ = ["Offload", "Path"]
 

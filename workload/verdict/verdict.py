@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from golden.codec.coding import coding_name
-from golden.results import derived
-from workload.characterise.arrays import Array, Coded
-from workload.characterise.exponents import CODED
-from workload.characterise.groups import Group
-from workload.dumps.types import element_type, is_floating
-from workload.verdict.notes import notes
-from workload.verdict.offloads import Path
+from cdma.golden.codec.coding import coding_name
+from cdma.golden.results import derived
+from cdma.workload.characterise.arrays import Array, Coded
+from cdma.workload.characterise.exponents import CODED
+from cdma.workload.characterise.groups import Group
+from cdma.workload.dumps.types import element_type, is_floating
+from cdma.workload.verdict.notes import notes
+from cdma.workload.verdict.offloads import Path
 
 __all__ = ["ENOUGH", "WORTH", "Part", "Verdict", "verdict"]
 
@@ -126,7 +126,7 @@ def verdict(arrays: Sequence[Array], grouped: Sequence[Group], path: Path) -> Ve
     arrays
         Measured arrays.
     grouped
-        Their groups, see :func:`workload.characterise.groups.groups`.
+        Their groups, see :func:`cdma.workload.characterise.groups.groups`.
     path
         The link, and the engine in front of it.
     """

@@ -9,10 +9,10 @@ from typing import Any
 
 from cdma.report.evidence.formal import unrecorded
 from cdma.report.evidence.mutation import mutation_figures
-from verif.coverage.report import GOALS
-from verif.evidence.digest import rtl_digest
-from verif.evidence.store import SECTIONS, Evidence
-from verif.mutation.results import GOALS as _MUTANTS
+from cdma.verif.coverage.report import GOALS
+from cdma.verif.evidence.digest import rtl_digest
+from cdma.verif.evidence.store import SECTIONS, Evidence
+from cdma.verif.mutation.results import GOALS as _MUTANTS
 
 __all__ = ["STAGES", "Item", "checklist", "reached", "stale_sections"]
 

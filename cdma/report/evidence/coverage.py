@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cdma.report.parts import Part, Table
-from verif.coverage.report import GOALS
+from cdma.verif.coverage.report import GOALS
 
 __all__ = ["coverage_parts"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cdma.report.parts import Part, Table
-from verif.formal.table import PROOFS
+from cdma.verif.formal.table import PROOFS
 
 __all__ = ["formal_parts", "unrecorded"]
 

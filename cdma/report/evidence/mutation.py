@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cdma.report.parts import Part, Table
-from verif.mutation.operators import OPERATORS
-from verif.mutation.results import GOALS, MutationReport, Score, Verdict, recorded, scores
-from verif.mutation.survivors import read_survivors
+from cdma.verif.mutation.operators import OPERATORS
+from cdma.verif.mutation.results import GOALS, MutationReport, Score, Verdict, recorded, scores
+from cdma.verif.mutation.survivors import read_survivors
 
 __all__ = ["mutation_figures", "mutation_parts"]
 

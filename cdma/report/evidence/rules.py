@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.report.parts import Part, Table
-from verif.rules.catalogue import rules
+from cdma.verif.rules.catalogue import rules
 
 __all__ = ["rules_parts"]
 

@@ -11,7 +11,7 @@ from cdma.report.evidence.formal import formal_parts
 from cdma.report.evidence.mutation import mutation_parts
 from cdma.report.evidence.soak import soak_parts
 from cdma.report.parts import Part
-from verif.evidence.store import Evidence, Stamp
+from cdma.verif.evidence.store import Evidence, Stamp
 
 __all__ = ["PARTS", "section_parts", "stamp_text"]
 

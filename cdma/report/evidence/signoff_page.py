@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from cdma.hdl.config.catalog import kinds
 from cdma.report.evidence.checklist import STAGES, Item, checklist, reached, stale_sections
 from cdma.report.page import Page, Section
 from cdma.report.parts import Part, Table
-from hdl.config.catalog import kinds
-from verif.evidence.digest import rtl_digest
-from verif.evidence.store import Evidence
+from cdma.verif.evidence.digest import rtl_digest
+from cdma.verif.evidence.store import Evidence
 
 __all__ = ["LIMITS", "signoff_page"]
 

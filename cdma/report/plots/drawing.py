@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
-from workload.extra import package
+from cdma.workload.extra import package
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cdma.report.plots.drawing import GREY, figure, svg_file
-from workload.timeline.schedule import Timeline
+from cdma.workload.timeline.schedule import Timeline
 
 __all__ = ["gantt"]
 

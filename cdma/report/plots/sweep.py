@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdma.report.plots.drawing import COLOURS, figure, place_labels, svg_file, ticks
 
 if TYPE_CHECKING:
-    from synth.timing.sweep import SweepPoint
+    from cdma.synth.timing.sweep import SweepPoint
 
 __all__ = ["sweep_plot"]
 

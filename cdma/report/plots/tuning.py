@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from cdma.report.plots.drawing import COLOURS, GREY, apart, figure, svg_file
-from workload.plan.tuning_replay import Replay
+from cdma.workload.plan.tuning_replay import Replay
 
 __all__ = ["picture"]
 

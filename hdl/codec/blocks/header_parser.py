@@ -7,9 +7,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import header_layout
-from hdl.codec.coding import SHORT, WORD_BYTES
-from hdl.common.beat import beat_stream
+from cdma.hdl.codec.blocks.header import header_layout
+from cdma.hdl.codec.coding import SHORT, WORD_BYTES
+from cdma.hdl.common.beat import beat_stream
 
 __all__ = ["HeaderParser"]
 
@@ -71,7 +71,7 @@ class HeaderParser(wiring.Component):
         The next header is that of the last block.
     carried : In(words)
         Words of the previous beat that are in a row of the open block: see
-        :class:`hdl.engine.link.realigner.Realigner`.
+        :class:`cdma.hdl.engine.link.realigner.Realigner`.
     beat : Out(32 * words)
         The current beat.
     tail : Out(1)

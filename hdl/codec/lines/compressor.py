@@ -10,14 +10,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import one_hot_element, select, tag_bytes
-from hdl.codec.lines.compressor_stages import CompressorStages
-from hdl.codec.lines.packer import Packer, end_layout
-from hdl.codec.packets import ErrorCode, coded_beat_stream
-from hdl.codec.routing import Gather, Ranks, Steer, swap_layout
-from hdl.codec.scan import Scan
-from hdl.common.beat import beat_stream
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import one_hot_element, select, tag_bytes
+from cdma.hdl.codec.lines.compressor_stages import CompressorStages
+from cdma.hdl.codec.lines.packer import Packer, end_layout
+from cdma.hdl.codec.packets import ErrorCode, coded_beat_stream
+from cdma.hdl.codec.routing import Gather, Ranks, Steer, swap_layout
+from cdma.hdl.codec.scan import Scan
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["Compressor"]
 

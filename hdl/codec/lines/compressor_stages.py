@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Signal
 from amaranth.lib import data
 
-from hdl.codec.coding import LINE_BYTES, element_layout
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout
 
 __all__ = ["CompressorStages"]
 

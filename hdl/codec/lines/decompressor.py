@@ -6,17 +6,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import LINE_BYTES, select
-from hdl.codec.lines.decompressor_state import DecompressorState
-from hdl.codec.lines.expander import Expander
-from hdl.codec.lines.row_buffer import ROWS, RowBuffer, RowFacts, advanced
-from hdl.codec.lines.tag_reader import TagReader
-from hdl.codec.packets import ErrorCode, coded_beat_stream
-from hdl.codec.routing import Ranks, block_counts
-from hdl.common.beat import beat_stream
-from hdl.common.bits import length
-from hdl.common.counters import counter
-from hdl.common.skid import Skid
+from cdma.hdl.codec.coding import LINE_BYTES, select
+from cdma.hdl.codec.lines.decompressor_state import DecompressorState
+from cdma.hdl.codec.lines.expander import Expander
+from cdma.hdl.codec.lines.row_buffer import ROWS, RowBuffer, RowFacts, advanced
+from cdma.hdl.codec.lines.tag_reader import TagReader
+from cdma.hdl.codec.packets import ErrorCode, coded_beat_stream
+from cdma.hdl.codec.routing import Ranks, block_counts
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.bits import length
+from cdma.hdl.common.counters import counter
+from cdma.hdl.common.skid import Skid
 
 __all__ = ["Decompressor"]
 

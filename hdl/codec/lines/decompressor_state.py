@@ -8,9 +8,9 @@ from typing import Any
 from amaranth.hdl import Signal
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, tag_bytes
-from hdl.codec.lines.expander import slot_layout
-from hdl.codec.lines.row_buffer import ROWS
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, tag_bytes
+from cdma.hdl.codec.lines.expander import slot_layout
+from cdma.hdl.codec.lines.row_buffer import ROWS
 
 __all__ = ["DecompressorState"]
 

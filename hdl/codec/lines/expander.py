@@ -7,10 +7,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import element_layout, select
-from hdl.codec.packets import ErrorCode
-from hdl.codec.routing import Scatter, Steer, ranks_layout
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import element_layout, select
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.routing import Scatter, Steer, ranks_layout
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["Expander", "slot_layout"]
 

@@ -7,10 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import tag_bytes
-from hdl.codec.packets import ErrorCode
-from hdl.common.beat import beat_stream
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import tag_bytes
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["Packer", "RowQueue", "end_layout", "piece_layout", "row_layout"]
 

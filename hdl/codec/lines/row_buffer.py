@@ -7,9 +7,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import element_layout, one_hot_element
-from hdl.codec.packets import coded_beat_stream
-from hdl.common.bits import length, pick, thermometer
+from cdma.hdl.codec.coding import element_layout, one_hot_element
+from cdma.hdl.codec.packets import coded_beat_stream
+from cdma.hdl.common.bits import length, pick, thermometer
 
 __all__ = ["ROWS", "RowBuffer", "RowFacts", "advanced", "row_facts"]
 

@@ -7,9 +7,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import element_layout, select, tag_bytes
-from hdl.codec.lines.row_buffer import ROWS, RowFacts, advanced, row_facts
-from hdl.common.bits import pick, thermometer
+from cdma.hdl.codec.coding import element_layout, select, tag_bytes
+from cdma.hdl.codec.lines.row_buffer import ROWS, RowFacts, advanced, row_facts
+from cdma.hdl.common.bits import pick, thermometer
 
 __all__ = ["TagReader"]
 
@@ -39,7 +39,7 @@ class TagReader(wiring.Component):
     Members
     -------
     rows, valid, facts : In
-        From :class:`~hdl.codec.lines.row_buffer.RowBuffer`.
+        From :class:`~cdma.hdl.codec.lines.row_buffer.RowBuffer`.
     move : In(1), move_row : In(ROWS), move_lane : In(range(units)), move_crossed : In(1)
         Read from this row and lane from the next cycle on. ``move_crossed``: the data of the last beat before it began
         in the previous row. The row must be one of the four oldest in the ring: the one after it is read, too.

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.narrowing.rounding import Narrowing, place, placed_layout, shift, shifted_layout, up
-from hdl.common.beat import beat_stream
+from cdma.hdl.codec.narrowing.rounding import Narrowing, place, placed_layout, shift, shifted_layout, up
+from cdma.hdl.common.beat import beat_stream
 
 __all__ = ["FloatNarrower"]
 

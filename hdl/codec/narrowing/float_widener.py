@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.narrowing.rounding import Narrowing, widen
-from hdl.common.beat import beat_stream
+from cdma.hdl.codec.narrowing.rounding import Narrowing, widen
+from cdma.hdl.common.beat import beat_stream
 
 __all__ = ["FloatWidener"]
 

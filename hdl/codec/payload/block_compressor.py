@@ -8,21 +8,21 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import LINE_BYTES, element_layout, most_tag_rows, one_hot_element, select
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.block_lengths import BlockLengths, scanned_layout
-from hdl.codec.payload.block_reader import BlockReader
-from hdl.codec.payload.facts_writer import FactsWriter
-from hdl.codec.payload.merger import Merger, packed_block_layout
-from hdl.codec.payload.metadata_packer import QUARTERS, most_metadata_rows
-from hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
-from hdl.codec.payload.tag_writer import TagWriter
-from hdl.common.beat import beat_stream
-from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
-from hdl.common.bits import length
-from hdl.common.fifo import StreamFifo
-from hdl.common.protected import ProtectedFifo, protection, stream_fifo
-from hdl.common.skid import Skid
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, most_tag_rows, one_hot_element, select
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.block_lengths import BlockLengths, scanned_layout
+from cdma.hdl.codec.payload.block_reader import BlockReader
+from cdma.hdl.codec.payload.facts_writer import FactsWriter
+from cdma.hdl.codec.payload.merger import Merger, packed_block_layout
+from cdma.hdl.codec.payload.metadata_packer import QUARTERS, most_metadata_rows
+from cdma.hdl.codec.payload.row_packer import RowPacker, packed_row_layout, stored_beat_layout
+from cdma.hdl.codec.payload.tag_writer import TagWriter
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.beat_width import BeatDownsizer, BeatUpsizer
+from cdma.hdl.common.bits import length
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.protected import ProtectedFifo, protection, stream_fifo
+from cdma.hdl.common.skid import Skid
 
 __all__ = ["MEMORIES", "BlockCompressor", "raw_packet_layout"]
 
@@ -140,7 +140,7 @@ class BlockCompressor(wiring.Component):
         Beside every beat of ``o``: facts of the block; with exponents and beats of 16 bytes, the layout is that for 32.
         ``cut``: its packet ended within an element, whose bytes were dropped.
     inject, bad
-        If ``protected``, for ``MEMORIES``: as :func:`hdl.common.protected.protection` says.
+        If ``protected``, for ``MEMORIES``: as :func:`cdma.hdl.common.protected.protection` says.
 
     Raises
     ------

@@ -8,14 +8,14 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import largest_payload
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.payload_store import PayloadStore
-from hdl.codec.payload.row_unpacker import RowUnpacker
-from hdl.codec.payload.unpacking import payload_beat_layout, payload_error_layout
-from hdl.common.beat import beat_stream
-from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
-from hdl.common.protected import protection
+from cdma.hdl.codec.coding import largest_payload
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.payload_store import PayloadStore
+from cdma.hdl.codec.payload.row_unpacker import RowUnpacker
+from cdma.hdl.codec.payload.unpacking import payload_beat_layout, payload_error_layout
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.beat_width import BeatDownsizer, BeatUpsizer
+from cdma.hdl.common.protected import protection
 
 __all__ = ["BlockDecompressor"]
 
@@ -88,8 +88,8 @@ class BlockDecompressor(wiring.Component):
     error : Out(payload_error_layout(block_bytes))
         Valid with the last beat of a block: its result.
     inject : In(2), bad : Out(1)
-        If ``protected``: as those of :class:`hdl.codec.payload.payload_store.PayloadStore`. An error is found before
-        the first beat that depends on what was read.
+        If ``protected``: as those of :class:`cdma.hdl.codec.payload.payload_store.PayloadStore`. An error is found
+        before the first beat that depends on what was read.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import (
+from cdma.hdl.codec.coding import (
     EXPONENTS,
     LINE_BYTES,
     RAW_CODING,
@@ -23,9 +23,9 @@ from hdl.codec.coding import (
     tag_rows,
     tag_words,
 )
-from hdl.codec.payload.block_reader import packing_layout
-from hdl.codec.payload.facts_writer import fact_lengths_layout
-from hdl.codec.payload.merger import packed_block_layout
+from cdma.hdl.codec.payload.block_reader import packing_layout
+from cdma.hdl.codec.payload.facts_writer import fact_lengths_layout
+from cdma.hdl.codec.payload.merger import packed_block_layout
 
 __all__ = ["BlockLengths", "scanned_layout"]
 

@@ -9,9 +9,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout
-from hdl.codec.line_record import GROUP_BYTES, line_record_layout
-from hdl.codec.payload.row_packer import raw_row_layout, stored_beat_layout
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout
+from cdma.hdl.codec.line_record import GROUP_BYTES, line_record_layout
+from cdma.hdl.codec.payload.row_packer import raw_row_layout, stored_beat_layout
 
 __all__ = ["BlockReader", "packing_layout"]
 
@@ -20,9 +20,9 @@ def packing_layout(beat_bytes: int, sizes: tuple[int, ...], block_bytes: int,
                    exponents: tuple[int, ...] = ()) -> data.StructLayout:
     """A block that is to be packed.
 
-    ``raw``, ``element`` and ``before`` as in :func:`~hdl.codec.payload.row_packer.raw_row_layout`; ``beats``: raw beats
-    of it less one; ``empty``: its last beat has no whole element. With exponents, ``recorded``: there is a record for
-    each of its lines, because it was to be coded; if it is not ``raw`` it is.
+    ``raw``, ``element`` and ``before`` as in :func:`~cdma.hdl.codec.payload.row_packer.raw_row_layout`; ``beats``: raw
+    beats of it less one; ``empty``: its last beat has no whole element. With exponents, ``recorded``: there is a record
+    for each of its lines, because it was to be coded; if it is not ``raw`` it is.
     """
     units = beat_bytes // (1 if exponents else min(sizes))
     return data.StructLayout({

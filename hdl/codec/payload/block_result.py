@@ -6,8 +6,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.payload.unpacking import PayloadError, payload_error_layout
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.payload.unpacking import PayloadError, payload_error_layout
 
 __all__ = ["BlockResult"]
 

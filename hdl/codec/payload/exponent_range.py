@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.line_record import GROUP_BYTES
 
 __all__ = ["ExponentRange", "range_layout"]
 

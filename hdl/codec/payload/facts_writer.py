@@ -7,13 +7,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, WORD_BYTES
-from hdl.codec.line_record import line_record_layout
-from hdl.codec.payload.line_facts import LineFacts
-from hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker, joining_layout
-from hdl.codec.payload.tag_writer import group_counts_layout
-from hdl.common.protected import protection, stream_fifo
-from hdl.common.sram import LEAST_BITS
+from cdma.hdl.codec.coding import LINE_BYTES, WORD_BYTES
+from cdma.hdl.codec.line_record import line_record_layout
+from cdma.hdl.codec.payload.line_facts import LineFacts
+from cdma.hdl.codec.payload.metadata_packer import SECTIONS, MetadataPacker, joining_layout
+from cdma.hdl.codec.payload.tag_writer import group_counts_layout
+from cdma.hdl.common.protected import protection, stream_fifo
+from cdma.hdl.common.sram import LEAST_BITS
 
 __all__ = ["FactsWriter", "fact_lengths_layout"]
 
@@ -73,12 +73,13 @@ class FactsWriter(wiring.Component):
     Members
     -------
     take, data, present, last, wide, empty : In, waits : Out(1), groups : In
-        As those of :class:`hdl.codec.payload.line_facts.LineFacts`: beats of blocks that are coded with exponents, and
-        ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
+        As those of :class:`cdma.hdl.codec.payload.line_facts.LineFacts`: beats of blocks that are coded with exponents,
+        and ``groups`` of the tag writer. If ``waits``, no beat of any block may be taken in the next cycle.
     records : Out(stream.Signature(line_record_layout()))
         A record for each line, in order: for all lines that have a beat.
     joining : In(stream.Signature(joining_layout(sizes, block_bytes)))
-        As ``i`` of :class:`hdl.codec.payload.metadata_packer.MetadataPacker`: all blocks, those without facts as well.
+        As ``i`` of :class:`cdma.hdl.codec.payload.metadata_packer.MetadataPacker`: all blocks, those without facts as
+        well.
     tags : In(stream.Signature(8 * beat_bytes))
         Their rows of tags.
     rows : Out(stream.Signature(8 * beat_bytes))
@@ -87,7 +88,7 @@ class FactsWriter(wiring.Component):
         Lengths of each block. At most two blocks may have ended without them being taken.
     inject : In(3), bad : Out(1)
         If ``protected``, for the records, for the bytes of facts and for the rows: as
-        :func:`hdl.common.protected.protection` says.
+        :func:`cdma.hdl.common.protected.protection` says.
 
     Source: docs/formats.md, "Exponents".
     """

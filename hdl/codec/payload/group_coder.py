@@ -8,10 +8,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import element_layout, select
-from hdl.codec.line_record import GROUP_BYTES, group_layout
-from hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
-from hdl.codec.routing import Gather, Ranks, Steer, merged_counts, ranks_layout, unary_count
+from cdma.hdl.codec.coding import element_layout, select
+from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
+from cdma.hdl.codec.payload.group_mask import MOST_REST_BITS, GroupMask, mantissa_place, rest_bits
+from cdma.hdl.codec.routing import Gather, Ranks, Steer, merged_counts, ranks_layout, unary_count
 
 __all__ = ["GroupCoder"]
 
@@ -79,7 +79,7 @@ class GroupCoder(wiring.Component):
     group : In(group_layout())
         What is known of the group, if they are coded. Distances must fit its width.
     o : Out(256)
-        Bytes on the places that :class:`~hdl.codec.payload.group_mask.GroupMask` shows; the others are undefined.
+        Bytes on the places that :class:`~cdma.hdl.codec.payload.group_mask.GroupMask` shows; the others are undefined.
     o_mask : Out(32)
         Bytes that count.
 

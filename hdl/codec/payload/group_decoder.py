@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import element_layout
-from hdl.codec.line_record import GROUP_BYTES, group_layout
-from hdl.codec.payload.group_mask import MOST_REST_BITS, mantissa_place, rest_bits
-from hdl.codec.routing import Ranks, Scatter, Steer, swap_layout
-from hdl.common.bits import pick, thermometer
+from cdma.hdl.codec.coding import element_layout
+from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
+from cdma.hdl.codec.payload.group_mask import MOST_REST_BITS, mantissa_place, rest_bits
+from cdma.hdl.codec.routing import Ranks, Scatter, Steer, swap_layout
+from cdma.hdl.common.bits import pick, thermometer
 
 __all__ = ["GroupDecoder"]
 
@@ -55,7 +55,7 @@ class GroupDecoder(wiring.Component):
         The inputs are taken.
     data : In(256)
         Bytes of the group, those that are not there 0; the places are those of
-        :class:`~hdl.codec.payload.group_mask.GroupMask`. In zero-value coding, its raw bytes.
+        :class:`~cdma.hdl.codec.payload.group_mask.GroupMask`. In zero-value coding, its raw bytes.
     mask : In(32)
         Bytes that are there.
     coded : In(element_layout(exponents))

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import element_layout, select
-from hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.coding import element_layout, select
+from cdma.hdl.codec.line_record import GROUP_BYTES
 
 __all__ = ["MOST_REST_BITS", "GroupMask", "mantissa_place", "rest_bits"]
 

@@ -7,9 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.payload.metadata_memory import word_place_layout, word_read_signature
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.payload.metadata_memory import word_place_layout, word_read_signature
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["HeaderCounter"]
 

@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.line_record import GROUP_BYTES, GROUPS, WHOLE_WIDTH, line_record_layout
-from hdl.codec.payload.exponent_range import ExponentRange
-from hdl.codec.payload.tag_writer import group_counts_layout
-from hdl.common.bits import pick
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.line_record import GROUP_BYTES, GROUPS, WHOLE_WIDTH, line_record_layout
+from cdma.hdl.codec.payload.exponent_range import ExponentRange
+from cdma.hdl.codec.payload.tag_writer import group_counts_layout
+from cdma.hdl.common.bits import pick
 
 __all__ = ["LineFacts"]
 

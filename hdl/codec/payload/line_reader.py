@@ -7,11 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.line_record import GROUPS
-from hdl.codec.payload.metadata_memory import word_place_layout, word_read_signature
-from hdl.codec.payload.unpacking import line_layout
-from hdl.common.skid import Skid
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.line_record import GROUPS
+from cdma.hdl.codec.payload.metadata_memory import word_place_layout, word_read_signature
+from cdma.hdl.codec.payload.unpacking import line_layout
+from cdma.hdl.common.skid import Skid
 
 __all__ = ["LineReader", "Section"]
 

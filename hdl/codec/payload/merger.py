@@ -7,10 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES, largest_payload, most_metadata
-from hdl.codec.payload.row_packer import packed_row_layout
-from hdl.common.beat import beat_stream
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import WORD_BYTES, largest_payload, most_metadata
+from cdma.hdl.codec.payload.row_packer import packed_row_layout
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["Merger", "packed_block_layout"]
 

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.common.protected import ProtectedMemory, memory_of, protection
+from cdma.hdl.common.protected import ProtectedMemory, memory_of, protection
 
 __all__ = ["WORDS", "MetadataMemory", "word_place_layout", "word_read_signature"]
 
@@ -73,8 +73,8 @@ class MetadataMemory(wiring.Component):
     word : Out(beat_bytes)
         The word that was given in the cycle before.
     inject, bad
-        If ``protected``: as :func:`hdl.common.protected.protection` says. Readers may read words that they do not need,
-        of rows that are not written yet: these are not checked.
+        If ``protected``: as :func:`cdma.hdl.common.protected.protection` says. Readers may read words that they do not
+        need, of rows that are not written yet: these are not checked.
     """
 
     def __init__(self, beat_bytes: int, rows: int, readers: int, beats: int = 1, protected: bool = False):

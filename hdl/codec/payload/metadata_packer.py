@@ -9,10 +9,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, WORD_BYTES, element_layout, most_metadata, tag_rows, tag_words
-from hdl.common.bits import length, thermometer
-from hdl.common.protected import ProtectedMemory, memory_of, protection
-from hdl.common.row_fifo import RowFifo
+from cdma.hdl.codec.coding import LINE_BYTES, WORD_BYTES, element_layout, most_metadata, tag_rows, tag_words
+from cdma.hdl.common.bits import length, thermometer
+from cdma.hdl.common.protected import ProtectedMemory, memory_of, protection
+from cdma.hdl.common.row_fifo import RowFifo
 
 __all__ = ["QUARTERS", "SECTIONS", "MetadataPacker", "joining_layout", "most_metadata_rows"]
 
@@ -113,8 +113,8 @@ class MetadataPacker(wiring.Component):
     o : Out(stream.Signature(8 * beat_bytes))
         Rows: facts and tags of a block begin a row. What is behind their last word is undefined.
     inject : In(2), bad : Out(1)
-        If ``protected``, for the bytes and for the rows: as :func:`hdl.common.protected.protection` says. Of a quarter
-        of bytes, those are checked that belong to the block.
+        If ``protected``, for the bytes and for the rows: as :func:`cdma.hdl.common.protected.protection` says. Of a
+        quarter of bytes, those are checked that belong to the block.
 
     Source: docs/formats.md, "Exponents".
     """

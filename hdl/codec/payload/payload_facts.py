@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import (
+from cdma.hdl.codec.coding import (
     EXPONENTS,
     LINE_BYTES,
     RAW_CODING,
@@ -17,7 +17,7 @@ from hdl.codec.coding import (
     select,
     tag_bytes,
 )
-from hdl.codec.payload.unpacking import PayloadError, order_layout, unit_bytes
+from cdma.hdl.codec.payload.unpacking import PayloadError, order_layout, unit_bytes
 
 __all__ = ["PayloadFacts"]
 

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.protected import memory_of, protection
+from cdma.hdl.common.protected import memory_of, protection
 
 __all__ = ["PayloadRing"]
 
@@ -74,7 +74,7 @@ class PayloadRing(wiring.Component):
     data : Out(stream.Signature(shape))
         The beats; what waits stays.
     inject, bad
-        If ``protected``: as :func:`hdl.common.protected.protection` says.
+        If ``protected``: as :func:`cdma.hdl.common.protected.protection` says.
     """
 
     data: stream.Interface

@@ -7,14 +7,14 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, WORD_BYTES, largest_payload, most_metadata, select, tag_bytes
-from hdl.codec.payload.header_counter import HeaderCounter
-from hdl.codec.payload.line_reader import LineReader
-from hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
-from hdl.codec.payload.payload_facts import PayloadFacts
-from hdl.codec.payload.payload_ring import PayloadRing
-from hdl.codec.payload.tag_words import TagWords
-from hdl.codec.payload.unpacking import (
+from cdma.hdl.codec.coding import LINE_BYTES, WORD_BYTES, largest_payload, most_metadata, select, tag_bytes
+from cdma.hdl.codec.payload.header_counter import HeaderCounter
+from cdma.hdl.codec.payload.line_reader import LineReader
+from cdma.hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
+from cdma.hdl.codec.payload.payload_facts import PayloadFacts
+from cdma.hdl.codec.payload.payload_ring import PayloadRing
+from cdma.hdl.codec.payload.tag_words import TagWords
+from cdma.hdl.codec.payload.unpacking import (
     PayloadError,
     data_row_layout,
     line_layout,
@@ -22,8 +22,8 @@ from hdl.codec.payload.unpacking import (
     payload_beat_layout,
     unit_bytes,
 )
-from hdl.common.bits import length
-from hdl.common.protected import protection
+from cdma.hdl.common.bits import length
+from cdma.hdl.common.protected import protection
 
 __all__ = ["PayloadStore"]
 
@@ -121,7 +121,8 @@ class PayloadStore(wiring.Component):
     data : Out(stream.Signature(data_row_layout(beat_bytes, sizes, exponents)))
         Beats of data, the first one of a block that in which its data begin.
     inject : In(2), bad : Out(1)
-        If ``protected``, for the ring of rows and for the metadata: as :func:`hdl.common.protected.protection` says.
+        If ``protected``, for the ring of rows and for the metadata: as :func:`cdma.hdl.common.protected.protection`
+        says.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """

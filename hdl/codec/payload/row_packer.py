@@ -9,12 +9,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import element_layout, select
-from hdl.codec.line_record import GROUP_BYTES, group_layout
-from hdl.codec.payload.group_coder import GroupCoder
-from hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
-from hdl.codec.scan import Scan
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import element_layout, select
+from cdma.hdl.codec.line_record import GROUP_BYTES, group_layout
+from cdma.hdl.codec.payload.group_coder import GroupCoder
+from cdma.hdl.codec.routing import Gather, Ranks, Steer, ranks_layout, swap_layout
+from cdma.hdl.codec.scan import Scan
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["RowPacker", "packed_row_layout", "raw_row_layout", "stored_beat_layout"]
 

@@ -7,8 +7,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.payload.unpacking import data_row_layout, unit_bytes
-from hdl.common.bits import pick, thermometer
+from cdma.hdl.codec.payload.unpacking import data_row_layout, unit_bytes
+from cdma.hdl.common.bits import pick, thermometer
 
 __all__ = ["RowRing", "place_layout"]
 

@@ -9,14 +9,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import select
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.block_result import BlockResult
-from hdl.codec.payload.group_decoder import GroupDecoder
-from hdl.codec.payload.group_mask import GroupMask, rest_bits
-from hdl.codec.payload.row_ring import RowRing
-from hdl.codec.payload.tag_slicer import TagSlicer, slice_layout
-from hdl.codec.payload.unpacking import (
+from cdma.hdl.codec.coding import select
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.block_result import BlockResult
+from cdma.hdl.codec.payload.group_decoder import GroupDecoder
+from cdma.hdl.codec.payload.group_mask import GroupMask, rest_bits
+from cdma.hdl.codec.payload.row_ring import RowRing
+from cdma.hdl.codec.payload.tag_slicer import TagSlicer, slice_layout
+from cdma.hdl.codec.payload.unpacking import (
     data_row_layout,
     line_layout,
     order_layout,
@@ -24,9 +24,9 @@ from hdl.codec.payload.unpacking import (
     present_units,
     unit_bytes,
 )
-from hdl.codec.routing import Ranks, Scatter, Steer, block_counts
-from hdl.common.beat import beat_stream
-from hdl.common.skid import Spare
+from cdma.hdl.codec.routing import Ranks, Scatter, Steer, block_counts
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.skid import Spare
 
 __all__ = ["RowUnpacker"]
 
@@ -91,8 +91,8 @@ class RowUnpacker(wiring.Component):
     order : In(stream.Signature(order_layout(beat_bytes, element_bytes, block_bytes, exponents, for_lane)))
         The blocks.
     words : In(stream.Signature(beat_bytes))
-        The words that hold their tags: see :class:`~hdl.codec.payload.tag_slicer.TagSlicer`. What follows the tags in
-        the last word of a block does not matter.
+        The words that hold their tags: see :class:`~cdma.hdl.codec.payload.tag_slicer.TagSlicer`. What follows the tags
+        in the last word of a block does not matter.
     lines : In(stream.Signature(line_layout()))
         With exponents only: the lines of blocks with exponents.
     data : In(stream.Signature(data_row_layout(beat_bytes, element_bytes, exponents)))

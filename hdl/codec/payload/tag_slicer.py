@@ -7,10 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, select
-from hdl.codec.line_record import GROUP_BYTES, GROUPS, group_layout
-from hdl.codec.payload.unpacking import PayloadError, line_layout, order_layout, present_units, unit_bytes
-from hdl.common.bits import pick
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, select
+from cdma.hdl.codec.line_record import GROUP_BYTES, GROUPS, group_layout
+from cdma.hdl.codec.payload.unpacking import PayloadError, line_layout, order_layout, present_units, unit_bytes
+from cdma.hdl.common.bits import pick
 
 __all__ = ["TagSlicer", "slice_layout"]
 

@@ -6,7 +6,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.payload.metadata_memory import word_place_layout, word_read_signature
+from cdma.hdl.codec.payload.metadata_memory import word_place_layout, word_read_signature
 
 __all__ = ["TagWords"]
 

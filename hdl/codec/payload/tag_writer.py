@@ -9,12 +9,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout, select
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.routing import block_counts
-from hdl.codec.scan import Scan
-from hdl.common.protected import protection
-from hdl.common.row_fifo import RowFifo
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout, select
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.routing import block_counts
+from cdma.hdl.codec.scan import Scan
+from cdma.hdl.common.protected import protection
+from cdma.hdl.common.row_fifo import RowFifo
 
 __all__ = ["TagWriter", "group_counts_layout"]
 
@@ -98,7 +98,7 @@ class TagWriter(wiring.Component):
     done : Out(1)
         The block has been counted.
     inject, bad
-        If ``protected``: as :func:`hdl.common.protected.protection` says.
+        If ``protected``: as :func:`cdma.hdl.common.protected.protection` says.
 
     Source: docs/formats.md, "Tags first" and "Exponents".
     """

@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Value
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, element_layout
-from hdl.codec.line_record import line_record_layout
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import LINE_BYTES, element_layout
+from cdma.hdl.codec.line_record import line_record_layout
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["PayloadError", "data_row_layout", "line_layout", "order_layout", "payload_beat_layout",
            "payload_error_layout", "present_units", "unit_bytes"]

@@ -8,8 +8,8 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.signature import axi_read, axi_write
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.engine.axi.signature import axi_read, axi_write
 
 __all__ = ["AxiReadArbiter", "AxiWriteArbiter"]
 

@@ -7,13 +7,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.crossing_reset import CrossingReset
-from hdl.common.dual_clock_fifo import DualClockFifo
-from hdl.common.fifo import StreamFifo
-from hdl.common.skid import Skid
-from hdl.engine.axi.bursts import INCR
-from hdl.engine.axi.isolation import AxiIsolation
-from hdl.engine.axi.signature import axi_full, axi_read, axi_write
+from cdma.hdl.common.crossing_reset import CrossingReset
+from cdma.hdl.common.dual_clock_fifo import DualClockFifo
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.skid import Skid
+from cdma.hdl.engine.axi.bursts import INCR
+from cdma.hdl.engine.axi.isolation import AxiIsolation
+from cdma.hdl.engine.axi.signature import axi_full, axi_read, axi_write
 
 __all__ = ["FAR", "AxiCrossing"]
 
@@ -40,9 +40,10 @@ class AxiCrossing(wiring.Component):
                   ^ open, lost      |                     ^ open
                   +-------------- [resets] ---------------+
 
-    While the far side is open, channels pass; :class:`hdl.common.crossing_reset.CrossingReset` says when. When it was
-    reset, :class:`hdl.engine.axi.isolation.AxiIsolation` answers for it. Fields that never change are not passed but
-    made again: identifier, size and kind of burst. ``rlast`` is not passed, because masters count beats; at ``i`` it is
+    While the far side is open, channels pass; :class:`cdma.hdl.common.crossing_reset.CrossingReset` says when. When it
+    was reset, :class:`cdma.hdl.engine.axi.isolation.AxiIsolation` answers for it. Fields that never change are not
+    passed but made again: identifier, size and kind of burst. ``rlast`` is not passed, because masters count beats; at
+    ``i`` it is
     0.
 
     Beats come out behind their address, or with it, as masters send them: those of a burst wait until its address is

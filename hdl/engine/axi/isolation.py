@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.engine.axi.signature import Resp
+from cdma.hdl.engine.axi.signature import Resp
 
 __all__ = ["AxiIsolation"]
 
@@ -39,7 +39,7 @@ class AxiIsolation(wiring.Component):
     Parameters
     ----------
     port : wiring.Signature
-        Of the channels, as the master has them: :func:`hdl.engine.axi.signature.axi_full`.
+        Of the channels, as the master has them: :func:`cdma.hdl.engine.axi.signature.axi_full`.
     outstanding, most_beats : int
         Greatest number of outstanding bursts each way, and of beats of a burst.
 

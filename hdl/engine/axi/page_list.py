@@ -8,11 +8,11 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hdl.common.bits import thermometer
-from hdl.common.counters import decreased, increased, joined_carry, part_carries
-from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import MOST_BEATS, fault_layout
-from hdl.engine.axi.pages import (
+from cdma.hdl.common.bits import thermometer
+from cdma.hdl.common.counters import decreased, increased, joined_carry, part_carries
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.engine.axi.bursts import MOST_BEATS, fault_layout
+from cdma.hdl.engine.axi.pages import (
     LARGEST_PAGE,
     PAGE_SIZE_BITS,
     PAGES_BITS,
@@ -21,8 +21,8 @@ from hdl.engine.axi.pages import (
     entry_layout,
     window_layout,
 )
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.signature import axi_read
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.signature import axi_read
 
 __all__ = ["ENTRY_BYTES", "PageList", "list_layout"]
 
@@ -35,7 +35,7 @@ _KEPT = 2 * _CHUNK  # entries of a list that are kept
 
 def list_layout(address_bits: int) -> data.StructLayout:
     """A page list: the ``address`` of its first entry, the number of its entries, ``pages``, and the ``size`` of a page
-    as in :func:`hdl.engine.axi.pages.paging_layout`."""
+    as in :func:`cdma.hdl.engine.axi.pages.paging_layout`."""
     return data.StructLayout({"address": address_bits, "pages": PAGES_BITS, "size": PAGE_SIZE_BITS})
 
 

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.bits import thermometer
-from hdl.engine.axi.bursts import BurstSplitter, burst_layout
+from cdma.hdl.common.bits import thermometer
+from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_layout
 
 __all__ = ["LARGEST_PAGE", "PAGES_BITS", "PAGE_SIZE_BITS", "SMALLEST_PAGE", "Entry", "PageTranslator", "entry_layout",
            "pages_port", "paging_layout", "translated", "window_layout"]
@@ -48,7 +48,7 @@ def window_layout(address_bits: int) -> data.StructLayout:
     to the end of the address space.
 
     A range of addresses is inside if its first unit is at least ``base``, and its last unit is below ``limit`` or
-    the window is unlimited. :func:`hdl.common.counters.part_carries` compares such numbers in two cycles.
+    the window is unlimited. :func:`cdma.hdl.common.counters.part_carries` compares such numbers in two cycles.
     ``unlimited`` follows ``limit`` one cycle later: it belongs to the second of them.
     """
     units = address_bits - SMALLEST_PAGE

@@ -7,12 +7,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.beat import beat_layout, beat_stream
-from hdl.common.bits import thermometer
-from hdl.common.fifo import StreamFifo
-from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
-from hdl.engine.axi.pages import pages_port, translated
-from hdl.engine.axi.signature import axi_read
+from cdma.hdl.common.beat import beat_layout, beat_stream
+from cdma.hdl.common.bits import thermometer
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, burst_layout, fault_layout, span_layout
+from cdma.hdl.engine.axi.pages import pages_port, translated
+from cdma.hdl.engine.axi.signature import axi_read
 
 __all__ = ["AxiReader"]
 

@@ -8,8 +8,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hdl.engine.axi.bursts import MOST_BEATS, burst_beats
-from hdl.engine.axi.signature import axi_read
+from cdma.hdl.engine.axi.bursts import MOST_BEATS, burst_beats
+from cdma.hdl.engine.axi.signature import axi_read
 
 __all__ = ["AxiReorder"]
 
@@ -47,8 +47,8 @@ class AxiReorder(wiring.Component):
 
     Every row has its place from the request on, so ``o.rready`` is a register's: high while a beat is due, and never
     low because ``i`` is slow. While no beat is due and no request waits, the port owes nothing
-    (:mod:`hdl.engine.axi.watch`). Beats are counted, slot by slot: ``o.rlast`` is ignored, and so are beats of a slot
-    that has all of its own. ``i.rlast`` is right; ``i.rid`` is 0.
+    (:mod:`cdma.hdl.engine.axi.watch`). Beats are counted, slot by slot: ``o.rlast`` is ignored, and so are beats of a
+    slot that has all of its own. ``i.rlast`` is right; ``i.rid`` is 0.
 
     Nothing is withdrawn or dropped in here: masters that stop take all beats of their bursts, and then no slot is in
     use. There is nothing to reset, and nothing of before can come out, but with the reset of the whole domain.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.engine.axi.attributes import attributes_layout
+from cdma.hdl.engine.axi.attributes import attributes_layout
 
 __all__ = ["ID_BITS", "Resp", "axi_full", "axi_lite", "axi_read", "axi_write"]
 
@@ -37,7 +37,7 @@ def _request(channel: str, address_bits: int, id_bits: int) -> dict[str, wiring.
 
 def axi_read(address_bits: int, beat_bytes: int, id_bits: int = ID_BITS) -> wiring.Signature:
     """The read channels of an AXI4 port, as the master has them. All transactions have identifier 0, but those behind
-    :class:`hdl.engine.axi.reorder.AxiReorder`."""
+    :class:`cdma.hdl.engine.axi.reorder.AxiReorder`."""
     return wiring.Signature(_request("ar", address_bits, id_bits) | {
         "rid": In(id_bits), "rdata": In(8 * beat_bytes), "rresp": In(2), "rlast": In(1),
         "rvalid": In(1), "rready": Out(1),

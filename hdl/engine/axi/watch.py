@@ -16,9 +16,9 @@ isolated   as before, but the transfer has ended: no transfer of   the port has 
 =========  ======================================================  =================================================
 
 A transfer that is requested while a port is isolated waits for the port, and ends with the same status if the port is
-still silent. :class:`hdl.engine.paths.supervisor.Supervisor` keeps these states for the data paths,
-:class:`hdl.engine.control.fetcher.Fetcher` for the descriptor rings. No extra storage is needed: each master has a FIFO
-of its open bursts, and its output registers hold the request that is valid at the port.
+still silent. :class:`cdma.hdl.engine.paths.supervisor.Supervisor` keeps these states for the data paths,
+:class:`cdma.hdl.engine.control.fetcher.Fetcher` for the descriptor rings. No extra storage is needed: each master has a
+FIFO of its open bursts, and its output registers hold the request that is valid at the port.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ def write_answers(port: wiring.PureInterface) -> Value:
     """Whether the write channels of a port answer in this cycle, or no answer is due.
 
     The port must accept a beat, and must respond while the master is ready for a response, which
-    :class:`hdl.engine.axi.writer.AxiWriter` is from the last beat of a burst on. It need not accept an address alone:
-    it may wait for the first beat of its burst.
+    :class:`cdma.hdl.engine.axi.writer.AxiWriter` is from the last beat of a burst on. It need not accept an address
+    alone: it may wait for the first beat of its burst.
     """
     return ((port.awvalid & port.awready) | (port.wvalid & port.wready) | (port.bvalid & port.bready)
             | ~(port.wvalid | port.bready))

@@ -7,13 +7,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.beat import beat_stream
-from hdl.common.bits import thermometer
-from hdl.common.fifo import StreamFifo
-from hdl.common.protected import protection, stream_fifo
-from hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
-from hdl.engine.axi.pages import PageTranslator, pages_port, translated
-from hdl.engine.axi.signature import axi_write
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.bits import thermometer
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.protected import protection, stream_fifo
+from cdma.hdl.engine.axi.bursts import INCR, MOST_BEATS, BurstSplitter, fault_layout, span_layout
+from cdma.hdl.engine.axi.pages import PageTranslator, pages_port, translated
+from cdma.hdl.engine.axi.signature import axi_write
 
 __all__ = ["AxiWriter"]
 
@@ -88,8 +88,8 @@ class AxiWriter(wiring.Component):
     fault : Out(fault_layout(address_bits))
         The first error response; after it the unit behaves as if stopped, until reset.
     inject, bad
-        If ``protected`` and ``whole``: as :func:`hdl.common.protected.protection` says. The beat with the error has all
-        strobes low.
+        If ``protected`` and ``whole``: as :func:`cdma.hdl.common.protected.protection` says. The beat with the error
+        has all strobes low.
 
     Source: AMBA AXI and ACE (IHI 0022), A3 (handshakes, bursts, strobes, responses).
     """

@@ -7,11 +7,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.lite import register_port
-from hdl.engine.control.register import Access, Home, Register
-from hdl.engine.control.store import Command, command_port
-from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, registers, reserved
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.lite import register_port
+from cdma.hdl.engine.control.register import Access, Home, Register
+from cdma.hdl.engine.control.store import Command, command_port
+from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PAGE_BITS, registers, reserved
 
 __all__ = ["Bank", "fields_layout"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Access, Field, Register, register_of
-from hdl.engine.transfer.buffers import LaneMemory
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Access, Field, Register, register_of
+from cdma.hdl.engine.transfer.buffers import LaneMemory
 
 __all__ = ["ERROR_BITS", "buffer_registers"]
 

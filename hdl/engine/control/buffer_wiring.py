@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.bank import Bank, fields_layout
-from hdl.engine.control.buffer_registers import ERROR_BITS, buffer_registers
-from hdl.engine.control.table import DIRECTIONS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.bank import Bank, fields_layout
+from cdma.hdl.engine.control.buffer_registers import ERROR_BITS, buffer_registers
+from cdma.hdl.engine.control.table import DIRECTIONS
 
 __all__ = ["join_buffers"]
 
@@ -32,7 +32,7 @@ def join_buffers(m: Module, config: EngineConfig, bank: Bank, clear: Value, foun
     found : sequence of Value
         Of each direction: errors that were found in this cycle.
     inject : sequence of data.View
-        Of each direction: :func:`hdl.engine.transfer.buffers.inject_layout`.
+        Of each direction: :func:`cdma.hdl.engine.transfer.buffers.inject_layout`.
     """
     for name, errors in zip(DIRECTIONS, found, strict=True):
         count = Signal(ERROR_BITS, name=f"{name}_buffer_errors")

@@ -7,17 +7,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.bits import pick
-from hdl.common.counters import counter, increased
-from hdl.common.kept import Kept
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, PAGES_BITS, SMALLEST_PAGE
-from hdl.engine.control.checker import Checker
-from hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout
-from hdl.engine.control.records import RecordQueue, record_port
-from hdl.engine.control.store import account_layout
-from hdl.engine.control.windows import windows_layout
-from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout, result_layout
+from cdma.hdl.common.bits import pick
+from cdma.hdl.common.counters import counter, increased
+from cdma.hdl.common.kept import Kept
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGE_SIZE_BITS, PAGES_BITS, SMALLEST_PAGE
+from cdma.hdl.engine.control.checker import Checker
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS, Operation, completion_layout
+from cdma.hdl.engine.control.records import RecordQueue, record_port
+from cdma.hdl.engine.control.store import account_layout
+from cdma.hdl.engine.control.windows import windows_layout
+from cdma.hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout, result_layout
 
 __all__ = ["Channel", "causes_layout"]
 

@@ -9,16 +9,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import EXPONENTS, TAGS_FIRST
-from hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
-from hdl.common.counters import joined_carry, joined_sums, part_carries, part_sums
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.page_list import ENTRY_BYTES
-from hdl.engine.axi.pages import LARGEST_PAGE, PAGES_BITS, SMALLEST_PAGE
-from hdl.engine.control.descriptor import RECORD_WORDS, Operation, descriptor_layout, flags_layout
-from hdl.engine.control.table import WINDOW_BITS
-from hdl.engine.control.windows import windows_layout
-from hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
+from cdma.hdl.codec.coding import EXPONENTS, TAGS_FIRST
+from cdma.hdl.codec.narrowing.rounding import NARROWED_BYTES, Narrowing
+from cdma.hdl.common.counters import joined_carry, joined_sums, part_carries, part_sums
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.page_list import ENTRY_BYTES
+from cdma.hdl.engine.axi.pages import LARGEST_PAGE, PAGES_BITS, SMALLEST_PAGE
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS, Operation, descriptor_layout, flags_layout
+from cdma.hdl.engine.control.table import WINDOW_BITS
+from cdma.hdl.engine.control.windows import windows_layout
+from cdma.hdl.engine.transfer.records import LENGTH_BITS, Status, request_layout
 
 __all__ = ["Checker"]
 

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.counters import counter
-from hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
+from cdma.hdl.common.counters import counter
+from cdma.hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
 
 __all__ = ["Coalescer"]
 

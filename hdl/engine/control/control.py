@@ -6,26 +6,26 @@ from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.attributes import attributes_layout
-from hdl.engine.axi.lite import AxiLite
-from hdl.engine.axi.pages import window_layout
-from hdl.engine.axi.signature import axi_lite, axi_read, axi_write
-from hdl.engine.axi.watch import Metronome
-from hdl.engine.control.bank import Bank, fields_layout
-from hdl.engine.control.buffer_wiring import join_buffers
-from hdl.engine.control.channel import Channel
-from hdl.engine.control.descriptor import Operation
-from hdl.engine.control.fetcher import Fetcher
-from hdl.engine.control.ring import Ring
-from hdl.engine.control.store import Store
-from hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, WINDOW_BITS, registers
-from hdl.engine.control.windows import WINDOW_REGISTERS, Windows
-from hdl.engine.control.write_back_rings import WriteBackRings
-from hdl.engine.control.write_back_wiring import join_channel, pulses, report_records
-from hdl.engine.transfer.buffers import inject_layout
-from hdl.engine.transfer.events import events_layout
-from hdl.engine.transfer.records import request_layout, result_layout
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.attributes import attributes_layout
+from cdma.hdl.engine.axi.lite import AxiLite
+from cdma.hdl.engine.axi.pages import window_layout
+from cdma.hdl.engine.axi.signature import axi_lite, axi_read, axi_write
+from cdma.hdl.engine.axi.watch import Metronome
+from cdma.hdl.engine.control.bank import Bank, fields_layout
+from cdma.hdl.engine.control.buffer_wiring import join_buffers
+from cdma.hdl.engine.control.channel import Channel
+from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.control.fetcher import Fetcher
+from cdma.hdl.engine.control.ring import Ring
+from cdma.hdl.engine.control.store import Store
+from cdma.hdl.engine.control.table import ADDRESS_BITS, DIRECTIONS, PORTS, WINDOW_BITS, registers
+from cdma.hdl.engine.control.windows import WINDOW_REGISTERS, Windows
+from cdma.hdl.engine.control.write_back_rings import WriteBackRings
+from cdma.hdl.engine.control.write_back_wiring import join_channel, pulses, report_records
+from cdma.hdl.engine.transfer.buffers import inject_layout
+from cdma.hdl.engine.transfer.events import events_layout
+from cdma.hdl.engine.transfer.records import request_layout, result_layout
 
 __all__ = ["Control"]
 
@@ -54,7 +54,7 @@ class Control(wiring.Component):
     Members
     -------
     bus : In(axi_lite(12))
-        Registers: :mod:`hdl.engine.control.table`.
+        Registers: :mod:`cdma.hdl.engine.control.table`.
     irq : Out(1)
         A level: a bit is set both in IRQ_STATUS and in IRQ_ENABLE.
     fetch : Out(axi_read(address_bits, link_beat_bytes))
@@ -66,15 +66,16 @@ class Control(wiring.Component):
     offload_abort, prefetch_abort : Out(1)
         A level: high until the result of the oldest transfer arrives.
     silent : In(1)
-        The link has not answered reads for the time limit (:mod:`hdl.engine.axi.watch`).
+        The link has not answered reads for the time limit (:mod:`cdma.hdl.engine.axi.watch`).
     isolated : In(PORTS)
         Ports of the data paths that still have transactions open of a transfer that was reported.
     tick : Out(2)
         Ticks of the time limits: for the link's ports, for the lanes' ports.
     restart : Out(1)
-        A time limit has changed: see :class:`hdl.engine.axi.watch.Metronome`.
+        A time limit has changed: see :class:`cdma.hdl.engine.axi.watch.Metronome`.
     irq_pulse : Out(1)
-        With ``write_back``: the interrupt as single cycles, see :func:`hdl.engine.control.write_back_wiring.pulses`.
+        With ``write_back``: the interrupt as single cycles, see
+        :func:`cdma.hdl.engine.control.write_back_wiring.pulses`.
     records : Out(axi_write(address_bits, link_beat_bytes))
         With ``write_back``: link memory, for records of completions.
     write_silent : In(1)

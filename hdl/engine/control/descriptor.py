@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from amaranth.hdl import Shape
 from amaranth.lib import data, enum
 
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.engine.transfer.records import Status
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.engine.transfer.records import Status
 
 __all__ = [
     "COMPLETION_FIELDS", "DESCRIPTOR_FIELDS", "RECORD_BYTES", "RECORD_WORDS", "Operation", "completion_layout",
@@ -62,7 +62,7 @@ def completion_layout() -> data.StructLayout:
     """A completion.
 
     ``tag`` and ``operation`` are the descriptor's. ``lane``, ``resp``, ``crc``, ``raw_blocks``, ``bytes``, ``nonzero``
-    and ``place`` are those of :func:`hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the
+    and ``place`` are those of :func:`cdma.hdl.engine.transfer.records.result_layout`. ``cycles`` counts from taking the
     descriptor to its completion. ``pages`` is the number of pages that the stream takes, if it is in pages.
     """
     return data.StructLayout({

@@ -7,13 +7,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import increased
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.signature import axi_read
-from hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, descriptor_layout
-from hdl.engine.control.ring import ring_layout
-from hdl.engine.control.table import DIRECTIONS, RING_INDEX_BITS
+from cdma.hdl.common.counters import increased
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.signature import axi_read
+from cdma.hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, descriptor_layout
+from cdma.hdl.engine.control.ring import ring_layout
+from cdma.hdl.engine.control.table import DIRECTIONS, RING_INDEX_BITS
 
 __all__ = ["Fetcher"]
 
@@ -29,8 +29,8 @@ class Fetcher(wiring.Component):
 
     An entry that cannot be read is pushed as a record of its failure, in order with the others: ``failed`` is high
     while it is pushed; its source is the entry's address, its CRC the AXI response, its tag zero. The response is 0
-    if the link did not answer for the time limit (:mod:`hdl.engine.axi.watch`). The reader is then isolated: no entry
-    is requested until the link has answered all open transactions.
+    if the link did not answer for the time limit (:mod:`cdma.hdl.engine.axi.watch`). The reader is then isolated: no
+    entry is requested until the link has answered all open transactions.
 
     Parameters
     ----------

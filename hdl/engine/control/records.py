@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.engine.control.descriptor import RECORD_WORDS
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS
 
 __all__ = ["RecordQueue", "record_port"]
 

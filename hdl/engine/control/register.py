@@ -8,8 +8,8 @@ from enum import Enum
 
 from amaranth.lib import data
 
-from hdl.engine.control.descriptor import RECORD_WORDS, record_fields
-from hdl.engine.transfer.records import Status
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS, record_fields
+from cdma.hdl.engine.transfer.records import Status
 
 __all__ = ["Access", "Field", "Home", "Page", "Register", "record_registers", "register_of", "whole_register"]
 

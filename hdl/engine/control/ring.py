@@ -6,10 +6,10 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.counters import joined_carry, part_carries
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.pages import window_layout
-from hdl.engine.control.table import RING_INDEX_BITS, WINDOW_BITS
+from cdma.hdl.common.counters import joined_carry, part_carries
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import window_layout
+from cdma.hdl.engine.control.table import RING_INDEX_BITS, WINDOW_BITS
 
 __all__ = ["Ring", "ring_layout"]
 

@@ -10,13 +10,13 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import joined_sums, part_sums
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.descriptor import RECORD_WORDS
-from hdl.engine.control.records import record_port
-from hdl.engine.control.table import COUNTERS, DIRECTIONS
-from hdl.engine.transfer.events import events_layout
-from hdl.engine.transfer.records import LENGTH_BITS
+from cdma.hdl.common.counters import joined_sums, part_sums
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS
+from cdma.hdl.engine.control.records import record_port
+from cdma.hdl.engine.control.table import COUNTERS, DIRECTIONS
+from cdma.hdl.engine.transfer.events import events_layout
+from cdma.hdl.engine.transfer.records import LENGTH_BITS
 
 __all__ = ["Command", "Store", "account_layout", "command_port"]
 

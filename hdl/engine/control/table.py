@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hdl.codec.coding import CODINGS
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.watch import LIMIT_BITS
-from hdl.engine.control.buffer_registers import buffer_registers
-from hdl.engine.control.descriptor import COMPLETION_FIELDS, DESCRIPTOR_FIELDS, completion_layout, descriptor_layout
-from hdl.engine.control.register import (
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.watch import LIMIT_BITS
+from cdma.hdl.engine.control.buffer_registers import buffer_registers
+from cdma.hdl.engine.control.descriptor import (
+    COMPLETION_FIELDS,
+    DESCRIPTOR_FIELDS,
+    completion_layout,
+    descriptor_layout,
+)
+from cdma.hdl.engine.control.register import (
     Access,
     Field,
     Home,
@@ -20,7 +25,7 @@ from hdl.engine.control.register import (
     register_of,
     whole_register,
 )
-from hdl.engine.control.write_back_registers import RING_INDEX_BITS, upper_address, write_back_registers
+from cdma.hdl.engine.control.write_back_registers import RING_INDEX_BITS, upper_address, write_back_registers
 
 __all__ = [
     "ADDRESS_BITS", "COUNTERS", "DIRECTIONS", "MAGIC", "MEMORIES", "PAGE_BITS", "PORTS", "RING_INDEX_BITS",

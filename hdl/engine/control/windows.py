@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.pages import window_layout
-from hdl.engine.control.table import MEMORIES, WINDOW_BITS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import window_layout
+from cdma.hdl.engine.control.table import MEMORIES, WINDOW_BITS
 
 __all__ = ["WINDOW_REGISTERS", "Windows", "windows_layout"]
 

@@ -7,14 +7,14 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import increased
-from hdl.common.fifo import StreamFifo
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import INCR
-from hdl.engine.axi.signature import axi_write
-from hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, completion_layout
-from hdl.engine.control.ring import ring_layout
-from hdl.engine.control.table import DIRECTIONS, RING_INDEX_BITS
+from cdma.hdl.common.counters import increased
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import INCR
+from cdma.hdl.engine.axi.signature import axi_write
+from cdma.hdl.engine.control.descriptor import RECORD_BYTES, RECORD_WORDS, completion_layout
+from cdma.hdl.engine.control.ring import ring_layout
+from cdma.hdl.engine.control.table import DIRECTIONS, RING_INDEX_BITS
 
 __all__ = ["WriteBack"]
 
@@ -47,11 +47,11 @@ class WriteBack(wiring.Component):
     send       address and beats
     =========  =====================================================================================
 
-    A record fails if its response is an error, or if the port is silent (:mod:`hdl.engine.axi.watch`) while a record of
-    its ring is open. Records of the ring that were begun after one that failed count as not written, whatever their
-    responses are; the ring is open until these have come. If the port is silent, its bursts stay open, and the unit is
-    isolated until the port has completed them; beats that the port did not see before are completed with their strobes
-    low.
+    A record fails if its response is an error, or if the port is silent (:mod:`cdma.hdl.engine.axi.watch`) while a
+    record of its ring is open. Records of the ring that were begun after one that failed count as not written, whatever
+    their responses are; the ring is open until these have come. If the port is silent, its bursts stay open, and the
+    unit is isolated until the port has completed them; beats that the port did not see before are completed with their
+    strobes low.
 
     Latency: ``awvalid`` rises 19 cycles after ``pending``; ``advance`` is high one cycle after the response was taken.
     Throughput: with beats of 32 bytes a record every 22 cycles, while fewer than ``outstanding_records`` are open.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Access, Field, Register, register_of
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Access, Field, Register, register_of
 
 __all__ = ["COALESCE_BITS", "RING_INDEX_BITS", "TIME_BITS", "upper_address", "write_back_registers"]
 

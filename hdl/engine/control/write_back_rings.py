@@ -7,20 +7,20 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.pages import window_layout
-from hdl.engine.axi.signature import axi_write
-from hdl.engine.control.coalescer import Coalescer
-from hdl.engine.control.descriptor import RECORD_WORDS
-from hdl.engine.control.ring import Ring, ring_layout
-from hdl.engine.control.table import DIRECTIONS
-from hdl.engine.control.write_back import WriteBack
-from hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import window_layout
+from cdma.hdl.engine.axi.signature import axi_write
+from cdma.hdl.engine.control.coalescer import Coalescer
+from cdma.hdl.engine.control.descriptor import RECORD_WORDS
+from cdma.hdl.engine.control.ring import Ring, ring_layout
+from cdma.hdl.engine.control.table import DIRECTIONS
+from cdma.hdl.engine.control.write_back import WriteBack
+from cdma.hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
 
 __all__ = ["WRITE_BACK_REGISTERS", "WriteBackRings", "write_back_layout"]
 
 _RING = {"base_lo": "base_lo", "base_hi": "base_hi", "size": "size", "head": "tail", "control": "control"}
-"""Registers by their names in :class:`hdl.engine.control.ring.Ring`, where the driver's index is the tail."""
+"""Registers by their names in :class:`cdma.hdl.engine.control.ring.Ring`, where the driver's index is the tail."""
 
 WRITE_BACK_REGISTERS = (*_RING, "coalesce", "time")
 """The registers of a direction that can be written, in small letters."""
@@ -79,7 +79,7 @@ class WriteBackRings(wiring.Component):
     axi : Out(axi_write(address_bits, link_beat_bytes))
         Link memory.
     silent, isolated, idle
-        As in :class:`hdl.engine.control.write_back.WriteBack`.
+        As in :class:`cdma.hdl.engine.control.write_back.WriteBack`.
     soft_reset : In(1)
         Put the registers back; in a cycle in which the unit is idle.
     """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data
 
-from hdl.engine.control.bank import Bank
-from hdl.engine.control.channel import Channel
-from hdl.engine.control.table import DIRECTIONS
-from hdl.engine.control.write_back_rings import WRITE_BACK_REGISTERS, WriteBackRings
+from cdma.hdl.engine.control.bank import Bank
+from cdma.hdl.engine.control.channel import Channel
+from cdma.hdl.engine.control.table import DIRECTIONS
+from cdma.hdl.engine.control.write_back_rings import WRITE_BACK_REGISTERS, WriteBackRings
 
 __all__ = ["join_channel", "pulses", "report_records"]
 

@@ -8,10 +8,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.blocks.header import HEADER_BYTES, header_layout
-from hdl.codec.coding import SHORT, WORD_BYTES
-from hdl.common.beat import beat_stream
-from hdl.config.engine import EngineConfig
+from cdma.hdl.codec.blocks.header import HEADER_BYTES, header_layout
+from cdma.hdl.codec.coding import SHORT, WORD_BYTES
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["Framer", "framed_block_layout"]
 

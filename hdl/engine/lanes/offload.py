@@ -9,21 +9,21 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import RAW_CODING, SHORT, WORD_BYTES
-from hdl.codec.narrowing.float_narrower import FloatNarrower
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.common.beat import beat_stream
-from hdl.common.fifo import StreamFifo
-from hdl.common.protected import stream_fifo
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import fault_layout
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.signature import axi_read
-from hdl.engine.lanes.framer import Framer
-from hdl.engine.transfer.buffers import OFFLOAD_MEMORIES
-from hdl.engine.transfer.interleave import lane_block_layout
-from hdl.engine.transfer.streams import framed_stream
+from cdma.hdl.codec.coding import RAW_CODING, SHORT, WORD_BYTES
+from cdma.hdl.codec.narrowing.float_narrower import FloatNarrower
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.protected import stream_fifo
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import fault_layout
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.signature import axi_read
+from cdma.hdl.engine.lanes.framer import Framer
+from cdma.hdl.engine.transfer.buffers import OFFLOAD_MEMORIES
+from cdma.hdl.engine.transfer.interleave import lane_block_layout
+from cdma.hdl.engine.transfer.streams import framed_stream
 
 __all__ = ["OffloadLane"]
 
@@ -47,8 +47,8 @@ class OffloadLane(wiring.Component):
     block is half as long. The compressor finds out how long a block is on its way into its store, and sends it raw if
     coding would not shrink it. A block leaves the buffer only when all of it is there.
 
-    Throughput: 1 raw beat per cycle. Latency: that of :class:`~hdl.codec.payload.block_compressor.BlockCompressor` to
-    the first row, then as many cycles as the block has rows, and 2.
+    Throughput: 1 raw beat per cycle. Latency: that of :class:`~cdma.hdl.codec.payload.block_compressor.BlockCompressor`
+    to the first row, then as many cycles as the block has rows, and 2.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class OffloadLane(wiring.Component):
         In this cycle the lane waits for the memory (a block is requested), or for the link (the buffer is full).
     inject : In(OFFLOAD_MEMORIES), spoiled : Out(1)
         With ``buffer_parity``: what is read next from a memory is changed
-        (:class:`hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset.
+        (:class:`cdma.hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset.
 
     Source: Rhu et al., HPCA 2018, section V-B; the block stream of docs/formats.md.
     """

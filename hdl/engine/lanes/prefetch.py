@@ -7,20 +7,20 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.narrowing.float_widener import FloatWidener
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
-from hdl.common.bits import thermometer
-from hdl.common.fifo import StreamFifo
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats, fault_layout, span_layout
-from hdl.engine.axi.signature import axi_write
-from hdl.engine.axi.writer import AxiWriter
-from hdl.engine.transfer.buffers import PREFETCH_MEMORIES
-from hdl.engine.transfer.records import BLOCK_BITS, Status
-from hdl.engine.transfer.streams import payload_stream, stream_fault_layout
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.narrowing.float_widener import FloatWidener
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.common.bits import thermometer
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats, fault_layout, span_layout
+from cdma.hdl.engine.axi.signature import axi_write
+from cdma.hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.transfer.buffers import PREFETCH_MEMORIES
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, Status
+from cdma.hdl.engine.transfer.streams import payload_stream, stream_fault_layout
 
 __all__ = ["PrefetchLane"]
 
@@ -48,7 +48,7 @@ class PrefetchLane(wiring.Component):
     as long in front of the widener. With ``safe_writes`` the writer holds two bursts, and gives an address when all
     data of its burst are there.
 
-    Latency: that of :class:`~hdl.codec.payload.block_decompressor.BlockDecompressor`, and that of the writer.
+    Latency: that of :class:`~cdma.hdl.codec.payload.block_decompressor.BlockDecompressor`, and that of the writer.
     Throughput: 1 lane beat per cycle.
 
     Parameters
@@ -76,8 +76,8 @@ class PrefetchLane(wiring.Component):
         In this cycle the lane waits for the memory (a beat is ready), or for the link (no block is there).
     inject : In(PREFETCH_MEMORIES), spoiled : Out(1)
         With ``buffer_parity``: what is read next from a memory is changed
-        (:class:`hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset. The lane
-        writes nothing more then, and beats of bursts that have begun have all strobes low.
+        (:class:`cdma.hdl.engine.transfer.buffers.LaneMemory`); an error was read from one of them, until reset. The
+        lane writes nothing more then, and beats of bursts that have begun have all strobes low.
 
     Source: the block stream of docs/formats.md.
     """

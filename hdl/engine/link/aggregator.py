@@ -7,15 +7,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.common.bits import pick
-from hdl.common.counters import count_down, count_up
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.barrel_shifter import BarrelShifter, part_layout
-from hdl.engine.link.ledger import Ledger, facts_layout
-from hdl.engine.transfer.interleave import lane_bits
-from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
-from hdl.engine.transfer.streams import framed_stream, words_stream
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.common.bits import pick
+from cdma.hdl.common.counters import count_down, count_up
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.barrel_shifter import BarrelShifter, part_layout
+from cdma.hdl.engine.link.ledger import Ledger, facts_layout
+from cdma.hdl.engine.transfer.interleave import lane_bits
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
+from cdma.hdl.engine.transfer.streams import framed_stream, words_stream
 
 __all__ = ["Aggregator", "start_layout"]
 

@@ -7,8 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.common.bits import thermometer
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.common.bits import thermometer
 
 __all__ = ["BarrelShifter", "part_layout"]
 

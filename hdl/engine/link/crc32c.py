@@ -8,8 +8,8 @@ from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.engine.link.parity import LinearMap
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.engine.link.parity import LinearMap
 
 __all__ = ["Crc32c"]
 

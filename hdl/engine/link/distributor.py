@@ -9,18 +9,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.blocks.header import header_layout
-from hdl.codec.blocks.header_check import HeaderCheck
-from hdl.codec.blocks.header_parser import HeaderParser
-from hdl.codec.coding import RAW_CODING, WORD_BYTES
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.common.beat import beat_stream
-from hdl.common.counters import counter, decreased
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.realigner import Realigner
-from hdl.engine.transfer.interleave import lane_bits
-from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status
-from hdl.engine.transfer.streams import block_layout, payload_stream, stream_fault_layout
+from cdma.hdl.codec.blocks.header import header_layout
+from cdma.hdl.codec.blocks.header_check import HeaderCheck
+from cdma.hdl.codec.blocks.header_parser import HeaderParser
+from cdma.hdl.codec.coding import RAW_CODING, WORD_BYTES
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.common.counters import counter, decreased
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.realigner import Realigner
+from cdma.hdl.engine.transfer.interleave import lane_bits
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status
+from cdma.hdl.engine.transfer.streams import block_layout, payload_stream, stream_fault_layout
 
 __all__ = ["Distributor", "start_layout"]
 

@@ -9,17 +9,17 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.common.counters import count_down, count_up, counter
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
-from hdl.engine.transfer.streams import framed_stream
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.common.counters import count_down, count_up, counter
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS
+from cdma.hdl.engine.transfer.streams import framed_stream
 
 __all__ = ["Ledger", "facts_layout"]
 
 
 def facts_layout(config: EngineConfig) -> data.StructLayout:
-    """Facts of a block, sent with its first beat: see :func:`hdl.engine.transfer.streams.framed_stream`."""
+    """Facts of a block, sent with its first beat: see :func:`cdma.hdl.engine.transfer.streams.framed_stream`."""
     framed: Any = framed_stream(config).members["payload"].shape
     return data.StructLayout({name: framed[name].shape for name in ("block_words", "nonzero", "raw")})
 

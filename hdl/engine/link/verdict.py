@@ -6,8 +6,8 @@ from amaranth.hdl import Array, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.streams import stream_fault_layout
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.streams import stream_fault_layout
 
 __all__ = ["Verdict"]
 

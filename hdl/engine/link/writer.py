@@ -7,16 +7,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.common.counters import count_up
-from hdl.common.fifo import StreamFifo
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats, span_layout
-from hdl.engine.axi.pages import PAGE_SIZE_BITS, pages_port, paging_layout
-from hdl.engine.axi.signature import axi_write
-from hdl.engine.axi.writer import AxiWriter
-from hdl.engine.transfer.records import axi_fault_layout
-from hdl.engine.transfer.streams import words_stream
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.common.counters import count_up
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats, span_layout
+from cdma.hdl.engine.axi.pages import PAGE_SIZE_BITS, pages_port, paging_layout
+from cdma.hdl.engine.axi.signature import axi_write
+from cdma.hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.transfer.records import axi_fault_layout
+from cdma.hdl.engine.transfer.streams import words_stream
 
 __all__ = ["LinkWriter"]
 

@@ -7,8 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
 
 __all__ = ["Answers", "burst_bytes", "bursts_of_block", "marks_layout"]
 

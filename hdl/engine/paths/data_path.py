@@ -9,14 +9,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.page_list import PageList
-from hdl.engine.axi.pages import Entry, window_layout
-from hdl.engine.axi.signature import axi_read
-from hdl.engine.paths.supervisor import Supervisor
-from hdl.engine.transfer.buffers import inject_layout
-from hdl.engine.transfer.events import events_layout
-from hdl.engine.transfer.records import Status, request_layout, result_layout
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.page_list import PageList
+from cdma.hdl.engine.axi.pages import Entry, window_layout
+from cdma.hdl.engine.axi.signature import axi_read
+from cdma.hdl.engine.paths.supervisor import Supervisor
+from cdma.hdl.engine.transfer.buffers import inject_layout
+from cdma.hdl.engine.transfer.events import events_layout
+from cdma.hdl.engine.transfer.records import Status, request_layout, result_layout
 
 __all__ = ["DataPath"]
 
@@ -38,7 +38,7 @@ class DataPath(wiring.Component):
     Members
     -------
     request, result : stream
-        Transfers to run, and their results in the same order: :mod:`hdl.engine.transfer.records`.
+        Transfers to run, and their results in the same order: :mod:`cdma.hdl.engine.transfer.records`.
     abort : In(1)
         Aborts the oldest transfer.
     lanes : Out(lane).array(lanes)
@@ -51,7 +51,7 @@ class DataPath(wiring.Component):
         With ``page_lists`` and ``address_windows``: the link's window, for pages. It does not change while a transfer
         runs.
     silent : In(lanes + 1)
-        Ports that have not answered for the time limit (:mod:`hdl.engine.axi.watch`): those of the lanes in their
+        Ports that have not answered for the time limit (:mod:`cdma.hdl.engine.axi.watch`): those of the lanes in their
         order, then that of the link. An offload with ``page_lists`` has one more, that of the link for page lists.
     isolated : Out(lanes + 1)
         Ports that still have transactions open of a transfer that was reported; as ``silent``.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from amaranth.hdl import Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.supervisor import path_fault_layout
-from hdl.engine.transfer.records import Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.supervisor import path_fault_layout
+from cdma.hdl.engine.transfer.records import Status
 
 __all__ = ["first_fault", "timeouts"]
 
@@ -20,7 +20,8 @@ def first_fault(m: Module, config: EngineConfig, faults: Sequence[dict[str, Valu
     Parameters
     ----------
     faults : sequence of dict
-        Values of the fields of :func:`hdl.engine.paths.supervisor.path_fault_layout` by name; missing fields are 0.
+        Values of the fields of :func:`cdma.hdl.engine.paths.supervisor.path_fault_layout` by name; missing fields are
+        0.
     """
     fault = Signal(path_fault_layout(config), name=name)
     for number, fields in enumerate(faults):

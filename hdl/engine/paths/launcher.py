@@ -7,11 +7,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import decreased
-from hdl.common.kept import WORD_BITS, load_words, word_memory
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.interleave import LaneFinder, lane_bits
-from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, request_layout
+from cdma.hdl.common.counters import decreased
+from cdma.hdl.common.kept import WORD_BITS, load_words, word_memory
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.interleave import LaneFinder, lane_bits
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, request_layout
 
 __all__ = ["Launcher", "follow_layout", "launch_layout"]
 
@@ -96,7 +96,7 @@ class Launcher(wiring.Component):
     Parameters
     ----------
     config, device
-        As for :class:`hdl.engine.paths.supervisor.Supervisor`.
+        As for :class:`cdma.hdl.engine.paths.supervisor.Supervisor`.
 
     Members
     -------

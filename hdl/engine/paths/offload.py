@@ -7,21 +7,21 @@ from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
-from hdl.common.counters import counter
-from hdl.common.kept import Kept
-from hdl.common.modules import shared
-from hdl.common.skid import Skid
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.signature import axi_read, axi_write
-from hdl.engine.lanes.offload import OffloadLane
-from hdl.engine.link.aggregator import Aggregator
-from hdl.engine.link.crc32c import Crc32c
-from hdl.engine.link.writer import LinkWriter
-from hdl.engine.paths.data_path import DataPath
-from hdl.engine.paths.faults import first_fault, timeouts
-from hdl.engine.paths.supervisor import Supervisor, totals_layout
-from hdl.engine.transfer.interleave import BlockWalker, lane_bits
-from hdl.engine.transfer.records import BLOCK_BITS, Status, request_layout
+from cdma.hdl.common.counters import counter
+from cdma.hdl.common.kept import Kept
+from cdma.hdl.common.modules import shared
+from cdma.hdl.common.skid import Skid
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.signature import axi_read, axi_write
+from cdma.hdl.engine.lanes.offload import OffloadLane
+from cdma.hdl.engine.link.aggregator import Aggregator
+from cdma.hdl.engine.link.crc32c import Crc32c
+from cdma.hdl.engine.link.writer import LinkWriter
+from cdma.hdl.engine.paths.data_path import DataPath
+from cdma.hdl.engine.paths.faults import first_fault, timeouts
+from cdma.hdl.engine.paths.supervisor import Supervisor, totals_layout
+from cdma.hdl.engine.transfer.interleave import BlockWalker, lane_bits
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, Status, request_layout
 
 __all__ = ["OffloadPath"]
 
@@ -47,7 +47,7 @@ class OffloadPath(DataPath):
 
     Members
     -------
-    As :class:`hdl.engine.paths.data_path.DataPath`: the lanes read, the link writes.
+    As :class:`cdma.hdl.engine.paths.data_path.DataPath`: the lanes read, the link writes.
     """
 
     def __init__(self, config: EngineConfig):

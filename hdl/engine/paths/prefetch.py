@@ -6,24 +6,24 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, 
 from amaranth.lib import data, wiring
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.common.beat import beat_layout
-from hdl.common.kept import Kept
-from hdl.common.modules import shared
-from hdl.common.skid import Spare
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.signature import axi_read, axi_write
-from hdl.engine.lanes.prefetch import PrefetchLane
-from hdl.engine.link.crc32c import Crc32c
-from hdl.engine.link.distributor import Distributor
-from hdl.engine.link.verdict import Verdict
-from hdl.engine.paths.answers import Answers, burst_bytes, bursts_of_block, marks_layout
-from hdl.engine.paths.data_path import DataPath
-from hdl.engine.paths.faults import first_fault, timeouts
-from hdl.engine.paths.supervisor import Supervisor, totals_layout
-from hdl.engine.transfer.records import LENGTH_BITS, Status
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.common.beat import beat_layout
+from cdma.hdl.common.kept import Kept
+from cdma.hdl.common.modules import shared
+from cdma.hdl.common.skid import Spare
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.signature import axi_read, axi_write
+from cdma.hdl.engine.lanes.prefetch import PrefetchLane
+from cdma.hdl.engine.link.crc32c import Crc32c
+from cdma.hdl.engine.link.distributor import Distributor
+from cdma.hdl.engine.link.verdict import Verdict
+from cdma.hdl.engine.paths.answers import Answers, burst_bytes, bursts_of_block, marks_layout
+from cdma.hdl.engine.paths.data_path import DataPath
+from cdma.hdl.engine.paths.faults import first_fault, timeouts
+from cdma.hdl.engine.paths.supervisor import Supervisor, totals_layout
+from cdma.hdl.engine.transfer.records import LENGTH_BITS, Status
 
 __all__ = ["PrefetchPath"]
 
@@ -48,7 +48,7 @@ class PrefetchPath(DataPath):
 
     Members
     -------
-    As :class:`hdl.engine.paths.data_path.DataPath`: the lanes write, the link reads.
+    As :class:`cdma.hdl.engine.paths.data_path.DataPath`: the lanes write, the link reads.
     """
 
     def __init__(self, config: EngineConfig):

@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.launcher import Launcher, follow_layout, launch_layout
-from hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status, request_layout, result_layout
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.launcher import Launcher, follow_layout, launch_layout
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, LENGTH_BITS, Status, request_layout, result_layout
 
 __all__ = ["Supervisor", "path_fault_layout", "totals_layout"]
 
@@ -16,13 +16,13 @@ _TIMEOUTS = (Status.LANE_READ_TIMEOUT, Status.LANE_WRITE_TIMEOUT, Status.LINK_RE
 
 
 def path_fault_layout(config: EngineConfig) -> data.StructLayout:
-    """Why a transfer failed; fields as in :func:`hdl.engine.transfer.records.result_layout`."""
+    """Why a transfer failed; fields as in :func:`cdma.hdl.engine.transfer.records.result_layout`."""
     return data.StructLayout({"valid": 1, "status": Status, "lane": 4, "resp": 2,
                               "place": max(config.address_bits, BLOCK_BITS)})
 
 
 def totals_layout() -> data.StructLayout:
-    """Totals of a transfer that is complete; fields as in :func:`hdl.engine.transfer.records.result_layout`.
+    """Totals of a transfer that is complete; fields as in :func:`cdma.hdl.engine.transfer.records.result_layout`.
     ``mismatch``: its CRC is not the expected one."""
     return data.StructLayout({"bytes": LENGTH_BITS, "nonzero": LENGTH_BITS, "raw_blocks": BLOCK_BITS, "crc": 32,
                               "mismatch": 1})
@@ -42,9 +42,9 @@ class Supervisor(wiring.Component):
 
     The units see transfers one after the other. A transfer is launched as soon as the front of the path can take it,
     while those before it drain; ``follow`` gives the same transfers to the units behind the front, when they ask for
-    the next one: see :class:`hdl.engine.paths.launcher.Launcher`. ``totals`` come in the same order. A result is valid
-    in the cycle after ``totals`` were taken, unless the launcher is writing a request. As long as nothing fails, no
-    unit is stopped or reset.
+    the next one: see :class:`cdma.hdl.engine.paths.launcher.Launcher`. ``totals`` come in the same order. A result is
+    valid in the cycle after ``totals`` were taken, unless the launcher is writing a request. As long as nothing fails,
+    no unit is stopped or reset.
 
     **Faults.** A fault does not say whose it is: the front may read for a later transfer while an earlier one drains.
     If several transfers are in the path, the supervisor stops and clears the path and launches all of them again from
@@ -58,10 +58,10 @@ class Supervisor(wiring.Component):
     **Stopping.** In ``stop`` the units of the path begin nothing new and finish their open AXI transactions. In
     ``clear`` they are reset, so that nothing of the transfers is left.
 
-    A unit whose port is silent (:mod:`hdl.engine.axi.watch`) is not reset in ``clear`` but isolated: it stays stopped
-    until its port has completed all open transactions. As long, the units without a port stay in reset, and the next
-    transfer waits in ``place``. In this table unit 0 has an idle port, and unit 1 a silent one that has completed its
-    transactions in cycle c:
+    A unit whose port is silent (:mod:`cdma.hdl.engine.axi.watch`) is not reset in ``clear`` but isolated: it stays
+    stopped until its port has completed all open transactions. As long, the units without a port stay in reset, and the
+    next transfer waits in ``place``. In this table unit 0 has an idle port, and unit 1 a silent one that has completed
+    its transactions in cycle c:
 
     =====  =======  ===========  ==========  ==========  =========  =============================
     cycle  state    unit_idle    unit_stop   unit_clear  clear      isolated

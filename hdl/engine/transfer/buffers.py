@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.lib import data, enum
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["OFFLOAD_MEMORIES", "PREFETCH_MEMORIES", "LaneMemory", "inject_layout"]
 

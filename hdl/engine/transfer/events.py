@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.lib import data
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["events_layout"]
 

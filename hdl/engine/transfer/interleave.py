@@ -7,10 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.common.counters import counter
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.records import BLOCK_BITS
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.common.counters import counter
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.records import BLOCK_BITS
 
 __all__ = ["BlockWalker", "LaneFinder", "lane_bits", "lane_block_layout"]
 
@@ -24,7 +24,7 @@ def lane_block_layout(config: EngineConfig) -> data.StructLayout:
     """A block for a lane to offload: address, raw length, how to code it, and its number modulo 256.
 
     ``bytes`` counts bytes of device memory, also where values are narrowed. ``element``, ``exponents``, ``narrow``,
-    ``fallback`` and ``leave_raw`` are those of :func:`hdl.engine.transfer.records.request_layout`.
+    ``fallback`` and ``leave_raw`` are those of :func:`cdma.hdl.engine.transfer.records.request_layout`.
     """
     return data.StructLayout({"address": config.address_bits, "bytes": range(config.block_bytes + 1), "element": 3,
                               "exponents": 1, "narrow": Narrowing, "fallback": 1, "leave_raw": 1, "sequence": 8})

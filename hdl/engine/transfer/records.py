@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from amaranth.lib import data, enum
 
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.pages import PAGE_SIZE_BITS, PAGES_BITS
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import PAGE_SIZE_BITS, PAGES_BITS
 
 __all__ = ["BLOCK_BITS", "LENGTH_BITS", "Status", "axi_fault_layout", "request_layout", "result_layout"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from amaranth.lib import data, stream
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.records import BLOCK_BITS, Status
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.records import BLOCK_BITS, Status
 
 __all__ = ["block_layout", "framed_stream", "payload_stream", "stream_fault_layout", "words_stream"]
 

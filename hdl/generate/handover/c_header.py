@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hdl.codec.coding import CODINGS, ELEMENT_BITS, RAW_CODING
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.descriptor import RECORD_BYTES, Operation
-from hdl.engine.control.register import Field, Register
-from hdl.engine.control.table import MAGIC, VERSION, pages, with_options
-from hdl.engine.transfer.buffers import LaneMemory
-from hdl.generate.handover.statuses import MEANINGS
+from cdma.hdl.codec.coding import CODINGS, ELEMENT_BITS, RAW_CODING
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.descriptor import RECORD_BYTES, Operation
+from cdma.hdl.engine.control.register import Field, Register
+from cdma.hdl.engine.control.table import MAGIC, VERSION, pages, with_options
+from cdma.hdl.engine.transfer.buffers import LaneMemory
+from cdma.hdl.generate.handover.statuses import MEANINGS
 
 __all__ = ["c_header"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hdl.config.engine import EngineConfig
-from hdl.generate.verilog import Verilog
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["CROSSINGS", "crossings", "sdc", "xdc"]
 

@@ -9,16 +9,16 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from hdl.config.engine import EngineConfig
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.constraints import crossings, sdc, xdc
-from hdl.generate.handover.ipxact import FORM, component
-from hdl.generate.handover.project import core_file, file_list
-from hdl.generate.handover.readme import readme
-from hdl.generate.handover.register_map import register_facts
-from hdl.generate.handover.systemrdl import systemrdl
-from hdl.generate.handover.vivado import form, packaging
-from hdl.generate.verilog import Verilog
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.constraints import crossings, sdc, xdc
+from cdma.hdl.generate.handover.ipxact import FORM, component
+from cdma.hdl.generate.handover.project import core_file, file_list
+from cdma.hdl.generate.handover.readme import readme
+from cdma.hdl.generate.handover.register_map import register_facts
+from cdma.hdl.generate.handover.systemrdl import systemrdl
+from cdma.hdl.generate.handover.vivado import form, packaging
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["DRIVER", "driver", "files"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Access, Field, Register
-from hdl.engine.control.table import ADDRESS_BITS, registers
-from hdl.generate.handover.constraints import crossings
-from hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
-from hdl.generate.interfaces import AXI, Interface, Port
-from hdl.generate.verilog import Verilog
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Access, Field, Register
+from cdma.hdl.engine.control.table import ADDRESS_BITS, registers
+from cdma.hdl.generate.handover.constraints import crossings
+from cdma.hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
+from cdma.hdl.generate.interfaces import AXI, Interface, Port
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["ACCESS", "BLOCK", "FAMILIES", "FORM", "WRITES", "component"]
 

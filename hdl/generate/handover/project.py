@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 
-from hdl.generate.handover.constraints import crossings
-from hdl.generate.handover.vlnv import LIBRARY, VENDOR
-from hdl.generate.verilog import Verilog
+from cdma.hdl.generate.handover.constraints import crossings
+from cdma.hdl.generate.handover.vlnv import LIBRARY, VENDOR
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["core_file", "file_list"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hdl.config.engine import EngineConfig
-from hdl.generate.handover.constraints import crossings
-from hdl.generate.verilog import Verilog
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.handover.constraints import crossings
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["readme"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypedDict
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Register
-from hdl.engine.control.table import pages
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Register
+from cdma.hdl.engine.control.table import pages
 
 __all__ = ["register_facts", "register_page"]
 

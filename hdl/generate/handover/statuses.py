@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hdl.engine.transfer.records import Status
+from cdma.hdl.engine.transfer.records import Status
 
 __all__ = ["ADVICE", "MEANINGS"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.register import Access, Field, Home, Register
-from hdl.engine.control.table import pages
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.register import Access, Field, Home, Register
+from cdma.hdl.engine.control.table import pages
 
 __all__ = ["systemrdl"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.table import ADDRESS_BITS, registers
-from hdl.generate.handover.constraints import crossings
-from hdl.generate.handover.ipxact import ACCESS, BLOCK, FAMILIES, WRITES
-from hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
-from hdl.generate.verilog import Verilog
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.table import ADDRESS_BITS, registers
+from cdma.hdl.generate.handover.constraints import crossings
+from cdma.hdl.generate.handover.ipxact import ACCESS, BLOCK, FAMILIES, WRITES
+from cdma.hdl.generate.handover.vlnv import LIBRARY, VENDOR, ip_version
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["form", "packaging"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import count
 
-from hdl.generate.split.rtlil import Instance, Netlist
+from cdma.hdl.generate.split.rtlil import Instance, Netlist
 
 __all__ = ["merge"]
 

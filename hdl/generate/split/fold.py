@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from hdl.generate.split.expressions import AUTO, Folded, Operand, Role, operands, target_width, uses, width
-from hdl.generate.split.source import Assignment, Connected, Source
+from cdma.hdl.generate.split.expressions import AUTO, Folded, Operand, Role, operands, target_width, uses, width
+from cdma.hdl.generate.split.source import Assignment, Connected, Source
 
 __all__ = ["Folding"]
 

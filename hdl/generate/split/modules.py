@@ -10,12 +10,12 @@ from amaranth.back import rtlil
 from amaranth.hdl import Fragment, Value
 from amaranth.hdl._ir import PortDirection
 
-from hdl.common.modules import SharedModule
-from hdl.generate.backend import convert, mark_ports
-from hdl.generate.split.layout import MOST
-from hdl.generate.split.parts import Origin, Part, origins, split_parts
-from hdl.generate.split.source import read_modules
-from hdl.generate.split.write import module_text
+from cdma.hdl.common.modules import SharedModule
+from cdma.hdl.generate.backend import convert, mark_ports
+from cdma.hdl.generate.split.layout import MOST
+from cdma.hdl.generate.split.parts import Origin, Part, origins, split_parts
+from cdma.hdl.generate.split.source import read_modules
+from cdma.hdl.generate.split.write import module_text
 
 __all__ = ["split_modules"]
 
@@ -40,7 +40,7 @@ def split_modules(top: Fragment, name: str, ports: Mapping[str, tuple[Value, Por
     Parameters
     ----------
     top, name, ports, shared, attributes
-        As :func:`hdl.generate.backend.verilog_text` takes them.
+        As :func:`cdma.hdl.generate.backend.verilog_text` takes them.
 
     Returns
     -------

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from amaranth.hdl import Fragment, Module
 from amaranth.hdl._xfrm import TransformedElaboratable
 
-from hdl.generate.split.equal import merge
-from hdl.generate.split.names import PlainNames, module_names, snake_case
-from hdl.generate.split.rtlil import Netlist, parse
+from cdma.hdl.generate.split.equal import merge
+from cdma.hdl.generate.split.names import PlainNames, module_names, snake_case
+from cdma.hdl.generate.split.rtlil import Netlist, parse
 
 __all__ = ["Origin", "Part", "origins", "split_parts"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from hdl.generate.split.expressions import AUTO, Folded
-from hdl.generate.split.fold import Folding
-from hdl.generate.split.layout import MOST, constants, repetitions, wrapped
-from hdl.generate.split.names import PlainNames
-from hdl.generate.split.source import Assignment, Connected, Declaration, Source
+from cdma.hdl.generate.split.expressions import AUTO, Folded
+from cdma.hdl.generate.split.fold import Folding
+from cdma.hdl.generate.split.layout import MOST, constants, repetitions, wrapped
+from cdma.hdl.generate.split.names import PlainNames
+from cdma.hdl.generate.split.source import Assignment, Connected, Declaration, Source
 
 __all__ = ["module_text"]
 

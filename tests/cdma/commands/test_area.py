@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from cdma.golden.results import from_json
 from cdma.measure import synthesis
 from cdma.measure.figures import EngineOnFpga
 from cdma.report.area_text import engine_fpga_text
-from golden.results import from_json
-from synth.area.fpga import BLOCK
+from cdma.synth.area.fpga import BLOCK
 from tests.extended import usually
 from tests.synth.area.test_fpga import MEMORIES
 from tests.synth.conftest import needs_opensta
@@ -67,7 +67,7 @@ def test_an_engine_on_an_fpga_says_what_its_buffers_became(cdma, monkeypatch: py
 
 
 def test_a_library_without_opensta_gives_area_and_says_what_is_missing(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)
     outcome = cdma("area", *_SMALL, "--liberty", _LIBRARY, "--recipe", "plain")
     assert outcome.code == 0 and "um2" in outcome.out
     assert outcome.out.splitlines()[-1].startswith("No clock: OpenSTA calculates it, and its program sta")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.codec import files
+from cdma.golden.codec import files
 from tests.cdma.conftest import ROOT
 
 READ = [

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from cdma.commands.bench import SECTION_NAMES
+from cdma.golden import bench
+from cdma.golden.results import from_json
+from cdma.golden.speeds.samples import Sample
+from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.measure import bench as measured
 from cdma.measure.figures import Figures, OptionCost
 from cdma.measure.options import OPTIONS, OPTIONS_OF
 from cdma.report.performance import performance_page
-from golden import bench
-from golden.results import from_json
-from golden.speeds.samples import Sample
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.engine.throughput_options import PagedStreams, WrittenBack
 from tests.docs.pages import ROOT
 from tests.extended import usually
-from verif.engine.throughput_options import PagedStreams, WrittenBack
 
 
 @pytest.fixture

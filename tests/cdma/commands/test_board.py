@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdma.golden.results import to_json
 from cdma.measure.arrays import dump_lines
-from golden.results import to_json
-from synth.boards import build as builds
-from synth.boards.build import BoardError, Built, Use
-from synth.boards.catalog import BOARDS
-from workload.data import shipped
-from workload.dumps import load
+from cdma.synth.boards import build as builds
+from cdma.synth.boards.build import BoardError, Built, Use
+from cdma.synth.boards.catalog import BOARDS
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load
 
 _SMALL = ["--test", "cores", "--set", "element_bits=32", "--set", "pipeline=small", "--lines", "1"]
 _BUILT = Built(

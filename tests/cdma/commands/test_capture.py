@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from cdma.workload.capturing.manifest import Manifest
 from tests.cdma.conftest import Outcome
-from workload.capturing.manifest import Manifest
 
 
 @pytest.fixture
 def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine without the extra [torch]."""
     for name in list(sys.modules):
-        if name.startswith("workload.capturing"):
+        if name.startswith("cdma.workload.capturing"):
             monkeypatch.delitem(sys.modules, name)
     for name in ("torch", "sklearn"):
         monkeypatch.setitem(sys.modules, name, None)

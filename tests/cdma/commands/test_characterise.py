@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from cdma.golden.codec import blocks
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import Coding
 from cdma.report.characterise_page import _zeros
-from golden.codec import blocks
-from golden.codec import lines as zvc
-from golden.codec.coding import Coding
-from workload.characterise import rle
-from workload.characterise.arrays import characterise
-from workload.data import SUMS
+from cdma.workload.characterise import rle
+from cdma.workload.characterise.arrays import characterise
+from cdma.workload.data import SUMS
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import verif.engine.simulate
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from hdl.config.engine import load_engine
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.engine import load_engine
+from cdma.verif.engine import simulate as engine_simulate
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def _toggles(data: bytes, width: int) -> int:
 
 def test_a_difference_is_named(cdma, build_dir: Path, dump: dict[str, np.ndarray],
                                monkeypatch: pytest.MonkeyPatch) -> None:
-    whole: Callable[..., Any] = verif.engine.simulate._result
+    whole: Callable[..., Any] = engine_simulate._result
 
     def damaged(*arguments: Any) -> Any:
         return whole(*arguments[:-1], replace(arguments[-1], difference="stream byte 3 is 0x01, not 0x00"))
 
-    monkeypatch.setattr(verif.engine.simulate, "_result", damaged)
+    monkeypatch.setattr(engine_simulate, "_result", damaged)
     outcome = cdma("simulate", "--engine", "tiny", "dump.npz", "--build-dir", build_dir)
     assert outcome.code == 1
     assert "FAIL: stream byte 3" in outcome.out

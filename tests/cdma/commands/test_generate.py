@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from cdma.console.progress import Progress
-from golden.c.library import sources
-from hdl.config.catalog import kinds, load_design
-from hdl.config.core import CoreConfig, load
-from hdl.generate.handover.files import files
-from hdl.generate.verilog import emit
+from cdma.golden.c.library import sources
+from cdma.hdl.config.catalog import kinds, load_design
+from cdma.hdl.config.core import CoreConfig, load
+from cdma.hdl.generate.handover.files import files
+from cdma.hdl.generate.verilog import emit
 
 
 def _written(folder: str) -> dict[str, Path]:

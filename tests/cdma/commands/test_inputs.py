@@ -85,7 +85,7 @@ def test_too_little_memory_is_one_line(fails: Callable[..., str], monkeypatch: p
     def full(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 9 TiB")
 
-    monkeypatch.setattr("workload.plan.choice.dump_tensor", full)
+    monkeypatch.setattr("cdma.workload.plan.choice.dump_tensor", full)
     assert "not enough memory: give less data, or smaller numbers (Unable to allocate 9 TiB)" in fails("plan")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
-from verif.evidence.store import Evidence
+from cdma.verif.evidence.store import Evidence
 
 SKID = "hdl/common/skid.py"
 

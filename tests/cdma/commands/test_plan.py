@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from cdma.commands.plan import CODINGS
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.narrowing import narrow
-from hdl.config.engine import load_engine
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.narrowing import narrow
+from cdma.hdl.config.engine import load_engine
+from cdma.workload.data import shipped
+from cdma.workload.plan import codings
 from tests.extended import extended
-from workload.data import shipped
-from workload.plan import codings
 
 NARROWING = ("--set", "narrowing=true")
 

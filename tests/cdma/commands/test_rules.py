@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
+from cdma.verif.common import tools
+from cdma.verif.rules.catalogue import FILES, rules, source
 from tests.docs.pages import ROOT, blocks
-from verif.common import tools
-from verif.rules.catalogue import FILES, rules, source
 
 _BENCH = """\
 module bench;

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import verif.core.simulate
+from cdma.golden.codec import blocks
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import Coding
 from cdma.measure import simulation
 from cdma.measure.arrays import arrays_with_codings
-from golden.codec import blocks
-from golden.codec import lines as zvc
-from golden.codec.coding import Coding
-from workload.dumps.narrow import narrow
+from cdma.verif.core import simulate as core_simulate
+from cdma.workload.dumps.narrow import narrow
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_codings_are_chosen_among_those_that_are_built(tmp_path: Path) -> None:
 
 def test_a_difference_is_named_and_fails(cdma, monkeypatch: pytest.MonkeyPatch, build_dir: Path,
                                          dump: dict[str, np.ndarray]) -> None:
-    whole = verif.core.simulate.simulate
+    whole = core_simulate.simulate
 
     def one_wrong(*arguments, **options):
         first, *rest = whole(*arguments, **options)

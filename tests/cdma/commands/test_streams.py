@@ -12,9 +12,9 @@ import pytest
 
 from cdma.__main__ import main
 from cdma.commands.compress import CODINGS
-from golden.codec import blocks, crc32c, files
-from golden.codec import lines as zvc
-from golden.codec.coding import Coding, coding_name
+from cdma.golden.codec import blocks, crc32c, files
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import Coding, coding_name
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cdma.report.timeline_text import offloads_text
+from cdma.workload.data import shipped
 from tests.cdma.conftest import ROOT
-from workload.data import shipped
 
 
 def rows(outcome: Any) -> dict[str, Any]:

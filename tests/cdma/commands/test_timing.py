@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-import synth.pnr.engines
-import synth.pnr.place
-import synth.timing.engines
-import synth.timing.sweep
+from cdma.golden.results import from_json
+from cdma.hdl.config.engine import EngineConfig
 from cdma.measure import synthesis
 from cdma.report.plots.sweep import sweep_plot
 from cdma.report.timing_text import cells_text
-from golden.results import from_json
-from hdl.config.engine import EngineConfig
-from synth.timing.cores import TimingReport
-from synth.timing.engines import EngineTiming
-from synth.timing.sweep import Sweep
-from synth.units.hierarchy import Design
+from cdma.synth.pnr import engines as pnr_engines
+from cdma.synth.pnr import place as pnr_place
+from cdma.synth.timing import engines as timing_engines
+from cdma.synth.timing import sweep as timing_sweep
+from cdma.synth.timing.cores import TimingReport
+from cdma.synth.timing.engines import EngineTiming
+from cdma.synth.timing.sweep import Sweep
+from cdma.synth.units.hierarchy import Design
+from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.synth.conftest import needs_opensta
-from verif.engine.build import engine_text
 
 _LIBRARY = Path(__file__).parents[2] / "synth/tiny.lib"
 _SMALL = ["paper_compressor", "--set", "beat_bytes=16", "--recipe", "small"]
@@ -51,15 +51,15 @@ def test_a_core_in_cells(cdma) -> None:
 
 @needs_opensta
 def test_an_engine_in_cells(cdma, kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = synth.timing.engines.division
+    whole = timing_engines.division
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole(design, lanes)
         return [(unit, root) for unit, root in parts if root in ("offload.lane0.rows", "offload.walker0")], cut
 
-    monkeypatch.setattr(synth.timing.engines, "division", division)
+    monkeypatch.setattr(timing_engines, "division", division)
     call = ["timing", "--engine", "tiny", "--liberty", _LIBRARY, "--memory-setup", "75"]
-    made = synth.timing.engines.engine_timing
+    made = timing_engines.engine_timing
     monkeypatch.setattr(synthesis, "engine_timing", lambda *given, **named: made(
         *given, **named | {"whole": False}))
     (report,) = cdma(*call, "--json").json
@@ -73,19 +73,19 @@ def test_an_engine_in_cells(cdma, kept_engines: None, monkeypatch: pytest.Monkey
         assert f"{part['part']}.{worst['start']}" in line and f"{worst['mhz']:.0f}" in line
 
 
-def _report(name: str, mhz: float) -> synth.pnr.place.PnrReport:
-    stages = (synth.pnr.place.PnrStage("clk-to-q", 0.5, "a"), synth.pnr.place.PnrStage("routing", 6.5, "a"))
-    path = synth.pnr.place.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
-    runs = tuple(synth.pnr.place.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
-    return synth.pnr.place.PnrReport(
-        name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", synth.pnr.place.Resources(1200, 1100, 3, 0),
-        synth.pnr.place.Resources(43848, 43848, 108, 72), runs)
+def _report(name: str, mhz: float) -> pnr_place.PnrReport:
+    stages = (pnr_place.PnrStage("clk-to-q", 0.5, "a"), pnr_place.PnrStage("routing", 6.5, "a"))
+    path = pnr_place.PnrPath(7.0, "core.first", "core.last", 5, 6.5, stages)
+    runs = tuple(pnr_place.Run(seed, mhz - seed, path) for seed in (1, 2, 3))
+    return pnr_place.PnrReport(
+        name, "LFE5U-45F", 6, "Yosys", "nextpnr-0.9", pnr_place.Resources(1200, 1100, 3, 0),
+        pnr_place.Resources(43848, 43848, 108, 72), runs)
 
 
 def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> synth.pnr.place.PnrReport:
+    def place_and_route(text: str, name: str, ports: list[dict[str, Any]], **named: Any) -> pnr_place.PnrReport:
         given.update(named, ports=len(ports), module=f"module {name}(" in text)
         return _report(name, 151.0)
 
@@ -104,12 +104,12 @@ def test_place_and_route(cdma, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_place_and_route_of_units(cdma, kept_engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def place_units(config: EngineConfig, text: str, **named: Any) -> synth.pnr.engines.PlacedUnits:
+    def place_units(config: EngineConfig, text: str, **named: Any) -> pnr_engines.PlacedUnits:
         given.update(named, lanes=config.lanes, module=f"module {config.name}(" in text)
         report = _report("cdma_tiny_engine.control", 151.0)
-        units = (synth.pnr.engines.PlacedUnit("lane control", 2, synth.pnr.place.Resources(2400, 2200, 6, 0), report),
-                 synth.pnr.engines.PlacedUnit("control", 1, report.used, replace(report, runs=())))
-        return synth.pnr.engines.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
+        units = (pnr_engines.PlacedUnit("lane control", 2, pnr_place.Resources(2400, 2200, 6, 0), report),
+                 pnr_engines.PlacedUnit("control", 1, report.used, replace(report, runs=())))
+        return pnr_engines.PlacedUnits(config.name, report.device, report.speed, "Yosys", report.nextpnr,
                                            report.available, units)
 
     monkeypatch.setattr(synthesis, "place_units", place_units)
@@ -128,8 +128,8 @@ def test_place_and_route_of_units(cdma, kept_engines: None, monkeypatch: pytest.
     assert (found["total"]["luts"], found["units"][0]["best"]["mhz"]) == (3600, 150.0)
 
 
-def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> synth.timing.sweep.SweepPoint:
-    return synth.timing.sweep.SweepPoint(design, lanes, beat, pipeline, kge, mhz, "first", "last")
+def _point(design: str, lanes: int, beat: int, pipeline: str, kge: float, mhz: float) -> timing_sweep.SweepPoint:
+    return timing_sweep.SweepPoint(design, lanes, beat, pipeline, kge, mhz, "first", "last")
 
 
 _CORES = [_point("compressor", 1, 16, "small", 10.0, 1000.0), _point("compressor", 1, 16, "fast", 12.0, 900.0),
@@ -140,14 +140,14 @@ _ENGINES = [_point("engine", 1, 32, "small", 100.0, 500.0), _point("engine", 2, 
 def test_the_front_has_what_no_other_beats() -> None:
     # 16, 14.4, 32 and 35.2 GB/s: the second has less for more, the third less for as much.
     assert [point.gb_per_s for point in _CORES] == pytest.approx([16.0, 14.4, 32.0, 35.2])
-    assert synth.timing.sweep.front(_CORES) == [_CORES[0], _CORES[3]]
-    assert synth.timing.sweep.front(_ENGINES) == _ENGINES
+    assert timing_sweep.front(_CORES) == [_CORES[0], _CORES[3]]
+    assert timing_sweep.front(_ENGINES) == _ENGINES
 
 
 @needs_opensta
 def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(synth.timing.sweep, "sweep_cores", lambda **given: _CORES)
-    monkeypatch.setattr(synth.timing.sweep, "sweep_engines", lambda **given: _ENGINES)
+    monkeypatch.setattr(timing_sweep, "sweep_cores", lambda **given: _CORES)
+    monkeypatch.setattr(timing_sweep, "sweep_engines", lambda **given: _ENGINES)
     call = ["timing", "--sweep", "--liberty", _LIBRARY]
     sweep = cdma(*call, "--json").json
     assert [point["front"] for point in sweep["points"]] == [True, False, False, True, True, True]
@@ -162,7 +162,7 @@ def test_the_sweep_as_table_json_and_plot(cdma, monkeypatch: pytest.MonkeyPatch,
 
 @needs_opensta
 def test_cores_are_swept_one_by_one() -> None:
-    (point,) = synth.timing.sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
+    (point,) = timing_sweep.sweep_cores(liberty=_LIBRARY, recipe="small", cores=["compressor"], beat_bytes=[16],
                                                pipelines=["fast"])
     assert (point.design, point.lanes, point.beat_bytes, point.pipeline) == ("compressor", 1, 16, "fast")
     assert point.gb_per_s == pytest.approx(16 * point.mhz / 1000, abs=0.005)
@@ -191,7 +191,7 @@ def test_mistakes(fails, arguments: list[Any], words: str) -> None:
 
 @pytest.mark.parametrize("what", usually(["compressor"], of=[["compressor"], ["--engine", "tiny"], ["--sweep"]]))
 def test_without_opensta(fails, monkeypatch: pytest.MonkeyPatch, what: list[str]) -> None:
-    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)
     words = fails("timing", *what, "--liberty", _LIBRARY)
     assert "calculated by OpenSTA, and its program sta is not on PATH: install it" in words
 

@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.parametrize("call", [("--example", "digits"), ("--example", "sums", "--model")])
 def test_without_pytorch(call: tuple[str, ...], fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(sys.modules):
-        if name.startswith(("workload.capturing", "workload.training")):
+        if name.startswith(("cdma.workload.capturing", "cdma.workload.training")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert "PyTorch is not installed, and this needs it: pip install 'cdma-rtl[torch]'" in fails("train", *call)

@@ -14,13 +14,13 @@ import pytest
 from distributed import LocalCluster
 
 from cdma.__main__ import main
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.generate.verilog import Verilog, emit
 from cdma.measure import verification
-from hdl.config.core import CoreConfig
-from hdl.generate.verilog import Verilog, emit
-from verif.core import streaming
-from verif.formal.proof import ProofReport, ProofResult
-from verif.regression.outcomes import Outcome, State
-from verif.regression.run import Task
+from cdma.verif.core import streaming
+from cdma.verif.formal.proof import ProofReport, ProofResult
+from cdma.verif.regression.outcomes import Outcome, State
+from cdma.verif.regression.run import Task
 
 _CORE = ["verify", "narrow_compressor", "--date", "2026-11-24", "--jobs", "1"]
 

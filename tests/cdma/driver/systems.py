@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cdma.driver import Driver, ModelRegisters
-from golden.engine import Descriptor, Memory, Operation
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.golden.engine import Descriptor, Memory, Operation
+from cdma.hdl.config.engine import EngineConfig, load_engine
 
 __all__ = ["BACK", "BUILT", "CODING", "LINK", "RING", "STREAM", "System", "tensor"]
 

@@ -23,10 +23,10 @@ from cdma.driver import (
     library,
 )
 from cdma.driver.layout import REGISTERS
-from golden.c import compiled
-from golden.codec import blocks
-from golden.engine import Memory, Operation, Status, Window
-from hdl.config.engine import load_engine
+from cdma.golden.c import compiled
+from cdma.golden.codec import blocks
+from cdma.golden.engine import Memory, Operation, Status, Window
+from cdma.hdl.config.engine import load_engine
 from tests.cdma.driver.systems import BACK, BUILT, CODING, LINK, RING, STREAM, Halting, System
 from tests.docs.pages import ROOT, table
 

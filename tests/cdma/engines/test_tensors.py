@@ -7,10 +7,10 @@ import pytest
 
 from cdma.engines import DriverEngine, Side, model_engine
 from cdma.engines.model import ModelMachine
-from golden.codec.coding import Coding
-from golden.engine import Fault
-from hdl.config.engine import load_engine
-from workload.training import EngineError
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Fault
+from cdma.hdl.config.engine import load_engine
+from cdma.workload.training import EngineError
 
 DEFAULT = load_engine("default")
 LISTED = DEFAULT.replace(page_lists=True)

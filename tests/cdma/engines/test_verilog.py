@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from cdma.engines import Side, model_engine, verilog_engine
+from cdma.hdl.config.engine import load_engine
 from cdma.measure.training import Predicting
-from hdl.config.engine import load_engine
-from verif.common import tools
-from workload.training import EngineError
+from cdma.verif.common import tools
+from cdma.workload.training import EngineError
 
 TINY = load_engine("tiny")
 

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
+from cdma.golden.bench import Bench
+from cdma.golden.results import from_json, to_json
 from cdma.measure.figures import DumpToggles, EngineClocks, PlacedEngine, PlacedPreset, PresetArea, PresetTiming
 from cdma.measure.outcomes import CoresOutcome, EngineOutcome
-from golden.bench import Bench
-from golden.results import from_json, to_json
-from synth.area.engines import EngineArea
-from synth.timing.sweep import Sweep
+from cdma.synth.area.engines import EngineArea
+from cdma.synth.timing.sweep import Sweep
+from cdma.verif.core.throughput import Latency, Throughput
+from cdma.verif.engine.throughput import EngineThroughput
 from tests.docs.pages import ROOT
-from verif.core.throughput import Latency, Throughput
-from verif.engine.throughput import EngineThroughput
 
 
 @pytest.mark.parametrize(("section", "kind"), [

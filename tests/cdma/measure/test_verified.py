@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cdma.hdl.config.catalog import Design, load_design
+from cdma.hdl.config.engine import EngineConfig
 from cdma.measure.verified import Verification
-from hdl.config.catalog import Design, load_design
-from hdl.config.engine import EngineConfig
-from verif.coverage.functional import FeatureResult
-from verif.regression.outcomes import Outcome, State
+from cdma.verif.coverage.functional import FeatureResult
+from cdma.verif.regression.outcomes import Outcome, State
 
 
 def _feature(config: Design, name: str, *hit: str) -> FeatureResult:

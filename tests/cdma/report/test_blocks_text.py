@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdma.report.blocks_text import alike_blocks
-from workload.timeline.study import LayerSummary
+from cdma.workload.timeline.study import LayerSummary
 
 
 def layer(name: str, forward: float = 1.0, stall: float = 0.0, offloads: tuple[str, ...] = ()) -> LayerSummary:

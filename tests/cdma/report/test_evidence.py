@@ -1,7 +1,7 @@
 """The generated parts of docs/verification.md say where figures are from, or that there are none."""
 
 from cdma.report.evidence.sections import section_parts, stamp_text
-from verif.evidence.store import Evidence, Stamp
+from cdma.verif.evidence.store import Evidence, Stamp
 
 
 def test_the_stamp_names_command_date_commit_and_digest() -> None:

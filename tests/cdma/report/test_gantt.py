@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from cdma.report.plots.gantt import gantt
-from workload.networks.builder import Builder
-from workload.networks.tensors import tensors
-from workload.timeline.compute import Compute
-from workload.timeline.schedule import Timeline, plain_dma, run
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.timeline.compute import Compute
+from cdma.workload.timeline.schedule import Timeline, plain_dma, run
 
 SVG = "{http://www.w3.org/2000/svg}"
 

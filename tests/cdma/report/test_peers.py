@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from cdma.golden.results import from_json
 from cdma.measure.figures import Figures, PresetArea, PresetTiming
 from cdma.report.parts import Table
 from cdma.report.peers import MEASURED, blocks_table, codecs_table, exponents_table, paper_table
-from golden.results import from_json
-from synth.area.cores import AreaReport
-from synth.area.rows import AreaRow
-from synth.timing.cores import TimingPath, TimingReport
+from cdma.synth.area.cores import AreaReport
+from cdma.synth.area.rows import AreaRow
+from cdma.synth.timing.cores import TimingPath, TimingReport
+from cdma.verif.core.throughput import Throughput
 from tests.docs.pages import ROOT
-from verif.core.throughput import Throughput
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 import cdma.measure.clocks
+from cdma.golden.results import from_json, to_json
 from cdma.measure.figures import BestSeed, EngineClocks, Figures, PlacedPreset, RoutedPath
 from cdma.report.performance import performance_page
-from golden.results import from_json, to_json
-from synth.pnr.engines import PlacedUnit, PlacedUnits
-from synth.pnr.place import PnrPath, PnrReport, PnrStage, Resources, Run
-from synth.timing.cores import REGISTERS, Stage, TimingPath
-from synth.timing.engines import EngineTiming, PartTiming, UnitClock
-from synth.timing.macros import DEFAULT
-from synth.timing.sweep import Sweep, SweepPoint
+from cdma.synth.pnr.engines import PlacedUnit, PlacedUnits
+from cdma.synth.pnr.place import PnrPath, PnrReport, PnrStage, Resources, Run
+from cdma.synth.timing.cores import REGISTERS, Stage, TimingPath
+from cdma.synth.timing.engines import EngineTiming, PartTiming, UnitClock
+from cdma.synth.timing.macros import DEFAULT
+from cdma.synth.timing.sweep import Sweep, SweepPoint
 
 _PATH = TimingPath(REGISTERS, 800.0, 1250.0, "count[3]", "full", tuple(
     Stage(cell, "", 200.0) for cell in ("DFF", "NAND2", "INV", "DFF")))

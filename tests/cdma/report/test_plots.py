@@ -9,7 +9,7 @@ import pytest
 
 from cdma.report.plots import drawing
 from cdma.report.plots.sweep import sweep_plot
-from synth.timing.sweep import SweepPoint
+from cdma.synth.timing.sweep import SweepPoint
 
 
 def test_labels_of_points_that_are_close_lie_apart() -> None:

@@ -10,10 +10,10 @@ import pytest
 from cdma.report.evidence import checklist as items_of
 from cdma.report.evidence.checklist import STAGES, Item, checklist, reached, stale_sections
 from cdma.report.evidence.signoff_page import signoff_page
+from cdma.verif.evidence.digest import rtl_digest
+from cdma.verif.evidence.store import SECTIONS, Evidence
+from cdma.verif.formal.table import PROOFS
 from tools import sign_off
-from verif.evidence.digest import rtl_digest
-from verif.evidence.store import SECTIONS, Evidence
-from verif.formal.table import PROOFS
 
 ROOT = Path(__file__).resolve().parents[3]
 _SUITE = {"tests": 7, "failed": 0, "skipped": [{"reason": "no OpenSTA", "tests": 2}], "seconds": 1200.0, "rooms": []}

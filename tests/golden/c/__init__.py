@@ -1,1 +1,1 @@
-"""Tests of golden.c."""
+"""Tests of cdma.golden.c."""

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint32, c_void_p
 from pathlib import Path
 
-import golden.c
-from golden.reference.blocks import Reader
-from golden.reference.lines import MalformedError
+from cdma.golden import c as golden_c
+from cdma.golden.reference.blocks import Reader
+from cdma.golden.reference.lines import MalformedError
 
 __all__ = ["CODINGS", "FOLDER", "STRICT", "Codec", "Fault", "Head", "block_of", "build", "expected", "statuses"]
 
-FOLDER = Path(golden.c.__file__).parent
+FOLDER = Path(golden_c.__file__).parent
 """Where the library's source is."""
 
 CODINGS = {"raw": 0, "lines8": 0x01, "lines16": 0x02, "lines32": 0x04, "zvc8": 0x11, "zvc16": 0x12, "zvc32": 0x14,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.codec import files
-from golden.reference import blocks as reference
+from cdma.golden.codec import files
+from cdma.golden.reference import blocks as reference
 from tests.docs.pages import ROOT, blocks
 from tests.golden.c.codec import CODINGS, Codec, Head, block_of, expected
 from tests.golden.c.tensors import EXPONENTS, corners, floats, free_payload, raws

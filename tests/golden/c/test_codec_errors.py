@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.reference import blocks as reference
-from golden.reference.lines import MalformedError
+from cdma.golden.reference import blocks as reference
+from cdma.golden.reference.lines import MalformedError
 from tests.golden.c.codec import CODINGS, Codec, Fault, block_of, expected
 from tests.golden.c.tensors import EXPONENTS, floats, free_payload, raws
 from tests.golden.samples import damaged

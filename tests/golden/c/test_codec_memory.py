@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from golden.reference import blocks as reference
-from hdl.config.engine import load_engine
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver
+from cdma.golden.reference import blocks as reference
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.files import DRIVER, driver
 from tests.golden.c.codec import CODINGS, FOLDER, STRICT, block_of
 from tests.golden.c.tensors import EXPONENTS, floats, free_payload
 

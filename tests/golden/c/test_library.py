@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.c import compiled, library
-from golden.codec import blocks
-from golden.reference.blocks import compress_blocks
+from cdma.golden.c import compiled, library
+from cdma.golden.codec import blocks
+from cdma.golden.reference.blocks import compress_blocks
 from tests.golden.samples import CODINGS, raw_bytes
 
 

@@ -1,1 +1,1 @@
-"""Tests of golden.codec."""
+"""Tests of cdma.golden.codec."""

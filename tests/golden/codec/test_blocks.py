@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.codec import blocks
-from golden.codec import lines as zvc
-from golden.codec.coding import Coding
-from golden.codec.crc32c import crc32c
-from golden.reference import blocks as reference
+from cdma.golden.codec import blocks
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.reference import blocks as reference
 from tests.golden.samples import CODINGS, ELEMENT_BYTES, KINDS, floats, raw_bytes, raws_for
 
 pytestmark = pytest.mark.usefixtures("codec_in_use")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.codec import blocks
-from golden.codec.crc32c import crc32c
-from golden.codec.errors import Reason, StreamError
-from golden.reference import blocks as reference
+from cdma.golden.codec import blocks
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.reference import blocks as reference
 from tests.golden.samples import CODINGS, ELEMENT_BYTES, damaged, floats, outcome, raw_bytes, raws_for
 
 pytestmark = pytest.mark.usefixtures("codec_in_use")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.codec.crc32c import crc32c
-from golden.reference import blocks as reference
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.reference import blocks as reference
 
 
 @pytest.mark.parametrize(("content", "expected"), [

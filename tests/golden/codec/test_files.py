@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.codec import blocks, files, lines
-from golden.codec.coding import Coding
-from golden.codec.errors import Reason, StreamError
+from cdma.golden.codec import blocks, files, lines
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.errors import Reason, StreamError
 
 RAW = np.maximum(np.random.default_rng(5).standard_normal(300), 0).astype(np.float32)
 FILES = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.codec import lines as zvc
-from golden.reference import lines as reference
+from cdma.golden.codec import lines as zvc
+from cdma.golden.reference import lines as reference
 from tests.golden.samples import ELEMENT_BYTES, raw_bytes, raws
 
 pytestmark = pytest.mark.usefixtures("codec_in_use")

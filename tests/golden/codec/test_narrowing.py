@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.codec.narrowing import Narrowing, narrow, widen
-from golden.reference.narrowing import edges, narrowed, widened
-from workload.dumps.narrow import narrow as rounded
+from cdma.golden.codec.narrowing import Narrowing, narrow, widen
+from cdma.golden.reference.narrowing import edges, narrowed, widened
+from cdma.workload.dumps.narrow import narrow as rounded
 
 _FORMS = [Narrowing.BFLOAT16, Narrowing.FLOAT16]
 _NAMES = {Narrowing.BFLOAT16: "bfloat16", Narrowing.FLOAT16: "float16"}

@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.smallest import SAMPLE_BYTES, SIZED, of_elements, smallest
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.smallest import SAMPLE_BYTES, SIZED, of_elements, smallest
 
 LARGE = 1 << 17  # values, of which less than all are tried
 

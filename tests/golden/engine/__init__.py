@@ -1,1 +1,1 @@
-"""Tests of golden.engine."""
+"""Tests of cdma.golden.engine."""

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
-from golden.reference import blocks as reference
-from golden.reference.lines import elements_of
-from golden.reference.narrowing import narrowed, widened
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
+from cdma.golden.reference import blocks as reference
+from cdma.golden.reference.lines import elements_of
+from cdma.golden.reference.narrowing import narrowed, widened
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load
 from tests.golden.engines import BUILT, CODINGS, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine, tensor
-from workload.data import shipped
-from workload.dumps import load
 
 
 @pytest.mark.parametrize("fallback", [True, False])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.codec import blocks
-from golden.engine import (
+from cdma.golden.codec import blocks
+from cdma.golden.engine import (
     Completion,
     Descriptor,
     Engine,

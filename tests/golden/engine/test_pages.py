@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.engine import (
+from cdma.golden.engine import (
     ENTRY_BYTES,
     PAGE_SIZES,
     Completion,

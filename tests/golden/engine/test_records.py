@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Fault, Memory, Operation, Response, Status
-from hdl.engine.control.descriptor import Operation as HardwareOperation
-from hdl.engine.control.descriptor import completion_layout, descriptor_layout, record_fields
-from hdl.engine.transfer.records import Status as HardwareStatus
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Fault, Memory, Operation, Response, Status
+from cdma.hdl.engine.control.descriptor import Operation as HardwareOperation
+from cdma.hdl.engine.control.descriptor import completion_layout, descriptor_layout, record_fields
+from cdma.hdl.engine.transfer.records import Status as HardwareStatus
 from tests.golden.engines import BUILT, LINK, PREFETCH, engine
 
 _BLANK = Descriptor(operation=0, coding=0, source=0, destination=0, raw_bytes=0, capacity=0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.codec.coding import Coding
-from golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion, Descriptor, Engine, Memory, Operation, Status
 from tests.golden.engines import BUILT, CODINGS, DEVICE, LINK, NARROWING, OFFLOAD, PREFETCH, engine
 
 _TOP = 1 << 40

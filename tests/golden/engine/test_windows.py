@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.engine import Completion, Descriptor, Engine, Memory, Status, Window, Windows
+from cdma.golden.engine import Completion, Descriptor, Engine, Memory, Status, Window, Windows
 from tests.golden.engines import BUILT, DEVICE, LINK, OFFLOAD, PREFETCH, engine
 
 _WINDOWS = Windows(Window(DEVICE, DEVICE + 0x2000), Window(LINK, LINK + 0x3000))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.engine import (
+from cdma.golden.engine import (
     RECORD_BYTES,
     Completion,
     Memory,

@@ -1,1 +1,1 @@
-"""Tests of golden.kernels."""
+"""Tests of cdma.golden.kernels."""

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.kernels import exponents_numpy, windows
-from golden.kernels.octets import spread, squeezed
-from golden.reference.blocks import compress_blocks
-from golden.reference.exponents import decompress_exponents
+from cdma.golden.kernels import exponents_numpy, windows
+from cdma.golden.kernels.octets import spread, squeezed
+from cdma.golden.reference.blocks import compress_blocks
+from cdma.golden.reference.exponents import decompress_exponents
 from tests.golden.samples import KINDS, floats
 
 BLOCK = 512
@@ -28,9 +28,9 @@ def test_the_result_is_that_of_the_reference_in_steps_of_any_size(
     raw = sample(size)
     expected = compress_blocks(raw, 0x20 + size, BLOCK, limit == BLOCK)
     for step in (1, 7, 1 << 20):
-        monkeypatch.setattr("golden.kernels.exponent_fields.STEP_LINES", step)
-        monkeypatch.setattr("golden.kernels.exponents_numpy.STEP_LINES", step)
-        monkeypatch.setattr("golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
+        monkeypatch.setattr("cdma.golden.kernels.exponent_fields.STEP_LINES", step)
+        monkeypatch.setattr("cdma.golden.kernels.exponents_numpy.STEP_LINES", step)
+        monkeypatch.setattr("cdma.golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
         # No byte more than the stream has.
         out = np.zeros(len(expected), np.uint8)
         assert exponents_numpy.pack_exponents(np.frombuffer(raw, np.uint8), out, size, BLOCK, limit, 0x20 + size
@@ -50,8 +50,8 @@ def test_blocks_come_back_from_any_places(size: int, monkeypatch: pytest.MonkeyP
     assert len(first) == len(blocks)
     order = np.random.default_rng(1).permutation(len(first))
     for step in (1, 7, 1 << 20):
-        monkeypatch.setattr("golden.kernels.exponents_numpy.STEP_LINES", step)
-        monkeypatch.setattr("golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
+        monkeypatch.setattr("cdma.golden.kernels.exponents_numpy.STEP_LINES", step)
+        monkeypatch.setattr("cdma.golden.kernels.exponents_numpy._STEP_BYTES", step * BLOCK)
         out = np.empty((len(order), BLOCK), np.uint8)
         ends = exponents_numpy.expand_exponents(stream, size, np.array(first)[order], BLOCK // 128, out.reshape(-1))
         assert (ends == [first[number] + int(stream[first[number] - 4:first[number] - 2].view("<u2")[0])

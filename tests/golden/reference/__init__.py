@@ -1,1 +1,1 @@
-"""Tests of golden.reference."""
+"""Tests of cdma.golden.reference."""

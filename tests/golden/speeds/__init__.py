@@ -1,1 +1,1 @@
-"""Tests of golden.speeds."""
+"""Tests of cdma.golden.speeds."""

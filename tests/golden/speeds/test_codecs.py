@@ -7,8 +7,8 @@ import zlib
 import numpy as np
 import pytest
 
-from golden.speeds.codecs import BYTE_PLANES, codecs, from_planes, to_planes
-from golden.speeds.samples import Sample
+from cdma.golden.speeds.codecs import BYTE_PLANES, codecs, from_planes, to_planes
+from cdma.golden.speeds.samples import Sample
 
 
 def test_planes_are_the_lowest_bytes_first() -> None:

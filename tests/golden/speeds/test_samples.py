@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.speeds.samples import GELU, RELU, Sample, samples
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.speeds.samples import GELU, RELU, Sample, samples
 
 DTYPES = {"float32": np.dtype("<f4"), "bfloat16": np.dtype(ml_dtypes.bfloat16), "uint8": np.dtype("u1")}
 

@@ -1,1 +1,1 @@
-"""Tests of hdl.codec."""
+"""Tests of cdma.hdl.codec."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.codec.routing import Gather, Ranks, Scatter, Steer, block_counts
-from hdl.common.bits import length, thermometer
+from cdma.hdl.codec.routing import Gather, Ranks, Scatter, Steer, block_counts
+from cdma.hdl.common.bits import length, thermometer
 from tests.hdl.bench import settled
 
 

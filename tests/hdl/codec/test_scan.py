@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.codec.coding import one_hot_element
-from hdl.codec.scan import Scan
+from cdma.hdl.codec.coding import one_hot_element
+from cdma.hdl.codec.scan import Scan
 from tests.hdl.bench import settled
 
 SIZES = [sizes for count in (1, 2, 3) for sizes in itertools.combinations((1, 2, 4), count)]

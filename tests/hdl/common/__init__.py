@@ -1,1 +1,1 @@
-"""Tests of hdl.common."""
+"""Tests of cdma.hdl.common."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.common.beat import beat_layout, beat_stream
+from cdma.hdl.common.beat import beat_layout, beat_stream
 
 
 @pytest.mark.parametrize("beat_bytes", [16, 32, 64])

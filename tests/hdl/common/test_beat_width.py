@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.common.beat_width import BeatDownsizer, BeatUpsizer
+from cdma.hdl.common.beat_width import BeatDownsizer, BeatUpsizer
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.common.counters import counter, decreased, increased, joined_carry, joined_sums, part_carries, part_sums
+from cdma.hdl.common.counters import counter, decreased, increased, joined_carry, joined_sums, part_carries, part_sums
 from tests.hdl.bench import clocked, settled
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.common.crossing_reset import CrossingReset
+from cdma.hdl.common.crossing_reset import CrossingReset
 from tests.hdl.bench import Bench
 from tests.hdl.clocks import RATIOS, FarClock, LateBits, TwoClocks
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hdl.common.dual_clock_fifo import DualClockFifo, GrayCount, TakenRow
+from cdma.hdl.common.dual_clock_fifo import DualClockFifo, GrayCount, TakenRow
 from tests.hdl.bench import Bench, clocked
 from tests.hdl.clocks import RATIOS, FarClock, LateBits, TwoClocks
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.common.fifo import StreamFifo
+from cdma.hdl.common.fifo import StreamFifo
 from tests.hdl.bench import clocked
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from amaranth.lib import data
 
-from hdl.common.kept import Kept
+from cdma.hdl.common.kept import Kept
 from tests.hdl.bench import clocked
 
 

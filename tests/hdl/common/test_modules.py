@@ -10,11 +10,11 @@ from amaranth.hdl import Const, Fragment, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.common.modules import Modules, port_values, shared
-from hdl.config.engine import load_engine
-from hdl.generate.backend import verilog_text
+from cdma.hdl.common.modules import Modules, port_values, shared
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.generate.backend import verilog_text
+from cdma.verif.engine.build import engine_text
 from tests.hdl.bench import clocked
-from verif.engine.build import engine_text
 
 
 class _Lane(wiring.Component):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.row_fifo import RowFifo
 from tests.hdl.bench import clocked
 
 

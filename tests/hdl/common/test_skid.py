@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.lines.packer import RowQueue
-from hdl.common.skid import Skid, Spare
+from cdma.hdl.codec.lines.packer import RowQueue
+from cdma.hdl.common.skid import Skid, Spare
 from tests.hdl.bench import clocked
 
 

@@ -12,11 +12,11 @@ import pytest
 from amaranth.hdl import Fragment, Instance
 from amaranth.lib.memory import Memory
 
-from hdl.common.modules import port_values
-from hdl.common.row_fifo import RowFifo
-from hdl.common.sram import LEAST_BITS, SramWrapping, wrapper
-from hdl.generate.backend import verilog_text
-from verif.common import tools
+from cdma.hdl.common.modules import port_values
+from cdma.hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.sram import LEAST_BITS, SramWrapping, wrapper
+from cdma.hdl.generate.backend import verilog_text
+from cdma.verif.common import tools
 
 _PARTS, _WIDTH, _DEPTH = 8, 64, 40
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hdl.common.dual_clock_fifo import DualClockFifo
-from hdl.common.synchronizer import Synchronizer
-from hdl.generate.backend import verilog_text
+from cdma.hdl.common.dual_clock_fifo import DualClockFifo
+from cdma.hdl.common.synchronizer import Synchronizer
+from cdma.hdl.generate.backend import verilog_text
 from tests.hdl.bench import Bench, clocked
 from tests.hdl.clocks import TwoClocks
 

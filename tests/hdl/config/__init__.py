@@ -1,1 +1,1 @@
-"""Tests of hdl.config."""
+"""Tests of cdma.hdl.config."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
-from hdl.config.catalog import load_design
-from hdl.config.core import CoreConfig
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.config.settings import PRESETS
+from cdma.hdl.config.block_core import BlockCoreConfig, block_preset_names, load_block
+from cdma.hdl.config.catalog import load_design
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.config.settings import PRESETS
 
 
 @pytest.mark.parametrize("name", block_preset_names())

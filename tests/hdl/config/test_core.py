@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hdl.config.core import CoreConfig, load, preset_names
-from hdl.config.settings import PRESETS
+from cdma.hdl.config.core import CoreConfig, load, preset_names
+from cdma.hdl.config.settings import PRESETS
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.coding import CODINGS
-from hdl.config.catalog import load_design
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.config.settings import PRESETS
-from hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.catalog import load_design
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.config.settings import PRESETS
+from cdma.hdl.engine.axi.bursts import burst_beats
 
 
 def test_presets_load_and_say_what_they_are_for() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.files import write_file
+from cdma.hdl.config.files import write_file
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Tests of hdl.engine."""
+"""Tests of cdma.hdl.engine."""

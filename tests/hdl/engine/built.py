@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from golden.codec.coding import Coding
-from golden.engine import Parameters
-from hdl.config.engine import EngineConfig
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Parameters
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["parameters"]
 

@@ -1,1 +1,1 @@
-"""Tests of hdl.generate."""
+"""Tests of cdma.hdl.generate."""

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from hdl.common.modules import port_values
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import Design, load_design, names
-from hdl.config.engine import EngineConfig
-from hdl.engine.engine import Engine
-from hdl.generate.axis import AxiStreamCore
-from hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor
-from hdl.generate.interfaces import Port
-from hdl.generate.verilog import Verilog
+from cdma.hdl.common.modules import port_values
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.catalog import Design, load_design, names
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.engine import Engine
+from cdma.hdl.generate.axis import AxiStreamCore
+from cdma.hdl.generate.axis_blocks import AxiStreamBlockCompressor, AxiStreamBlockDecompressor
+from cdma.hdl.generate.interfaces import Port
+from cdma.hdl.generate.verilog import Verilog
 
 __all__ = ["FAR", "PRESETS", "TWO_CLOCKS", "described"]
 

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from hdl.config.catalog import Design
-from hdl.config.core import load
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.axi.signature import axi_full, axi_lite
-from hdl.generate import verilog
-from hdl.generate.interfaces import (
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.core import load
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.axi.signature import axi_full, axi_lite
+from cdma.hdl.generate import verilog
+from cdma.hdl.generate.interfaces import (
     AXI,
     CLOCK,
     INTERRUPT,
@@ -23,7 +23,7 @@ from hdl.generate.interfaces import (
     attributes,
     interfaces,
 )
-from synth.tools.yosys import find
+from cdma.synth.tools.yosys import find
 from tests.hdl.generate.designs import FAR, PRESETS, described
 
 _each = pytest.mark.parametrize("config", [*PRESETS.values(), FAR], ids=lambda config: config.name)

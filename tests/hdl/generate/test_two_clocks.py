@@ -15,16 +15,16 @@ from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.c.library import sources
-from hdl.common.modules import port_values
-from hdl.engine.axi.crossing import AxiCrossing
-from hdl.engine.axi.signature import axi_full
-from hdl.engine.engine import Engine
-from hdl.generate.backend import verilog_text
-from hdl.generate.handover.files import files
-from hdl.generate.split.modules import split_modules
-from hdl.generate.verilog import Verilog, emit
-from synth.tools.yosys import find
+from cdma.golden.c.library import sources
+from cdma.hdl.common.modules import port_values
+from cdma.hdl.engine.axi.crossing import AxiCrossing
+from cdma.hdl.engine.axi.signature import axi_full
+from cdma.hdl.engine.engine import Engine
+from cdma.hdl.generate.backend import verilog_text
+from cdma.hdl.generate.handover.files import files
+from cdma.hdl.generate.split.modules import split_modules
+from cdma.hdl.generate.verilog import Verilog, emit
+from cdma.synth.tools.yosys import find
 from tests.hdl.generate.designs import TWO_CLOCKS, described
 from tests.hdl.generate.handover.tcl import commands, elements
 from tests.hdl.generate.unassigned import unassigned

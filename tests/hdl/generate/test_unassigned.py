@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hdl.generate.backend import verilog_text
+from cdma.hdl.generate.backend import verilog_text
 from tests.hdl.generate.unassigned import unassigned
 
 _Build = Callable[[Module, Value], Iterator[ValueLike]]

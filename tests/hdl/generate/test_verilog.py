@@ -13,22 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.block_core import BlockCoreConfig, block_preset_names
-from hdl.config.catalog import load_design
-from hdl.config.core import CoreConfig, load, preset_names
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.generate.verilog import Verilog, emit
+from cdma.hdl.config.block_core import BlockCoreConfig, block_preset_names
+from cdma.hdl.config.catalog import load_design
+from cdma.hdl.config.core import CoreConfig, load, preset_names
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.generate.verilog import Verilog, emit
+from cdma.verif.engine.build import engine_text
 from tests.extended import usual_presets, usually
 from tests.hdl.generate.unassigned import unassigned
 from tests.lint import lint
-from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", usually("compressor", of=["compressor", "decompressor"]))
 def test_same_bytes_from_another_process(name: str, tmp_path: Path) -> None:
-    script = (f"import hashlib; from hdl.config.core import load; from hdl.generate.verilog import emit; "
+    script = (f"import hashlib; from cdma.hdl.config.core import load; from cdma.hdl.generate.verilog import emit; "
               f"print(hashlib.sha256(emit(load({name!r})).text.encode()).hexdigest())")
     digests = {hashlib.sha256(emit(load(name)).text.encode()).hexdigest()}
     for seed in ("1", "2"):

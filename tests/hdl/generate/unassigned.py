@@ -212,7 +212,7 @@ def unassigned(text: str) -> list[str]:
     Parameters
     ----------
     text : str
-        What :func:`hdl.generate.backend.verilog_text` wrote.
+        What :func:`cdma.hdl.generate.backend.verilog_text` wrote.
     """
     return [f"{module[1].strip()}: {each}" for module in _MODULE.finditer(text)
             for each in _Module(module[0]).unassigned()]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hdl.selftest.config import CoresTestConfig, EngineTestConfig
-from hdl.selftest.engine_trial import EngineTrial
-from hdl.selftest.selftest import Selftest
-from hdl.selftest.source import Source
+from cdma.hdl.selftest.config import CoresTestConfig, EngineTestConfig
+from cdma.hdl.selftest.engine_trial import EngineTrial
+from cdma.hdl.selftest.selftest import Selftest
+from cdma.hdl.selftest.source import Source
 
 
 def test_settings_reach_both_cores() -> None:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdl.selftest.decimal import Decimal
-from hdl.selftest.divider import Divider
-from hdl.selftest.noise import Noise
-from hdl.selftest.printer import Printer
-from hdl.selftest.text import Number
-from hdl.selftest.uart import UartTransmitter
+from cdma.hdl.selftest.decimal import Decimal
+from cdma.hdl.selftest.divider import Divider
+from cdma.hdl.selftest.noise import Noise
+from cdma.hdl.selftest.printer import Printer
+from cdma.hdl.selftest.text import Number
+from cdma.hdl.selftest.uart import UartTransmitter
 from tests.hdl.bench import clocked, pulse
 
 

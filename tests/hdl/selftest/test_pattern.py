@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdl.selftest.config import EngineTestConfig
-from hdl.selftest.pattern import PLACES, Pattern
-from hdl.selftest.program import Action
-from hdl.selftest.source import DUMP
+from cdma.hdl.selftest.config import EngineTestConfig
+from cdma.hdl.selftest.pattern import PLACES, Pattern
+from cdma.hdl.selftest.program import Action
+from cdma.hdl.selftest.source import DUMP
 from tests.hdl.bench import clocked
 from tests.hdl.selftest.reference import generated, sparse
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from amaranth.hdl import Value
 
-from hdl.selftest.config import EngineTestConfig
-from hdl.selftest.program import Action, Step, Trials, Word, program, program_rows
-from hdl.selftest.register_master import RegisterMaster
-from hdl.selftest.sequencer import Sequencer
+from cdma.hdl.selftest.config import EngineTestConfig
+from cdma.hdl.selftest.program import Action, Step, Trials, Word, program, program_rows
+from cdma.hdl.selftest.register_master import RegisterMaster
+from cdma.hdl.selftest.sequencer import Sequencer
 from tests.hdl.bench import Bench, clocked, pulse
 
 _STEPS = program(EngineTestConfig())

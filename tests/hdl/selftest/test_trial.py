@@ -11,13 +11,13 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.codec import lines as zvc
-from hdl.codec.packets import coded_beat_stream
-from hdl.common.beat import beat_stream
-from hdl.selftest import trial as trials
-from hdl.selftest.config import CoresTestConfig
-from hdl.selftest.source import DUMP, Source
-from hdl.selftest.trial import Trial
+from cdma.golden.codec import lines as zvc
+from cdma.hdl.codec.packets import coded_beat_stream
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.selftest import trial as trials
+from cdma.hdl.selftest.config import CoresTestConfig
+from cdma.hdl.selftest.source import DUMP, Source
+from cdma.hdl.selftest.trial import Trial
 from tests.hdl.bench import clocked, pulse
 from tests.hdl.selftest.reference import generated, sparse
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hdl.selftest.config import CoresTestConfig
-from hdl.selftest.verilog import selftest_verilog
+from cdma.hdl.selftest.config import CoresTestConfig
+from cdma.hdl.selftest.verilog import selftest_verilog
 from tests.lint import lint
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from cdma.golden.results import to_json
+from cdma.hdl.config.core import load
+from cdma.hdl.generate.verilog import emit
 from cdma.report.area_text import area_text
-from golden.results import to_json
-from hdl.config.core import load
-from hdl.generate.verilog import emit
-from synth.area.cores import AreaReport, area, measure
-from synth.cells.library import Library
-from synth.tools.yosys import YosysError
-from synth.units.hierarchy import Macro
+from cdma.synth.area.cores import AreaReport, area, measure
+from cdma.synth.cells.library import Library
+from cdma.synth.tools.yosys import YosysError
+from cdma.synth.units.hierarchy import Macro
 from tests.extended import extended, usually
 from tests.synth.conftest import TINY, needs_opensta
 
@@ -135,7 +135,7 @@ def test_timing_is_of_the_netlist_that_is_counted(tiny: Library) -> None:
 
 
 def test_without_opensta_there_are_areas_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)
     report = area(load("paper_compressor").replace(beat_bytes=16), target="liberty", liberty=TINY, recipe="small",
                   timed=True, modules=False)
     assert report.total.um2 and (report.timed_with, report.paths) == (None, ())

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from golden.results import to_json
-from hdl.config.engine import EngineConfig
-from synth.area.engines import SCALE_28, EngineArea, UnitArea, engine_area
-from synth.cells.generic import BIT_UM2, NAND2_UM2
+from cdma.golden.results import to_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.area.engines import SCALE_28, EngineArea, UnitArea, engine_area
+from cdma.synth.cells.generic import BIT_UM2, NAND2_UM2
+from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.synth.conftest import TINY
-from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
 _CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_bytes=16, block_bytes=1024,

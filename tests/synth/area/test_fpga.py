@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from golden.results import to_json
-from hdl.common.sram import LEAST_BITS
-from hdl.config.engine import EngineConfig
-from synth.area.fpga import DISTRIBUTED, built_memories, fpga_area
+from cdma.golden.results import to_json
+from cdma.hdl.common.sram import LEAST_BITS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.area.fpga import DISTRIBUTED, built_memories, fpga_area
+from cdma.verif.engine.build import engine_text
 from tests.extended import extended, usually
-from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.config.core import load, preset_names
-from synth.area.cores import area
+from cdma.hdl.config.core import load, preset_names
+from cdma.synth.area.cores import area
 from tests.extended import extended, usually
 
 pytestmark = pytest.mark.usefixtures("kept_synthesis")

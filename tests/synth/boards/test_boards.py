@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal, UnusedElaboratable
 
-from hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
-from synth.boards import build as builds
-from synth.boards import image as images
-from synth.boards.build import build
-from synth.boards.catalog import BOARDS, board, platform
-from synth.boards.image import Image
-from synth.boards.project import project
+from cdma.hdl.selftest.config import CoresTestConfig, EngineTestConfig, SelftestConfig
+from cdma.synth.boards import build as builds
+from cdma.synth.boards import image as images
+from cdma.synth.boards.build import build
+from cdma.synth.boards.catalog import BOARDS, board, platform
+from cdma.synth.boards.image import Image
+from cdma.synth.boards.project import project
 from tests.hdl.bench import clocked
 
 _SMALL = CoresTestConfig(element_bits=(32,), pipeline="small", raw_bytes=1024)

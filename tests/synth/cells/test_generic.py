@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from synth.cells.generic import CLOCK_GATE, FLIP_FLOP, GATES, gate_size, genlib
+from cdma.synth.cells.generic import CLOCK_GATE, FLIP_FLOP, GATES, gate_size, genlib
 
 
 @pytest.mark.parametrize(("name", "size"), [

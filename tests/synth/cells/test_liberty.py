@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.cells.liberty import LibertyError, parse, read
+from cdma.synth.cells.liberty import LibertyError, parse, read
 
 
 def test_plain_and_packed_files_read_alike(tmp_path: Path, text: str) -> None:

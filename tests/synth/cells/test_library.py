@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.cells.liberty import LibertyError
-from synth.cells.library import ClockGate, Library, load
+from cdma.synth.cells.liberty import LibertyError
+from cdma.synth.cells.library import ClockGate, Library, load
 from tests.synth.conftest import TINY
 
 _Changed = Callable[..., Library]

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-import synth.pnr.engines
-from golden.results import to_json
-from hdl.config.engine import EngineConfig
-from synth.pnr.engines import place_part, place_units
-from synth.pnr.harness import stand_in
-from synth.pnr.place import PnrPath, PnrReport, Resources, Run
-from synth.units.hierarchy import Design
+from cdma.golden.results import to_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.pnr import engines as pnr_engines
+from cdma.synth.pnr.engines import place_part, place_units
+from cdma.synth.pnr.harness import stand_in
+from cdma.synth.pnr.place import PnrPath, PnrReport, Resources, Run
+from cdma.synth.units.hierarchy import Design
+from cdma.verif.engine.build import engine_text
 from tests.extended import extended
-from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
 # A port with the name of a keyword, and one with a character that names do not have.
@@ -111,13 +111,13 @@ def verilog() -> str:
 
 @extended
 def test_a_unit_of_an_engine_is_really_placed(verilog: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = synth.pnr.engines.division
+    whole = pnr_engines.division
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole(design, lanes)
         return [(unit, root) for unit, root in parts if root in ("prefetch.lane0", _STORE)], cut
 
-    monkeypatch.setattr(synth.pnr.engines, "division", division)
+    monkeypatch.setattr(pnr_engines, "division", division)
     seen: list[tuple[str, int, int]] = []
     placed = place_units(_CONFIG, verilog, device=_DEVICE, progress=lambda *step: seen.append(step))
     buffer, control = placed.units
@@ -143,7 +143,7 @@ def test_units_take_what_all_of_their_parts_do(verilog: str, monkeypatch: pytest
         assert named == {"device": _DEVICE, "speed": 8, "seeds": 3} and "cdma_small.control" in cut
         return _report(root, 7, clocks.get(root, 200.0))
 
-    monkeypatch.setattr(synth.pnr.engines, "place_part", part)
+    monkeypatch.setattr(pnr_engines, "place_part", part)
     found = to_json(place_units(_CONFIG, verilog, device=_DEVICE, seeds=3))
     rows = {row["name"]: row for row in found["units"]}
     assert "CRC" not in rows and len(rows) == 11
@@ -157,7 +157,7 @@ def test_units_take_what_all_of_their_parts_do(verilog: str, monkeypatch: pytest
 
 
 def test_a_unit_that_does_not_fit_has_no_clock(verilog: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synth.pnr.engines, "place_part", lambda design, root, cut, **named: _report(
+    monkeypatch.setattr(pnr_engines, "place_part", lambda design, root, cut, **named: _report(
         root, 7, None if root == "offload.supervisor" else 150.0))
     found = to_json(place_units(_CONFIG, verilog, device=_DEVICE))
     (control,) = [row for row in found["units"] if row["name"] == "control"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from golden.results import to_json
-from hdl.generate.interfaces import Port
-from synth.pnr.harness import harness
-from synth.pnr.place import NextpnrError, Resources, place_and_route, read_run
-from synth.tools import nextpnr as pnr_tool
+from cdma.golden.results import to_json
+from cdma.hdl.generate.interfaces import Port
+from cdma.synth.pnr.harness import harness
+from cdma.synth.pnr.place import NextpnrError, Resources, place_and_route, read_run
+from cdma.synth.tools import nextpnr as pnr_tool
 
 _VERILOG = """
 module top(input aclk, input [7:0] a, output reg [7:0] q);

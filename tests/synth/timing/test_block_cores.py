@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hdl.config.block_core import load_block
-from synth.timing.block_cores import block_timing
+from cdma.hdl.config.block_core import load_block
+from cdma.synth.timing.block_cores import block_timing
 from tests.synth.conftest import TINY, needs_opensta
 
 

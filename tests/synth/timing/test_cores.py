@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import pytest
 
-from golden.results import to_json
-from hdl.config.core import load
-from synth.cells.library import Library
-from synth.timing import cores
+from cdma.golden.results import to_json
+from cdma.hdl.config.core import load
+from cdma.synth.cells.library import Library
+from cdma.synth.timing import cores
 from tests.synth.conftest import TINY, needs_opensta
 
 _VERILOG = """
@@ -53,12 +53,12 @@ def test_a_core_in_the_cells_of_a_library() -> None:
 
 
 def test_without_opensta_there_are_no_clocks(tiny: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.tools.opensta.available", lambda: False)
+    monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: False)
     with pytest.raises(ValueError, match=r"^clocks in the cells of a library are calculated by OpenSTA, .* apt"):
         cores.measure(_VERILOG, "top", tiny)
 
 
 def test_an_unknown_recipe(tiny: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synth.tools.opensta.available", lambda: True)
+    monkeypatch.setattr("cdma.synth.tools.opensta.available", lambda: True)
     with pytest.raises(ValueError, match=r"^recipe must be one of fast, small, plain, not 'tiny'$"):
         cores.measure(_VERILOG, "top", tiny, recipe="tiny")

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import synth.timing.engines
-from golden.results import to_json
-from hdl.config.engine import EngineConfig
-from synth.cells.library import Library
-from synth.timing.cores import Stage
-from synth.timing.engines import WHOLE, Means, engine_timing, part_timing
-from synth.timing.macros import DEFAULT, MacroTiming
-from synth.tools.yosys import find
-from synth.units.hierarchy import Design
+from cdma.golden.results import to_json
+from cdma.hdl.config.engine import EngineConfig
+from cdma.synth.cells.library import Library
+from cdma.synth.timing import engines as timing_engines
+from cdma.synth.timing.cores import Stage
+from cdma.synth.timing.engines import WHOLE, Means, engine_timing, part_timing
+from cdma.synth.timing.macros import DEFAULT, MacroTiming
+from cdma.synth.tools.yosys import find
+from cdma.synth.units.hierarchy import Design
+from cdma.verif.engine.build import engine_text
 from tests.synth.conftest import TINY, needs_opensta
-from verif.engine.build import engine_text
 
 _ROOT = Path(__file__).parents[3]
 _VERILOG = """\
@@ -118,14 +118,14 @@ _CONFIG = EngineConfig(name="cdma_small", lanes=2, beat_bytes=16, link_beat_byte
 
 @needs_opensta
 def test_units_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole_division = synth.timing.engines.division
+    whole_division = timing_engines.division
     few = {"prefetch.lane0.decompressor.store", "offload.walker0", "offload.lane0.rows"}
 
     def division(design: Design, lanes: int) -> tuple[list[tuple[str, str]], set[str]]:
         parts, cut = whole_division(design, lanes)
         return [(unit, root) for unit, root in parts if root in few], cut
 
-    monkeypatch.setattr(synth.timing.engines, "division", division)
+    monkeypatch.setattr(timing_engines, "division", division)
     seen: list[tuple[str, int, int]] = []
     report = engine_timing(_CONFIG, engine_text(_CONFIG, _ROOT / "build/sim"), liberty=TINY, whole=False,
                            progress=lambda *step: seen.append(step))

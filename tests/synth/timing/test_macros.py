@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from synth.cells.library import Library
-from synth.timing.macros import DEFAULT, cells, techmap, with_macros
-from synth.tools import scripts
-from synth.tools.netlist import Netlist, read
-from synth.tools.yosys import find
+from cdma.synth.cells.library import Library
+from cdma.synth.timing.macros import DEFAULT, cells, techmap, with_macros
+from cdma.synth.tools import scripts
+from cdma.synth.tools.netlist import Netlist, read
+from cdma.synth.tools.yosys import find
 
 _VERILOG = """
 module top(input aclk, input [{masks}-1:0] write, input [6:0] place, input [31:0] d, output reg [31:0] q);

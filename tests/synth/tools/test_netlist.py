@@ -2,8 +2,8 @@
 
 import json
 
-from synth.cells.library import Library
-from synth.tools.netlist import Netlist, read
+from cdma.synth.cells.library import Library
+from cdma.synth.tools.netlist import Netlist, read
 
 _MODULE = {
     "ports": {"clk": {"direction": "input", "bits": [2]}, "d": {"direction": "input", "bits": [3, 4]},

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from synth.cells.library import Library, load
-from synth.tools import opensta
-from synth.tools.opensta import Step
+from cdma.synth.cells.library import Library, load
+from cdma.synth.tools import opensta
+from cdma.synth.tools.opensta import Step
 from tests.synth.conftest import TINY
 from tests.synth.designs import CHAIN
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from synth.cells.library import Library
-from synth.tools import scripts
+from cdma.synth.cells.library import Library
+from cdma.synth.tools import scripts
 
 _UNKNOWN = "^recipe must be one of fast, small, plain, not 'tiny'$"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.tools import yosys
-from synth.tools.yosys import YosysError
+from cdma.synth.tools import yosys
+from cdma.synth.tools.yosys import YosysError
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.generate.interfaces import Port
-from synth.units.hierarchy import Design, Macro
+from cdma.hdl.generate.interfaces import Port
+from cdma.synth.units.hierarchy import Design, Macro
 
 _VERILOG = """\
 /* Generated */

@@ -10,10 +10,10 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from hdl.codec.packets import ErrorCode
-from hdl.config.core import CoreConfig
-from verif.common.stream import Packet
-from verif.core.testbench import CoreModel, CoreTestbench, Expected
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.config.core import CoreConfig
+from cdma.verif.common.stream import Packet
+from cdma.verif.core.testbench import CoreModel, CoreTestbench, Expected
 
 BEAT_BYTES = 16
 NAMED = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from verif.common.lint import findings
+from cdma.verif.common.lint import findings
 
 
 def _module(line: str) -> str:

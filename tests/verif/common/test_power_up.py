@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from verif.common.power_up import random_registers
+from cdma.verif.common.power_up import random_registers
 
 _TEXT = """\
 module some(clk, q);

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cdma.verif.common import runner, tools
 from tests.verif.conftest import REPO, Bench
-from verif.common import runner, tools
 
 _PASS = "module pass(input aclk, output reg q); always @(posedge aclk) q <= !q; endmodule\n"
 _FAULTS = Path(__file__).with_name("faults.v").read_text(encoding="utf-8")

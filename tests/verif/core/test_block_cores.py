@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.config.block_core import load_block
+from cdma.hdl.config.block_core import load_block
+from cdma.verif.common import tools
 from tests.verif.conftest import FULL, Bench
-from verif.common import tools
 
 _OTHER = "icarus" if tools.available("icarus") else "verilator"
 """Of the presets beside the first four a few packets pass in Icarus, which compiles in a second and knows X."""
@@ -22,9 +22,9 @@ _RUNS = {f"{kind}block_{core}": ("verilator", 0.5) for kind in ("", "exponent_")
 def test_preset(preset: str, bench: Bench) -> None:
     config = load_block(preset)
     simulator, share = _RUNS[preset]
-    bench(config, f"verif.core.benches.{config.core}", simulator=simulator, share=share)
+    bench(config, f"cdma.verif.core.benches.{config.core}", simulator=simulator, share=share)
 
 
 @pytest.mark.parametrize("preset", ["block_compressor", "block_decompressor"])
 def test_bus_models_of_others(preset: str, bench: Bench) -> None:
-    bench(load_block(preset), "verif.core.benches.interoperate")
+    bench(load_block(preset), "cdma.verif.core.benches.interoperate")

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.verif.core.blocks import simulate as module
+from cdma.verif.core.blocks.simulate import BlockArray, simulate_blocks
+from cdma.verif.core.blocks.throughput import block_throughput
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load as load_dump
+from cdma.workload.dumps.narrow import narrow
 from tests.verif.conftest import FULL
-from verif.core.blocks import simulate as module
-from verif.core.blocks.simulate import BlockArray, simulate_blocks
-from verif.core.blocks.throughput import block_throughput
-from workload.data import shipped
-from workload.dumps import load as load_dump
-from workload.dumps.narrow import narrow
 
 
 @pytest.fixture(scope="module")

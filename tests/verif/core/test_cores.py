@@ -1,4 +1,5 @@
-"""Every shipped preset, simulated: what the benches of :mod:`verif.core.benches` send, golden has to agree with."""
+"""Every shipped preset, simulated: what the benches of :mod:`cdma.verif.core.benches` send, golden has to agree
+with."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.core import load, preset_names
-from hdl.generate.verilog import emit
+from cdma.hdl.config.core import load, preset_names
+from cdma.hdl.generate.verilog import emit
+from cdma.verif.common import runner, tools
+from cdma.verif.common.power_up import random_registers
+from cdma.verif.core.streaming import checked_core
 from tests.extended import extended, usual_presets, usually
 from tests.verif.conftest import FULL, Bench
-from verif.common import runner, tools
-from verif.common.power_up import random_registers
-from verif.core.streaming import checked_core
 
 _WHOLE = ("compressor", "decompressor", "paper_compressor", "paper_decompressor")
 """Presets that get all stimuli in a usual run too; the others, which compile or run longer, get a part."""
@@ -22,7 +23,7 @@ _WHOLE = ("compressor", "decompressor", "paper_compressor", "paper_decompressor"
 @pytest.mark.parametrize("preset", preset_names())
 def test_preset(preset: str, bench) -> None:
     config = load(preset)
-    bench(config, f"verif.core.benches.{config.core}", share=1.0 if FULL or preset in _WHOLE else 0.1)
+    bench(config, f"cdma.verif.core.benches.{config.core}", share=1.0 if FULL or preset in _WHOLE else 0.1)
 
 
 @pytest.mark.skipif(not tools.available("icarus"), reason="Icarus Verilog is not installed")
@@ -30,7 +31,7 @@ def test_preset(preset: str, bench) -> None:
 def test_preset_in_icarus(preset: str, bench) -> None:
     # Icarus is fifty times slower, so it sees less; it knows X, which Verilator does not.
     config = load(preset)
-    bench(config, f"verif.core.benches.{config.core}", simulator="icarus", share=0.1)
+    bench(config, f"cdma.verif.core.benches.{config.core}", simulator="icarus", share=0.1)
 
 
 @extended
@@ -41,19 +42,19 @@ def test_random_registers_under_the_rules_of_verilog(preset: str, run_bench: Ben
     config = load(preset)
     text = random_registers(emit(config).text, seed)
     built = runner.build(text, config.name, simulator="icarus", build_dir=build_dir, options=["-g2005"])
-    run_bench(built, f"verif.core.benches.{config.core}", config=config.as_dict(), share=0.02)
+    run_bench(built, f"cdma.verif.core.benches.{config.core}", config=config.as_dict(), share=0.02)
 
 
 @extended
 @pytest.mark.parametrize("core", ["compressor", "decompressor"])
 def test_two_element_sizes(core: str, bench) -> None:
     config = load(core).replace(element_bits=(8, 32), beat_bytes=16)
-    bench(config, f"verif.core.benches.{core}")
+    bench(config, f"cdma.verif.core.benches.{core}")
 
 
 @pytest.mark.parametrize("preset", usual_presets(preset_names()))
 def test_bus_models_of_others(preset: str, bench) -> None:
-    bench(load(preset), "verif.core.benches.interoperate")
+    bench(load(preset), "cdma.verif.core.benches.interoperate")
 
 
 def test_a_beat_that_changes_with_ready_is_found(build_dir: Path, tmp_path: Path) -> None:
@@ -63,4 +64,4 @@ def test_a_beat_that_changes_with_ready_is_found(build_dir: Path, tmp_path: Path
     built = runner.build(text, config.name, simulator="verilator", build_dir=build_dir)
     job = {"config": config.as_dict(), "share": 0.1}
     with pytest.raises(runner.BenchError, match=rf"rule AXIS_\w+ is broken at {config.name}\.m_axis_rules, time \d+"):
-        runner.run(built, "verif.core.benches.compressor", job=job, folder=tmp_path)
+        runner.run(built, "cdma.verif.core.benches.compressor", job=job, folder=tmp_path)

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.codec import lines as zvc
-from hdl.config.core import load, preset_names
+from cdma.golden.codec import lines as zvc
+from cdma.hdl.config.core import load, preset_names
+from cdma.verif.common import tools
+from cdma.verif.core.simulate import simulate
+from cdma.verif.core.streaming import Tensor, build_core, stream
+from cdma.verif.core.throughput import latency, main, measure, table
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load as load_dump
+from cdma.workload.dumps.narrow import narrow
 from tests.extended import usual_presets
-from verif.common import tools
-from verif.core.simulate import simulate
-from verif.core.streaming import Tensor, build_core, stream
-from verif.core.throughput import latency, main, measure, table
-from workload.data import shipped
-from workload.dumps import load as load_dump
-from workload.dumps.narrow import narrow
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.codec import lines as zvc
-from verif.common.stalls import pattern
-from verif.common.stream import Packet, Received, beats, from_texts, to_texts
-from verif.common.tensors import random_raw
-from verif.core.lines import walk
-from verif.core.stimulus import damaged
-from verif.core.testbench import CompressorModel, DecompressorModel, first_difference
+from cdma.golden.codec import lines as zvc
+from cdma.verif.common.stalls import pattern
+from cdma.verif.common.stream import Packet, Received, beats, from_texts, to_texts
+from cdma.verif.common.tensors import random_raw
+from cdma.verif.core.lines import walk
+from cdma.verif.core.stimulus import damaged
+from cdma.verif.core.testbench import CompressorModel, DecompressorModel, first_difference
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 32, 16 * 5000 + 3])

@@ -7,8 +7,8 @@ from typing import Any
 import cocotb
 from cocotb.triggers import Timer
 
-from verif.common import job
-from verif.common.cover import cover
+from cdma.verif.common import job
+from cdma.verif.common.cover import cover
 
 
 @cocotb.test()

@@ -6,22 +6,22 @@ from dataclasses import fields
 
 import pytest
 
+from cdma.golden.codec.narrowing import Narrowing
+from cdma.golden.engine import Status
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.control.register import Access
+from cdma.hdl.engine.control.table import registers, with_options
 from cdma.measure.options import OPTIONS, OPTIONS_OF
-from golden.codec.narrowing import Narrowing
-from golden.engine import Status
-from hdl.codec.coding import CODINGS
-from hdl.codec.packets import ErrorCode
-from hdl.codec.payload.unpacking import PayloadError
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.control.register import Access
-from hdl.engine.control.table import registers, with_options
+from cdma.verif.coverage.feature import Feature
+from cdma.verif.coverage.plan import PLAN, feature
+from cdma.verif.coverage.plan_options import NOT_COVERED
+from cdma.verif.coverage.plan_status import DIRECTIONS, ONLY_OFFLOAD, ONLY_PREFETCH
+from cdma.verif.engine.memory import CHANNELS
+from cdma.verif.engine.parameter_bins import PARAMETERS, parameter_bin
 from tests.verif.engine.sweep import EVERY
-from verif.coverage.feature import Feature
-from verif.coverage.plan import PLAN, feature
-from verif.coverage.plan_options import NOT_COVERED
-from verif.coverage.plan_status import DIRECTIONS, ONLY_OFFLOAD, ONLY_PREFETCH
-from verif.engine.memory import CHANNELS
-from verif.engine.parameter_bins import PARAMETERS, parameter_bin
 
 
 def _second(name: str) -> set[str]:
@@ -88,7 +88,7 @@ def test_every_option_is_in_another_bin_than_its_default(option: str) -> None:
 
 
 def test_a_value_without_a_bin_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verif.engine.parameter_bins.PARAMETERS", {**PARAMETERS, "queue_depth": ("8",)})
+    monkeypatch.setattr("cdma.verif.engine.parameter_bins.PARAMETERS", {**PARAMETERS, "queue_depth": ("8",)})
     with pytest.raises(ValueError, match=r"queue_depth of 64 has no bin"):
         parameter_bin(load_engine("tiny").replace(queue_depth=64), "queue_depth")
 

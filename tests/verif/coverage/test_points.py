@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from verif.common import counted, runner
-from verif.common.counted import RTL_VARIABLE, restored_points
-from verif.common.cover import VARIABLE, restored
-from verif.coverage.functional import of_points
-from verif.coverage.points import merged, read_points
-from verif.coverage.verilog import design_results
+from cdma.verif.common import counted, runner
+from cdma.verif.common.counted import RTL_VARIABLE, restored_points
+from cdma.verif.common.cover import VARIABLE, restored
+from cdma.verif.coverage.functional import of_points
+from cdma.verif.coverage.points import merged, read_points
+from cdma.verif.coverage.verilog import design_results
 
 _HERE = Path(__file__).parent
 

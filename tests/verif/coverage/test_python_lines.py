@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verif.coverage.python_lines import python_results, run_tests
+from cdma.verif.coverage.python_lines import python_results, run_tests
 
 _PROGRAM = """\
 import sys

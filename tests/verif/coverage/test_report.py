@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from cdma.__main__ import main
-from verif.coverage import runs
-from verif.coverage.exclusions import Exclusion, judge, read_exclusions
-from verif.coverage.feature import Feature
-from verif.coverage.functional import add_up, functional
-from verif.coverage.plan import PLAN, feature
-from verif.coverage.points import Point
-from verif.coverage.python_lines import python_results, run_tests
-from verif.coverage.recorded import record
-from verif.coverage.report import read_report
-from verif.coverage.runs import CHOSEN, chosen_runs, measure, shard
-from verif.coverage.verilog import design_results
-from verif.evidence.store import Evidence
-from verif.regression.outcomes import Outcome, State
+from cdma.verif.coverage import runs
+from cdma.verif.coverage.exclusions import Exclusion, judge, read_exclusions
+from cdma.verif.coverage.feature import Feature
+from cdma.verif.coverage.functional import add_up, functional
+from cdma.verif.coverage.plan import PLAN, feature
+from cdma.verif.coverage.points import Point
+from cdma.verif.coverage.python_lines import python_results, run_tests
+from cdma.verif.coverage.recorded import record
+from cdma.verif.coverage.report import read_report
+from cdma.verif.coverage.runs import CHOSEN, chosen_runs, measure, shard
+from cdma.verif.coverage.verilog import design_results
+from cdma.verif.evidence.store import Evidence
+from cdma.verif.regression.outcomes import Outcome, State
 
 _PLAN = (Feature("queue", "queues", "Empty and full.", ("empty", "full")),)
 
@@ -117,7 +117,7 @@ def test_runs_that_fail_are_said_beside_the_json_and_not_recorded(
         counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     folder = _written(tmp_path / "one", {"busy": {"both": 1}}) if counts else tmp_path / "one"
     store = tmp_path / "verification.json"
-    monkeypatch.setattr("verif.evidence.store.RECORDED", store)
+    monkeypatch.setattr("cdma.verif.evidence.store.RECORDED", store)
     monkeypatch.setattr(runs, "run_step", lambda task: Outcome(
         task.step, "", task.seed, State.FAILED, 1.0, said="byte 7 differs", replay=task.replay))
     assert main(["cover", "--only", "tiny/faults", "--folder", str(folder), "--json", "--record"]) == 1

@@ -10,9 +10,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
-from verif.common import job
-from verif.engine.memory import RULES, Behaviour, Knobs, Memory
-from verif.engine.top import DEVICE, LINK
+from cdma.verif.common import job
+from cdma.verif.engine.memory import RULES, Behaviour, Knobs, Memory
+from cdma.verif.engine.top import DEVICE, LINK
 
 _PORTS = ("m_axi_lane0", "m_axi_lane1", "m_axi_link")
 _BASE = 0x12_3456_0000

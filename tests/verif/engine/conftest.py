@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.engine.build import build_bare, build_engine
+from cdma.verif.regression.plan import image_bytes
 from tests.verif.conftest import FULL, Bench
-from verif.engine.build import build_bare, build_engine
-from verif.regression.plan import image_bytes
 
 
 @pytest.fixture

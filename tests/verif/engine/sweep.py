@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
 from tests.verif.conftest import FULL
 
 __all__ = ["EVERY", "SWEEP", "TWO_CLOCKS"]

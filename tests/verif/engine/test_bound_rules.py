@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.generate.verilog import ports
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.generate.verilog import ports
+from cdma.verif.common import runner
+from cdma.verif.engine.bound_rules import with_port_rules
+from cdma.verif.engine.build import checked_top, engine_text
+from cdma.verif.engine.top import IMAGE_BYTES, top_name
 from tests.extended import extended
 from tests.verif.engine.sweep import TWO_CLOCKS
-from verif.common import runner
-from verif.engine.bound_rules import with_port_rules
-from verif.engine.build import checked_top, engine_text
-from verif.engine.top import IMAGE_BYTES, top_name
 
 _NAME = attrgetter("name")
 _CLOCKS = {"aclk", "aresetn", "link_aclk", "link_aresetn"}
@@ -43,7 +43,7 @@ def test_what_is_valid_in_reset_is_found(build_dir: Path, tmp_path: Path) -> Non
     built = runner.build(text, top_name(_SMALL), simulator="verilator", build_dir=build_dir)
     job = {"config": _SMALL.as_dict(), "image_bytes": IMAGE_BYTES, "share": 0.1, "models": False}
     with pytest.raises(runner.BenchError) as raised:
-        runner.run(built, "verif.engine.benches.transfers", job=job, folder=tmp_path)
+        runner.run(built, "cdma.verif.engine.benches.transfers", job=job, folder=tmp_path)
     assert sorted(re.findall(rf"rule (\w+) is broken at {_SMALL.name}_bench\.(\w+), time \d+", str(raised.value))) == [
         ("AXI4L_R_RESET", "s_axil_rules"), ("AXI4_AR_RESET", "m_axi_lane0_read_rules"),
         ("AXI4_AW_RESET", "m_axi_link_write_rules")]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import engine_preset_names, load_engine
+from cdma.hdl.config.engine import engine_preset_names, load_engine
+from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.lint import lint
 from tests.verif.conftest import FULL
 from tests.verif.engine.sweep import SWEEP
-from verif.engine.build import engine_text
 
 _SHARES = {"tiny": 0.2, "smallest": 0.2, "default": 0.1, "paper": 0.1, "wide": 0.02}
 """Part of the stimuli that each preset gets: the more lanes, the longer its tensors and the slower its simulation."""
@@ -40,7 +40,7 @@ def test_faults(preset: str, engine_bench) -> None:
 
 
 def _run_preset(preset: str, module: str, engine_bench, tests: str | None = None) -> None:
-    engine_bench(load_engine(preset), f"verif.engine.benches.{module}", share=_SHARES[preset],
+    engine_bench(load_engine(preset), f"cdma.verif.engine.benches.{module}", share=_SHARES[preset],
                  full=min(1.0, 10 * _SHARES[preset]), tests=tests)
 
 
@@ -49,36 +49,36 @@ def _run_preset(preset: str, module: str, engine_bench, tests: str | None = None
 def test_sweep(name: str, module: str, engine_bench) -> None:
     # A link's own clock is slower than the engine's in one bench, faster in the other.
     config = SWEEP[name]
-    engine_bench(config, f"verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.4 / config.lanes,
+    engine_bench(config, f"cdma.verif.engine.benches.{module}", share=0.2 / config.lanes, full=0.4 / config.lanes,
                  link_ratio={"transfers": 0.37, "faults": 2.9}[module])
 
 
 @pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.address_windows])
 def test_windows(name: str, engine_bench) -> None:
-    engine_bench(SWEEP[name], "verif.engine.benches.windows", share=0.1, full=1.0 / SWEEP[name].lanes)
+    engine_bench(SWEEP[name], "cdma.verif.engine.benches.windows", share=0.1, full=1.0 / SWEEP[name].lanes)
 
 
 @pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.page_lists])
 def test_page_lists(name: str, engine_bench) -> None:
     config = SWEEP[name]
-    engine_bench(config, "verif.engine.benches.page_lists", share=0.4 / config.lanes, full=1.0 / config.lanes)
+    engine_bench(config, "cdma.verif.engine.benches.page_lists", share=0.4 / config.lanes, full=1.0 / config.lanes)
 
 
 @pytest.mark.parametrize("name", [name for name, config in SWEEP.items()
                                   if config.page_lists and config.address_windows])
 def test_page_windows(name: str, engine_bench) -> None:
-    engine_bench(SWEEP[name], "verif.engine.benches.page_windows", share=0.2, full=1.0)
+    engine_bench(SWEEP[name], "cdma.verif.engine.benches.page_windows", share=0.2, full=1.0)
 
 
 @pytest.mark.parametrize("name", [name for name, config in SWEEP.items() if config.write_back])
 def test_write_back(name: str, engine_bench) -> None:
-    engine_bench(SWEEP[name], "verif.engine.benches.write_back", share=0.1, full=1.0 / SWEEP[name].lanes)
+    engine_bench(SWEEP[name], "cdma.verif.engine.benches.write_back", share=0.1, full=1.0 / SWEEP[name].lanes)
 
 
 @pytest.mark.parametrize("name", usually("sweep0", of=[
     name for name, config in SWEEP.items() if config.buffer_parity]))
 def test_buffer_parity(name: str, engine_bench) -> None:
-    engine_bench(SWEEP[name], "verif.engine.benches.buffer_parity", share=0.2, full=1.0)
+    engine_bench(SWEEP[name], "cdma.verif.engine.benches.buffer_parity", share=0.2, full=1.0)
 
 
 @pytest.mark.parametrize("name", usually("smallest", of=[
@@ -88,5 +88,5 @@ def test_bus_models_of_others(name: str, engine_bench) -> None:
     # These models take a Python step for every beat, and so some tens of times longer. They need an engine that is
     # compiled for them: a usual run has the smallest one.
     config, share = ((load_engine(name), _SHARES[name]) if name in _SHARES else (SWEEP[name], 0.1))
-    engine_bench(config, "verif.engine.benches.transfers", share=share / 2, full=share, models=True,
+    engine_bench(config, "cdma.verif.engine.benches.transfers", share=share / 2, full=share, models=True,
                  image_bytes=1 << 20)

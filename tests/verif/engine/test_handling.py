@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from hdl.config.engine import EngineConfig, load_engine
-from verif.engine.jobs import Handling
-from verif.engine.memory import Behaviour
-from verif.engine.simulate import plain_bytes_per_cycle, simulate
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.engine.jobs import Handling
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.simulate import plain_bytes_per_cycle, simulate
 
 DENSE = np.arange(1, 5001, dtype=np.uint32)
 

@@ -8,13 +8,13 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
-from hdl.config.engine import load_engine
-from hdl.engine.control.register import Access, Home
-from hdl.engine.control.table import registers
-from hdl.generate.handover.systemrdl import systemrdl
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.register import Access, Home
+from cdma.hdl.engine.control.table import registers
+from cdma.hdl.generate.handover.systemrdl import systemrdl
+from cdma.verif.regression.plan import register_map
 from tests.extended import usually
 from tests.verif.engine.sweep import SWEEP
-from verif.regression.plan import register_map
 
 _CONFIGS = {name: load_engine(name) for name in ("tiny", "default")} | {"sweep0": SWEEP["sweep0"]}
 """Two presets, and an engine with the registers that only some have."""
@@ -38,7 +38,7 @@ def test_registers_answer_where_the_map_has_them(name: str, engine_bench, tmp_pa
     table = {name: (offsets[name], reset, held) for name, (_, reset, held) in register_map(config).items()}
     assert all(register.home is not Home.WINDOW or any(field.access is Access.RW for field in register.fields)
                for register in registers(config))
-    engine_bench(config, "verif.engine.benches.registers", share=1, map=table)
+    engine_bench(config, "cdma.verif.engine.benches.registers", share=1, map=table)
 
 
 _BENCHES = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"), "tiny": ("driver", "rings"),
@@ -49,5 +49,5 @@ _BENCHES = {"sweep0": ("driver", "faults", "windows", "write_back", "buffers"), 
 @pytest.mark.parametrize("name", usually("tiny", "sweep0", of=_BENCHES))
 def test_the_reference_driver(name: str, engine_bench) -> None:
     assert _CONFIGS["sweep0"].address_windows
-    benches = ",".join(f"verif.engine.benches.reference_{each}" for each in _BENCHES[name])
+    benches = ",".join(f"cdma.verif.engine.benches.reference_{each}" for each in _BENCHES[name])
     engine_bench(_CONFIGS[name], benches, share=1)

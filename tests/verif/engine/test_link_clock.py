@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.engine.build import engine_text
 from tests.extended import usually
 from tests.lint import lint
 from tests.verif.conftest import FULL
 from tests.verif.engine.sweep import TWO_CLOCKS
-from verif.engine.build import engine_text
 
 _ALL = EngineConfig(name="cdma_clocks_all", lanes=2, beat_bytes=16, link_beat_bytes=32, block_bytes=512,
                     buffer_bytes=1024, codings=("zvc8",), burst_beats=16, safe_writes=True, attribute_registers=True,
@@ -30,7 +30,7 @@ def test_lint(config: EngineConfig, build_dir: Path, tmp_path: Path) -> None:
 @_each
 def test_clocks(config: EngineConfig, engine_bench) -> None:
     # Small memories: they are dumped and compared after every transfer.
-    engine_bench(config, "verif.engine.benches.link_clock", share=0.2, full=0.4, image_bytes=1 << 19)
+    engine_bench(config, "cdma.verif.engine.benches.link_clock", share=0.2, full=0.4, image_bytes=1 << 19)
 
 
 _ROWS = usually(of=[
@@ -43,4 +43,4 @@ _ROWS = usually(of=[
 @_each
 def test_as_other_engines(config: EngineConfig, module: str, ratio: float, engine_bench) -> None:
     smaller = {"image_bytes": 1 << 19} if module == "timeouts" else {}
-    engine_bench(config, f"verif.engine.benches.{module}", share=0.1, full=0.3, link_ratio=ratio, **smaller)
+    engine_bench(config, f"cdma.verif.engine.benches.{module}", share=0.1, full=0.3, link_ratio=ratio, **smaller)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hdl.engine.axi.signature import axi_full
+from cdma.hdl.engine.axi.signature import axi_full
+from cdma.verif.common import runner, tools
+from cdma.verif.engine import top
 from tests.extended import usually
-from verif.common import runner, tools
-from verif.engine import top
 
 _PORTS = ["m_axi_lane0", "m_axi_lane1"]
 _ID_BITS = {"m_axi_link": 4}

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import SHORT, Coding
-from golden.codec.headers import Frame, scan
-from golden.engine import Completion, Descriptor, Operation, Status
-from hdl.config.engine import EngineConfig, load_engine
-from verif.engine.layout import Arena, OutOfSpaceError
-from verif.engine.memory import COUNTS, KNOBS, RULES, Behaviour
-from verif.engine.scoreboard import Scoreboard
-from verif.engine.stimulus import DAMAGES, NARROWINGS, damage, edges, random_tensor
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import SHORT, Coding
+from cdma.golden.codec.headers import Frame, scan
+from cdma.golden.engine import Completion, Descriptor, Operation, Status
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.engine.layout import Arena, OutOfSpaceError
+from cdma.verif.engine.memory import COUNTS, KNOBS, RULES, Behaviour
+from cdma.verif.engine.scoreboard import Scoreboard
+from cdma.verif.engine.stimulus import DAMAGES, NARROWINGS, damage, edges, random_tensor
 
 _CONFIG = load_engine("default")
 _NARROWING = _CONFIG.replace(narrowing=True)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import load_engine
+from cdma.hdl.config.engine import load_engine
+from cdma.verif.engine.jobs import Handling
+from cdma.verif.engine.simulate import simulate
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load
+from cdma.workload.plan.choice import dump_tensor
+from cdma.workload.plan.codings import coding_of
+from cdma.workload.plan.cycles import Timing
 from tests.extended import usually
-from verif.engine.jobs import Handling
-from verif.engine.simulate import simulate
-from workload.data import shipped
-from workload.dumps import load
-from workload.plan.choice import dump_tensor
-from workload.plan.codings import coding_of
-from workload.plan.cycles import Timing
 
 SHARES = (0.05, 0.25, 0.5, 0.66, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Of the port's width that the link carries."""

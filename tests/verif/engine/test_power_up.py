@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.common import runner, tools
+from cdma.verif.common.power_up import random_registers
+from cdma.verif.engine.build import checked_top, engine_text
+from cdma.verif.engine.top import IMAGE_BYTES, top_name
 from tests.extended import usually
 from tests.verif.conftest import Bench
 from tests.verif.engine.sweep import TWO_CLOCKS
-from verif.common import runner, tools
-from verif.common.power_up import random_registers
-from verif.engine.build import checked_top, engine_text
-from verif.engine.top import IMAGE_BYTES, top_name
 
 _TINY = load_engine("tiny")
-_BENCH = "verif.engine.benches.power_up"
+_BENCH = "cdma.verif.engine.benches.power_up"
 
 
 def _run(config: EngineConfig, text: str, simulator: str, options: tuple[str, ...], build_dir: Path,

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from hdl.codec.coding import most_metadata, most_tag_rows
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.common.sram import LEAST_BITS, sram_name
-from hdl.config.engine import load_engine
+from cdma.hdl.codec.coding import most_metadata, most_tag_rows
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.common.sram import LEAST_BITS, sram_name
+from cdma.hdl.config.engine import load_engine
+from cdma.verif.engine.build import engine_text
 from tests.extended import extended
 from tests.lint import lint
-from verif.engine.build import engine_text
 
 _CONFIG = load_engine("tiny").replace(name="cdma_wrapped", memories="wrapped", narrowing=True, link_read_ids=3)
 _SIZE = re.compile(r"\.DEPTH\(32'd(\d+)\),\s*(?:\.PARTS\(32'd\d+\),\s*)?\.WIDTH\(32'd(\d+)\)")
@@ -60,4 +60,4 @@ def test_lint_of_the_wrapper(build_dir: Path, tmp_path: Path) -> None:
 @extended
 @pytest.mark.parametrize("module", ["transfers", "faults", "link_reads"])
 def test_macros(module: str, engine_bench) -> None:
-    engine_bench(_CONFIG, f"verif.engine.benches.{module}", share=0.2, sram=_macros())
+    engine_bench(_CONFIG, f"cdma.verif.engine.benches.{module}", share=0.2, sram=_macros())

@@ -6,8 +6,8 @@ from itertools import combinations, product
 
 import pytest
 
+from cdma.hdl.config.engine import EngineConfig, load_engine
 from cdma.measure.options import OPTIONS, OPTIONS_OF
-from hdl.config.engine import EngineConfig, load_engine
 from tests.verif.engine.sweep import EVERY
 
 _PLAIN = load_engine(OPTIONS_OF)

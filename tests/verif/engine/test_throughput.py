@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from golden.codec.coding import Coding
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.engine.throughput import LATENCIES, QUICK, SLOW, EngineThroughput, measure, scaling
+from cdma.verif.engine.throughput_options import paged, written_back
 from tests.extended import extended
-from verif.engine.throughput import LATENCIES, QUICK, SLOW, EngineThroughput, measure, scaling
-from verif.engine.throughput_options import paged, written_back
 
 
 def _share(row: EngineThroughput) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verif.engine.toggles import bus_beats, toggles
+from cdma.verif.engine.toggles import bus_beats, toggles
 
 
 def _bytes(*values: int) -> np.ndarray:

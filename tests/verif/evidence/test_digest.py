@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from verif.evidence.digest import ROOT, rtl_digest
+from cdma.verif.evidence.digest import ROOT, rtl_digest
 
 _SOURCE = '"""A counter."""\n\n\nclass Counter:\n    """Counts."""\n\n    def step(self, m):\n        m.d.sync += 1\n'
 

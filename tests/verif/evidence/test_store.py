@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cdma.__main__ import main
-from verif.evidence import store
-from verif.evidence.digest import rtl_digest
-from verif.evidence.store import RECORDED, Evidence, recording, stamp_now
+from cdma.verif.evidence import store
+from cdma.verif.evidence.digest import rtl_digest
+from cdma.verif.evidence.store import RECORDED, Evidence, recording, stamp_now
 
 
 def _sum(old: dict[str, Any] | None, part: dict[str, Any]) -> dict[str, Any]:

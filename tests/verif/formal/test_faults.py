@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Mux, Signal
 
-from hdl.engine.link import crc32c
-from tests.extended import extended, usually
-from verif.formal import solver
-from verif.formal.proof import Proof
-from verif.formal.proofs import (
+from cdma.hdl.engine.link import crc32c
+from cdma.verif.formal import solver
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs import (
     bus,
     coalescing,
     crc,
@@ -36,7 +35,8 @@ from verif.formal.proofs import (
     slicing,
     streams,
 )
-from verif.formal.run import choose, run
+from cdma.verif.formal.run import choose, run
+from tests.extended import extended, usually
 
 
 @dataclass(frozen=True)

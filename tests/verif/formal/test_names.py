@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from amaranth.hdl import Signal
 
-from verif.formal.names import names_of
-from verif.formal.table import PROOFS
+from cdma.verif.formal.names import names_of
+from cdma.verif.formal.table import PROOFS
 
 
 def _named(*signals: Signal) -> list[str]:

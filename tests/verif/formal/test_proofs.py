@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.catalog import load_design, names
-from verif.formal.run import choose, run
-from verif.formal.table import PROOFS, proofs_of
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.catalog import load_design, names
+from cdma.verif.formal.run import choose, run
+from cdma.verif.formal.table import PROOFS, proofs_of
 
 REPO = Path(__file__).resolve().parents[3]
 SHALLOW = choose(which="shallow")

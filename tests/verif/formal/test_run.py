@@ -10,13 +10,13 @@ import pytest
 from amaranth.hdl import Module, Mux, Shape, Signal, Value
 
 from cdma.__main__ import main
-from hdl.common.skid import Skid
-from verif.evidence.store import Evidence
-from verif.formal import evidence
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof, ProofReport
-from verif.formal.proofs import buffers
-from verif.formal.run import choose, run
+from cdma.hdl.common.skid import Skid
+from cdma.verif.evidence.store import Evidence
+from cdma.verif.formal import evidence
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof, ProofReport
+from cdma.verif.formal.proofs import buffers
+from cdma.verif.formal.run import choose, run
 
 
 class OverwritingSkid(Skid):

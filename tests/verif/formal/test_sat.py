@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import Mux, Signal
 
-from verif.formal.aiger import Circuit, read
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.run import run
-from verif.formal.unroll import Network, Unrolled
+from cdma.verif.formal.aiger import Circuit, read
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.run import run
+from cdma.verif.formal.unroll import Network, Unrolled
 
 
 def _counter(limit: int, covered: int, steps: bool = True) -> Harness:

@@ -14,9 +14,9 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from cdma.verif.mutation.equivalence import prove
+from cdma.verif.mutation.netlists import read_modules
 from tests.extended import usually
-from verif.mutation.equivalence import prove
-from verif.mutation.netlists import read_modules
 
 Sum = Callable[[Value, Value], Value]
 

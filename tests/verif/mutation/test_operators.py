@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from verif.mutation.operators import OPERATORS, candidates
-from verif.mutation.sample import changed_lines, named, of_changes, sample, units
+from cdma.verif.mutation.operators import OPERATORS, candidates
+from cdma.verif.mutation.sample import changed_lines, named, of_changes, sample, units
 
 
 def _changes(body: str) -> dict[str, str]:

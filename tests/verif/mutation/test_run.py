@@ -17,16 +17,16 @@ import pytest
 
 from cdma.report.evidence.mutation import mutation_parts
 from cdma.report.page import part_markdown
+from cdma.verif.evidence.digest import ROOT
+from cdma.verif.evidence.store import Evidence
+from cdma.verif.mutation import reach
+from cdma.verif.mutation.children import Children
+from cdma.verif.mutation.mutant import Mutant
+from cdma.verif.mutation.overlay import Overlay
+from cdma.verif.mutation.reach import Baselines, own_tests
+from cdma.verif.mutation.results import MutantResult, MutationReport, Verdict, record, recorded, scores
+from cdma.verif.mutation.run import Trial
 from tests.extended import extended, usually
-from verif.evidence.digest import ROOT
-from verif.evidence.store import Evidence
-from verif.mutation import reach
-from verif.mutation.children import Children
-from verif.mutation.mutant import Mutant
-from verif.mutation.overlay import Overlay
-from verif.mutation.reach import Baselines, own_tests
-from verif.mutation.results import MutantResult, MutationReport, Verdict, record, recorded, scores
-from verif.mutation.run import Trial
 
 SKID = "hdl/common/skid.py"
 TEXT = (ROOT / SKID).read_bytes()
@@ -59,9 +59,9 @@ def times(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def trial(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
     # Of the chosen designs, one that is made in a second.
-    chosen = importlib.import_module("verif.coverage.runs").CHOSEN
-    monkeypatch.setattr("verif.mutation.run.CHOSEN", {"decompressor": chosen["decompressor"]})
-    monkeypatch.setattr("verif.mutation.run.PROOFS", ())
+    chosen = importlib.import_module("cdma.verif.coverage.runs").CHOSEN
+    monkeypatch.setattr("cdma.verif.mutation.run.CHOSEN", {"decompressor": chosen["decompressor"]})
+    monkeypatch.setattr("cdma.verif.mutation.run.PROOFS", ())
     return Trial(children, Baselines(tmp_path, children, times), 10.0, False)
 
 
@@ -75,8 +75,8 @@ def test_a_mutant_that_the_own_tests_find(trial: Trial) -> None:
 
 def test_a_mutant_of_another_design_is_not_the_same(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its line runs in no design whose netlist is compared."""
-    monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
-    monkeypatch.setattr("verif.mutation.run.distances", lambda path: {})
+    monkeypatch.setattr("cdma.verif.mutation.run.own_tests", lambda path: [])
+    monkeypatch.setattr("cdma.verif.mutation.run.distances", lambda path: {})
     spare = _mutant("self.o.valid & ~self.o.ready", "(self.o.valid) & ~self.o.ready")
     assert trial.judge(spare).verdict is Verdict.SURVIVED
 
@@ -84,8 +84,8 @@ def test_a_mutant_of_another_design_is_not_the_same(trial: Trial, monkeypatch: p
 @extended
 def test_a_mutant_that_survives(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """No tests are asked; the decompressor has the skid buffer in it."""
-    monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
-    monkeypatch.setattr("verif.mutation.run.distances", lambda path: {})
+    monkeypatch.setattr("cdma.verif.mutation.run.own_tests", lambda path: [])
+    monkeypatch.setattr("cdma.verif.mutation.run.distances", lambda path: {})
     result = trial.judge(_mutant("self.i.valid | full", "self.i.valid & full"))
     assert (result.verdict, result.by) == (Verdict.SURVIVED, "")
 
@@ -103,7 +103,7 @@ def test_a_mutant_that_is_written_otherwise(trial: Trial) -> None:
 def test_what_found_a_mutant_before_comes_first(children: Children, times: Path, tmp_path: Path,
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that finds it is believed; one that does not, or is gone, changes nothing."""
-    monkeypatch.setattr("verif.mutation.run.PROOFS", ())
+    monkeypatch.setattr("cdma.verif.mutation.run.PROOFS", ())
     broken = _mutant("self.i.valid | full", "self.i.valid & full")
     one = Trial(children, Baselines(tmp_path, children, times), 10.0, False).judge(broken)
     asked: list[list[str]] = []
@@ -150,7 +150,7 @@ def test_tests_of_other_units_after_netlists_that_differ(trial: Trial, children:
     old = MutantResult(broken.name, broken.operator, Verdict.SURVIVED, "", "", 1.0)
     late = Trial(children, Baselines(tmp_path, children, times), 10.0, False, before={broken.name: old})
     found = {"outcome": "failed", "by": "another unit", "said": "", "processor_s": 1.0}
-    monkeypatch.setattr("verif.mutation.run.own_tests", lambda path: [])
+    monkeypatch.setattr("cdma.verif.mutation.run.own_tests", lambda path: [])
     monkeypatch.setattr(Trial, "_others", lambda *_: iter([(Verdict.OTHER, found)]))
     result = late.judge(broken)
     assert (result.verdict, result.by) == (Verdict.OTHER, "another unit")
@@ -159,8 +159,8 @@ def test_tests_of_other_units_after_netlists_that_differ(trial: Trial, children:
 def test_benches_of_a_mutant_share_what_is_compiled(trial: Trial, children: Children, monkeypatch: pytest.MonkeyPatch
                                                     ) -> None:
     """One folder for each mutant, which is gone afterwards; never that of the sources without a mutant."""
-    chosen = importlib.import_module("verif.coverage.runs").CHOSEN
-    monkeypatch.setattr("verif.mutation.run.CHOSEN", {"tiny": chosen["tiny"]})
+    chosen = importlib.import_module("cdma.verif.coverage.runs").CHOSEN
+    monkeypatch.setattr("cdma.verif.mutation.run.CHOSEN", {"tiny": chosen["tiny"]})
     places: list[tuple[bool, Path]] = []
 
     def do(work: str, limit: float, mutant: Mutant | None = None, **given: Any) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def test_benches_of_a_mutant_share_what_is_compiled(trial: Trial, children: Chil
 
 def test_own_tests_alone(children: Children, times: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be found to be the same survives."""
-    monkeypatch.setattr("verif.mutation.run.PROOFS", ())
+    monkeypatch.setattr("cdma.verif.mutation.run.PROOFS", ())
     trial = Trial(children, Baselines(tmp_path, children, times), 10.0, True, own_only=True)
     assert trial.judge(_mutant("self.i.valid | full", "(self.i.valid) | full")).verdict == "survived"
 
@@ -205,7 +205,7 @@ def test_a_mutant_that_ends_late_or_badly(children: Children) -> None:
 
 def test_ctrl_c_is_left_to_the_process_that_gives_jobs() -> None:
     """The signal of a terminal goes to both; only one of them says it."""
-    with subprocess.Popen([sys.executable, "-m", "verif.mutation.worker"], cwd=ROOT, stdin=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-m", "cdma.verif.mutation.worker"], cwd=ROOT, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker:
         ignored, end = 0, time.monotonic() + 20
         while not ignored >> (signal.SIGINT - 1) & 1 and time.monotonic() < end:
@@ -233,7 +233,7 @@ def test_a_proof_finds_a_mutant(children: Children) -> None:
 
 
 def test_the_overlay_is_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "hdl.common.beat"
+    name = "cdma.hdl.common.beat"
     monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     path = ROOT / "hdl/common/beat.py"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from verif.evidence.store import Evidence
-from verif.mutation.results import MutationReport, recorded
-from verif.mutation.survivors import read_survivors
+from cdma.verif.evidence.store import Evidence
+from cdma.verif.mutation.results import MutationReport, recorded
+from cdma.verif.mutation.survivors import read_survivors
 
 
 def test_each_recorded_survivor_is_explained_and_nothing_else() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import verif.engine.benches as benches
-from hdl.config.catalog import kinds
-from hdl.config.engine import EngineConfig, load_engine
-from verif.regression.plan import LINT, THROUGHPUT, steps
+from cdma.hdl.config.catalog import kinds
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.engine import benches
+from cdma.verif.regression.plan import LINT, THROUGHPUT, steps
 
 _OTHERWISE = {
     "measure": "measures, in the step throughput", "network": "moves dumps for cdma simulate",

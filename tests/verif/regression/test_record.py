@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tools.record_regression import joined
-from verif.regression.record import (
+from cdma.verif.regression.record import (
     Room,
     Skipped,
     Suite,
@@ -19,6 +18,7 @@ from verif.regression.record import (
     read_suite,
     read_verification,
 )
+from tools.record_regression import joined
 
 _FILE = """<?xml version="1.0"?><testsuites><testsuite name="pytest" time="12.5">
 <testcase classname="tests.hdl.common.test_fifo" name="a" time="1.25"/>

@@ -10,8 +10,8 @@ from cocotb.triggers import Timer
 from cocotb.types import LogicArray
 from cocotb.utils import get_sim_time
 
+from cdma.verif.common import job
 from tests.verif.rules.traces import IDLE
-from verif.common import job
 
 _HALF_NS = 1
 

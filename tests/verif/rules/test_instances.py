@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verif.rules.catalogue import FILES
-from verif.rules.instances import instance, with_rules
+from cdma.verif.rules.catalogue import FILES
+from cdma.verif.rules.instances import instance, with_rules
 
 _DESIGN = "module other;\nendmodule\nmodule top(input wire aclk);\nendmodule\nmodule last;\nendmodule\n"
 

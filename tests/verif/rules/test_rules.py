@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from synth.tools import yosys
+from cdma.synth.tools import yosys
+from cdma.verif.common import runner, tools
+from cdma.verif.common.broken import broken
+from cdma.verif.rules.catalogue import FILES, rules, source
 from tests.verif.rules.traces import CASES, INSTANCES, LEGAL, WIDTHS
-from verif.common import runner, tools
-from verif.common.broken import broken
-from verif.rules.catalogue import FILES, rules, source
 
 _SIMULATORS = [simulator for simulator in tools.SIMULATORS if tools.available(simulator)]
 

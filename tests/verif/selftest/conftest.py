@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verif.common import runner
+from cdma.verif.common import runner
 
 Runs = list[tuple[list[str], dict[str, int]]]
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.errors import StreamError
+from cdma.golden.engine.status import Status, status_of
+from cdma.hdl.selftest.config import EngineTestConfig
+from cdma.hdl.selftest.engine_trial import lengths
+from cdma.hdl.selftest.pattern import PLACES
 from cdma.measure.arrays import dump_lines
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.errors import StreamError
-from golden.engine.status import Status, status_of
-from hdl.selftest.config import EngineTestConfig
-from hdl.selftest.engine_trial import lengths
-from hdl.selftest.pattern import PLACES
-from synth.boards.catalog import board
-from synth.boards.project import project
+from cdma.synth.boards.catalog import board
+from cdma.synth.boards.project import project
 from tests.extended import extended
 from tests.hdl.selftest.reference import EngineLine, generated
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.codec import lines as zvc
-from hdl.selftest.config import CoresTestConfig
-from synth.boards.catalog import board
-from synth.boards.project import project
+from cdma.golden.codec import lines as zvc
+from cdma.hdl.selftest.config import CoresTestConfig
+from cdma.synth.boards.catalog import board
+from cdma.synth.boards.project import project
 from tests.extended import usually
 from tests.hdl.selftest.reference import Line, generated, sparse
 

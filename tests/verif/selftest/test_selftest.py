@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdma.golden.codec import lines as zvc
+from cdma.hdl.selftest.config import CoresTestConfig
+from cdma.hdl.selftest.verilog import selftest_verilog
 from cdma.measure.arrays import dump_lines
-from golden.codec import lines as zvc
-from hdl.selftest.config import CoresTestConfig
-from hdl.selftest.verilog import selftest_verilog
 from tests.hdl.selftest.reference import Line, generated
 
 _DIVISOR = 4

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer, ValueChange, with_timeout
 
-from verif.common import job
+from cdma.verif.common import job
 
 
 class _Receiver:

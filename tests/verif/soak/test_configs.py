@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cdma.hdl.config.engine import EngineConfig
 from cdma.measure.options import OPTIONS as OPTIONS_WITH_A_COST
-from hdl.config.engine import EngineConfig
-from verif.soak.configs import CHOICES, OPTIONS, Pair, all_pairs, pairs, random_config
+from cdma.verif.soak.configs import CHOICES, OPTIONS, Pair, all_pairs, pairs, random_config
 
 _DERIVED = {"name", "about", "buffer_bytes", "codings"}
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from cdma.__main__ import main
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.verif.engine import build
+from cdma.verif.regression.outcomes import State, TestOutcome
+from cdma.verif.soak import soak as soaking
+from cdma.verif.soak.cases import Case, CaseResult, read_case, run_case, shrink, write_case
+from cdma.verif.soak.soak import joined
 from tests.extended import extended
-from verif.engine import build
-from verif.regression.outcomes import State, TestOutcome
-from verif.soak import soak as soaking
-from verif.soak.cases import Case, CaseResult, read_case, run_case, shrink, write_case
-from verif.soak.soak import joined
 
 _CASE = Case(load_engine("tiny"), "malicious", 5, 0.2, {"streams": 12})
 

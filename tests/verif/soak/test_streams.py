@@ -6,10 +6,10 @@ from itertools import islice
 
 import pytest
 
-from golden.codec.errors import Reason
-from golden.reference.blocks import Reader
-from verif.engine.stimulus import DAMAGES
-from verif.soak.streams import check_streams, stream_cases
+from cdma.golden.codec.errors import Reason
+from cdma.golden.reference.blocks import Reader
+from cdma.verif.engine.stimulus import DAMAGES
+from cdma.verif.soak.streams import check_streams, stream_cases
 
 _UNSEEN = {Reason.CRC_MISMATCH.name}
 """Reasons that damage cannot reach: no CRC is given."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from workload.alternatives.recomputing import best_checkpoints, cheap_layers, checkpoints, cuts
-from workload.networks.builder import Builder
-from workload.networks.catalog import NETWORKS, load_network
-from workload.networks.tensors import Tensors, tensors
-from workload.timeline.compute import Compute, roofline
-from workload.timeline.gpus import GPUS
-from workload.timeline.swapping import high_water
+from cdma.workload.alternatives.recomputing import best_checkpoints, cheap_layers, checkpoints, cuts
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.catalog import NETWORKS, load_network
+from cdma.workload.networks.tensors import Tensors, tensors
+from cdma.workload.timeline.compute import Compute, roofline
+from cdma.workload.timeline.gpus import GPUS
+from cdma.workload.timeline.swapping import high_water
 
 
 def chain(layers: int) -> Tensors:

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from cdma.workload.alternatives.study import CODINGS, Alternative, Inputs, alternatives, best, sensitivity, worth_a_look
+from cdma.workload.networks.catalog import load_network
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.timeline.compute import Compute, roofline
+from cdma.workload.timeline.densities import default_fillings
+from cdma.workload.timeline.engine_share import constant
+from cdma.workload.timeline.gpus import GPUS
+from cdma.workload.timeline.queued import Ahead
+from cdma.workload.timeline.schedule import Engine
 from tests.workload.timeline.samples import ENDLESS, WORK, three
-from workload.alternatives.study import CODINGS, Alternative, Inputs, alternatives, best, sensitivity, worth_a_look
-from workload.networks.catalog import load_network
-from workload.networks.tensors import tensors
-from workload.timeline.compute import Compute, roofline
-from workload.timeline.densities import default_fillings
-from workload.timeline.engine_share import constant
-from workload.timeline.gpus import GPUS
-from workload.timeline.queued import Ahead
-from workload.timeline.schedule import Engine
 
 ENOUGH = 44_204  # bytes that three() needs, all on the device
 

@@ -11,10 +11,10 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from golden.results import to_json
-from workload.capturing import CaptureError
-from workload.capturing.manifest import Entry, Manifest, check_folder, read_manifest
-from workload.dumps import load
+from cdma.golden.results import to_json
+from cdma.workload.capturing import CaptureError
+from cdma.workload.capturing.manifest import Entry, Manifest, check_folder, read_manifest
+from cdma.workload.dumps import load
 
 MAPS = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
 ENTRY = Entry("conv1", "saved", "conv2", (1, 2, 3, 4), (8, 2, 3, 4), "float32", "NCHW", 0.5)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workload.capturing.settings import CaptureError, Names, Settings, byte_count, prefix, sample
-from workload.characterise.arrays import characterise_array
+from cdma.workload.capturing.settings import CaptureError, Names, Settings, byte_count, prefix, sample
+from cdma.workload.characterise.arrays import characterise_array
 
 
 def test_steps() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.workload.data import DIGITS, SUMS, shipped, shipped_dumps
+from cdma.workload.dumps import load, type_name
+from cdma.workload.dumps.steps import training_step
 from tests.docs.pages import ROOT, table
-from workload.data import DIGITS, SUMS, shipped, shipped_dumps
-from workload.dumps import load, type_name
-from workload.dumps.steps import training_step
 
 PERCENT = (0, 2, 20, 60, 100)
 

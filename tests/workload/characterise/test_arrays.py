@@ -8,13 +8,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec import lines as zvc
-from golden.codec.coding import Coding
-from workload.characterise import rle
-from workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
-from workload.characterise.entropy import bound_bytes
-from workload.dumps.narrow import narrow
+from cdma.golden.codec import blocks
+from cdma.golden.codec import lines as zvc
+from cdma.golden.codec.coding import Coding
+from cdma.workload.characterise import rle
+from cdma.workload.characterise.arrays import CODINGS, Array, Coded, characterise, characterise_array, in_all
+from cdma.workload.characterise.entropy import bound_bytes
+from cdma.workload.dumps.narrow import narrow
 
 
 def maps(seed: int = 0, shape: tuple[int, ...] = (2, 6, 5, 7)) -> np.ndarray:

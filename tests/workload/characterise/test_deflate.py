@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workload.characterise import deflate
+from cdma.workload.characterise import deflate
 
 
 @given(st.binary(max_size=300), st.sampled_from([1, 13, 14, 50]))

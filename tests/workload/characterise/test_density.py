@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from golden.results import to_json
-from workload.characterise.density import Density, Spread, ZeroRuns, elements, measure, strewn
+from cdma.golden.results import to_json
+from cdma.workload.characterise.density import Density, Spread, ZeroRuns, elements, measure, strewn
 
 
 def listed_runs(values: list[int]) -> list[int]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.codec import lines as zvc
-from workload.characterise.entropy import bound_bytes, mask_entropy
+from cdma.golden.codec import lines as zvc
+from cdma.workload.characterise.entropy import bound_bytes, mask_entropy
 
 
 @pytest.mark.parametrize(("density", "bits"), [(0, 0), (1, 0), (0.5, 1), (0.25, 0.811278), (0.75, 0.811278),

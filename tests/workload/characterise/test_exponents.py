@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.exponents import read_facts
-from workload.characterise.exponents import measure_exponents
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.exponents import read_facts
+from cdma.workload.characterise.exponents import measure_exponents
 
 BFLOAT16 = ml_dtypes.bfloat16
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workload.characterise.arrays import characterise_array
-from workload.characterise.groups import groups
+from cdma.workload.characterise.arrays import characterise_array
+from cdma.workload.characterise.groups import groups
 
 
 def named(*names: str) -> list[str]:

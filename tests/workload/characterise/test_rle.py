@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from workload.characterise import rle
+from cdma.workload.characterise import rle
 
 
 def reference(values: np.ndarray) -> bytes:

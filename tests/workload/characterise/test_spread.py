@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from distributed import LocalCluster
 
-from workload.characterise.arrays import characterise
-from workload.characterise.spread import on_cluster, on_cores
+from cdma.workload.characterise.arrays import characterise
+from cdma.workload.characterise.spread import on_cluster, on_cores
 
 
 def local_cluster(workers: int) -> Any:
@@ -84,14 +84,14 @@ def test_what_workers_lack_is_told(cluster: str) -> None:
 
 
 def test_a_cluster_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workload.characterise.spread._PATIENCE_S", 0.5)
+    monkeypatch.setattr("cdma.workload.characterise.spread._PATIENCE_S", 0.5)
     with local_cluster(0) as empty, pytest.raises(ValueError, match="has no workers: start some"):
         list(on_cluster(square, [1], empty.scheduler_address))
 
 
 def test_workers_that_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workload.characterise.spread._PATIENCE_S", 0.5)
-    monkeypatch.setattr("workload.characterise.spread._RETURN_S", 0.5)
+    monkeypatch.setattr("cdma.workload.characterise.spread._PATIENCE_S", 0.5)
+    monkeypatch.setattr("cdma.workload.characterise.spread._RETURN_S", 0.5)
     with local_cluster(1) as there:
         results = on_cluster(time.sleep, [0.0, 2.0, 8.0], there.scheduler_address)
         # Longer than the patience, with a worker at work.
@@ -104,7 +104,7 @@ def test_workers_that_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nothing://there", "tcp://", "a b"])
 def test_no_scheduler_at_the_address(monkeypatch: pytest.MonkeyPatch, address: str,
                                      capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("workload.characterise.spread._PATIENCE_S", 1)
+    monkeypatch.setattr("cdma.workload.characterise.spread._PATIENCE_S", 1)
     # A port that nothing listens at: it was free a moment ago.
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -119,7 +119,7 @@ def test_no_scheduler_at_the_address(monkeypatch: pytest.MonkeyPatch, address: s
                          ids=["http", "zeros", "silence"])
 def test_a_server_that_is_no_scheduler(monkeypatch: pytest.MonkeyPatch, answer: bytes,
                                        capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("workload.characterise.spread._PATIENCE_S", 1)
+    monkeypatch.setattr("cdma.workload.characterise.spread._PATIENCE_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         talks: list[socket.socket] = []
 

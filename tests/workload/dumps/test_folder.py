@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workload.dumps import entries, load
+from cdma.workload.dumps import entries, load
 
 
 def manifest(folder: Path, files: Any, **other: Any) -> None:

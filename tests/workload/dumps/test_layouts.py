@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from workload.dumps.layouts import LAYOUTS, reorder
+from cdma.workload.dumps.layouts import LAYOUTS, reorder
 
 SIZES = {"N": 2, "C": 3, "H": 4, "W": 5}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from workload.data import shipped
-from workload.dumps import is_floating, load, own_element_bytes, type_name, values
-from workload.dumps.types import element_type
+from cdma.workload.data import shipped
+from cdma.workload.dumps import is_floating, load, own_element_bytes, type_name, values
+from cdma.workload.dumps.types import element_type
 
 
 def test_npy_is_named_after_its_file(tmp_path: Path) -> None:

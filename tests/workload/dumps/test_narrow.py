@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workload.dumps.narrow import narrow
-from workload.dumps.types import FORMATS
-from workload.dumps.types import values as values_of
+from cdma.workload.dumps.narrow import narrow
+from cdma.workload.dumps.types import FORMATS
+from cdma.workload.dumps.types import values as values_of
 
 # Bits of exponent and fraction, and the code of the largest finite value.
 FIELDS = {"float16": (5, 10, 0x7BFF), "bfloat16": (8, 7, 0x7F7F), "float8_e4m3": (4, 3, 0x7E),

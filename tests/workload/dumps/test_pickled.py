@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workload.dumps import entries, load, type_name
-from workload.dumps.reading import DumpWarning
+from cdma.workload.dumps import entries, load, type_name
+from cdma.workload.dumps.reading import DumpWarning
 
 
 class Tensor:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workload.dumps import entries, load, type_name
-from workload.dumps.reading import DumpWarning
+from cdma.workload.dumps import entries, load, type_name
+from cdma.workload.dumps.reading import DumpWarning
 
 
 def write(path: Path, header: Any, data: bytes = b"") -> Path:

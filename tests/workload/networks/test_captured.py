@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.results import to_json
-from workload.networks.captured import (
+from cdma.golden.results import to_json
+from cdma.workload.networks.captured import (
     FORMAT,
     NETWORK,
     VERSION,
@@ -21,10 +21,10 @@ from workload.networks.captured import (
     Table,
     read_captured,
 )
-from workload.timeline.compute import roofline
-from workload.timeline.gpus import GPUS, gpu
-from workload.timeline.profiles import captured_profile
-from workload.timeline.scenario import Scenario
+from cdma.workload.timeline.compute import roofline
+from cdma.workload.timeline.gpus import GPUS, gpu
+from cdma.workload.timeline.profiles import captured_profile
+from cdma.workload.timeline.scenario import Scenario
 
 TABLE = Table(
     FORMAT, VERSION, "Net", 3, 4, "bfloat16", "cuda", "NVIDIA A100-SXM4-40GB",

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from workload.networks.catalog import TODAY, load_network
-from workload.networks.decoder import DecoderBuilder
-from workload.networks.gpt2 import gpt2
-from workload.networks.layers import Network
-from workload.networks.llama import llama
-from workload.networks.published import PUBLISHED, counts
-from workload.networks.tensors import Tensor, tensors
-from workload.timeline.compute import roofline
-from workload.timeline.gpus import Gpu
-from workload.timeline.swapping import swapped
+from cdma.workload.networks.catalog import TODAY, load_network
+from cdma.workload.networks.decoder import DecoderBuilder
+from cdma.workload.networks.gpt2 import gpt2
+from cdma.workload.networks.layers import Network
+from cdma.workload.networks.llama import llama
+from cdma.workload.networks.published import PUBLISHED, counts
+from cdma.workload.networks.tensors import Tensor, tensors
+from cdma.workload.timeline.compute import roofline
+from cdma.workload.timeline.gpus import Gpu
+from cdma.workload.timeline.swapping import swapped
 
 
 def kept(network: Network, block: str = "block2/") -> dict[str, Tensor]:

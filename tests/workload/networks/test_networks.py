@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from workload.networks.builder import Builder
-from workload.networks.catalog import NETWORKS, PAPER, load_network
-from workload.networks.layers import Network
-from workload.networks.tensors import tensors
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.catalog import NETWORKS, PAPER, load_network
+from cdma.workload.networks.layers import Network
+from cdma.workload.networks.tensors import tensors
 
 # Published: Caffe's and torchvision's models count exactly so; OverFeat's paper says 145 M (fast), NiN's model 7.6 M.
 PARAMETERS = {"alexnet": 60_965_224, "overfeat": 145_920_872, "nin": 7_595_176, "vgg16": 138_357_544,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
 
 NARROWING = EngineConfig(narrowing=True)
 ONE_LANE = EngineConfig(lanes=1, beat_bytes=16, link_beat_bytes=16, block_bytes=2048, buffer_bytes=4096)

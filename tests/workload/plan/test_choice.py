@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdl.config.engine import EngineConfig
+from cdma.hdl.config.engine import EngineConfig
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.plan.choice import Plan, dump_tensor, plan_dump
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.file import load_plan, plan_file
+from cdma.workload.plan.network import plan_network
+from cdma.workload.plan.options import Option, Tensor
+from cdma.workload.plan.summary import summary
+from cdma.workload.plan.treatments import Treatment
+from cdma.workload.timeline.compute import Compute
 from tests.workload.plan.samples import NARROWING, values
-from workload.networks.builder import Builder
-from workload.networks.tensors import tensors
-from workload.plan.choice import Plan, dump_tensor, plan_dump
-from workload.plan.cycles import Timing
-from workload.plan.file import load_plan, plan_file
-from workload.plan.network import plan_network
-from workload.plan.options import Option, Tensor
-from workload.plan.summary import summary
-from workload.plan.treatments import Treatment
-from workload.timeline.compute import Compute
 
 
 def option(how: Treatment, cycles: float, error: float = 0.0) -> Option:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from golden.codec.coding import Coding, coding_name
-from hdl.config.engine import EngineConfig, load_engine
-from workload.plan.codings import CODINGS, allowed, check_built, coding_of, exponents, zero_value
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.workload.plan.codings import CODINGS, allowed, check_built, coding_of, exponents, zero_value
 
 _PLAIN = EngineConfig(codings=("zvc8", "zvc16", "bfloat16"))
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.workload.data import shipped
+from cdma.workload.dumps import load
+from cdma.workload.plan.choice import network_tensor
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.treatments import Treatment, expected, packed
 from tests.docs.pages import ROOT
 from tests.workload.plan.samples import ONE_LANE, values
-from workload.data import shipped
-from workload.dumps import load
-from workload.plan.choice import network_tensor
-from workload.plan.cycles import Timing
-from workload.plan.treatments import Treatment, expected, packed
 
 
 def test_one_block_by_hand() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from cdma.workload.plan.choice import dump_tensor, plan_dump
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.file import load_plan, plan_file
+from cdma.workload.plan.treatments import Treatment
 from tests.workload.plan.samples import NARROWING, values
-from workload.plan.choice import dump_tensor, plan_dump
-from workload.plan.cycles import Timing
-from workload.plan.file import load_plan, plan_file
-from workload.plan.treatments import Treatment
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from golden.codec import blocks
-from golden.codec.narrowing import Narrowing, narrow
-from hdl.config.engine import EngineConfig, load_engine
+from cdma.golden.codec import blocks
+from cdma.golden.codec.narrowing import Narrowing, narrow
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.workload.plan.codings import coding_of
+from cdma.workload.plan.rounding import rounding
+from cdma.workload.plan.treatments import Treatment, expected, packed, treatments
 from tests.workload.plan.samples import NARROWING, values
-from workload.plan.codings import coding_of
-from workload.plan.rounding import rounding
-from workload.plan.treatments import Treatment, expected, packed, treatments
 
 ALL = [Treatment(name, fallback, raw) for name in ("zvc8", "zvc16", "zvc32", "bfloat16", "float32")
        for fallback, raw in ((True, False), (True, True), (False, False))]

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdma.hdl.config.engine import EngineConfig
 from cdma.report.plots.tuning import picture
-from hdl.config.engine import EngineConfig
-from workload.data import DIGITS
-from workload.dumps import load
-from workload.dumps.steps import training_step
-from workload.plan.choice import dump_tensor, network_tensor
-from workload.plan.cycles import Timing
-from workload.plan.options import Tensor
-from workload.plan.treatments import Treatment
-from workload.plan.tuning import Controller, Counts, Settings
-from workload.plan.tuning_replay import Replay, Row, replay, tracks
+from cdma.workload.data import DIGITS
+from cdma.workload.dumps import load
+from cdma.workload.dumps.steps import training_step
+from cdma.workload.plan.choice import dump_tensor, network_tensor
+from cdma.workload.plan.cycles import Timing
+from cdma.workload.plan.options import Tensor
+from cdma.workload.plan.treatments import Treatment
+from cdma.workload.plan.tuning import Controller, Counts, Settings
+from cdma.workload.plan.tuning_replay import Replay, Row, replay, tracks
 
 TIMING = Timing(EngineConfig(narrowing=True), link=12.8)
 SIZE = 1 << 18

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.results import to_json
-from workload.networks.builder import Builder
-from workload.networks.catalog import PAPER, load_network
-from workload.networks.published import PUBLISHED, counts
-from workload.networks.tensors import tensors
-from workload.results.dumps import dump_figures
-from workload.results.figures import DECODERS, ENGINES, LINKS, TODAYS_GPUS, alike, results
-from workload.results.paper import beside, headline
-from workload.timeline.densities import Filling
-from workload.timeline.queued import Ahead
-from workload.timeline.schedule import Slot, Timeline
-from workload.timeline.study import Study
+from cdma.golden.results import to_json
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.catalog import PAPER, load_network
+from cdma.workload.networks.published import PUBLISHED, counts
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.results.dumps import dump_figures
+from cdma.workload.results.figures import DECODERS, ENGINES, LINKS, TODAYS_GPUS, alike, results
+from cdma.workload.results.paper import beside, headline
+from cdma.workload.timeline.densities import Filling
+from cdma.workload.timeline.queued import Ahead
+from cdma.workload.timeline.schedule import Slot, Timeline
+from cdma.workload.timeline.study import Study
 
 
 @pytest.fixture(scope="module")

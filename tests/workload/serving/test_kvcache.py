@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workload.networks.catalog import load_network
-from workload.serving.decoders import Decoder, decoder_of, load_decoder
-from workload.serving.kvcache import Cache, kv_cache
-from workload.serving.ratios import kv_ratio
-from workload.timeline.engine_share import Reached, constant
-from workload.timeline.schedule import Engine
+from cdma.workload.networks.catalog import load_network
+from cdma.workload.serving.decoders import Decoder, decoder_of, load_decoder
+from cdma.workload.serving.kvcache import Cache, kv_cache
+from cdma.workload.serving.ratios import kv_ratio
+from cdma.workload.timeline.engine_share import Reached, constant
+from cdma.workload.timeline.schedule import Engine
 
 # 4 blocks; a key of a token has 8 values of 2 bytes, so keys and values have 4 x 2 x 16 = 128 bytes; weights 1,000.
 SMALL = Decoder("small", "a test", 4, 32, 8, 500, 1000.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workload.networks.builder import Builder
-from workload.networks.tensors import Tensors, tensors
-from workload.timeline.compute import Compute
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.tensors import Tensors, tensors
+from cdma.workload.timeline.compute import Compute
 
 __all__ = ["ENDLESS", "WORK", "three"]
 

@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.workload.timeline.samples import three
-from tools import measure_ratios
-from workload.data import DIGITS, SUMS, shipped
-from workload.dumps import entries, load
-from workload.json_file import read_json
-from workload.networks.catalog import PAPER, load_network
-from workload.networks.tensors import tensors
-from workload.results.figures import alike
-from workload.timeline.densities import (
+from cdma.workload.data import DIGITS, SUMS, shipped
+from cdma.workload.dumps import entries, load
+from cdma.workload.json_file import read_json
+from cdma.workload.networks.catalog import PAPER, load_network
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.results.figures import alike
+from cdma.workload.timeline.densities import (
     PAPER_AVERAGE,
     default_fillings,
     fillings_from_file,
@@ -26,7 +24,9 @@ from workload.timeline.densities import (
     sources,
     uniform,
 )
-from workload.timeline.ratios import TABLE, by_role, table_text
+from cdma.workload.timeline.ratios import TABLE, by_role, table_text
+from tests.workload.timeline.samples import three
+from tools import measure_ratios
 
 
 def test_fillings() -> None:

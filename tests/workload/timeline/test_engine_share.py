@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.results import to_json
-from hdl.config.engine import load_engine
-from workload.timeline.engine_share import DIRECTIONS, constant, from_file, measured, presets, summary
+from cdma.golden.results import to_json
+from cdma.hdl.config.engine import load_engine
+from cdma.workload.timeline.engine_share import DIRECTIONS, constant, from_file, measured, presets, summary
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from workload.networks.builder import Builder
-from workload.networks.tensors import Tensors, tensors
-from workload.timeline.compute import profiled, roofline
-from workload.timeline.efficiency import Efficiency, efficiency
-from workload.timeline.gpus import GPUS, Gpu, gpu
-from workload.timeline.profiles import load_profile
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.tensors import Tensors, tensors
+from cdma.workload.timeline.compute import profiled, roofline
+from cdma.workload.timeline.efficiency import Efficiency, efficiency
+from cdma.workload.timeline.gpus import GPUS, Gpu, gpu
+from cdma.workload.timeline.profiles import load_profile
 
 
 def plan() -> Tensors:

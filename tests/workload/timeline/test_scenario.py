@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from workload.timeline.engine_share import measured, presets
-from workload.timeline.profiles import load_profile
-from workload.timeline.scenario import Scenario, build_engine
+from cdma.workload.timeline.engine_share import measured, presets
+from cdma.workload.timeline.profiles import load_profile
+from cdma.workload.timeline.scenario import Scenario, build_engine
 
 
 def test_engine_of_a_preset() -> None:

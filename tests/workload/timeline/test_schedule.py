@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdma.workload.networks.builder import Builder
+from cdma.workload.networks.catalog import PAPER, load_network
+from cdma.workload.networks.tensors import tensors
+from cdma.workload.timeline.compute import Compute, roofline
+from cdma.workload.timeline.densities import default_fillings
+from cdma.workload.timeline.engine_share import Reached, constant
+from cdma.workload.timeline.gpus import GPUS
+from cdma.workload.timeline.schedule import Engine, Timeline, plain_dma, run, slowed
+from cdma.workload.timeline.study import study
+from cdma.workload.timeline.swapping import high_water, swapped
 from tests.workload.timeline.samples import ENDLESS, WORK, three
-from workload.networks.builder import Builder
-from workload.networks.catalog import PAPER, load_network
-from workload.networks.tensors import tensors
-from workload.timeline.compute import Compute, roofline
-from workload.timeline.densities import default_fillings
-from workload.timeline.engine_share import Reached, constant
-from workload.timeline.gpus import GPUS
-from workload.timeline.schedule import Engine, Timeline, plain_dma, run, slowed
-from workload.timeline.study import study
-from workload.timeline.swapping import high_water, swapped
 
 
 def stalls(line: Timeline) -> list[float]:

@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from workload.characterise.arrays import characterise, characterise_array
-from workload.characterise.groups import groups
-from workload.data import DIGITS, SUMS, shipped
-from workload.timeline.scenario import build_engine
-from workload.verdict.offloads import Path
-from workload.verdict.verdict import Verdict, verdict
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.workload.characterise.arrays import characterise, characterise_array
+from cdma.workload.characterise.groups import groups
+from cdma.workload.data import DIGITS, SUMS, shipped
+from cdma.workload.timeline.scenario import build_engine
+from cdma.workload.verdict.offloads import Path
+from cdma.workload.verdict.verdict import Verdict, verdict
 
 BFLOAT16 = ml_dtypes.bfloat16
 PATH = Path(25.0, build_engine())

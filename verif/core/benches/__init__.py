@@ -1,1 +1,2 @@
-"""cocotb tests, one module per kind of bench; they run inside a simulator that :mod:`verif.common.runner` starts."""
+"""cocotb tests, one module per kind of bench; they run inside a simulator that :mod:`cdma.verif.common.runner`
+starts."""

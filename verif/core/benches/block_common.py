@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdl.config.block_core import BlockCoreConfig
-from verif.common import job
-from verif.core.blocks.testbench import BlockTestbench
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.verif.common import job
+from cdma.verif.core.blocks.testbench import BlockTestbench
 
 __all__ = ["block_ready"]
 

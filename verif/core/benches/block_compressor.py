@@ -7,15 +7,15 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from hdl.codec.coding import CODINGS
-from hdl.config.block_core import BlockCoreConfig
-from verif.common.stream import Packet
-from verif.common.tensors import random_raw
-from verif.core.benches.block_common import block_ready
-from verif.core.benches.common import CONDITIONS, generator, reset_in_packets, share
-from verif.core.blocks import stimulus
-from verif.core.blocks.packets import Expected, RawPacket, payloads
-from verif.core.blocks.testbench import BlockTestbench
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.verif.common.stream import Packet
+from cdma.verif.common.tensors import random_raw
+from cdma.verif.core.benches.block_common import block_ready
+from cdma.verif.core.benches.common import CONDITIONS, generator, reset_in_packets, share
+from cdma.verif.core.blocks import stimulus
+from cdma.verif.core.blocks.packets import Expected, RawPacket, payloads
+from cdma.verif.core.blocks.testbench import BlockTestbench
 
 
 @cocotb.test()

@@ -7,13 +7,13 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.payload.unpacking import PayloadError
-from verif.common.stream import Packet
-from verif.core.benches.block_common import block_ready
-from verif.core.benches.common import CONDITIONS, generator, reset_in_packets, share
-from verif.core.blocks import stimulus
-from verif.core.blocks.packets import Payload, RawPacket, expected_raw, payloads
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.verif.common.stream import Packet
+from cdma.verif.core.benches.block_common import block_ready
+from cdma.verif.core.benches.common import CONDITIONS, generator, reset_in_packets, share
+from cdma.verif.core.blocks import stimulus
+from cdma.verif.core.blocks.packets import Payload, RawPacket, expected_raw, payloads
 
 
 def _payloads(packets: list[RawPacket], block_bytes: int) -> list[Payload]:

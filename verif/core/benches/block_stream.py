@@ -10,12 +10,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.results import from_json
-from verif.common import job
-from verif.common.stream import Packet
-from verif.core.blocks.jobs import ArrayFiles, BlockJob, BlockReport
-from verif.core.blocks.packets import Expected, RawPacket, payloads_of_stream
-from verif.core.blocks.testbench import BlockTestbench
+from cdma.golden.results import from_json
+from cdma.verif.common import job
+from cdma.verif.common.stream import Packet
+from cdma.verif.core.blocks.jobs import ArrayFiles, BlockJob, BlockReport
+from cdma.verif.core.blocks.packets import Expected, RawPacket, payloads_of_stream
+from cdma.verif.core.blocks.testbench import BlockTestbench
 
 _PROGRESS_SECONDS = 0.2
 

@@ -9,10 +9,10 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from hdl.config.core import CoreConfig
-from verif.common import job
-from verif.common.stream import Packet
-from verif.core.testbench import CoreTestbench, StreamTestbench
+from cdma.hdl.config.core import CoreConfig
+from cdma.verif.common import job
+from cdma.verif.common.stream import Packet
+from cdma.verif.core.testbench import CoreTestbench, StreamTestbench
 
 __all__ = ["CONDITIONS", "across_stalls", "generator", "ready", "reset_in_packets", "share"]
 

@@ -7,10 +7,10 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from verif.common.stream import Packet
-from verif.common.tensors import corners
-from verif.core import stimulus
-from verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
+from cdma.verif.common.stream import Packet
+from cdma.verif.common.tensors import corners
+from cdma.verif.core import stimulus
+from cdma.verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
 
 
 @cocotb.test()

@@ -7,11 +7,11 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from hdl.codec.packets import ErrorCode
-from verif.common.stream import Packet
-from verif.common.tensors import corners, random_raw
-from verif.core import stimulus
-from verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.verif.common.stream import Packet
+from cdma.verif.common.tensors import corners, random_raw
+from cdma.verif.core import stimulus
+from cdma.verif.core.benches.common import CONDITIONS, across_stalls, generator, ready, reset_in_packets, share
 
 
 @cocotb.test()

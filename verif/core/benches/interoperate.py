@@ -15,15 +15,15 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, with_timeout
 from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
-from golden.codec import lines as zvc
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.core import CoreConfig
-from verif.common import job
-from verif.common.tensors import corners
-from verif.core import stimulus
-from verif.core.benches.common import generator
-from verif.core.blocks import stimulus as block_stimulus
-from verif.core.blocks.packets import expected_raw, payloads
+from cdma.golden.codec import lines as zvc
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.core import CoreConfig
+from cdma.verif.common import job
+from cdma.verif.common.tensors import corners
+from cdma.verif.core import stimulus
+from cdma.verif.core.benches.common import generator
+from cdma.verif.core.blocks import stimulus as block_stimulus
+from cdma.verif.core.blocks.packets import expected_raw, payloads
 
 
 @dataclass(frozen=True)

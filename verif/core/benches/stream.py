@@ -13,12 +13,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.results import from_json
-from hdl.codec.packets import ErrorCode
-from verif.common import job
-from verif.common.stream import Packet
-from verif.core.jobs import PacketFiles, StreamJob, StreamReport
-from verif.core.testbench import CoreModel, CoreTestbench, Expected
+from cdma.golden.results import from_json
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.verif.common import job
+from cdma.verif.common.stream import Packet
+from cdma.verif.core.jobs import PacketFiles, StreamJob, StreamReport
+from cdma.verif.core.testbench import CoreModel, CoreTestbench, Expected
 
 _PROGRESS_SECONDS = 0.2
 

@@ -1,10 +1,10 @@
-"""The records that :mod:`verif.core.blocks.simulate` exchanges with its bench, as JSON."""
+"""The records that :mod:`cdma.verif.core.blocks.simulate` exchanges with its bench, as JSON."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.block_core import BlockCoreConfig
 
 __all__ = ["ArrayFiles", "BlockJob", "BlockReport"]
 

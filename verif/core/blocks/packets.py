@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from golden.codec import blocks, exponents, tags_first
-from golden.codec.coding import SHORT, WORD_BYTES, Coding
-from golden.codec.errors import StreamError
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.payload.unpacking import PayloadError
-from hdl.config.block_core import BlockCoreConfig
-from verif.common.stream import Bytes, Packet, Received
+from cdma.golden.codec import blocks, exponents, tags_first
+from cdma.golden.codec.coding import SHORT, WORD_BYTES, Coding
+from cdma.golden.codec.errors import StreamError
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.verif.common.stream import Bytes, Packet, Received
 
 __all__ = ["Expected", "Payload", "RawPacket", "difference", "expected_raw", "payloads", "payloads_of_stream"]
 
@@ -76,7 +76,7 @@ class Payload(Packet):
 
     @property
     def user(self) -> int:
-        """The facts of the block; see :func:`hdl.generate.axis_blocks.block_user_layout`."""
+        """The facts of the block; see :func:`cdma.hdl.generate.axis_blocks.block_user_layout`."""
         return self.coding | self.raw_bytes << 8 | self.data.size << 24 | self.cut << 40
 
     @property

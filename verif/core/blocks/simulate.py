@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import Coding, coding_name
-from golden.results import from_json
-from hdl.codec.coding import CODINGS, TAGS_FIRST
-from hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
-from verif.common import runner, tools
-from verif.common.progress import watch
-from verif.common.stream import Bytes
-from verif.core.blocks.jobs import ArrayFiles, BlockJob, BlockReport
-from verif.core.blocks.packets import Payload, payloads_of_stream
-from verif.core.runs import Meter, Progress, keep_waves, rate
-from verif.core.streaming import build_core
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.golden.results import from_json
+from cdma.hdl.codec.coding import CODINGS, TAGS_FIRST
+from cdma.hdl.config.block_core import BLOCK_CORES, BlockCoreConfig
+from cdma.verif.common import runner, tools
+from cdma.verif.common.progress import watch
+from cdma.verif.common.stream import Bytes
+from cdma.verif.core.blocks.jobs import ArrayFiles, BlockJob, BlockReport
+from cdma.verif.core.blocks.packets import Payload, payloads_of_stream
+from cdma.verif.core.runs import Meter, Progress, keep_waves, rate
+from cdma.verif.core.streaming import build_core
 
 __all__ = ["BlockArray", "BlockArrayResult", "simulate_blocks"]
 
@@ -131,9 +131,9 @@ def simulate_blocks(arrays: Sequence[BlockArray], beat_bytes: int, *, block_byte
     arrays
         What to send.
     beat_bytes, block_bytes
-        As for :class:`hdl.config.block_core.BlockCoreConfig`.
+        As for :class:`cdma.hdl.config.block_core.BlockCoreConfig`.
     stalls, simulator, waves, build_dir, seed, progress
-        As for :func:`verif.core.simulate.simulate`.
+        As for :func:`cdma.verif.core.simulate.simulate`.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def _written(place: Path, number: int, sent: _Sent) -> ArrayFiles:
 def _run(built: runner.Build, job: BlockJob, folder: Path, seed: int, progress: Callable[[int], None]) -> BlockReport:
     folder.mkdir(parents=True, exist_ok=True)
     with watch(folder / "progress", progress):
-        return from_json(BlockReport, runner.run(built, "verif.core.benches.block_stream", job=job, folder=folder,
+        return from_json(BlockReport, runner.run(built, "cdma.verif.core.benches.block_stream", job=job, folder=folder,
                                                  seed=seed))
 
 

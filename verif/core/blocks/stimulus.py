@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from golden.codec.coding import SHORT, Coding
-from hdl.codec.coding import LINE_BYTES
-from hdl.config.block_core import BlockCoreConfig
-from verif.common.payloads import DAMAGES, damaged_payload
-from verif.common.stream import Bytes, Packet
-from verif.common.tensors import corners, random_raw, random_values
-from verif.core.blocks.packets import Payload, RawPacket, payloads
+from cdma.golden.codec.coding import SHORT, Coding
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.verif.common.payloads import DAMAGES, damaged_payload
+from cdma.verif.common.stream import Bytes, Packet
+from cdma.verif.common.tensors import corners, random_raw, random_values
+from cdma.verif.core.blocks.packets import Payload, RawPacket, payloads
 
 __all__ = ["corner_packets", "damaged", "fractions", "random_packets", "refused"]
 
@@ -89,8 +89,8 @@ def _payload(rng: np.random.Generator, config: BlockCoreConfig, data: Bytes, lik
 
 
 def damaged(rng: np.random.Generator, config: BlockCoreConfig, count: int) -> list[Payload]:
-    """Payloads with a fault each of :data:`verif.common.payloads.DAMAGES`, and right ones in between; some faults leave
-    another payload that is right."""
+    """Payloads with a fault each of :data:`cdma.verif.common.payloads.DAMAGES`, and right ones in between; some faults
+    leave another payload that is right."""
     made: list[Payload] = []
     for number in range(count):
         (raw,) = random_packets(rng, config, 1, 1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from golden.codec.coding import SHORT, Coding, coding_name
-from hdl.config.block_core import BlockCoreConfig
-from verif.common.base import Model
-from verif.common.cover import cover
-from verif.common.stream import Packet, Received
-from verif.core.blocks.packets import Expected, Payload, RawPacket, difference, expected_raw, payloads
-from verif.core.testbench import StreamTestbench
+from cdma.golden.codec.coding import SHORT, Coding, coding_name
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.verif.common.base import Model
+from cdma.verif.common.cover import cover
+from cdma.verif.common.stream import Packet, Received
+from cdma.verif.core.blocks.packets import Expected, Payload, RawPacket, difference, expected_raw, payloads
+from cdma.verif.core.testbench import StreamTestbench
 
 __all__ = ["BlockTestbench"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.codec.coding import Coding, coding_name
-from verif.common import runner
-from verif.common.tensors import network_values
-from verif.core.blocks.simulate import BlockArray, BlockArrayResult, simulate_blocks
-from verif.core.runs import Progress
+from cdma.golden.codec.coding import Coding, coding_name
+from cdma.verif.common import runner
+from cdma.verif.common.tensors import network_values
+from cdma.verif.core.blocks.simulate import BlockArray, BlockArrayResult, simulate_blocks
+from cdma.verif.core.runs import Progress
 
 __all__ = ["CODINGS", "DENSITIES", "BlockThroughput", "block_throughput"]
 

@@ -1,1 +1,2 @@
-"""cocotb tests of the engine, one module per harness, run in a simulator that :mod:`verif.common.runner` starts."""
+"""cocotb tests of the engine, one module per harness, run in a simulator that :mod:`cdma.verif.common.runner`
+starts."""

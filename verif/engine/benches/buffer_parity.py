@@ -11,14 +11,14 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.engine import Completion, Descriptor, Operation, Status
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.buffers import LaneMemory
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on
-from verif.engine.stimulus import RawTensor, codings, random_behaviour
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion, Descriptor, Operation, Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.buffers import LaneMemory
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _PREFETCH = 8       # the first memory of prefetch
 _NOT_BUILT = 7      # no memory has this number

@@ -13,12 +13,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.engine import ENTRY_BYTES, RECORD_BYTES, Completion, Descriptor, Operation, Status
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on, reset_softly, right_pair
-from verif.engine.stimulus import NARROWINGS, damage, random_behaviour, random_tensor
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import ENTRY_BYTES, RECORD_BYTES, Completion, Descriptor, Operation, Status
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair
+from cdma.verif.engine.stimulus import NARROWINGS, damage, random_behaviour, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _RESPONSES = (2, 3)
 _NO_TRANSFER_CYCLES = 5000

@@ -9,13 +9,13 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
-from golden.engine import Descriptor, Operation, Silence, Status
-from hdl.engine.axi.bursts import burst_beats
-from verif.engine.link_clock import TURN, LinkClock
-from verif.engine.memory import ANSWER, Behaviour
-from verif.engine.recovery import goes_on
-from verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.engine import Descriptor, Operation, Silence, Status
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.verif.engine.link_clock import TURN, LinkClock
+from cdma.verif.engine.memory import ANSWER, Behaviour
+from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _RATIOS = (0.25, 0.61, 1.0, 1.37, 4.0)
 _LIMIT = 13

@@ -11,13 +11,13 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.engine import Descriptor, Status
-from hdl.engine.axi.bursts import burst_beats
-from verif.engine.link_clock import TURN
-from verif.engine.memory import ANSWER, Behaviour
-from verif.engine.recovery import goes_on, reset_softly, right_pair
-from verif.engine.stimulus import RawTensor, codings, random_behaviour
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.engine import Descriptor, Status
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.verif.engine.link_clock import TURN
+from cdma.verif.engine.memory import ANSWER, Behaviour
+from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair
+from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _RATE_BYTES = 1 << 17
 _ANY_ORDER = 0.7

@@ -6,10 +6,10 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import Status
-from verif.common import job
-from verif.engine.stimulus import damage, random_behaviour, random_tensor
-from verif.engine.testbench import ready
+from cdma.golden.engine import Status
+from cdma.verif.common import job
+from cdma.verif.engine.stimulus import damage, random_behaviour, random_tensor
+from cdma.verif.engine.testbench import ready
 
 _BATCH = 24
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import cocotb
 
-from golden.codec.coding import Coding
-from golden.engine import Descriptor, Operation, Status
-from golden.results import from_json
-from verif.common import job
-from verif.common.tensors import network_values
-from verif.engine.jobs import Busy, MeasureJob, Passage, PassageReport
-from verif.engine.stimulus import RawTensor
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.golden.results import from_json
+from cdma.verif.common import job
+from cdma.verif.common.tensors import network_values
+from cdma.verif.engine.jobs import Busy, MeasureJob, Passage, PassageReport
+from cdma.verif.engine.stimulus import RawTensor
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 
 @cocotb.test()

@@ -11,15 +11,15 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.engine import Completion, Descriptor, Operation, Status
-from golden.results import from_json
-from verif.common import job
-from verif.common.stream import Bytes
-from verif.engine.jobs import ArrayReport, NetworkJob, NetworkReport
-from verif.engine.stimulus import RawTensor
-from verif.engine.testbench import EngineTestbench, ready
-from verif.engine.toggles import bus_beats, toggles
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion, Descriptor, Operation, Status
+from cdma.golden.results import from_json
+from cdma.verif.common import job
+from cdma.verif.common.stream import Bytes
+from cdma.verif.engine.jobs import ArrayReport, NetworkJob, NetworkReport
+from cdma.verif.engine.stimulus import RawTensor
+from cdma.verif.engine.testbench import EngineTestbench, ready
+from cdma.verif.engine.toggles import bus_beats, toggles
 
 
 @cocotb.test()

@@ -8,13 +8,13 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.codec.headers import HEADER_BYTES
-from golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor, Operation, Status
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import RawTensor, random_behaviour, random_tensor
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.headers import HEADER_BYTES
+from cdma.golden.engine import ENTRY_BYTES, PAGE_SIZES, Descriptor, Operation, Status
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on, right_pair
+from cdma.verif.engine.stimulus import RawTensor, random_behaviour, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _BAD = (Status.PAGE_MISALIGNED, Status.PAGE_LIST_TOO_SHORT, Status.PAGE_LIST_READ_ERROR, Status.PAGE_OUTSIDE)
 _RESPONSES = (2, 3)     # SLVERR, DECERR

@@ -10,10 +10,10 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import OPEN, WINDOW_BYTES, Status, Window, Windows
-from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import random_behaviour
-from verif.engine.testbench import ready, share
+from cdma.golden.engine import OPEN, WINDOW_BYTES, Status, Window, Windows
+from cdma.verif.engine.recovery import goes_on, right_pair
+from cdma.verif.engine.stimulus import random_behaviour
+from cdma.verif.engine.testbench import ready, share
 
 _BYTES = 20_000         # of a tensor at most: some need several pages
 

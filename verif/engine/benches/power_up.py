@@ -7,13 +7,13 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from golden.codec.coding import Coding
-from golden.engine import Completion
-from verif.common import job
-from verif.common.tensors import network_values
-from verif.engine.pages import listed_bytes
-from verif.engine.stimulus import RawTensor, codings
-from verif.engine.testbench import EngineTestbench, of_job
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion
+from cdma.verif.common import job
+from cdma.verif.common.tensors import network_values
+from cdma.verif.engine.pages import listed_bytes
+from cdma.verif.engine.stimulus import RawTensor, codings
+from cdma.verif.engine.testbench import EngineTestbench, of_job
 
 _HANDSHAKES = ("irq", "s_axil_awready", "s_axil_wready", "s_axil_arready", "s_axil_bvalid", "s_axil_rvalid")
 _PAYLOADS = {"s_axil_bvalid": ("s_axil_bresp",), "s_axil_rvalid": ("s_axil_rdata", "s_axil_rresp")}

@@ -6,10 +6,10 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import Operation, Status
-from hdl.engine.transfer.buffers import LaneMemory
-from verif.engine.software import Code, Software, both_work, check_result, error_text, two_transfers
-from verif.engine.testbench import ready
+from cdma.golden.engine import Operation, Status
+from cdma.hdl.engine.transfer.buffers import LaneMemory
+from cdma.verif.engine.software import Code, Software, both_work, check_result, error_text, two_transfers
+from cdma.verif.engine.testbench import ready
 
 _FIRST = {Operation.OFFLOAD: LaneMemory.RAW_BEATS, Operation.PREFETCH: LaneMemory.PAYLOAD_ROWS}
 

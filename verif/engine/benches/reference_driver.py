@@ -8,12 +8,12 @@ from typing import Any
 import cocotb
 
 from cdma.driver import Pages
-from golden.engine import Operation, Status, Window
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on
-from verif.engine.software import OWN_TAGS, POLLS, Code, Software, check_result, error_text, two_transfers
-from verif.engine.stimulus import random_tensor
-from verif.engine.testbench import ready
+from cdma.golden.engine import Operation, Status, Window
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.software import OWN_TAGS, POLLS, Code, Software, check_result, error_text, two_transfers
+from cdma.verif.engine.stimulus import random_tensor
+from cdma.verif.engine.testbench import ready
 
 _ATTRIBUTES = ("set_lane_attributes", "set_link_attributes")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import Descriptor, Operation, Status
-from verif.engine.software import POLLS, Code, RingMemory, Software, check_result, two_transfers
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.verif.engine.software import POLLS, Code, RingMemory, Software, check_result, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 _LIMIT = 1 << 11
 _READ, _WRITE = ("ar", "r"), ("aw", "w", "b")

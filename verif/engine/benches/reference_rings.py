@@ -7,11 +7,11 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.engine import Operation, Status
-from verif.engine.memory import Behaviour
-from verif.engine.software import OWN_TAGS, POLLS, Code, RingMemory, Software, two_transfers
-from verif.engine.stimulus import random_tensor
-from verif.engine.testbench import ready
+from cdma.golden.engine import Operation, Status
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.software import OWN_TAGS, POLLS, Code, RingMemory, Software, two_transfers
+from cdma.verif.engine.stimulus import random_tensor
+from cdma.verif.engine.testbench import ready
 
 
 @cocotb.test()

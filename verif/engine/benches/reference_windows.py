@@ -7,9 +7,9 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
-from verif.engine.software import Code, RingMemory, Software, both_work, error_text, two_transfers
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.engine import WINDOW_BYTES, Operation, Status, Window, Windows
+from cdma.verif.engine.software import Code, RingMemory, Software, both_work, error_text, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 
 async def _set(driver: Software, windows: Windows) -> int:

@@ -8,11 +8,11 @@ import cocotb
 import numpy as np
 from cocotb.task import resume
 
-from golden.engine import RECORD_BYTES, Operation, Status
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on
-from verif.engine.software import Code, Software, check_result, two_transfers
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.engine import RECORD_BYTES, Operation, Status
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on
+from cdma.verif.engine.software import Code, Software, check_result, two_transfers
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 _POLLS = 64
 

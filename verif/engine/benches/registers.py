@@ -6,9 +6,9 @@ from typing import Any
 
 import cocotb
 
-from verif.common import job
-from verif.engine.lite import RegisterError
-from verif.engine.testbench import ready
+from cdma.verif.common import job
+from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.testbench import ready
 
 _SLVERR = 2
 

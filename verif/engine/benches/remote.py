@@ -10,10 +10,10 @@ from typing import Any
 
 import cocotb
 
-from golden.results import from_json
-from verif.common import job
-from verif.engine.jobs import RemoteJob
-from verif.engine.testbench import EngineTestbench, ready
+from cdma.golden.results import from_json
+from cdma.verif.common import job
+from cdma.verif.engine.jobs import RemoteJob
+from cdma.verif.engine.testbench import EngineTestbench, ready
 
 
 @cocotb.test()

@@ -11,12 +11,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Silence, Status
-from verif.engine.memory import CHANNELS, Behaviour
-from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import RawTensor, codings, random_behaviour
-from verif.engine.testbench import EngineTestbench, ready, share
-from verif.engine.time_limits import limit_ports, longest_silence
+from cdma.golden.engine import RECORD_BYTES, Completion, Descriptor, Operation, Silence, Status
+from cdma.verif.engine.memory import CHANNELS, Behaviour
+from cdma.verif.engine.recovery import goes_on, right_pair
+from cdma.verif.engine.stimulus import RawTensor, codings, random_behaviour
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
+from cdma.verif.engine.time_limits import limit_ports, longest_silence
 
 _SHORTEST_LIMIT = 3
 _READ, _WRITE = ("ar", "r"), ("aw", "w", "b")

@@ -8,15 +8,15 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from golden.codec.coding import Coding
-from golden.engine import Operation
-from hdl.engine.axi.bursts import burst_beats
-from verif.common.tensors import corners, random_values
-from verif.engine.driver import Channel
-from verif.engine.lite import RegisterError
-from verif.engine.memory import Behaviour
-from verif.engine.stimulus import BEHAVIOURS, RawTensor, codings, edges, random_behaviour, random_tensor
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Operation
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.verif.common.tensors import corners, random_values
+from cdma.verif.engine.driver import Channel
+from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.stimulus import BEHAVIOURS, RawTensor, codings, edges, random_behaviour, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 SLVERR = 2
 _LANE_ATTRIBUTES, _LINK_ATTRIBUTES = 0x38, 0x3C

@@ -11,13 +11,13 @@ from typing import Any
 
 import cocotb
 
-from golden.engine import OPEN, RECORD_BYTES, WINDOW_BYTES, Descriptor, Operation, Status, Window, Windows
-from verif.engine.driver import Ring
-from verif.engine.layout import Arena
-from verif.engine.lite import RegisterError
-from verif.engine.recovery import goes_on, right_pair
-from verif.engine.stimulus import codings, random_behaviour, random_tensor
-from verif.engine.testbench import EngineTestbench, ready, share
+from cdma.golden.engine import OPEN, RECORD_BYTES, WINDOW_BYTES, Descriptor, Operation, Status, Window, Windows
+from cdma.verif.engine.driver import Ring
+from cdma.verif.engine.layout import Arena
+from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.recovery import goes_on, right_pair
+from cdma.verif.engine.stimulus import codings, random_behaviour, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
 
 _SLVERR = 2
 _OUTSIDE = (Status.SOURCE_OUTSIDE_WINDOW, Status.DESTINATION_OUTSIDE_WINDOW)

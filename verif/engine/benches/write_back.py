@@ -13,7 +13,7 @@ import cocotb
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotb.utils import get_sim_time
 
-from golden.engine import (
+from cdma.golden.engine import (
     OPEN,
     RECORD_BYTES,
     WINDOW_BYTES,
@@ -24,14 +24,14 @@ from golden.engine import (
     Window,
     Windows,
 )
-from verif.common.base import CLOCK_NS
-from verif.engine.driver import WriteBackRing
-from verif.engine.lite import RegisterError
-from verif.engine.memory import Behaviour
-from verif.engine.recovery import goes_on, reset_softly, right_pair
-from verif.engine.stimulus import random_behaviour, random_tensor
-from verif.engine.testbench import EngineTestbench, ready, share
-from verif.engine.time_limits import limit_ports, longest_silence
+from cdma.verif.common.base import CLOCK_NS
+from cdma.verif.engine.driver import WriteBackRing
+from cdma.verif.engine.lite import RegisterError
+from cdma.verif.engine.memory import Behaviour
+from cdma.verif.engine.recovery import goes_on, reset_softly, right_pair
+from cdma.verif.engine.stimulus import random_behaviour, random_tensor
+from cdma.verif.engine.testbench import EngineTestbench, ready, share
+from cdma.verif.engine.time_limits import limit_ports, longest_silence
 
 _SLVERR = 2
 _ALL_CAUSES = 0xFF

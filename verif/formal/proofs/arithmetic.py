@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 
-from hdl.codec.narrowing.rounding import place, shift, up, widen
-from hdl.common.bits import length, ones, thermometer
-from hdl.common.counters import (
+from cdma.hdl.codec.narrowing.rounding import place, shift, up, widen
+from cdma.hdl.common.bits import length, ones, thermometer
+from cdma.hdl.common.counters import (
     count_down,
     count_up,
     counter,
@@ -19,8 +19,8 @@ from hdl.common.counters import (
     part_carries,
     part_sums,
 )
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from amaranth.hdl import Array, Const, Signal, Value
 
-from verif.formal.harness import Harness
-from verif.formal.proofs.codecs import BEAT
-from verif.formal.proofs.packed_format import Format
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proofs.codecs import BEAT
+from cdma.verif.formal.proofs.packed_format import Format
 
 __all__ = ["decompressor_lemmas"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from amaranth.hdl import Array, Mux, Signal, Value
 
-from hdl.common.fifo import StreamFifo
-from hdl.common.row_fifo import RowFifo
-from hdl.common.skid import Skid, Spare
-from hdl.config.engine import EngineConfig
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.skid import Skid, Spare
+from cdma.hdl.config.engine import EngineConfig
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "Watch", "of_engine"]
 

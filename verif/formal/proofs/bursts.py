@@ -5,11 +5,11 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import BurstSplitter, burst_beats
-from hdl.engine.transfer.records import LENGTH_BITS
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import BurstSplitter, burst_beats
+from cdma.hdl.engine.transfer.records import LENGTH_BITS
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_engine"]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
-from hdl.engine.axi.lite import AxiLite
-from hdl.engine.control.ring import Ring
-from hdl.engine.control.table import ADDRESS_BITS
-from verif.formal.bus_rules import lite_rules
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from cdma.hdl.engine.axi.lite import AxiLite
+from cdma.hdl.engine.control.ring import Ring
+from cdma.hdl.engine.control.table import ADDRESS_BITS
+from cdma.verif.formal.bus_rules import lite_rules
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_engine"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth.hdl import Mux, Signal
 
-from hdl.engine.control.coalescer import Coalescer
-from hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.engine.control.coalescer import Coalescer
+from cdma.hdl.engine.control.write_back_registers import COALESCE_BITS, TIME_BITS
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS"]
 

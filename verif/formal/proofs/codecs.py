@@ -6,13 +6,13 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Mux, Signal, Value
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
-from hdl.codec.packets import ErrorCode
-from hdl.common.bits import thermometer
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.common.bits import thermometer
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["BEAT", "PROOFS", "Packet", "Sent", "in_time"]
 

@@ -13,11 +13,11 @@ from amaranth.hdl import Const, Mux, Signal, Value
 from amaranth.hdl._ast import Assign, Concat, Operator, Slice
 from amaranth.hdl._ir import Fragment
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.crc32c import Crc32c
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.crc32c import Crc32c
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_engine"]
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 from amaranth.hdl import Array, ClockDomain, Const, EnableInserter, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.common.dual_clock_fifo import DualClockFifo
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.buffers import Watch
+from cdma.hdl.common.dual_clock_fifo import DualClockFifo
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.buffers import Watch
 
 __all__ = ["PROOFS"]
 

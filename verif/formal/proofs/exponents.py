@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
 
-from hdl.codec.coding import EXPONENTS, LINE_BYTES, SHORT, WORD_BYTES
-from hdl.codec.line_record import GROUP_BYTES, GROUPS
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
-from hdl.common.bits import thermometer
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.codecs import BEAT, Sent, in_time
-from verif.formal.proofs.exponents_format import Facts, Places, facts_word
-from verif.formal.proofs.packed import BLOCK
+from cdma.hdl.codec.coding import EXPONENTS, LINE_BYTES, SHORT, WORD_BYTES
+from cdma.hdl.codec.line_record import GROUP_BYTES, GROUPS
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.common.bits import thermometer
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.codecs import BEAT, Sent, in_time
+from cdma.verif.formal.proofs.exponents_format import Facts, Places, facts_word
+from cdma.verif.formal.proofs.packed import BLOCK
 
 __all__ = ["PROOFS"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Array, Cat, Const, Mux, Value
 
-from hdl.codec.coding import WORD_BYTES, tag_bytes
-from hdl.codec.line_record import GROUP_BYTES, GROUPS, WHOLE_BASE, WHOLE_WIDTH
-from verif.formal.harness import Harness
+from cdma.hdl.codec.coding import WORD_BYTES, tag_bytes
+from cdma.hdl.codec.line_record import GROUP_BYTES, GROUPS, WHOLE_BASE, WHOLE_WIDTH
+from cdma.verif.formal.harness import Harness
 
 __all__ = ["MOST_WIDTH", "Facts", "Places", "facts_word"]
 
@@ -106,7 +106,7 @@ class Facts:
     Attributes
     ----------
     width, less, signs, escape, base : Value
-        As in :func:`hdl.codec.line_record.line_record_layout`.
+        As in :func:`cdma.hdl.codec.line_record.line_record_layout`.
     has_base, has_widths : Signal
         Whether there is a byte of base, and one of widths.
     dense : bool

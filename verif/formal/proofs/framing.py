@@ -9,11 +9,11 @@ from typing import Any
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.lanes.framer import Framer, framed_block_layout
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.waiting import moves
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.lanes.framer import Framer, framed_block_layout
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.waiting import moves
 
 __all__ = ["PROOFS"]
 

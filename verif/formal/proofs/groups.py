@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from hdl.codec.coding import EXPONENTS
-from hdl.codec.line_record import GROUP_BYTES, WHOLE_BASE, WHOLE_WIDTH
-from hdl.codec.payload.group_coder import GroupCoder
-from hdl.codec.payload.group_decoder import GroupDecoder
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.codec.coding import EXPONENTS
+from cdma.hdl.codec.line_record import GROUP_BYTES, WHOLE_BASE, WHOLE_WIDTH
+from cdma.hdl.codec.payload.group_coder import GroupCoder
+from cdma.hdl.codec.payload.group_decoder import GroupDecoder
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS"]
 

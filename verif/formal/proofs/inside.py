@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
 
-from verif.formal.harness import Harness
+from cdma.verif.formal.harness import Harness
 
 __all__ = ["FifoInside", "place_after", "splitter_is_legal"]
 
@@ -16,7 +16,7 @@ def place_after(first: Value, number: Value | int, depth: int) -> Value:
 
 
 class FifoInside:
-    """A :class:`hdl.common.fifo.StreamFifo` in a component: its invariants, and its transfers.
+    """A :class:`cdma.hdl.common.fifo.StreamFifo` in a component: its invariants, and its transfers.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FifoInside:
 def splitter_is_legal(h: Harness, path: str, shift: int, beat_bits: int) -> Value:
     """Invariants of a burst splitter by which its bursts end within 4 KiB; returns whether it shows a burst.
 
-    The splitter itself is proved to give exactly the bytes of its request in :mod:`verif.formal.proofs.bursts`.
+    The splitter itself is proved to give exactly the bytes of its request in :mod:`cdma.verif.formal.proofs.bursts`.
     """
     offset, segments, beats, partial, length, last = (
         h.inner(f"{path}.{name}") for name in ("offset", "segments", "beats", "partial", "length_less_one", "last"))

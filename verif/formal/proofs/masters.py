@@ -7,15 +7,15 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.writer import AxiWriter
-from hdl.engine.transfer.records import LENGTH_BITS
-from verif.formal.bus_rules import Rules, read_rules, write_rules
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.inside import FifoInside, splitter_is_legal
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.transfer.records import LENGTH_BITS
+from cdma.verif.formal.bus_rules import Rules, read_rules, write_rules
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.inside import FifoInside, splitter_is_legal
 
 __all__ = ["PROOFS", "of_engine", "reader", "writer"]
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES, largest_payload, most_metadata
-from hdl.codec.payload.merger import Merger, packed_block_layout
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.waiting import moves
+from cdma.hdl.codec.coding import WORD_BYTES, largest_payload, most_metadata
+from cdma.hdl.codec.payload.merger import Merger, packed_block_layout
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.waiting import moves
 
 __all__ = ["PROOFS"]
 

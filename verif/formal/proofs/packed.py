@@ -15,18 +15,18 @@ from typing import Any
 
 from amaranth.hdl import Array, Mux, Signal, Value
 
-from hdl.codec.coding import LINE_BYTES, SHORT, TAGS_FIRST
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
-from hdl.codec.packets import ErrorCode
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.block_lemmas import decompressor_lemmas
-from verif.formal.proofs.codecs import BEAT, Sent, in_time
-from verif.formal.proofs.packed_format import Format
+from cdma.hdl.codec.coding import LINE_BYTES, SHORT, TAGS_FIRST
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.block_lemmas import decompressor_lemmas
+from cdma.verif.formal.proofs.codecs import BEAT, Sent, in_time
+from cdma.verif.formal.proofs.packed_format import Format
 
 __all__ = ["BLOCK", "PROOFS"]
 

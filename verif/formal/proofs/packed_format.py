@@ -5,10 +5,10 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES, tag_bytes
-from hdl.common.bits import thermometer
-from verif.formal.harness import Harness
-from verif.formal.proofs.codecs import BEAT
+from cdma.hdl.codec.coding import LINE_BYTES, tag_bytes
+from cdma.hdl.common.bits import thermometer
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proofs.codecs import BEAT
 
 __all__ = ["Format"]
 

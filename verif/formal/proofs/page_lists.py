@@ -11,11 +11,11 @@ from amaranth.hdl import Array, Cat, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-from hdl.engine.axi.page_list import ENTRY_BYTES, PageList
-from hdl.engine.axi.pages import LARGEST_PAGE, SMALLEST_PAGE, Entry
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.waiting import choose, moves
+from cdma.hdl.engine.axi.page_list import ENTRY_BYTES, PageList
+from cdma.hdl.engine.axi.pages import LARGEST_PAGE, SMALLEST_PAGE, Entry
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.waiting import choose, moves
 
 __all__ = ["PROOFS"]
 

@@ -11,23 +11,23 @@ from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
-from hdl.common.fifo import StreamFifo
-from hdl.common.row_fifo import RowFifo
-from hdl.common.skid import Skid, Spare
-from hdl.config.engine import load_engine
-from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
-from hdl.engine.axi.bursts import BurstSplitter
-from hdl.engine.axi.lite import AxiLite
-from hdl.engine.control.checker import Checker
-from hdl.engine.control.descriptor import Operation
-from hdl.engine.lanes.framer import Framer
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.inside import FifoInside
-from verif.formal.proofs.masters import reader, writer
-from verif.formal.proofs.waiting import PATIENCE, PROMPT, choose, ends, moves, prompt, sink, stays
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.skid import Skid, Spare
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from cdma.hdl.engine.axi.bursts import BurstSplitter
+from cdma.hdl.engine.axi.lite import AxiLite
+from cdma.hdl.engine.control.checker import Checker
+from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.lanes.framer import Framer
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.inside import FifoInside
+from cdma.verif.formal.proofs.masters import reader, writer
+from cdma.verif.formal.proofs.waiting import PATIENCE, PROMPT, choose, ends, moves, prompt, sink, stays
 
 __all__ = ["PROOFS", "moving_core"]
 

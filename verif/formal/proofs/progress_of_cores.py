@@ -1,6 +1,6 @@
 """Proofs that what is larger does not lock up: the block cores, and the parts of control that move descriptors.
 
-They are bounded, from the reset on. As in :mod:`verif.formal.proofs.progress`, the environment answers in time.
+They are bounded, from the reset on. As in :mod:`cdma.verif.formal.proofs.progress`, the environment answers in time.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.config.engine import load_engine
-from hdl.engine.control.channel import Channel
-from hdl.engine.control.descriptor import Operation
-from hdl.engine.control.fetcher import Fetcher
-from hdl.engine.link.distributor import Distributor
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.progress import moving_core
-from verif.formal.proofs.resets import one_packet
-from verif.formal.proofs.waiting import PROMPT, choose, ends, moves, prompt, sink
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.channel import Channel
+from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.control.fetcher import Fetcher
+from cdma.hdl.engine.link.distributor import Distributor
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.progress import moving_core
+from cdma.verif.formal.proofs.resets import one_packet
+from cdma.verif.formal.proofs.waiting import PROMPT, choose, ends, moves, prompt, sink
 
 __all__ = ["PROOFS"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Value
 
-from hdl.codec.coding import LINE_BYTES, RAW_CODING, WORD_BYTES
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
-from hdl.common.bits import length
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.proofs.codecs import BEAT, Packet, Sent, in_time
-from verif.formal.proofs.packed import BLOCK
-from verif.formal.proofs.packed_format import Format
+from cdma.hdl.codec.coding import LINE_BYTES, RAW_CODING, WORD_BYTES
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.common.bits import length
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.proofs.codecs import BEAT, Packet, Sent, in_time
+from cdma.verif.formal.proofs.packed import BLOCK
+from cdma.verif.formal.proofs.packed_format import Format
 
 __all__ = ["PROOFS"]
 

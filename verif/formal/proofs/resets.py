@@ -13,32 +13,32 @@ from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
-from hdl.common.fifo import StreamFifo
-from hdl.common.row_fifo import RowFifo
-from hdl.common.skid import Skid, Spare
-from hdl.config.engine import load_engine
-from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
-from hdl.engine.axi.bursts import BurstSplitter
-from hdl.engine.axi.lite import AxiLite
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.writer import AxiWriter
-from hdl.engine.control.checker import Checker
-from hdl.engine.control.coalescer import Coalescer
-from hdl.engine.control.descriptor import Operation
-from hdl.engine.control.ring import Ring
-from hdl.engine.lanes.framer import Framer
-from hdl.engine.link.aggregator import Aggregator
-from hdl.engine.link.crc32c import Crc32c
-from hdl.engine.link.distributor import Distributor
-from hdl.engine.link.verdict import Verdict
-from hdl.engine.paths.answers import Answers
-from hdl.engine.paths.supervisor import Supervisor
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
-from verif.formal.twins import Twins
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
+from cdma.hdl.common.fifo import StreamFifo
+from cdma.hdl.common.row_fifo import RowFifo
+from cdma.hdl.common.skid import Skid, Spare
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from cdma.hdl.engine.axi.bursts import BurstSplitter
+from cdma.hdl.engine.axi.lite import AxiLite
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.control.checker import Checker
+from cdma.hdl.engine.control.coalescer import Coalescer
+from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.control.ring import Ring
+from cdma.hdl.engine.lanes.framer import Framer
+from cdma.hdl.engine.link.aggregator import Aggregator
+from cdma.hdl.engine.link.crc32c import Crc32c
+from cdma.hdl.engine.link.distributor import Distributor
+from cdma.hdl.engine.link.verdict import Verdict
+from cdma.hdl.engine.paths.answers import Answers
+from cdma.hdl.engine.paths.supervisor import Supervisor
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
+from cdma.verif.formal.twins import Twins
 
 __all__ = ["PROOFS", "READER", "Unit", "one_packet"]
 
@@ -57,7 +57,7 @@ class Unit:
     make : callable
         Makes it.
     gates : mapping of str to str, optional
-        As those of :class:`verif.formal.twins.Twins`.
+        As those of :class:`cdma.verif.formal.twins.Twins`.
     loaded : mapping of str to str, optional
         When registers without a reset are equal, for the induction.
     cycles : int, optional
@@ -71,7 +71,7 @@ class Unit:
     while_ : str, optional
         What is assumed of inputs, in words.
     solver : str, optional
-        As that of :class:`verif.formal.proof.Proof`.
+        As that of :class:`cdma.verif.formal.proof.Proof`.
     """
 
     name: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hdl.config.engine import load_engine
-from hdl.engine.control.fetcher import Fetcher
-from verif.formal.proofs.resets import READER, Unit
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.fetcher import Fetcher
+from cdma.verif.formal.proofs.resets import READER, Unit
 
 __all__ = ["PROOFS"]
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from amaranth.hdl import Cat, Const, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.codec.routing import Gather, Ranks, Scatter, Steer
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.realigner import Realigner
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.codec.routing import Gather, Ranks, Scatter, Steer
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.realigner import Realigner
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_engine"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import WORD_BYTES
-from hdl.engine.link.barrel_shifter import BarrelShifter
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.codec.coding import WORD_BYTES
+from cdma.hdl.engine.link.barrel_shifter import BarrelShifter
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS"]
 

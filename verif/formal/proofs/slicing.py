@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.payload.tag_slicer import TagSlicer
-from hdl.codec.payload.unpacking import PayloadError, order_layout
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.payload.tag_slicer import TagSlicer
+from cdma.hdl.codec.payload.unpacking import PayloadError, order_layout
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS"]
 

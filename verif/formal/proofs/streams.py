@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 from amaranth.hdl import Cat, DomainRenamer, Signal
 
-from hdl.config.block_core import BlockCoreConfig
-from hdl.config.core import CoreConfig
-from hdl.generate.axis import AxiStreamCore
-from hdl.generate.axis_blocks import axi_stream_block_core
-from verif.formal.bus_rules import ASSERTED, ASSUMED, stream_rules
-from verif.formal.harness import Harness
-from verif.formal.proof import Proof
+from cdma.hdl.config.block_core import BlockCoreConfig
+from cdma.hdl.config.core import CoreConfig
+from cdma.hdl.generate.axis import AxiStreamCore
+from cdma.hdl.generate.axis_blocks import axi_stream_block_core
+from cdma.verif.formal.bus_rules import ASSERTED, ASSUMED, stream_rules
+from cdma.verif.formal.harness import Harness
+from cdma.verif.formal.proof import Proof
 
 __all__ = ["PROOFS", "of_core"]
 

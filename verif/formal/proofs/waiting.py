@@ -6,7 +6,7 @@ from typing import Any
 
 from amaranth.hdl import Mux, Signal, Value
 
-from verif.formal.harness import Harness
+from cdma.verif.formal.harness import Harness
 
 __all__ = ["PATIENCE", "PROMPT", "choose", "ends", "moves", "prompt", "sink", "stays"]
 

@@ -9,8 +9,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import SimTimeoutError, ValueChange, with_timeout
 from cocotb.utils import get_sim_time
 
-from verif.common import job
-from verif.soc.top import END, Console
+from cdma.verif.common import job
+from cdma.verif.soc.top import END, Console
 
 PERIOD_NS = 10
 

@@ -1,1 +1,1 @@
-"""Tests of hdl.codec.blocks."""
+"""Tests of cdma.hdl.codec.blocks."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from golden.codec.coding import SHORT, WORD_BYTES, Coding, longest, shortest
-from hdl.codec.blocks.header_check import HeaderCheck
+from cdma.golden.codec.coding import SHORT, WORD_BYTES, Coding, longest, shortest
+from cdma.hdl.codec.blocks.header_check import HeaderCheck
 from tests.hdl.bench import clocked
 
 BUILDS = [((4,), ()), ((2,), (2,)), ((1, 2, 4), ()), ((1, 4), (4,)), ((1, 2, 4), (2, 4))]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.blocks.header_parser import HeaderParser
+from cdma.hdl.codec.blocks.header_parser import HeaderParser
 from tests.hdl.bench import Bench, clocked
 
 

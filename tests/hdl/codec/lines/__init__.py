@@ -1,1 +1,1 @@
-"""Tests of hdl.codec.lines."""
+"""Tests of cdma.hdl.codec.lines."""

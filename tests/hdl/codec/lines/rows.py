@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hdl.codec.lines.row_buffer import ROWS
+from cdma.hdl.codec.lines.row_buffer import ROWS
 
 __all__ = ["Feed", "Row", "one_hot", "rows_of"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module
 
-from hdl.codec.lines.expander import Expander
-from hdl.codec.packets import ErrorCode
-from hdl.codec.routing import Ranks
+from cdma.hdl.codec.lines.expander import Expander
+from cdma.hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.routing import Ranks
 from tests.hdl.bench import settled
 
 

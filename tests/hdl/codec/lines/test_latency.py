@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from golden.reference.lines import compress_lines
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.lines.compressor import Compressor
-from hdl.codec.lines.decompressor import Decompressor
+from cdma.golden.reference.lines import compress_lines
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.lines.compressor import Compressor
+from cdma.hdl.codec.lines.decompressor import Decompressor
 from tests.hdl.bench import clocked
 
 _LINE = bytes(range(1, LINE_BYTES + 1))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.lines.packer import Packer, RowQueue
-from hdl.codec.packets import ErrorCode
+from cdma.hdl.codec.lines.packer import Packer, RowQueue
+from cdma.hdl.codec.packets import ErrorCode
 from tests.hdl.bench import clocked
 
 _SIZE = 16

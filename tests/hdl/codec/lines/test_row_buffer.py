@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.lines.row_buffer import ROWS, RowBuffer
+from cdma.hdl.codec.lines.row_buffer import ROWS, RowBuffer
 from tests.hdl.bench import clocked
 from tests.hdl.codec.lines.rows import Feed, one_hot, rows_of
 

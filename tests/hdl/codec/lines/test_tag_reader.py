@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module
 
-from hdl.codec.lines.row_buffer import ROWS, RowBuffer
-from hdl.codec.lines.tag_reader import TagReader
+from cdma.hdl.codec.lines.row_buffer import ROWS, RowBuffer
+from cdma.hdl.codec.lines.tag_reader import TagReader
 from tests.hdl.bench import clocked
 from tests.hdl.codec.lines.rows import Feed, Row, one_hot, rows_of
 

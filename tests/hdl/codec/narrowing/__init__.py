@@ -1,1 +1,1 @@
-"""Tests of hdl.codec.narrowing."""
+"""Tests of cdma.hdl.codec.narrowing."""

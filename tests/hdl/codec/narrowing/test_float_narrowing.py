@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.codec.narrowing import narrow, widen
-from golden.reference.narrowing import FORMATS, edges
-from hdl.codec.narrowing.float_narrower import FloatNarrower
-from hdl.codec.narrowing.float_widener import FloatWidener
+from cdma.golden.codec.narrowing import narrow, widen
+from cdma.golden.reference.narrowing import FORMATS, edges
+from cdma.hdl.codec.narrowing.float_narrower import FloatNarrower
+from cdma.hdl.codec.narrowing.float_widener import FloatWidener
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.traffic import Pace, give, take_packet
 

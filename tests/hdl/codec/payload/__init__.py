@@ -1,1 +1,1 @@
-"""Tests of hdl.codec.payload."""
+"""Tests of cdma.hdl.codec.payload."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from golden.reference.exponents import MANTISSA, group_data
+from cdma.golden.reference.exponents import MANTISSA, group_data
 
 __all__ = ["Group", "random_facts", "random_group"]
 

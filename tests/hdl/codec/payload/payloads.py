@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from golden.reference.exponents import MANTISSA, compress_exponents, decompress_exponents
-from golden.reference.lines import MalformedError
-from golden.reference.tags_first import compress_tags_first, decompress_tags_first
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.golden.reference.exponents import MANTISSA, compress_exponents, decompress_exponents
+from cdma.golden.reference.lines import MalformedError
+from cdma.golden.reference.tags_first import compress_tags_first, decompress_tags_first
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.unpacking import PayloadError
 
 __all__ = ["LINE", "Beat", "Block", "Feed", "damaged", "random_floats", "random_raw", "sampled"]
 

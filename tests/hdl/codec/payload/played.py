@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE, Beat, Block
 from tests.hdl.codec.payload.unpacked import run_unpacking

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from golden.codec.blocks import compress, headers
-from golden.codec.coding import Coding
-from hdl.codec.coding import LINE_BYTES
-from hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.golden.codec.blocks import compress, headers
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.codec.coding import LINE_BYTES
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import random_floats
 from tests.hdl.ports import Sink, Source, play

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.codec.payload.payloads import Block, damaged, random_raw, sampled
 from tests.hdl.codec.payload.played import Play
 

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from golden.reference.exponents import decompress_exponents
-from golden.reference.lines import MalformedError
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.golden.reference.exponents import decompress_exponents
+from cdma.golden.reference.lines import MalformedError
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.codec.payload.payloads import Block, damaged, random_floats, random_raw, sampled
 from tests.hdl.codec.payload.played import Play
 

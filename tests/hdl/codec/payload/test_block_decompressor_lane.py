@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.codec.payload.payloads import Block, damaged, random_floats, random_raw, sampled
 from tests.hdl.codec.payload.played import Payload, Play
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from golden.codec.blocks import compress, headers
-from golden.codec.coding import Coding
-from hdl.codec.payload.block_lengths import BlockLengths
+from cdma.golden.codec.blocks import compress, headers
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.codec.payload.block_lengths import BlockLengths
 from tests.hdl.bench import clocked
 from tests.hdl.codec.payload.payloads import LINE, random_floats
 from tests.hdl.codec.payload.way_in import Packet

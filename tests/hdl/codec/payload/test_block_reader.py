@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.block_reader import BlockReader
+from cdma.hdl.codec.payload.block_reader import BlockReader
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.block_result import BlockResult
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.block_result import BlockResult
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import clocked
 
 _LINE = 128

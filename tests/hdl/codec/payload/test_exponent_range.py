@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from golden.reference.exponents import MANTISSA, exponent_of, sign_of
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.exponent_range import ExponentRange
+from cdma.golden.reference.exponents import MANTISSA, exponent_of, sign_of
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.exponent_range import ExponentRange
 from tests.hdl.bench import clocked
 from tests.hdl.codec.payload.payloads import random_floats
 

@@ -12,9 +12,9 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from golden.reference.tags_first import lines_of, tag_of
-from hdl.codec.payload.facts_writer import FactsWriter
-from hdl.codec.payload.tag_writer import TagWriter
+from cdma.golden.reference.tags_first import lines_of, tag_of
+from cdma.hdl.codec.payload.facts_writer import FactsWriter
+from cdma.hdl.codec.payload.tag_writer import TagWriter
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE, random_floats
 from tests.hdl.codec.payload.way_in import (

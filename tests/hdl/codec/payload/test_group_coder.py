@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.group_coder import GroupCoder
+from cdma.hdl.codec.payload.group_coder import GroupCoder
 from tests.hdl.bench import clocked
 from tests.hdl.codec.payload.groups import Group, random_facts, random_group
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from golden.reference.exponents import exponent_line
-from hdl.codec.payload.group_decoder import GroupDecoder
+from cdma.golden.reference.exponents import exponent_line
+from cdma.hdl.codec.payload.group_decoder import GroupDecoder
 from tests.hdl.bench import clocked
 
 Group = tuple[int, int, dict[str, int], float]

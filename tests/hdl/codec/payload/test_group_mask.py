@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.codec.line_record import group_layout
-from hdl.codec.payload.group_mask import GroupMask, rest_bits
+from cdma.hdl.codec.line_record import group_layout
+from cdma.hdl.codec.payload.group_mask import GroupMask, rest_bits
 from tests.hdl.bench import settled
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.header_counter import HeaderCounter
+from cdma.hdl.codec.payload.header_counter import HeaderCounter
 from tests.hdl.bench import clocked
 
 _LINES = 32

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.line_facts import LineFacts
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.line_facts import LineFacts
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE, random_floats
 from tests.hdl.codec.payload.way_in import (

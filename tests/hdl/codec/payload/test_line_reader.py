@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.line_reader import LineReader, Section
-from hdl.codec.payload.metadata_memory import WORDS
+from cdma.hdl.codec.payload.line_reader import LineReader, Section
+from cdma.hdl.codec.payload.metadata_memory import WORDS
 from tests.hdl.bench import clocked
 
 _LINES = 32

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.merger import Merger
+from cdma.hdl.codec.payload.merger import Merger
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
 

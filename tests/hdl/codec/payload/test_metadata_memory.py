@@ -11,9 +11,9 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.lib.memory import Memory
 
-from hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
-from hdl.codec.payload.payload_store import PayloadStore
-from hdl.common import protected
+from cdma.hdl.codec.payload.metadata_memory import WORDS, MetadataMemory
+from cdma.hdl.codec.payload.payload_store import PayloadStore
+from cdma.hdl.common import protected
 from tests.hdl.bench import clocked
 
 

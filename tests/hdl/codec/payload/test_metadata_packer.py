@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from amaranth.back import rtlil
 
-from hdl.codec.payload.metadata_packer import QUARTERS, SECTIONS, MetadataPacker
+from cdma.hdl.codec.payload.metadata_packer import QUARTERS, SECTIONS, MetadataPacker
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import LINE
 from tests.hdl.ports import Sink, Source

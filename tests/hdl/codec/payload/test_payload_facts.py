@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.coding import largest_payload, most_metadata
-from hdl.codec.payload.payload_facts import PayloadFacts
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.coding import largest_payload, most_metadata
+from cdma.hdl.codec.payload.payload_facts import PayloadFacts
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import settled
 
 

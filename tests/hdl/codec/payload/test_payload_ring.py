@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from amaranth.lib import data
 
-from hdl.codec.payload.payload_ring import PayloadRing
+from cdma.hdl.codec.payload.payload_ring import PayloadRing
 from tests.hdl.bench import clocked
 
 _BEAT = data.StructLayout({"data": 16, "last": 1})

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.coding import largest_payload
-from hdl.codec.payload.payload_store import PayloadStore
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.coding import largest_payload
+from cdma.hdl.codec.payload.payload_store import PayloadStore
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import clocked
 from tests.hdl.codec.payload.payloads import Block, damaged, random_floats, sampled
 from tests.hdl.ports import Sink, Source

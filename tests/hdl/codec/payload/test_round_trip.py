@@ -10,12 +10,12 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from hdl.codec.payload.block_compressor import BlockCompressor
-from hdl.codec.payload.block_decompressor import BlockDecompressor
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.block_compressor import BlockCompressor
+from cdma.hdl.codec.payload.block_decompressor import BlockDecompressor
+from cdma.hdl.codec.payload.unpacking import PayloadError
+from cdma.workload.data import DIGITS, shipped
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source, play
-from workload.data import DIGITS, shipped
 
 _BLOCK, _SIZES = 512, (1, 2, 4)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.row_packer import RowPacker
+from cdma.hdl.codec.payload.row_packer import RowPacker
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.groups import Group, random_facts, random_group
 from tests.hdl.ports import Sink, Source, play

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.row_ring import RowRing
+from cdma.hdl.codec.payload.row_ring import RowRing
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Source
 

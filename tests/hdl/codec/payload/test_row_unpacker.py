@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from hdl.codec.payload.row_unpacker import RowUnpacker
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.row_unpacker import RowUnpacker
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import Beat, Block, Feed, damaged, random_floats, random_raw, sampled
 from tests.hdl.codec.payload.unpacked import run_unpacking

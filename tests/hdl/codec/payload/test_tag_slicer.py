@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.tag_slicer import TagSlicer
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.tag_slicer import TagSlicer
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Source
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.payload.metadata_memory import WORDS
-from hdl.codec.payload.tag_words import TagWords
+from cdma.hdl.codec.payload.metadata_memory import WORDS
+from cdma.hdl.codec.payload.tag_words import TagWords
 from tests.hdl.bench import clocked
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from golden.codec.coding import LINE_BYTES
-from golden.reference.tags_first import lines_of, tag_of
-from hdl.codec.line_record import GROUP_BYTES
-from hdl.codec.payload.tag_writer import TagWriter
+from cdma.golden.codec.coding import LINE_BYTES
+from cdma.golden.reference.tags_first import lines_of, tag_of
+from cdma.hdl.codec.line_record import GROUP_BYTES
+from cdma.hdl.codec.payload.tag_writer import TagWriter
 from tests.hdl.bench import clocked
 
 

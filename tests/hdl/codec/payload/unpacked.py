@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from hdl.codec.payload.unpacking import PayloadError
+from cdma.hdl.codec.payload.unpacking import PayloadError
 from tests.hdl.bench import Bench
 from tests.hdl.codec.payload.payloads import Beat
 from tests.hdl.ports import Sink, Source

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from golden.reference.exponents import WHOLE, ZEROS
+from cdma.golden.reference.exponents import WHOLE, ZEROS
 from tests.hdl.codec.payload.payloads import LINE, Block, random_floats
 
 __all__ = ["Packet", "plain_block", "present_bytes", "random_length", "read_record", "send", "whole_blocks",

@@ -9,8 +9,8 @@ from typing import Any
 from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal
 from amaranth.lib.wiring import Out
 
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.engine.axi.traffic import beats_of
 from tests.hdl.ports import Source
 

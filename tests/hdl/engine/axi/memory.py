@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdl.engine.axi.bursts import MOST_BEATS, burst_beats
+from cdma.hdl.engine.axi.bursts import MOST_BEATS, burst_beats
 from tests.hdl.engine.axi.traffic import Pace
 
 __all__ = ["SIZE", "Memory"]

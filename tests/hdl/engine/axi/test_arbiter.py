@@ -9,9 +9,9 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect
 
-from hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.axi.arbiter import AxiReadArbiter, AxiWriteArbiter
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give, spans, take_packet

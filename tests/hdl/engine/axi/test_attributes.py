@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hdl.engine.axi.attributes import AttributeHold
+from cdma.hdl.engine.axi.attributes import AttributeHold
 from tests.hdl.bench import clocked
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.axi.bursts import BurstSplitter
+from cdma.hdl.engine.axi.bursts import BurstSplitter
 from tests.hdl.bench import clocked
 
 

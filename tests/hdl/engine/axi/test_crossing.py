@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.axi.crossing import AxiCrossing
+from cdma.hdl.engine.axi.crossing import AxiCrossing
 from tests.hdl.bench import Bench
 from tests.hdl.clocks import RATIOS, FarClock, LateBits, TwoClocks
 from tests.hdl.engine.axi.masters import Masters

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.axi.isolation import AxiIsolation
-from hdl.engine.axi.signature import axi_full
+from cdma.hdl.engine.axi.isolation import AxiIsolation
+from cdma.hdl.engine.axi.signature import axi_full
 from tests.hdl.bench import clocked
 
 _OUTSTANDING, _MOST = 3, 4

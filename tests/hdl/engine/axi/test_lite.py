@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.axi.lite import AxiLite
+from cdma.hdl.engine.axi.lite import AxiLite
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.traffic import Pace
 

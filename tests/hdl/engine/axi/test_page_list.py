@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from hdl.engine.axi.page_list import ENTRY_BYTES, PageList
-from hdl.engine.axi.pages import Entry
+from cdma.hdl.engine.axi.page_list import ENTRY_BYTES, PageList
+from cdma.hdl.engine.axi.pages import Entry
 from tests.hdl.bench import Process, clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.axi.pages import Entry, PageTranslator
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.axi.pages import Entry, PageTranslator
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give, take_packet

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.axi.reader import AxiReader
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give, spans, take_packet

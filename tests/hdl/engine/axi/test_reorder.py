@@ -9,10 +9,10 @@ import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib.wiring import connect
 
-from hdl.engine.axi.arbiter import AxiReadArbiter
-from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.reorder import AxiReorder
+from cdma.hdl.engine.axi.arbiter import AxiReadArbiter
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.reorder import AxiReorder
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE
 from tests.hdl.engine.axi.mixed_memory import MixedMemory

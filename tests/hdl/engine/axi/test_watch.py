@@ -11,11 +11,11 @@ import pytest
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 
-from hdl.engine.axi import watch
-from hdl.engine.axi.reader import AxiReader
-from hdl.engine.axi.signature import axi_read, axi_write
-from hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
-from hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.axi import watch
+from cdma.hdl.engine.axi.reader import AxiReader
+from cdma.hdl.engine.axi.signature import axi_read, axi_write
+from cdma.hdl.engine.axi.watch import Metronome, PortWatch, read_answers, write_answers
+from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked, settled
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give

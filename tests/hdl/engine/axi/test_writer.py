@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.axi.writer import AxiWriter
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.axi.writer import AxiWriter
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, beats_of, give, never_waits, spans

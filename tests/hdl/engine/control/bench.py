@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from golden.engine import WINDOW_BYTES, Completion, Descriptor, Windows
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.control import Control
-from hdl.engine.control.table import registers
-from hdl.engine.transfer.records import Status
+from cdma.golden.engine import WINDOW_BYTES, Completion, Descriptor, Windows
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.control import Control
+from cdma.hdl.engine.control.table import registers
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import Bench as Prepared
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.axi.traffic import Pace

@@ -7,11 +7,11 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from golden.engine import Completion, Descriptor, Status
-from golden.engine import Operation as GoldenOperation
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.channel import Channel
-from hdl.engine.control.descriptor import Operation
+from cdma.golden.engine import Completion, Descriptor, Status
+from cdma.golden.engine import Operation as GoldenOperation
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.channel import Channel
+from cdma.hdl.engine.control.descriptor import Operation
 from tests.hdl.bench import clocked
 from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import good

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from amaranth.hdl import Elaboratable, Module, Signal, Value
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.bank import Bank
-from hdl.engine.control.register import Access, Home, Register
-from hdl.engine.control.store import Command
-from hdl.engine.control.table import registers, reserved
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.bank import Bank
+from cdma.hdl.engine.control.register import Access, Home, Register
+from cdma.hdl.engine.control.store import Command
+from cdma.hdl.engine.control.table import registers, reserved
 from tests.hdl.bench import clocked
 
 _CONFIG = EngineConfig(lanes=3, address_bits=33, codings=("zvc8", "zvc32", "float32"), narrowing=False, crc=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hdl.engine.transfer.buffers import LaneMemory
+from cdma.hdl.engine.transfer.buffers import LaneMemory
 from tests.hdl.engine.control.bench import CONFIG, Bench
 
 _CONFIG = CONFIG.replace(buffer_parity=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Completion, Status
-from hdl.engine.control.descriptor import Operation
+from cdma.golden.engine import Completion, Status
+from cdma.hdl.engine.control.descriptor import Operation
 from tests.hdl.bench import pulse
 from tests.hdl.engine.control.bench import good
 from tests.hdl.engine.control.channel_bench import CONFIG, DEPTH, ChannelBench, account, any_descriptor, completed, runs

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from golden.engine import OPEN, WINDOW_BYTES, Descriptor, Window, Windows
-from golden.engine import Operation as GoldenOperation
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.control.checker import Checker
-from hdl.engine.control.descriptor import Operation
-from hdl.engine.transfer.records import Status
+from cdma.golden.engine import OPEN, WINDOW_BYTES, Descriptor, Window, Windows
+from cdma.golden.engine import Operation as GoldenOperation
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.control.checker import Checker
+from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
 from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import good, window_pages

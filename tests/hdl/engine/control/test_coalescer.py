@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.control.coalescer import Coalescer
+from cdma.hdl.engine.control.coalescer import Coalescer
 from tests.hdl.bench import clocked
 
 

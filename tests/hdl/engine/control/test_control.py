@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.engine.transfer.records import Status
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 
 _SLVERR = 2

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import load_engine
-from hdl.engine.control.table import COUNTERS
-from hdl.engine.transfer.records import Status
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.table import COUNTERS
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 
 _NAMES = ("offload", "prefetch")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Descriptor
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.fetcher import Fetcher
+from cdma.golden.engine import Descriptor
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.fetcher import Fetcher
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.control.records import RecordQueue
+from cdma.hdl.engine.control.records import RecordQueue
 from tests.hdl.bench import clocked
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.register import Access, Register
-from hdl.engine.control.table import pages, registers, reserved, with_options
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.engine.control.register import Access, Register
+from cdma.hdl.engine.control.table import pages, registers, reserved, with_options
 from tests.hdl.engine.control.bench import Bench, good
 
 _SLVERR = 2

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from golden.engine import OPEN, WINDOW_BYTES, Window
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.ring import Ring
+from cdma.golden.engine import OPEN, WINDOW_BYTES, Window
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.ring import Ring
 from tests.hdl.bench import clocked
 
 _REGISTERS = ("base_lo", "base_hi", "size", "tail", "control")

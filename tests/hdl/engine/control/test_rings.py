@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import load_engine
-from hdl.engine.transfer.records import Status
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.engine.built import parameters
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.store import Command, Store
-from hdl.engine.control.table import COUNTERS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.store import Command, Store
+from cdma.hdl.engine.control.table import COUNTERS
 from tests.hdl.bench import clocked
 
 _CONFIG = EngineConfig(lanes=3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hdl.config.engine import load_engine
-from hdl.engine.control.table import pages, with_options
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.table import pages, with_options
 
 _PAGE = Path(__file__).resolve().parents[4] / "docs" / "registers.md"
 _ROW = re.compile(r"\| (0x\w+)? ?\| (?:`(\w+)`)? ?\| ([\d:]*) ?\| (?:`(\w+)`)? ?\| (\w+) \| (\w+) \|")

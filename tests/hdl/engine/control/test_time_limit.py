@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.control.table import TIME_LIMIT
-from hdl.engine.transfer.records import Status
+from cdma.hdl.engine.control.table import TIME_LIMIT
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.engine.control.bench import Bench, good
 
 _LINK_READ_ISOLATED = 1 << 18

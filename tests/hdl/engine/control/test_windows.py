@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Window, Windows
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.windows import WINDOW_REGISTERS
-from hdl.engine.control.windows import Windows as Registers
-from hdl.engine.transfer.records import Status
+from cdma.golden.engine import Window, Windows
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.windows import WINDOW_REGISTERS
+from cdma.hdl.engine.control.windows import Windows as Registers
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.control.write_back import WriteBack
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.control.write_back import WriteBack
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 

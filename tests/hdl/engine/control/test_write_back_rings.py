@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Completion
-from hdl.engine.control.write_back_rings import WriteBackRings
-from hdl.engine.transfer.records import Status
+from cdma.golden.engine import Completion
+from cdma.hdl.engine.control.write_back_rings import WriteBackRings
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.control.bench import CONFIG, Bench, good

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Completion
-from hdl.engine.transfer.records import Status
+from cdma.golden.engine import Completion
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.engine.axi.memory import Memory
 from tests.hdl.engine.control.bench import CONFIG, Bench, good
 

@@ -1,1 +1,1 @@
-"""Tests of hdl.engine.lanes."""
+"""Tests of cdma.hdl.engine.lanes."""

@@ -10,15 +10,15 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.codec.coding import Coding
-from hdl.common.beat import beat_stream
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.signature import axi_write
-from hdl.engine.lanes.prefetch import PrefetchLane
-from hdl.engine.link.distributor import Distributor, start_layout
-from hdl.engine.link.verdict import Verdict
-from hdl.engine.transfer.records import Status
-from hdl.engine.transfer.streams import stream_fault_layout
+from cdma.golden.codec.coding import Coding
+from cdma.hdl.common.beat import beat_stream
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.signature import axi_write
+from cdma.hdl.engine.lanes.prefetch import PrefetchLane
+from cdma.hdl.engine.link.distributor import Distributor, start_layout
+from cdma.hdl.engine.link.verdict import Verdict
+from cdma.hdl.engine.transfer.records import Status
+from cdma.hdl.engine.transfer.streams import stream_fault_layout
 from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import Memory
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from golden.codec import blocks
-from hdl.config.engine import EngineConfig
-from hdl.engine.lanes.offload import OffloadLane
-from hdl.engine.transfer.buffers import OFFLOAD_MEMORIES, PREFETCH_MEMORIES, LaneMemory
+from cdma.golden.codec import blocks
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.lanes.offload import OffloadLane
+from cdma.hdl.engine.transfer.buffers import OFFLOAD_MEMORIES, PREFETCH_MEMORIES, LaneMemory
 from tests.hdl.bench import Bench, pulse
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give

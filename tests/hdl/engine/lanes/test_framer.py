@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.lanes.framer import Framer
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.lanes.framer import Framer
 from tests.hdl.bench import clocked
 from tests.hdl.ports import Sink, Source
 

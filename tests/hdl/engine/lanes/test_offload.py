@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from golden.codec import blocks
-from golden.codec.coding import Coding
-from golden.codec.narrowing import narrow
-from hdl.config.engine import EngineConfig
-from hdl.engine.lanes.offload import OffloadLane
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import Coding
+from cdma.golden.codec.narrowing import narrow
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.lanes.offload import OffloadLane
 from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.axi.traffic import Pace, give

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.errors import StreamError
-from golden.codec.narrowing import widen
-from hdl.codec.coding import RAW_CODING
-from hdl.config.engine import EngineConfig
-from hdl.engine.lanes.prefetch import PrefetchLane
+from cdma.golden.codec import blocks
+from cdma.golden.codec.errors import StreamError
+from cdma.golden.codec.narrowing import widen
+from cdma.hdl.codec.coding import RAW_CODING
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.lanes.prefetch import PrefetchLane
 from tests.hdl.bench import clocked
 from tests.hdl.engine.lanes.chain import Play
 from tests.hdl.engine.link.streams import activations, damage, packed, status_of

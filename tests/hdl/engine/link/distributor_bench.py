@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from hdl.codec.coding import CODINGS
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.distributor import Distributor
-from hdl.engine.transfer.records import Status
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.distributor import Distributor
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import Bench
 from tests.hdl.engine.link.streams import expected
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.codec import blocks
-from golden.codec.coding import WORD_BYTES, Coding
-from golden.codec.errors import Reason, StreamError
-from golden.codec.headers import Block, Frame, scan
-from golden.engine import status as engine_status
-from hdl.engine.transfer.records import Status
+from cdma.golden.codec import blocks
+from cdma.golden.codec.coding import WORD_BYTES, Coding
+from cdma.golden.codec.errors import Reason, StreamError
+from cdma.golden.codec.headers import Block, Frame, scan
+from cdma.golden.engine import status as engine_status
+from cdma.hdl.engine.transfer.records import Status
 
 __all__ = ["Expected", "activations", "damage", "expected", "packed", "status_of"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.aggregator import Aggregator
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.aggregator import Aggregator
 from tests.hdl.bench import clocked
 
 _CONFIGS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.link.barrel_shifter import BarrelShifter
+from cdma.hdl.engine.link.barrel_shifter import BarrelShifter
 from tests.hdl.bench import clocked
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from golden.codec.crc32c import crc32c
-from hdl.engine.link.crc32c import Crc32c
-from hdl.engine.link.parity import LinearMap
+from cdma.golden.codec.crc32c import crc32c
+from cdma.hdl.engine.link.crc32c import Crc32c
+from cdma.hdl.engine.link.parity import LinearMap
 from tests.hdl.bench import clocked, settled
 
 

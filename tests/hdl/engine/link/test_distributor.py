@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from golden.codec import blocks
-from hdl.codec.coding import CODINGS
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.distributor import Distributor
-from hdl.engine.transfer.records import Status
+from cdma.golden.codec import blocks
+from cdma.hdl.codec.coding import CODINGS
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.distributor import Distributor
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
 from tests.hdl.engine.link.distributor_bench import DistributorBench, distributor_config
 from tests.hdl.engine.link.streams import activations, damage, packed

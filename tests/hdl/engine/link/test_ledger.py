@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 
-from hdl.common.counters import count_down, count_up
-from hdl.config.engine import EngineConfig
-from hdl.engine.link.ledger import Ledger
+from cdma.hdl.common.counters import count_down, count_up
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.link.ledger import Ledger
 from tests.hdl.bench import clocked
 
 _CONFIG = EngineConfig()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hdl.engine.link.realigner import Realigner
+from cdma.hdl.engine.link.realigner import Realigner
 from tests.hdl.bench import clocked
 
 

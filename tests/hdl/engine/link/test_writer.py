@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.bursts import burst_beats
-from hdl.engine.link.writer import LinkWriter
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.bursts import burst_beats
+from cdma.hdl.engine.link.writer import LinkWriter
 from tests.hdl.bench import clocked
 from tests.hdl.engine.axi.memory import Memory
 

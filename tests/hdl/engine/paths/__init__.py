@@ -1,1 +1,1 @@
-"""Tests of hdl.engine.paths."""
+"""Tests of cdma.hdl.engine.paths."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from amaranth.hdl import Const
 
-from golden.codec.coding import Coding
-from golden.engine import Completion, Descriptor, Engine, Fault, Operation, Response, Status
-from golden.engine import Memory as Image
-from hdl.config.engine import EngineConfig
-from hdl.engine.axi.pages import SMALLEST_PAGE
-from hdl.engine.paths.data_path import DataPath
+from cdma.golden.codec.coding import Coding
+from cdma.golden.engine import Completion, Descriptor, Engine, Fault, Operation, Response, Status
+from cdma.golden.engine import Memory as Image
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.axi.pages import SMALLEST_PAGE
+from cdma.hdl.engine.paths.data_path import DataPath
 from tests.hdl.bench import Bench
 from tests.hdl.engine.axi.memory import SIZE, Memory
 from tests.hdl.engine.built import parameters

@@ -7,8 +7,8 @@ from collections import deque
 
 import pytest
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.answers import Answers, bursts_of_block
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.answers import Answers, bursts_of_block
 from tests.hdl.bench import clocked
 
 

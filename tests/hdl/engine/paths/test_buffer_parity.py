@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from golden.codec import blocks
-from golden.codec.crc32c import crc32c
-from golden.engine import Descriptor, Operation, Status
-from hdl.engine.paths.offload import OffloadPath
-from hdl.engine.paths.prefetch import PrefetchPath
-from hdl.engine.transfer.buffers import LaneMemory
+from cdma.golden.codec import blocks
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.hdl.engine.paths.offload import OffloadPath
+from cdma.hdl.engine.paths.prefetch import PrefetchPath
+from cdma.hdl.engine.transfer.buffers import LaneMemory
 from tests.hdl.bench import Bench
 from tests.hdl.engine.paths.bench import LEAN, PathBench
 

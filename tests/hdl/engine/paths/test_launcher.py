@@ -7,9 +7,9 @@ import random
 import pytest
 from amaranth.hdl import Shape
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.launcher import Launcher
-from hdl.engine.transfer.records import request_layout
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.launcher import Launcher
+from cdma.hdl.engine.transfer.records import request_layout
 from tests.hdl.bench import clocked
 
 _CONFIG = EngineConfig(lanes=4)

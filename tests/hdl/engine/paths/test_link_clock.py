@@ -9,12 +9,12 @@ import pytest
 from amaranth.hdl import Elaboratable, Module
 from amaranth.lib.wiring import Out
 
-from golden.codec import blocks
-from golden.codec.crc32c import crc32c
-from golden.engine import Descriptor, Operation, Status
-from hdl.engine.axi.crossing import AxiCrossing
-from hdl.engine.paths.offload import OffloadPath
-from hdl.engine.paths.prefetch import PrefetchPath
+from cdma.golden.codec import blocks
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.hdl.engine.axi.crossing import AxiCrossing
+from cdma.hdl.engine.paths.offload import OffloadPath
+from cdma.hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import Bench
 from tests.hdl.clocks import FarClock, LateBits, TwoClocks
 from tests.hdl.engine.link.streams import activations

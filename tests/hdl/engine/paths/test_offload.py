@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from golden.engine import Descriptor, Operation, Response, Status
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.offload import OffloadPath
+from cdma.golden.engine import Descriptor, Operation, Response, Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.offload import OffloadPath
 from tests.hdl.bench import Bench
 from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from golden.codec import blocks
-from golden.codec.crc32c import crc32c
-from golden.engine import Descriptor, Operation, Status
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.data_path import DataPath
-from hdl.engine.paths.offload import OffloadPath
-from hdl.engine.paths.prefetch import PrefetchPath
+from cdma.golden.codec import blocks
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.engine import Descriptor, Operation, Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.data_path import DataPath
+from cdma.hdl.engine.paths.offload import OffloadPath
+from cdma.hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import Bench
 from tests.hdl.engine.link.streams import activations
 from tests.hdl.engine.paths.bench import LEAN, PathBench

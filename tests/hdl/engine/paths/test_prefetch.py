@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from golden.codec import blocks
-from golden.codec.crc32c import crc32c
-from golden.codec.narrowing import narrow
-from golden.engine import Descriptor, Operation, Response, Status
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.prefetch import PrefetchPath
+from cdma.golden.codec import blocks
+from cdma.golden.codec.crc32c import crc32c
+from cdma.golden.codec.narrowing import narrow
+from cdma.golden.engine import Descriptor, Operation, Response, Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.prefetch import PrefetchPath
 from tests.hdl.bench import Bench
 from tests.hdl.engine.link.streams import activations
 from tests.hdl.engine.paths.bench import CONFIG, LEAN, SINGLE, UNEVEN, PathBench

@@ -7,9 +7,9 @@ import random
 import pytest
 from amaranth.lib import stream
 
-from hdl.config.engine import EngineConfig
-from hdl.engine.paths.supervisor import Supervisor
-from hdl.engine.transfer.records import Status
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.paths.supervisor import Supervisor
+from cdma.hdl.engine.transfer.records import Status
 from tests.hdl.bench import clocked
 
 _CONFIG = EngineConfig(lanes=3)

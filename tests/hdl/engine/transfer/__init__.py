@@ -1,1 +1,1 @@
-"""Tests of hdl.engine.transfer."""
+"""Tests of cdma.hdl.engine.transfer."""

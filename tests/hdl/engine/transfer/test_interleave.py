@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from hdl.codec.narrowing.rounding import Narrowing
-from hdl.config.engine import EngineConfig
-from hdl.engine.transfer.interleave import BlockWalker, LaneFinder
+from cdma.hdl.codec.narrowing.rounding import Narrowing
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.engine.transfer.interleave import BlockWalker, LaneFinder
 from tests.hdl.bench import clocked
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cdma.driver import ModelRegisters
-from golden.engine import Memory
-from hdl.config.engine import EngineConfig
+from cdma.golden.engine import Memory
+from cdma.hdl.config.engine import EngineConfig
 
 __all__ = ["SPARSE", "move"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hdl.config.engine import load_engine
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.codes import Code
-from hdl.generate.handover.files import DRIVER, driver
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.codes import Code
+from cdma.hdl.generate.handover.files import DRIVER, driver
 
 _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 _TYPES = "typedef unsigned int uint32_t;\n__extension__ typedef unsigned long long uint64_t;\n"

@@ -15,17 +15,17 @@ import yaml
 from systemrdl.parser.SystemRDLLexer import SystemRDLLexer
 
 from cdma.console.files import write_files
-from golden.c.library import sources
-from hdl.config.core import load
-from hdl.config.engine import load_engine
-from hdl.engine.control.table import with_options
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.files import DRIVER, driver, files
-from hdl.generate.handover.systemrdl import systemrdl
-from hdl.generate.interfaces import Port
-from hdl.generate.verilog import Verilog, emit
+from cdma.golden.c.library import sources
+from cdma.hdl.config.core import load
+from cdma.hdl.config.engine import load_engine
+from cdma.hdl.engine.control.table import with_options
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.files import DRIVER, driver, files
+from cdma.hdl.generate.handover.systemrdl import systemrdl
+from cdma.hdl.generate.interfaces import Port
+from cdma.hdl.generate.verilog import Verilog, emit
+from cdma.verif.common import tools
 from tests.hdl.generate.handover.moved import SPARSE, move
-from verif.common import tools
 
 _STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 

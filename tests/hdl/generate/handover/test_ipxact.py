@@ -14,14 +14,14 @@ from peakrdl_ipxact.exporter import Standard
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import RegNode
 
-from golden.c.library import sources
-from hdl.config.catalog import Design
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.register import Access
-from hdl.engine.control.table import registers
-from hdl.generate.handover.files import files
-from hdl.generate.handover.systemrdl import systemrdl
-from hdl.generate.interfaces import AXI, attributes
+from cdma.golden.c.library import sources
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.engine.control.register import Access
+from cdma.hdl.engine.control.table import registers
+from cdma.hdl.generate.handover.files import files
+from cdma.hdl.generate.handover.systemrdl import systemrdl
+from cdma.hdl.generate.interfaces import AXI, attributes
 from tests.hdl.generate.designs import FAR, PRESETS, described
 
 _SPIRIT = "{http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009}"

@@ -11,18 +11,18 @@ import pytest
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddressableNode, RegNode
 
-from golden.c.library import sources
-from hdl.codec.coding import CODINGS, RAW_CODING
-from hdl.config.engine import EngineConfig, engine_preset_names, load_engine
-from hdl.engine.control.descriptor import Operation
-from hdl.engine.control.register import Access
-from hdl.engine.control.table import pages, registers, with_options
-from hdl.engine.transfer.buffers import LaneMemory
-from hdl.engine.transfer.records import Status
-from hdl.generate.handover.c_header import c_header
-from hdl.generate.handover.register_map import register_facts, register_page
-from hdl.generate.handover.statuses import ADVICE, MEANINGS
-from hdl.generate.handover.systemrdl import systemrdl
+from cdma.golden.c.library import sources
+from cdma.hdl.codec.coding import CODINGS, RAW_CODING
+from cdma.hdl.config.engine import EngineConfig, engine_preset_names, load_engine
+from cdma.hdl.engine.control.descriptor import Operation
+from cdma.hdl.engine.control.register import Access
+from cdma.hdl.engine.control.table import pages, registers, with_options
+from cdma.hdl.engine.transfer.buffers import LaneMemory
+from cdma.hdl.engine.transfer.records import Status
+from cdma.hdl.generate.handover.c_header import c_header
+from cdma.hdl.generate.handover.register_map import register_facts, register_page
+from cdma.hdl.generate.handover.statuses import ADVICE, MEANINGS
+from cdma.hdl.generate.handover.systemrdl import systemrdl
 from tests.golden.c.codec import FOLDER
 
 _WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from cdma.console.files import write_files
-from golden.c.library import sources
-from hdl.config.catalog import Design
-from hdl.config.engine import EngineConfig, load_engine
-from hdl.engine.control.register import Register
-from hdl.engine.control.table import registers
-from hdl.generate.handover.files import files
-from hdl.generate.handover.ipxact import ACCESS, WRITES
+from cdma.golden.c.library import sources
+from cdma.hdl.config.catalog import Design
+from cdma.hdl.config.engine import EngineConfig, load_engine
+from cdma.hdl.engine.control.register import Register
+from cdma.hdl.engine.control.table import registers
+from cdma.hdl.generate.handover.files import files
+from cdma.hdl.generate.handover.ipxact import ACCESS, WRITES
 from tests.hdl.generate.designs import FAR, PRESETS, described
 from tests.hdl.generate.handover.tcl import Word, commands, elements
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from hdl.config.catalog import load_design
-from hdl.config.engine import EngineConfig
-from hdl.generate.verilog import Verilog, emit
+from cdma.hdl.config.catalog import load_design
+from cdma.hdl.config.engine import EngineConfig
+from cdma.hdl.generate.verilog import Verilog, emit
 
 __all__ = ["ALL", "single", "split"]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from synth.tools import yosys
+from cdma.synth.tools import yosys
 
 __all__ = ["difference"]
 

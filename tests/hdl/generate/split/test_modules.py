@@ -9,13 +9,13 @@ from pathlib import Path
 import pyslang
 import pytest
 
-from golden.c.library import sources
-from hdl.generate.handover.files import files
-from hdl.generate.verilog import Verilog
+from cdma.golden.c.library import sources
+from cdma.hdl.generate.handover.files import files
+from cdma.hdl.generate.verilog import Verilog
+from cdma.verif.common import tools
 from tests.extended import usually
 from tests.hdl.generate.split.designs import ALL, single, split
 from tests.hdl.generate.split.same import difference
-from verif.common import tools
 
 _DOLLAR = re.compile(r"\$(?!signed\()")
 
@@ -49,7 +49,7 @@ def test_each_file_has_one_module_and_says_what_it_is(design: Verilog) -> None:
         assert re.findall(r"^module (\w+) \($", text, re.MULTILINE) == [name]
         assert name.startswith(design.name)
         assert re.search(r"^// Amaranth class [\w.]+", text, re.MULTILINE)
-    assert "// Amaranth class hdl.codec.lines.packer.Packer\n// Places pieces" in split("cdma_compressor").modules[
+    assert "// Amaranth class cdma.hdl.codec.lines.packer.Packer\n// Places pieces" in split("cdma_compressor").modules[
         "cdma_compressor_packer"]
 
 
@@ -144,5 +144,5 @@ def test_memories_keep_their_attributes() -> None:
 
 
 def test_the_text_does_not_depend_on_the_run() -> None:
-    from hdl.generate.verilog import emit
+    from cdma.hdl.generate.verilog import emit
     assert emit(ALL["cdma_compressor"], split=True).modules == split("cdma_compressor").modules

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hdl.generate.split.layout import constants, repetitions, wrapped
-from hdl.generate.split.names import PlainNames, module_names, snake_case
-from hdl.generate.split.source import read_modules
-from hdl.generate.split.write import module_text
+from cdma.hdl.generate.split.layout import constants, repetitions, wrapped
+from cdma.hdl.generate.split.names import PlainNames, module_names, snake_case
+from cdma.hdl.generate.split.source import read_modules
+from cdma.hdl.generate.split.write import module_text
 
 
 def test_plain_names_differ() -> None:
