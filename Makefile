@@ -38,6 +38,7 @@ setup: $(READY) ## set up the virtual environment in .venv (once, and again when
 $(READY): pyproject.toml tools/check-system
 	@PYTHON="$(PYTHON)" tools/check-system
 	@echo "setting up $(VENV): downloads the tools (about 400 MB), once"
+	@for room in golden hdl synth verif workload; do test -e cdma/$$room || ln -s ../$$room cdma/$$room; done
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e '.[peers,boards,test]'
 	@touch $@

@@ -5,6 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if __name__ != "cdma.workload":
+    raise ImportError("workload is a part of the package cdma: write 'from cdma.workload import capture'")
+
 if TYPE_CHECKING:
     from cdma.workload.capturing import capture
     from cdma.workload.capturing.profiling import profile

@@ -204,7 +204,7 @@ def _place() -> str:
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
-    return f"{os.path.relpath(frame.f_code.co_filename, ROOT)}:{frame.f_lineno}"
+    return f"{os.path.relpath(os.path.realpath(frame.f_code.co_filename), ROOT)}:{frame.f_lineno}"
 
 
 def _bool(condition: ValueLike) -> Value:

@@ -69,7 +69,7 @@ def _comment(part: Part, top: str) -> str:
 
 def _about(origin: Origin) -> Iterator[str]:
     """The class of a module, and the first line of its docstring."""
-    of = f"{origin.of.__module__}.{origin.of.__qualname__}"
+    of = f"{origin.of.__module__.removeprefix('cdma.')}.{origin.of.__qualname__}"
     about = (inspect.getdoc(origin.of) or "").split("\n\n")[0]
     yield f"Amaranth class {of}" + (f", its part {origin.part}" if origin.part else "")
     yield from textwrap.wrap(about, MOST - 5)
