@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["capture", "offload", "profile"]
 
 # The package is called capturing because a module named capture would hide the function.
-_HOMES = {"capture": "cdma.workload.capturing", "offload": "cdma.workload.training", "profile": "cdma.workload.capturing.profiling"}
+_HOMES = {"capture": "cdma.workload.capturing", "offload": "cdma.workload.training",
+          "profile": "cdma.workload.capturing.profiling"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,9 +16,11 @@ _TESTS = Path(__file__).resolve().parent
 _SIMULATES = {"Bench", "clocked", "settled"}
 
 WHOLE = {
-    "cdma.hdl.engine.engine.Engine", "cdma.hdl.generate.axis.AxiStreamCore", "cdma.hdl.generate.axis_blocks.AxiStreamBlockCompressor",
+    "cdma.hdl.engine.engine.Engine", "cdma.hdl.generate.axis.AxiStreamCore",
+    "cdma.hdl.generate.axis_blocks.AxiStreamBlockCompressor",
     "cdma.hdl.generate.axis_blocks.AxiStreamBlockDecompressor", "cdma.hdl.selftest.engine_trial.EngineTrial",
-    "cdma.hdl.selftest.selftest.Selftest", "cdma.hdl.selftest.suites.CoresSuite", "cdma.hdl.selftest.suites.EngineSuite",
+    "cdma.hdl.selftest.selftest.Selftest", "cdma.hdl.selftest.suites.CoresSuite",
+    "cdma.hdl.selftest.suites.EngineSuite",
 }
 """Whole designs: the benches of tests/verif drive their Verilog."""
 
@@ -29,7 +31,7 @@ def _components() -> set[str]:
     What is in ``cdma.hdl.litex`` is no component of Amaranth's, and needs an extra.
     """
     found = set()
-    for module in pkgutil.walk_packages(hdl.__path__, "hdl."):
+    for module in pkgutil.walk_packages(hdl.__path__, "cdma.hdl."):
         if module.name.startswith("cdma.hdl.litex."):
             continue
         for name, each in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):

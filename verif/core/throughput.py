@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure presets, print the table, and write the JSON; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cdma.verif.core.throughput",
                                      description="Measures the cores in simulation.",
-                                     epilog="example: python -m cdma.verif.core.throughput compressor --json figures.json")
+                                     epilog="example: python -m cdma.verif.core.throughput compressor --json out.json")
     parser.add_argument("configs", nargs="*", metavar="PRESET", help="presets or TOML files; all presets by default")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - prints them instead of the table")
     parser.add_argument("--simulator", choices=tools.SIMULATORS, default=tools.SIMULATORS[0])

@@ -182,8 +182,8 @@ def _run(arrays: Mapping[str, np.ndarray], handling: Mapping[str, Handling], con
         names = [*tensors, *reversed(tensors)]
         with watch(folder / "progress", progress and (lambda done: progress(names[min(done, len(names) - 1)], done,
                                                                              len(names)))):
-            report = from_json(NetworkReport, runner.run(built, "cdma.verif.engine.benches.network", job=job, folder=folder,
-                                                         seed=seed))
+            report = from_json(NetworkReport, runner.run(built, "cdma.verif.engine.benches.network", job=job,
+                                                         folder=folder, seed=seed))
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")

@@ -155,8 +155,8 @@ def passages(job: MeasureJob, build_dir: Path, seed: int) -> tuple[Passage, ...]
     """What the bench of a job saw; errors as :func:`measure`."""
     built = build_engine(job.config, image_bytes=job.image_bytes, build_dir=build_dir)
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
-        return from_json(PassageReport, runner.run(built, "cdma.verif.engine.benches.measure", job=job, folder=Path(place),
-                                                   seed=seed)).passages
+        return from_json(PassageReport, runner.run(built, "cdma.verif.engine.benches.measure", job=job,
+                                                   folder=Path(place), seed=seed)).passages
 
 
 def row_of(config: EngineConfig, how: Behaviour, coding: Coding, passage: Passage) -> EngineThroughput:

@@ -48,8 +48,8 @@ class Children:
                        "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0",
                        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
                        "AMARANTH_USE_YOSYS": "builtin"}
-        self._process = subprocess.Popen([sys.executable, "-m", "cdma.verif.mutation.worker"], cwd=ROOT, env=environment,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen([sys.executable, "-m", "cdma.verif.mutation.worker"], cwd=ROOT,
+                                         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

@@ -102,7 +102,8 @@ def _engine(config: EngineConfig) -> list[Step]:
         found.append(_bench("link_clock", "unrelated clocks, resets of either side, a clock that stands", 0.4,
                             image_bytes=_SMALL_IMAGE))
     found.append(Step("bus_models", "transfers with cocotbext-axi's memories and registers",
-                      "cdma.verif.engine.benches.transfers", share / 2, True, MappingProxyType({"image_bytes": 1 << 20})))
+                      "cdma.verif.engine.benches.transfers", share / 2, True,
+                      MappingProxyType({"image_bytes": 1 << 20})))
     return found
 
 

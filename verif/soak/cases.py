@@ -104,8 +104,8 @@ def run_case(case: Case, build_dir: Path, waves: Path | None = None) -> CaseResu
     with tempfile.TemporaryDirectory(prefix="cdma-") as place:
         folder = Path(place)
         try:
-            report = runner.run(built, f"cdma.verif.engine.benches.{case.bench}", job=job, folder=folder, seed=case.seed,
-                                tests=f"{re.escape(case.tests)}$" if case.tests else None)
+            report = runner.run(built, f"cdma.verif.engine.benches.{case.bench}", job=job, folder=folder,
+                                seed=case.seed, tests=f"{re.escape(case.tests)}$" if case.tests else None)
         except runner.BenchError as error:
             said = str(error)
         tests = tuple(tests_of(folder / "results.xml"))

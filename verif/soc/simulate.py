@@ -170,7 +170,8 @@ def simulate_soc(config: EngineConfig, tensor: bytes, coding: Coding, *, memory:
         soc.write_rom(rom, folder)
         say("running the firmware", 0, 0)
         job = {"cycles": _CYCLES + _CYCLES_PER_BYTE * len(tensor)}
-        console = from_json(Console, runner.run(built, "cdma.verif.soc.benches.console", job=job, folder=folder, seed=seed))
+        console = from_json(Console, runner.run(built, "cdma.verif.soc.benches.console", job=job, folder=folder,
+                                               seed=seed))
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
             form = tools.wave_format("verilator")

@@ -1,2 +1,1 @@
-"""Networks as tables of layers, with shapes computed from hyper-parameters; see
-:mod:`cdma.workload.networks.catalog`."""
+"""Networks as tables of layers; shapes come from hyper-parameters (:mod:`cdma.workload.networks.catalog`)."""

@@ -18,4 +18,5 @@ _ENGINES = [_TINY, SWEEP["sweep0"], *([_NARROW, load_engine("default")] if FULL 
 @pytest.mark.parametrize("config", usually(_TINY, of=_ENGINES), ids=lambda config: config.name)
 def test_ports_that_fall_silent(config: EngineConfig, engine_bench) -> None:
     # Small memories: they are dumped and compared some hundred times. A memory is a power of two.
-    engine_bench(config, "cdma.verif.engine.benches.timeouts", share=0.3, image_bytes=1 << 17 + config.lanes.bit_length())
+    engine_bench(config, "cdma.verif.engine.benches.timeouts", share=0.3,
+                 image_bytes=1 << 17 + config.lanes.bit_length())

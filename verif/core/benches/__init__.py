@@ -1,2 +1,1 @@
-"""cocotb tests, one module per kind of bench; they run inside a simulator that :mod:`cdma.verif.common.runner`
-starts."""
+"""cocotb tests of the cores, one module per kind; they run inside a simulator (:mod:`cdma.verif.common.runner`)."""

@@ -1,2 +1,1 @@
-"""cocotb tests of the engine, one module per harness, run in a simulator that :mod:`cdma.verif.common.runner`
-starts."""
+"""cocotb tests of the engine, one module per harness; they run in a simulator (:mod:`cdma.verif.common.runner`)."""
