@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from cdma.report.evidence.checklist import checklist, reached, stale_sections
-from cdma.report.tables import table
+from cdma.report.table import Table
 from cdma.verif.evidence.store import Evidence
 
 
@@ -21,9 +21,9 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     items = checklist(evidence)
-    print(table(["stage", "met", "what", "figure"],
+    print(Table(["stage", "met", "what", "figure"],
                 [[item.stage, "yes" if item.met else "no", item.claim, item.figure] for item in items],
-                left=(0, 1, 2, 3)))
+                left=(0, 1, 2, 3)).text())
     print(f"\nStage reached: {reached(items) or 'none'}")
     stale = stale_sections(evidence)
     if stale:

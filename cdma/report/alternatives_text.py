@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cdma.console.output import fixed
 from cdma.report.plots.bars import Bar, Panel, bars
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.alternatives import AlternativesOutcome
@@ -47,8 +47,8 @@ def alternatives_text(outcome: AlternativesOutcome) -> str:
             f"{outcome.memory_gb:g} GB;\n{outcome.times};\ndensities: {outcome.densities};\n"
             f"link {outcome.link_gb_per_s:g} GB/s; look-ahead {outcome.ahead}; software codec "
             f"{outcome.codec_gb_per_s:g} GB/s;\n{_SWAPPED[outcome.everything]}:\n\n{verdict(outcome)}\n\n"
-            + table(["way", "step ms", "x", "device GB", "fits", "link GB", "added ms", "accuracy lost", "hardware"],
-                    rows, left=(0, 7, 8))
+            + Table(["way", "step ms", "x", "device GB", "fits", "link GB", "added ms", "accuracy lost", "hardware"],
+                    rows, left=(0, 7, 8)).text()
             + "\n\nx: times the step with memory enough. Added: computing again, rounding and coding by the GPU. sync: "
             "a wait at each layer; async: a queue of transfers.")
 
@@ -58,8 +58,8 @@ def sensitivity_text(outcome: AlternativesOutcome) -> str:
     rows = [[line.change, line.schedule, fixed(line.offload_x, 3), *(fixed(x, 3) for x in line.engine_x.values()),
              *(f"{gain:.0f} %" for gain in line.gain_percent.values())] for line in outcome.sensitivity]
     names = list(outcome.sensitivity[0].engine_x)
-    return table(["change", "schedule", "offload x", *(f"{name} x" for name in names),
-                  *(f"{name} gains" for name in names)], rows, left=(0, 1))
+    return Table(["change", "schedule", "offload x", *(f"{name} x" for name in names),
+                  *(f"{name} gains" for name in names)], rows, left=(0, 1)).text()
 
 
 def picture_of(outcome: AlternativesOutcome) -> str:

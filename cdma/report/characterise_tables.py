@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cdma.console.about import project_version
 from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.workload.characterise.arrays import Array, Coded
@@ -116,17 +116,17 @@ def characterise_text(found: Measured, every: bool = False) -> str:
                                                             for item in found.verdict.items)]),
              f"{found.made}; {found.engine}, a link of {found.path.link:g} GB/s",
              ("In all, by format and layout; ratios are raw bytes over packed bytes:\n\n"
-              f"{table(*total_table(found.shown_totals), left=(0, 1))}"),
-             f"Groups of alike arrays, as stored:\n\n{table(*group_table(found), left=(0, 2, 3))}"]
+              f"{Table(*total_table(found.shown_totals), left=(0, 1)).text()}"),
+             f"Groups of alike arrays, as stored:\n\n{Table(*group_table(found), left=(0, 2, 3)).text()}"]
     if every:
-        parts.append(f"Every array, as stored:\n\n{table(*array_table(found))}")
+        parts.append(f"Every array, as stored:\n\n{Table(*array_table(found)).text()}")
     labels, layers = training(found.groups)
     if labels:
         rows = [[layer, *(fixed(density, 3) for density in row)] for layer, row in layers.items()]
-        parts.append(f"Density over training:\n\n{table(['layer', *labels], rows)}")
+        parts.append(f"Density over training:\n\n{Table(['layer', *labels], rows).text()}")
         rows = [_row(step_label(*step), own, found)
                 for step, own in over_steps(found.arrays).items()]
-        parts.append(f"All arrays of a step:\n\n{table(['step', *_HEAD], rows)}")
+        parts.append(f"All arrays of a step:\n\n{Table(['step', *_HEAD], rows).text()}")
     return "\n\n".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdma.report.tables import table
+from cdma.report.table import Table
 from cdma.verif.coverage.feature import Feature
 from cdma.verif.coverage.report import GOALS, CoverageReport
 
@@ -28,9 +28,9 @@ def coverage_text(report: CoverageReport, most: int) -> str:
     most
         Holes of each design that are named at most.
     """
-    features = table(["feature", "part", "hit", "bins", "excluded"],
+    features = Table(["feature", "part", "hit", "bins", "excluded"],
                      [[each.feature, each.room, str(each.hit), str(each.bins), str(each.excluded)]
-                      for each in report.features], left=(0, 1))
+                      for each in report.features], left=(0, 1)).text()
     return "\n\n".join(filter(None, [features, _bins(report), _designs(report, most), _packages(report),
                                      _goals(report)]))
 
@@ -48,7 +48,7 @@ def _designs(report: CoverageReport, most: int) -> str:
         return ""
     rows = [[each.design, each.kind, f"{each.hit:,}", f"{each.points:,}", _percent(each.hit, each.points),
              f"{each.excluded:,}"] for each in report.designs]
-    lines = [table(["design", "kind", "hit", "points", "share", "excluded"], rows, left=(0, 1))]
+    lines = [Table(["design", "kind", "hit", "points", "share", "excluded"], rows, left=(0, 1)).text()]
     for each in report.designs:
         lines += [f"hole: {each.design} {each.kind} {hole}" for hole in each.holes[:most]]
         if each.points - each.hit > most:
@@ -63,13 +63,13 @@ def _packages(report: CoverageReport) -> str:
     rows = [[each.package, f"{each.hit:,}", f"{each.lines:,}", _percent(each.hit, each.lines)]
             for each in report.packages]
     holes = [f"hole: {lines} lines of {name}" for each in report.packages for name, lines in each.holes]
-    return "\n".join([table(["package", "hit", "lines", "share"], rows), *holes])
+    return "\n".join([Table(["package", "hit", "lines", "share"], rows).text(), *holes])
 
 
 def _goals(report: CoverageReport) -> str:
     rows = [[_KINDS[kind], "not measured" if share is None else f"{share:.2%}", f"{GOALS[kind]:.0%}"]
             for kind, share in report.shares.items()]
-    return table(["coverage", "hit", "goal"], rows)
+    return Table(["coverage", "hit", "goal"], rows).text()
 
 
 def _percent(hit: int, total: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from cdma.measure.kvcaches import KvOutcome
@@ -36,7 +36,7 @@ def kvcache_text(outcome: KvOutcome) -> str:
         f"{answer}\nKeys and values: {count(fits.token_bytes)} bytes a token, {fits.cache_gb:.2f} GB; weights "
         f"{fits.weights_gb:.2f} GB.\nAlone on the device: {count(fits.sequences)} of these contexts, or one "
         f"of {count(fits.longest)} tokens.\n\n"
-        + table(["keys and values", "compute ms", "link ms", "step ms", "tokens/s", "link GB", "host GB", "page waste",
-                 "context back ms"], rows)
+        + Table(["keys and values", "compute ms", "link ms", "step ms", "tokens/s", "link GB", "host GB", "page waste",
+                 "context back ms"], rows).text()
         + f"\n\nA step makes a token for each sequence. Context back: keys and values of one sequence over the link; "
         f"computing them again takes {fits.again_ms:.2f} ms.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cdma.console.output import count, fixed, lanes_text
 from cdma.report.blocks_text import alike_blocks
-from cdma.report.tables import table
+from cdma.report.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,10 @@ def timeline_text(outcome: TimelineOutcome) -> str:
         f"{outcome.summary.swapped_density:.3f} ({outcome.densities});\nlink {outcome.link_gb_per_s:g} GB/s; engine "
         f"{engine.preset}: {lanes_text(engine.lanes, engine.beat_bytes)}, a link port of "
         f"{engine.link_beat_bytes}, at {engine.clock_mhz:g} MHz; {engine.share};\n{outcome.schedule}:\n\n"
-        + table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
-                 "device GB"], rows)
+        + Table(["row", "forward ms", "backward ms", "stall ms", "step ms", "speed-up", "ratio", "swapped MB",
+                 "device GB"], rows).text()
         + _too_large(outcome) + f"\n\nStalls of both passes in ms; the device has {outcome.memory_gb:g} GB{blocks}:\n\n"
-        + table(["layer", "forward ms", "backward ms", "offloads", "MB", *algorithms], layers, left=(0, 3)))
+        + Table(["layer", "forward ms", "backward ms", "offloads", "MB", *algorithms], layers, left=(0, 3)).text())
 
 
 def _too_large(outcome: TimelineOutcome) -> str:
@@ -65,7 +65,7 @@ def paper_text(outcome: PaperOutcome) -> str:
     beside = [[line.figure, line.here, line.paper] for line in outcome.beside]
     return (f"Training steps on {outcome.gpu_name}, policy {outcome.policy}, link "
             f"{outcome.link_gb_per_s:g} GB/s; {outcome.networks[0].schedule}; x is the speed-up over "
-            f"vdnn:\n\n{table(head, rows)}\n\n" + table(["figure, zvc", "here", "Rhu et al."], beside))
+            f"vdnn:\n\n{Table(head, rows).text()}\n\n" + Table(["figure, zvc", "here", "Rhu et al."], beside).text())
 
 
 def lists_text(lists: TimelineLists) -> str:
@@ -75,10 +75,10 @@ def lists_text(lists: TimelineLists) -> str:
     gpus = [[entry.name, entry.about, *(f"{entry.peaks[name]:g}" if name in entry.peaks else "" for name in _COMPUTE),
              f"{entry.bandwidth:g}", f"{entry.memory:g}", entry.link, f"{entry.link_bandwidth:g}", entry.source]
             for entry in lists.gpus]
-    return (table(["network", "batch", "input", "type", "parameters", "GFLOP/sample", "saved MB", "source"], networks,
-                  left=(0, 3, 7))
+    return (Table(["network", "batch", "input", "type", "parameters", "GFLOP/sample", "saved MB", "source"], networks,
+                  left=(0, 3, 7)).text()
             + "\n\nPeaks in TFLOP/s by the type of products, without sparsity; the link in one direction:\n\n"
-            + table(["gpu", "in full", *_COMPUTE, "GB/s", "GB", "link", "GB/s", "source"], gpus, left=(0, 1, 9, 11)))
+            + Table(["gpu", "in full", *_COMPUTE, "GB/s", "GB", "link", "GB/s", "source"], gpus).text())
 
 
 def offloads_text(names: Sequence[str]) -> str:
